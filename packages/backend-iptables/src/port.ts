@@ -1,0 +1,28 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Rule, Table, TableState } from "@fairlead/netfilter";
+
+/**
+ * What this backend asks of the kernel, for one IP family. `@fairlead/kernel` has the client and the fake; both fit by
+ * shape, so that this package imports neither.
+ */
+export interface IptablesPort {
+  readonly family: IPFamily;
+  /** Which kernel API the tools speak to: it decides how large one transaction may be. */
+  readonly variant: "nft" | "legacy";
+  /**
+   * One `iptables-restore --noflush --counters`. The payload comes in pieces of text; each of its tables is one
+   * transaction.
+   *
+   * @throws an Error whose `cause` carries argv, exit code and stderr; the table that failed is as it was
+   */
+  restore(payload: Iterable<string>): Promise<void>;
+  /** `iptables-save -t TABLE`, parsed; a table that does not exist has its built-in chains alone. */
+  save(table: Table): Promise<TableState>;
+  /** The names of the table's chains (`iptables-save` read as a stream; rules are not kept). */
+  chains(table: Table): Promise<ReadonlySet<string>>;
+  /**
+   * `iptables -t TABLE -S CHAIN [NUMBER]`: the chain's rules, or the one with that number (from 1). Undefined: there is no
+   * such chain.
+   */
+  list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+}

@@ -1,0 +1,24 @@
+import type { ForwardingPlan, ModeSemantics, PlanChange } from "./plan.ts";
+
+/** What one sync wrote, for metrics and logs. */
+export interface SyncReport {
+  readonly kind: "full" | "partial";
+  /** Kernel objects that the plan needs in all and that this sync wrote, by the mode's own kinds (iptables: by table). */
+  readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
+}
+
+/**
+ * A mode's kernel side for one IP family. The caller runs one call at a time and gives every change to exactly one of
+ * `apply` and `sync`. After a rejected call the kernel still serves the last good state and the caller calls `sync`.
+ */
+export interface Backend {
+  readonly semantics: ModeSemantics;
+  /** Makes the kernel equal to the plan, whatever it holds now. Leaves what is not ours alone. */
+  sync(plan: ForwardingPlan): Promise<SyncReport>;
+  /** Takes the kernel from the plan before `change` to `plan`; the cost follows the change. */
+  apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport>;
+  /** Looks whether what must be there is still there (flushed tables); false asks for `sync`. Cheap. */
+  intact(plan: ForwardingPlan): Promise<boolean>;
+  /** Removes everything that this mode ever programs, kube-proxy's leftovers of the mode included. */
+  cleanup(): Promise<void>;
+}

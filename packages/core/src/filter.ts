@@ -1,0 +1,42 @@
+import type { IPFamily, Service, ServiceKey } from "./objects.ts";
+
+/** Who serves a service in one family. mixed: this proxy, with a part of the endpoints. */
+export type Ownership = "ours" | "foreign" | "mixed";
+
+/** Last decided ownership by service and family: an argument and a result of planning, never a hidden state. */
+export interface OwnershipMemory {
+  get(service: ServiceKey, family: IPFamily): Ownership | undefined;
+}
+
+export interface OwnershipDecision {
+  readonly ownership: Ownership;
+  /** False: no decision could be made from the objects (no endpoints); what the memory said goes on and is not rewritten. */
+  readonly decided: boolean;
+  /** A sentence for the operator: which CIDRs, annotation or memory decided. */
+  readonly why: string;
+  /** What this proxy programs of the service: everything, all but the ClusterIP, or nothing. */
+  readonly frontends: "all" | "all-but-cluster-ip" | "none";
+  /** The endpoint addresses to leave out before any selection; absent: none. */
+  readonly excludes?: (address: string) => boolean;
+  /** The excluded CIDRs that contain at least one endpoint, canonical, sorted. */
+  readonly decidingCIDRs: readonly string[];
+  /** Distinct endpoint addresses outside and inside of the excluded CIDRs, ready or not. */
+  readonly ownEndpoints: number;
+  readonly excludedEndpoints: number;
+  /** Something about the object that its owner should know (a bad annotation value); reported once. */
+  readonly problem?: string;
+}
+
+/** Decides which services and endpoints are ours. Must be pure: same arguments, same decision. */
+export interface EndpointFilter {
+  /**
+   * @param addresses the addresses of all endpoints of the service in this family, ready or not, of all its ports
+   * @param remembered what the memory holds for the service and family
+   */
+  decide(
+    service: Service,
+    family: IPFamily,
+    addresses: Iterable<string>,
+    remembered: Ownership | undefined,
+  ): OwnershipDecision;
+}

@@ -1,0 +1,152 @@
+import type { IPFamily, Protocol, ServiceKey } from "./objects.ts";
+
+/**
+ * What this node has to do for its services, with every Kubernetes decision already taken. Backends translate it and
+ * need to know nothing of Services, EndpointSlices, topology or policies. Everything in it is immutable.
+ */
+
+/** Where a packet to a frontend comes from. The backends tell the classes apart by the `LocalTrafficDetector`. */
+export type SourceClass = "pod" | "node" | "outside";
+
+/** proxy: to an endpoint of `set`. leave: this proxy does nothing, another one owns the frontend. */
+export type Verdict = "proxy" | "reject" | "drop" | "leave";
+
+export type EndpointSetName = "cluster" | "local";
+
+/** What happens to packets of one source class at one frontend. */
+export type Treatment =
+  | { readonly verdict: "proxy"; readonly set: EndpointSetName; readonly masquerade: boolean }
+  | { readonly verdict: Exclude<Verdict, "proxy"> };
+
+export type FrontendKind = "cluster-ip" | "node-port" | "external-ip" | "load-balancer";
+
+/** Who may use a frontend; everybody where a frontend has none of this. */
+export interface AllowedSources {
+  /** Canonical CIDRs from spec.loadBalancerSourceRanges, in the order of the spec. */
+  readonly ranges: readonly string[];
+  /** The service's own load-balancer addresses, allowed as sources because a range contains this node's address. */
+  readonly addresses: readonly string[];
+}
+
+export interface Frontend {
+  readonly kind: FrontendKind;
+  /** Canonical address; absent for node-port, which is served on `NodePlan.nodePortAddresses`. */
+  readonly address?: string;
+  readonly port: number;
+  /** The traffic policy that the treatments follow from: internal for cluster-ip, external for the others. */
+  readonly policy: "Cluster" | "Local";
+  readonly treatments: Readonly<Record<SourceClass, Treatment>>;
+  readonly sources?: AllowedSources;
+}
+
+export interface PlanEndpoint {
+  /** Canonical address. */
+  readonly address: string;
+  readonly port: number;
+  /** Runs on this node. */
+  readonly local: boolean;
+}
+
+/** One port of one Service in one IP family. */
+export interface ServicePortGroup {
+  /** Unique in its family: `${name}/${protocol in lower case}`, opaque to everyone but those who print it. */
+  readonly id: string;
+  /** `namespace/name:port`, without the colon where the port has no name: the text that names and comments are made of. */
+  readonly name: string;
+  readonly service: ServiceKey;
+  readonly family: IPFamily;
+  readonly protocol: Protocol;
+  /**
+   * Sets in the byte order of `address:port`. A set that no frontend uses is empty. Endpoints that stand in more than
+   * one of the lists are the same object.
+   */
+  readonly cluster: readonly PlanEndpoint[];
+  readonly local: readonly PlanEndpoint[];
+  /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
+  readonly serving: readonly PlanEndpoint[];
+  /** All endpoints counted, in use or not: upstream's large-cluster threshold counts these. */
+  readonly endpointCount: number;
+  /** Seconds of ClientIP affinity; absent: none. */
+  readonly affinitySeconds?: number;
+  /** In the order cluster-ip, external-ip, load-balancer, node-port. */
+  readonly frontends: readonly Frontend[];
+  /** The service's health-check port, which has to be let in. */
+  readonly healthCheckPort?: number;
+  /** Annotations `fairlead.dev/…` of the service that a backend may read (fairlead.dev/ipvs-scheduler). */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** How packets of this node's pods are recognised (KubeProxyConfiguration.detectLocalMode). */
+export type LocalTrafficDetector =
+  | { readonly kind: "none" }
+  | { readonly kind: "cidrs"; readonly cidrs: readonly string[] }
+  | { readonly kind: "bridge"; readonly interface: string }
+  | { readonly kind: "interface-prefix"; readonly prefix: string };
+
+/** On which of the node's addresses node ports are served. */
+export type NodePortAddresses =
+  | { readonly kind: "all" }
+  /** Canonical addresses, sorted; they change while the node runs. */
+  | { readonly kind: "list"; readonly addresses: readonly string[] };
+
+/** A health-check node port with what its server answers (spec.healthCheckNodePort). */
+export interface HealthCheck {
+  readonly service: ServiceKey;
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+  /** Distinct addresses of ready endpoints on this node. */
+  readonly localEndpoints: number;
+}
+
+/** What the node needs once, beside the groups. */
+export interface NodePlan {
+  readonly detector: LocalTrafficDetector;
+  readonly nodePortAddresses: NodePortAddresses;
+}
+
+/** The whole plan of one IP family. The maps are live views of the planner: read them, do not keep them across changes. */
+export interface ForwardingPlan {
+  readonly family: IPFamily;
+  readonly groups: ReadonlyMap<string, ServicePortGroup>;
+  readonly node: NodePlan;
+  readonly healthChecks: ReadonlyMap<ServiceKey, HealthCheck>;
+  /** ClusterIPs of services that another network serves (nftables lets them pass before its drop). */
+  readonly foreignClusterIPs: ReadonlySet<string>;
+  /** Sum of `endpointCount` over the groups. */
+  readonly endpointCount: number;
+}
+
+export interface GroupChange {
+  /** Absent: the group is new. */
+  readonly before?: ServicePortGroup;
+  /** Absent: the group is gone. */
+  readonly after?: ServicePortGroup;
+}
+
+/** The step from one plan of a family to the next. Groups that stayed equal are not in it. */
+export interface PlanChange {
+  readonly family: IPFamily;
+  readonly groups: ReadonlyMap<string, GroupChange>;
+  /** Present where `NodePlan` changed. */
+  readonly node?: { readonly before: NodePlan; readonly after: NodePlan };
+  /** Services whose health check appeared, changed or (undefined) went. */
+  readonly healthChecks: ReadonlyMap<ServiceKey, HealthCheck | undefined>;
+  readonly foreignClusterIPs: { readonly added: readonly string[]; readonly removed: readonly string[] };
+}
+
+/**
+ * Where the meaning of a mode differs from another's, told by the backend and applied by the planner, so that no backend
+ * decides anything itself.
+ */
+export interface ModeSemantics {
+  /** iptables, nftables: pods and the node itself reach external frontends under Local by the cluster set. ipvs has no such short cut. */
+  readonly localSourcesShortCut: boolean;
+  /**
+   * A Local frontend while its local set is empty and the cluster set is not: "drop", or (ipvs) "cluster": the cluster
+   * set unmasqueraded if the service uses cluster endpoints at all, else proxied to an empty local set.
+   */
+  readonly localWithoutEndpoints: "drop" | "cluster";
+  /** No endpoint at all: "reject", or (ipvs) "empty": proxied to an empty set. */
+  readonly withoutEndpoints: "reject" | "empty";
+}

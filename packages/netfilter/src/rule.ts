@@ -1,0 +1,119 @@
+/**
+ * Typed iptables rules. Backends make them, tests compare them as data, `render` turns them into text at the very end
+ * and `parse` reads what the kernel says back. The forms are those of iptables-save 1.8.
+ */
+
+export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
+
+export interface AddressMatch {
+  readonly negated?: boolean;
+  /** Canonical CIDR with its length, `10.96.0.1/32`. */
+  readonly cidr: string;
+}
+
+export interface NameMatch {
+  readonly negated?: boolean;
+  readonly value: string;
+}
+
+/** Ports of a tcp, udp or sctp match; ranges are inclusive. */
+export interface PortMatch {
+  readonly negated?: boolean;
+  readonly from: number;
+  readonly to: number;
+}
+
+export type Match =
+  | { readonly kind: "comment"; readonly text: string }
+  | {
+      /** `-m tcp` and its kin; without ports it matches the protocol alone. */
+      readonly kind: "tcp" | "udp" | "sctp";
+      readonly sport?: PortMatch;
+      readonly dport?: PortMatch;
+    }
+  | { readonly kind: "conntrack"; readonly negated?: boolean; readonly states: readonly string[] }
+  | { readonly kind: "mark"; readonly negated?: boolean; readonly value: number; readonly mask: number }
+  | {
+      readonly kind: "addrtype";
+      readonly srcType?: NameMatch;
+      readonly dstType?: NameMatch;
+    }
+  | { readonly kind: "statistic"; readonly mode: "random"; readonly probability: string }
+  | {
+      readonly kind: "recent";
+      readonly op: "set" | "rcheck";
+      readonly name: string;
+      /** rcheck only: seconds, and whether older entries are reaped. */
+      readonly seconds?: number;
+      readonly reap?: boolean;
+      /** `255.255.255.255` or the IPv6 mask of the same length; as iptables-save prints it. */
+      readonly mask?: string;
+      readonly side: "rsource" | "rdest";
+    }
+  | { readonly kind: "nfacct"; readonly name: string }
+  | {
+      readonly kind: "set";
+      readonly negated?: boolean;
+      readonly name: string;
+      readonly flags: readonly ("src" | "dst")[];
+    }
+  /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */
+  | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] };
+
+export type Target =
+  | { readonly kind: "jump" | "goto"; readonly chain: string }
+  | { readonly kind: "accept" | "drop" | "return" }
+  | { readonly kind: "reject"; readonly with: string }
+  | { readonly kind: "dnat"; readonly to: string; readonly random?: boolean; readonly persistent?: boolean }
+  | { readonly kind: "masquerade"; readonly randomFully?: boolean; readonly toPorts?: string }
+  | { readonly kind: "redirect"; readonly toPorts: string }
+  /** `MARK --set-xmark value/mask`: mark = (mark & ~mask) ^ value. */
+  | { readonly kind: "mark"; readonly value: number; readonly mask: number }
+  /** A target this package has no type for, kept word for word. */
+  | { readonly kind: "unknown"; readonly name: string; readonly args: readonly string[] };
+
+/** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
+export interface Rule {
+  readonly source?: AddressMatch;
+  readonly destination?: AddressMatch;
+  readonly inInterface?: NameMatch;
+  readonly outInterface?: NameMatch;
+  /** Lower case: tcp, udp, sctp, icmp, … */
+  readonly protocol?: NameMatch;
+  readonly fragment?: { readonly negated: boolean };
+  /** In the order of the rule's text, which is the order in which the kernel asks them. */
+  readonly matches: readonly Match[];
+  readonly target?: Target;
+}
+
+/** What a restore payload says to one table, in order. */
+export type Command =
+  /** `:NAME - [0:0]`, creates the chain or flushes it; with a policy for a built-in one. */
+  | { readonly kind: "chain"; readonly chain: string; readonly policy?: "ACCEPT" | "DROP" }
+  | { readonly kind: "append"; readonly chain: string; readonly rule: Rule }
+  /** `-I`; position counts from 1. */
+  | { readonly kind: "insert"; readonly chain: string; readonly position: number; readonly rule: Rule }
+  | { readonly kind: "delete"; readonly chain: string; readonly rule: Rule }
+  | { readonly kind: "flush"; readonly chain: string }
+  | { readonly kind: "delete-chain"; readonly chain: string };
+
+export interface TableCommands {
+  readonly table: Table;
+  readonly commands: readonly Command[];
+}
+
+/** A table as iptables-save prints it. */
+export interface TableState {
+  readonly table: Table;
+  readonly chains: ReadonlyMap<string, ChainState>;
+}
+
+export interface ChainState {
+  readonly name: string;
+  /** Built-in chains alone have one. */
+  readonly policy?: "ACCEPT" | "DROP";
+  readonly rules: readonly Rule[];
+}
+
+/** A rule set of one family, as one iptables-save of all tables gives it. */
+export type RuleSet = ReadonlyMap<Table, TableState>;
