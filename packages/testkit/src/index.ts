@@ -1,1 +1,3 @@
-export {};
+export * from "./golden/golden.ts";
+export { kubernetesService } from "./objects/kubernetes.ts";
+export type * from "./objects/raw.ts";
