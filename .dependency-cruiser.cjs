@@ -1,0 +1,89 @@
+/**
+ * The layers of docs/architecture.md. Data goes one way: watch → core → endpoint-filter → backend → kernel, and the
+ * apps wire them. A rule here is an arrow that must not exist.
+ */
+const room = (name) => `^packages/${name}/`;
+const others = (...allowed) => `^(packages/(?!(${allowed.join("|")})/)|apps/|e2e/)`;
+const sources = (name) => ({ path: `^packages/${name}/src/`, pathNot: "\\.test\\.ts$" });
+
+/** @param {string} name @param {string[]} may rooms that its sources may import, beside itself */
+const layer = (name, ...may) => ({
+  name: `layer-${name}`,
+  comment: `${name} imports ${may.length === 0 ? "no other room" : may.join(", ")}`,
+  severity: "error",
+  from: sources(name),
+  to: { path: others(name, ...may) },
+});
+
+module.exports = {
+  forbidden: [
+    layer("core"),
+    layer("endpoint-filter", "core"),
+    layer("netfilter"),
+    layer("trace", "netfilter"),
+    layer("kernel", "netfilter"),
+    layer("watch"),
+    layer("config"),
+    layer("backend-[^/]+", "backend-[^/]+", "core", "netfilter"),
+    layer("testkit", "core", "netfilter", "trace"),
+    {
+      name: "pure-planning",
+      comment: "Planning is pure: no Node API in core, the endpoint filter or a backend's plan folder",
+      severity: "error",
+      from: { path: "^packages/(core/src|endpoint-filter/src|backend-[^/]+/src/plan)/", pathNot: "\\.test\\.ts$" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "plan-does-not-act",
+      comment: "What decides knows nothing of what acts",
+      severity: "error",
+      from: { path: "^packages/backend-[^/]+/src/plan/" },
+      to: { path: "^packages/(backend-[^/]+/src/(?!plan/)|kernel/)" },
+    },
+    {
+      name: "one-importer-of-execa",
+      comment: "Processes are started by the runner of @fairlead/kernel (and by the private test ground)",
+      severity: "error",
+      from: { pathNot: [room("kernel"), "^e2e/"] },
+      to: { path: "node_modules/execa" },
+    },
+    {
+      name: "one-importer-of-the-kubernetes-client",
+      severity: "error",
+      from: { pathNot: room("watch") },
+      to: { path: "node_modules/@kubernetes/client-node" },
+    },
+    {
+      name: "apps-are-leaves",
+      comment: "Nothing imports an app",
+      severity: "error",
+      from: { path: "^(packages|e2e)/" },
+      to: { path: "^apps/" },
+    },
+    {
+      name: "by-name-not-by-path",
+      comment: "Packages meet through their exports; a relative path into another room goes around them",
+      severity: "error",
+      from: { path: "^(packages|apps)/([^/]+)/", pathNot: "\\.(test|bench)\\.ts$|/(test|bench)/" },
+      to: { path: "^(packages|apps)/([^/]+)/", pathNot: "^$1/$2/", dependencyTypes: ["local"] },
+    },
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    { name: "resolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "(^|/)dist/" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tooling/tsconfig.base.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@fairlead/source", "types", "import", "node", "default"],
+      extensions: [".ts", ".js", ".mjs", ".cjs", ".json"],
+    },
+  },
+};

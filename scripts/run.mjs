@@ -1,0 +1,58 @@
+// `npm run demo` and `npm test` on a bare machine: Node 20 and npm are all there is, so this file is plain JavaScript
+// without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
+import { readFileSync } from "node:fs";
+import { pnpm, runStep, sayStep } from "./steps.mjs";
+import { summarise } from "./summary.mjs";
+import { ensurePackages } from "./system-packages.mjs";
+
+const usage = `Usage: npm run demo [-- --keep]
+       npm test`;
+
+const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+
+/** Installs from the lock file; a second run finds everything there and takes a second. */
+function install() {
+  sayStep("install");
+  return runStep(pnpm(manifest.packageManager, ["install", "--frozen-lockfile", "--reporter=append-only"]), {
+    quiet: true,
+  });
+}
+
+function demo(args) {
+  ensurePackages(["iptables", "iproute2"]);
+  if (!install()) return 1;
+  sayStep("build the agent");
+  const turbo = ["exec", "turbo", "run", "build", "--filter=@fairlead/agent", "--output-logs=errors-only"];
+  if (!runStep(pnpm(manifest.packageManager, turbo), { quiet: true })) return 1;
+  const demoArgs = ["--silent", "--filter=@fairlead/e2e", "run", "demo", ...args];
+  return runStep(pnpm(manifest.packageManager, demoArgs)) ? 0 : 1;
+}
+
+/** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
+function test(args) {
+  ensurePackages(["iptables", "iproute2", "conntrack", "nfacct"]);
+  if (!install()) return summarise({ install: false });
+  const only = args.length > 0 ? args : undefined;
+  const checks = {
+    lint: ["run", "lint"],
+    build: ["run", "build", "--output-logs=errors-only"],
+    "package lint": ["run", "lint:packages", "--output-logs=errors-only"],
+    typecheck: ["run", "typecheck", "--output-logs=errors-only"],
+    tests: ["exec", "turbo", "run", "test", "--concurrency=2", "--continue", "--output-logs=new-only"],
+  };
+  const results = {};
+  for (const [name, command] of Object.entries(checks)) {
+    if (only !== undefined && !only.includes(name)) continue;
+    sayStep(name);
+    results[name] = runStep(pnpm(manifest.packageManager, command));
+  }
+  return summarise(results);
+}
+
+const [command, ...args] = process.argv.slice(2);
+if (command === "demo") process.exitCode = demo(args);
+else if (command === "test") process.exitCode = test(args);
+else {
+  console.error(usage);
+  process.exitCode = 2;
+}

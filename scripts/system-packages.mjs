@@ -1,0 +1,35 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+/** Debian package → a program of it; a package without its program is missing. */
+const programs = { iptables: "iptables", iproute2: "ip", conntrack: "conntrack", nfacct: "nfacct" };
+
+const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
+
+function isThere(program) {
+  return folders.some((folder) => existsSync(`${folder}/${program}`));
+}
+
+function aptGet(args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const result = spawnSync("apt-get", args, { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8", env });
+  if (result.status !== 0) process.stderr.write(result.stderr ?? "");
+  return result.status === 0;
+}
+
+/**
+ * Installs the Debian packages whose programs are missing. Only root can; anyone else is told the command, and the
+ * steps that follow say what they leave out without them.
+ */
+export function ensurePackages(packages) {
+  const missing = packages.filter((name) => !isThere(programs[name]));
+  if (missing.length === 0) return;
+  const command = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
+  if (process.getuid?.() !== 0 || !isThere("apt-get")) {
+    console.log(`missing: ${missing.join(", ")} (install with: sudo ${command})`);
+    return;
+  }
+  console.log(`installing ${missing.join(", ")}`);
+  aptGet(["update", "-q"]);
+  if (!aptGet(command.split(" ").slice(1))) console.log(`could not install ${missing.join(", ")}`);
+}
