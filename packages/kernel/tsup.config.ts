@@ -1,3 +1,7 @@
 import { libraryBuild } from "@fairlead/tooling/tsup";
 
-export default libraryBuild({ index: "src/index.ts", "fake/index": "src/fake/index.ts" });
+export default libraryBuild({
+  index: "src/index.ts",
+  "fake/index": "src/fake/index.ts",
+  "netns/index": "src/netns/index.ts",
+});

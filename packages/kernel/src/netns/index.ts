@@ -1,0 +1,7 @@
+export {
+  createNamespace,
+  type NamespaceOptions,
+  type NamespaceSupport,
+  type NetworkNamespace,
+  namespaceSupport,
+} from "./namespace.ts";

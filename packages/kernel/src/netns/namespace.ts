@@ -1,0 +1,86 @@
+import { type Holder, startHolder } from "./holder.ts";
+
+/**
+ * A network namespace that lives as long as one process: no name in /run/netns, nothing left behind when the process that
+ * made it dies in whatever way. Its loopback interface is up and it leads nowhere.
+ */
+export interface NetworkNamespace {
+  /** The process that holds it, for `ip link set … netns PID` and /proc/PID. */
+  readonly pid: number;
+  /** root: made with the caller's own rights. user: in a user namespace of its own, where the caller is root. */
+  readonly as: "root" | "user";
+  /** Put before an argv, it runs inside: `["nsenter", …, "--"]`. */
+  readonly argvPrefix: readonly string[];
+  /** For processes inside: the legacy tools lock this namespace alone, not the whole machine. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Ends the holder; the namespace goes with the last process in it. May be called twice. */
+  dispose(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface NamespaceOptions {
+  /** Makes it beside this one, so that interfaces can move between the two; only a plain user needs to say. */
+  readonly beside?: NetworkNamespace;
+}
+
+export type NamespaceSupport =
+  | { readonly ok: true; readonly as: "root" | "user" }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * Makes a network namespace: as root with `unshare -n`, else in a new user namespace with `unshare -Urn`.
+ *
+ * @throws Error that says why this machine allows neither
+ */
+export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
+  const failures: string[] = [];
+  for (const { as, unshare } of ways(options.beside)) {
+    try {
+      return describe(as, await startHolder(unshare));
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  throw new Error(`no network namespace can be made here: ${failures.join("; ")}`);
+}
+
+/** Whether `createNamespace` works here, and why not. Makes one to find out. */
+export async function namespaceSupport(): Promise<NamespaceSupport> {
+  try {
+    const namespace = await createNamespace();
+    await namespace.dispose();
+    return { ok: true, as: namespace.as };
+  } catch (error) {
+    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+interface Way {
+  readonly as: "root" | "user";
+  readonly unshare: readonly string[];
+}
+
+function ways(beside: NetworkNamespace | undefined): readonly Way[] {
+  const root: Way = { as: "root", unshare: ["unshare", "-n", "--"] };
+  const user: Way = { as: "user", unshare: ["unshare", "-Urn", "--"] };
+  if (beside?.as === "user") return [{ as: "user", unshare: [...enterUser(beside.pid), "--", ...root.unshare] }];
+  if (beside?.as === "root") return [root];
+  return process.getuid?.() === 0 ? [root, user] : [user];
+}
+
+function describe(as: "root" | "user", holder: Holder): NetworkNamespace {
+  const enter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
+  return {
+    pid: holder.pid,
+    as,
+    argvPrefix: [...enter, "-n", "--"],
+    // flock() works on the namespace's own inode: a lock for each namespace without a file to leave behind.
+    env: { XTABLES_LOCKFILE: `/proc/${holder.pid}/ns/net` },
+    dispose: holder.stop,
+    [Symbol.asyncDispose]: holder.stop,
+  };
+}
+
+function enterUser(pid: number): readonly string[] {
+  return ["nsenter", "-U", "--preserve-credentials", "-t", String(pid)];
+}

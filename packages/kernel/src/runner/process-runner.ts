@@ -1,0 +1,107 @@
+import { execa, type Options } from "execa";
+import { CommandError, type FailureReason } from "./command-error.ts";
+import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
+import { searchPath } from "./search-path.ts";
+import { coalesce } from "./text.ts";
+
+export interface ProcessRunnerOptions {
+  /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
+  readonly prefix?: readonly string[];
+  /** Beside the environment of this process; `LC_ALL=C` is always set. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Milliseconds a process may take when its call does not say. Default 60,000. */
+  readonly timeoutMs?: number;
+}
+
+const MAX_STDOUT = 16 * 1024 * 1024;
+const MAX_STDERR = 1024 * 1024;
+
+/** Runs real processes. */
+export function createRunner(options: ProcessRunnerOptions = {}): Runner {
+  const full = (argv: Argv): Argv => withPrefix(options.prefix ?? [], argv);
+  const settings = (call: RunOptions & StreamOptions) => processOptions(options, call);
+  return {
+    run: (argv, call = {}) => runToEnd(full(argv), settings(call), call.input),
+    stream: (argv, call = {}) => streamOutput(full(argv), settings(call)),
+  };
+}
+
+function processOptions(options: ProcessRunnerOptions, call: RunOptions & StreamOptions) {
+  return {
+    env: { ...options.env, LC_ALL: "C", PATH: searchPath() },
+    timeout: call.timeoutMs ?? options.timeoutMs ?? 60_000,
+    ...(call.signal && { cancelSignal: call.signal }),
+    maxBuffer: { stdout: call.maxStdout ?? MAX_STDOUT, stderr: MAX_STDERR },
+    forceKillAfterDelay: 2_000,
+    stripFinalNewline: false,
+    reject: false,
+    stdin: "ignore",
+  } as const satisfies Options;
+}
+
+type Settings = ReturnType<typeof processOptions>;
+
+async function runToEnd([program, ...args]: Argv, settings: Settings, input?: Input): Promise<RunResult> {
+  const given = input === undefined ? {} : { stdin: typeof input === "string" ? coalesce([input]) : coalesce(input) };
+  const result = await execa(program, args, { ...settings, ...given });
+  if (result.failed) throw commandError([program, ...args], settings, result);
+  return { stdout: result.stdout, stderr: result.stderr };
+}
+
+async function* streamOutput([program, ...args]: Argv, settings: Settings): AsyncGenerator<string, void, void> {
+  const child = execa(program, args, { ...settings, buffer: { stdout: false, stderr: true } });
+  let read = false;
+  try {
+    child.stdout.setEncoding("utf8");
+    for await (const piece of child.stdout) yield String(piece);
+    read = true;
+  } catch (error) {
+    // A killed process closes its output early; how it ended says more.
+    if (!(await child).failed) throw error;
+  } finally {
+    if (!read) child.kill("SIGKILL");
+  }
+  const result = await child;
+  if (result.failed) throw commandError([program, ...args], settings, result);
+}
+
+/** What is read of execa's result. */
+interface Ended {
+  readonly timedOut: boolean;
+  readonly isCanceled: boolean;
+  readonly isMaxBuffer: boolean;
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly code?: string | undefined;
+  readonly stderr?: unknown;
+  readonly cause?: unknown;
+}
+
+function commandError(argv: Argv, settings: Settings, result: Ended): CommandError {
+  const stderr = typeof result.stderr === "string" ? result.stderr : "";
+  return new CommandError({
+    argv,
+    reason: reasonOf(result, stderr),
+    exitCode: result.exitCode,
+    signal: result.signal,
+    stderr,
+    timeoutMs: settings.timeout,
+    cause: result.cause,
+  });
+}
+
+function reasonOf(result: Ended, stderr: string): FailureReason {
+  if (result.timedOut) return "timeout";
+  if (result.isCanceled) return "aborted";
+  if (result.isMaxBuffer) return "output";
+  if (result.code === "ENOENT") return "not-found";
+  // nsenter, env and their like say so themselves when what they should run is not there.
+  if (result.exitCode === 127 && stderr.includes("No such file or directory")) return "not-found";
+  if (result.signal !== undefined) return "signal";
+  return result.exitCode === undefined || result.exitCode === 0 ? "start" : "exit";
+}
+
+function withPrefix(prefix: readonly string[], argv: Argv): Argv {
+  const [first, ...rest] = [...prefix, ...argv];
+  return first === undefined ? argv : [first, ...rest];
+}

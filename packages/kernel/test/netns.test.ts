@@ -1,0 +1,99 @@
+import { access, readlink } from "node:fs/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { createRunner } from "../src/index.ts";
+import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
+import { kernelTest } from "./kernel-test.ts";
+
+const made: NetworkNamespace[] = [];
+afterEach(async () => {
+  for (const namespace of made.splice(0)) await namespace.dispose();
+});
+
+async function make(...args: Parameters<typeof createNamespace>): Promise<NetworkNamespace> {
+  const namespace = await createNamespace(...args);
+  made.push(namespace);
+  return namespace;
+}
+
+describe("network namespace", () => {
+  kernelTest("has its own loopback, up, and no way out", async () => {
+    const namespace = await make();
+    const inside = createRunner({ prefix: namespace.argvPrefix });
+    expect(await readlink(`/proc/${namespace.pid}/ns/net`)).not.toBe(await readlink("/proc/self/ns/net"));
+    const { stdout } = await inside.run(["ip", "-json", "link"]);
+    expect(JSON.parse(stdout)).toMatchObject([{ ifname: "lo", flags: expect.arrayContaining(["UP"]) }]);
+    expect((await inside.run(["ip", "route"])).stdout).toBe("");
+  });
+
+  kernelTest("gives the right to change it", async () => {
+    const namespace = await make();
+    const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    await inside.run(["ip", "addr", "add", "192.0.2.1/32", "dev", "lo"]);
+    expect((await inside.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
+  });
+
+  kernelTest("interfaces move to one made beside it", async () => {
+    const one = await make();
+    const two = await make({ beside: one });
+    const inOne = createRunner({ prefix: one.argvPrefix });
+    await inOne.run([
+      "ip",
+      "link",
+      "add",
+      "veth-a",
+      "type",
+      "veth",
+      "peer",
+      "name",
+      "veth-b",
+      "netns",
+      String(two.pid),
+    ]);
+    const { stdout } = await createRunner({ prefix: two.argvPrefix }).run(["ip", "-json", "link", "show", "veth-b"]);
+    expect(JSON.parse(stdout)).toHaveLength(1);
+  });
+
+  kernelTest("is gone after dispose, which may be called twice", async () => {
+    const namespace = await make();
+    await namespace.dispose();
+    await namespace.dispose();
+    await expect(access(`/proc/${namespace.pid}/ns/net`)).rejects.toThrow();
+  });
+
+  kernelTest("goes with the process that made it, killed with SIGKILL", async () => {
+    const script =
+      'import { createNamespace } from "@fairlead/kernel/netns";' +
+      "const { pid } = await createNamespace();" +
+      "console.log(pid); setInterval(() => {}, 1000);";
+    const node = [process.execPath, "--conditions=@fairlead/source", "--input-type=module", "-e", script] as const;
+    const parent = createRunner().stream([node[0], ...node.slice(1)]);
+    let pid = 0;
+    for await (const piece of parent) {
+      pid = Number(piece);
+      break; // leaving the loop kills the process with SIGKILL
+    }
+    expect(pid).toBeGreaterThan(1);
+    await expect
+      .poll(() =>
+        readlink(`/proc/${pid}/ns/net`).then(
+          () => "there",
+          () => "gone",
+        ),
+      )
+      .toBe("gone");
+  });
+});
+
+test("an impossible namespace says why", async () => {
+  const nowhere: NetworkNamespace = {
+    pid: 2 ** 22 + 1,
+    as: "user",
+    argvPrefix: [],
+    env: {},
+    dispose: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  await expect(createNamespace({ beside: nowhere })).rejects.toThrow(
+    /no network namespace can be made here: .*nsenter/,
+  );
+});
