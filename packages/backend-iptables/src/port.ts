@@ -10,12 +10,14 @@ export interface IptablesPort {
   /** Which kernel API the tools speak to: it decides how large one transaction may be. */
   readonly variant: "nft" | "legacy";
   /**
-   * One `iptables-restore --noflush --counters`. The payload comes in pieces of text; each of its tables is one
-   * transaction.
+   * One `iptables-restore --noflush --counters`. The payload comes in pieces of text (some whole lines each), rendered
+   * while it is read, so that a payload of many megabytes neither stands in memory nor holds the event loop; each of
+   * its `*table … COMMIT` sections is one transaction, and the same table may come more than once. A payload that
+   * throws half way ends the process without the COMMIT that is still out.
    *
    * @throws an Error whose `cause` carries argv, exit code and stderr; the table that failed is as it was
    */
-  restore(payload: Iterable<string>): Promise<void>;
+  restore(payload: Iterable<string> | AsyncIterable<string>): Promise<void>;
   /** `iptables-save -t TABLE`, parsed; a table that does not exist has its built-in chains alone. */
   save(table: Table): Promise<TableState>;
   /** The names of the table's chains (`iptables-save` read as a stream; rules are not kept). */
