@@ -1,0 +1,177 @@
+/** What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are split. */
+
+/** Modes of kube-proxy on Linux, and its old userspace mode. That a mode has no backend (yet) is for the agent to say. */
+export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace";
+
+export interface SocketAddress {
+  /** Canonical IP address without brackets. */
+  readonly address: string;
+  /** 1…65535 */
+  readonly port: number;
+}
+
+/** KubeProxyConfiguration.clientConnection, and what the flags add to it. */
+export interface ClientConnection {
+  /** Path of a kubeconfig file. Absent, and no `master`: the in-cluster service account. */
+  readonly kubeconfig?: string;
+  /** URL of the API server, in place of the kubeconfig's. */
+  readonly master?: string;
+  /** Requests a second; negative: no limit (client-go). */
+  readonly qps: number;
+  readonly burst: number;
+  readonly contentType: string;
+  readonly acceptContentTypes: string;
+}
+
+/**
+ * How traffic of this node's pods is recognised. `node-cidr` asks for the own Node's podCIDRs; `none`: clusterCIDR is
+ * empty, nothing is masqueraded for coming from elsewhere.
+ */
+export type DetectLocal =
+  | { readonly kind: "none" }
+  | { readonly kind: "cidrs"; readonly cidrs: readonly string[] }
+  | { readonly kind: "node-cidr" }
+  | { readonly kind: "bridge"; readonly interface: string }
+  | { readonly kind: "interface-prefix"; readonly prefix: string };
+
+export interface IptablesSettings {
+  /** 0…31 */
+  readonly masqueradeBit: number;
+  readonly masqueradeAll: boolean;
+  readonly localhostNodePorts: boolean;
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+}
+
+export interface IpvsSettings {
+  readonly syncPeriodMs: number;
+  /** 0: every change is written at once. */
+  readonly minSyncPeriodMs: number;
+  /** A scheduler of the kernel, `rr` by default. */
+  readonly scheduler: string;
+  /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
+  readonly excludeCIDRs: readonly string[];
+  readonly strictARP: boolean;
+  /** 0: leave as it is; so for the other two. */
+  readonly tcpTimeoutMs: number;
+  readonly tcpFinTimeoutMs: number;
+  readonly udpTimeoutMs: number;
+}
+
+export interface NftablesSettings {
+  /** 0…31 */
+  readonly masqueradeBit: number;
+  readonly masqueradeAll: boolean;
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+}
+
+/** 0 leaves the kernel's value as it is, everywhere in here. */
+export interface ConntrackSettings {
+  readonly maxPerCore: number;
+  readonly min: number;
+  readonly tcpEstablishedTimeoutMs: number;
+  readonly tcpCloseWaitTimeoutMs: number;
+  readonly tcpBeLiberal: boolean;
+  readonly udpTimeoutMs: number;
+  readonly udpStreamTimeoutMs: number;
+}
+
+export interface LoggingSettings {
+  readonly format: "text" | "json";
+  /** klog's level: 0 is quiet, 5 tells everything. */
+  readonly verbosity: number;
+  readonly flushFrequencyMs: number;
+  readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
+}
+
+/** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
+export interface MultiCNISettings {
+  readonly excludeClusterCIDRs: readonly string[];
+  readonly mixedServices: "own-endpoints" | "skip" | "all";
+  readonly excludedFrontends: "all" | "cluster-ip";
+  readonly ownershipAnnotation: boolean;
+}
+
+/** What the process was started for; the first that was asked for, in kube-proxy's order. */
+export type Action =
+  | { readonly kind: "run" }
+  /** Write `text` to `path` and end (--write-config-to). */
+  | { readonly kind: "write-config"; readonly path: string; readonly text: string }
+  | { readonly kind: "cleanup" }
+  | { readonly kind: "init-only" };
+
+export interface AgentConfig {
+  readonly action: Action;
+  /** The file of --config with the text it had when it was read, to notice changes of it. */
+  readonly configFile?: { readonly path: string; readonly text: string };
+  readonly mode: ProxyMode;
+  /** Trimmed, lower case. Absent: the node is called as the host. */
+  readonly hostnameOverride?: string;
+  /** Canonical address; unspecified (0.0.0.0, ::): find the node's own. Its family is the primary one. */
+  readonly bindAddress: string;
+  /** Absent: no health server (`--healthz-bind-address=`). */
+  readonly healthzBindAddress?: SocketAddress;
+  readonly metricsBindAddress: SocketAddress;
+  readonly bindAddressHardFail: boolean;
+  readonly enableProfiling: boolean;
+  /** `major.minor` or "". */
+  readonly showHiddenMetricsForVersion: string;
+  readonly client: ClientConnection;
+  /** File or folder of manifests in place of the API server. */
+  readonly manifests?: string;
+  /** Folder for what has to outlive a restart. */
+  readonly stateDir: string;
+  readonly detectLocal: DetectLocal;
+  /** Canonical, any number of each family, without duplicates; there in every detectLocalMode. */
+  readonly clusterCIDRs: readonly string[];
+  /** Canonical CIDRs and the words `primary`, `localhost`, `all`; never empty. */
+  readonly nodePortAddresses: readonly string[];
+  /** Of the mode in use. */
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+  readonly masqueradeAll: boolean;
+  readonly masqueradeBit: number;
+  readonly iptables: IptablesSettings;
+  readonly ipvs: IpvsSettings;
+  readonly nftables: NftablesSettings;
+  readonly conntrack: ConntrackSettings;
+  /** −1000…1000 */
+  readonly oomScoreAdj: number;
+  readonly configSyncPeriodMs: number;
+  /** Ports of the userspace mode; absent: any. */
+  readonly portRange?: { readonly from: number; readonly to: number };
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly logging: LoggingSettings;
+  readonly multiCNI: MultiCNISettings;
+  /** Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it. */
+  readonly provenance: Readonly<Record<string, string>>;
+  /** The whole configuration in the form of KubeProxyConfiguration v1alpha1, as kube-proxy serves it at /configz. */
+  readonly kubeProxyConfiguration: Readonly<Record<string, unknown>>;
+}
+
+/** One wrong value. */
+export interface ConfigError {
+  /** The flag (`--oom-score-adj`) or the file and its field (`config.conf: oomScoreAdj`). */
+  readonly field: string;
+  /** The value as it was given. */
+  readonly value: string;
+  /** What is wrong with it and what would be right. */
+  readonly message: string;
+}
+
+export type ParseResult =
+  | { readonly kind: "run"; readonly config: AgentConfig; readonly warnings: readonly string[] }
+  /** For standard output, exit 0. */
+  | { readonly kind: "help" | "version"; readonly text: string }
+  /** For standard error, exit 2: a flag that does not exist or lacks its value, or an argument that is no flag. */
+  | { readonly kind: "usage-error"; readonly message: string }
+  /** For standard error, exit 1: every wrong value at once. */
+  | { readonly kind: "invalid"; readonly errors: readonly ConfigError[]; readonly warnings: readonly string[] };
+
+export interface ParseEnvironment {
+  /** Reads the file of --config. What it throws becomes an error that names the flag. */
+  readonly readFile: (path: string) => string;
+  /** Fairlead's own version, for --version. */
+  readonly version: string;
+}
