@@ -1,0 +1,66 @@
+import { createServer, type Server } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import type { Hono } from "hono";
+import { type Clock, sleep } from "../clock.ts";
+
+export interface HostPort {
+  /** An address without brackets; `0.0.0.0` and `::` listen on all. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Listener {
+  /** Where it listens; the port is the real one where 0 was asked for. */
+  readonly address: HostPort;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an app on one address.
+ *
+ * @throws Error with the code of listen(2), for example EADDRINUSE or EADDRNOTAVAIL
+ */
+export async function listen(app: Hono, at: HostPort, ipv6Only = false): Promise<Listener> {
+  const server = createServer(getRequestListener(app.fetch));
+  server.requestTimeout = 10_000;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen({ host: at.host, port: at.port, ipv6Only }, resolve);
+  await promise;
+  const bound = server.address();
+  const port = typeof bound === "object" && bound !== null ? bound.port : at.port;
+  return { address: { host: at.host, port }, close: () => closed(server) };
+}
+
+async function closed(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  await promise;
+}
+
+export interface RetryingListenOptions {
+  readonly clock: Clock;
+  /** Milliseconds between attempts; upstream: 5 s. */
+  readonly every: number;
+  readonly signal: AbortSignal;
+  /** Called for each failed attempt; true gives up. */
+  readonly onError: (error: unknown) => boolean;
+}
+
+/** Serves as soon as the address is free. Undefined: it gave up, or the signal aborted. */
+export async function listenWhenFree(
+  app: Hono,
+  at: HostPort,
+  options: RetryingListenOptions,
+): Promise<Listener | undefined> {
+  while (!options.signal.aborted) {
+    try {
+      return await listen(app, at);
+    } catch (error) {
+      if (options.onError(error)) return undefined;
+      await sleep(options.clock, options.every, options.signal);
+    }
+  }
+  return undefined;
+}

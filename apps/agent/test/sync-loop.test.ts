@@ -1,0 +1,220 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { backoffDelay } from "../src/pacing/backoff.ts";
+import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/pacing/sync-loop.ts";
+import { settle, VirtualClock } from "./support/virtual-clock.ts";
+
+const settings: SyncLoopSettings = {
+  minInterval: 1_000,
+  checkInterval: 30_000,
+  fullInterval: 3_600_000,
+  backoff: { first: 1_000, most: 30_000 },
+};
+
+interface Run {
+  readonly kind: SyncKind;
+  readonly from: number;
+  /** Place among all runs and requests, which times alone do not tell. */
+  readonly order: number;
+  to?: number;
+  ok?: boolean;
+}
+
+/** A loop whose work notes every run and takes as long, and fails as often, as `outcome` says. */
+function recordedLoop(outcome: (run: number) => { ms: number; ok: boolean } = () => ({ ms: 0, ok: true })) {
+  const clock = new VirtualClock();
+  const runs: Run[] = [];
+  const checks: number[] = [];
+  const state = { intact: true, atOnce: 0, mostAtOnce: 0, order: 0 };
+  const loop = new SyncLoop(
+    settings,
+    {
+      async sync(kind) {
+        const run: Run = { kind, from: clock.monotonic(), order: state.order++ };
+        const { ms, ok } = outcome(runs.push(run) - 1);
+        state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
+        if (ms > 0) await new Promise<void>((resolve) => clock.after(ms, resolve));
+        state.atOnce--;
+        run.to = clock.monotonic();
+        run.ok = ok;
+        if (!ok) throw new Error("restore failed");
+      },
+      async check() {
+        state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
+        checks.push(clock.monotonic());
+        state.atOnce--;
+        return state.intact;
+      },
+    },
+    clock,
+    () => 1,
+  );
+  return { clock, loop, runs, checks, state };
+}
+
+describe("SyncLoop", () => {
+  test("nothing runs before start, the first sync is full and at once", async () => {
+    const { clock, loop, runs } = recordedLoop();
+    loop.request("partial");
+    await clock.advance(10_000);
+    expect(runs).toEqual([]);
+    loop.start();
+    await settle();
+    expect(runs).toMatchObject([{ kind: "full", from: 10_000 }]);
+  });
+
+  test("an idle loop applies a change at once, a burst waits for minInterval and is taken together", async () => {
+    const { clock, loop, runs } = recordedLoop();
+    loop.start();
+    await clock.advance(5_000);
+    loop.request("partial");
+    await clock.advance(1);
+    for (let i = 0; i < 5; i++) loop.request("partial");
+    await clock.advance(998);
+    expect(runs.map((run) => run.from)).toEqual([0, 5_000]);
+    await clock.advance(10_000);
+    expect(runs.map((run) => [run.kind, run.from])).toEqual([
+      ["full", 0],
+      ["partial", 5_000],
+      ["partial", 6_000],
+    ]);
+  });
+
+  test("minInterval counts from the end of a run", async () => {
+    const { clock, loop, runs } = recordedLoop(() => ({ ms: 4_000, ok: true }));
+    loop.start();
+    await clock.advance(100);
+    loop.request("partial");
+    await clock.advance(20_000);
+    expect(runs.map((run) => run.from)).toEqual([0, 5_000]);
+  });
+
+  test("a failed sync is followed by full ones, further and further apart, at most the longest back-off", async () => {
+    const { clock, loop, runs } = recordedLoop((run) => ({ ms: 0, ok: run === 0 || run > 7 }));
+    loop.start();
+    await clock.advance(2_000);
+    loop.request("partial");
+    await clock.advance(300_000);
+    expect(runs.slice(1, 10).map((run) => run.kind)).toEqual(["partial", ...Array(7).fill("full")]);
+    const gaps = runs.slice(2).map((run, i) => run.from - (runs[i + 1]?.from ?? 0));
+    expect(gaps).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  });
+
+  test("changes do not cut the back-off short", async () => {
+    const { clock, loop, runs } = recordedLoop((run) => ({ ms: 0, ok: run > 3 }));
+    loop.start();
+    for (let i = 0; i < 40; i++) {
+      await clock.advance(250);
+      loop.request("partial");
+    }
+    expect(runs.slice(0, 5).map((run) => run.from)).toEqual([0, 1_000, 3_000, 7_000, 15_000].slice(0, runs.length));
+  });
+
+  test("looks every checkInterval and syncs everything when something is missing", async () => {
+    const { clock, loop, runs, checks, state } = recordedLoop();
+    loop.start();
+    await clock.advance(60_000);
+    expect(checks).toEqual([30_000, 60_000]);
+    expect(runs).toHaveLength(1);
+    state.intact = false;
+    await clock.advance(30_000);
+    expect(runs.map((run) => [run.kind, run.from])).toEqual([
+      ["full", 0],
+      ["full", 90_000],
+    ]);
+  });
+
+  test("steady change does not keep the check off", async () => {
+    const { clock, loop, checks } = recordedLoop();
+    loop.start();
+    for (let i = 0; i < 400; i++) {
+      loop.request("partial");
+      await clock.advance(250);
+    }
+    expect(checks).toHaveLength(3);
+  });
+
+  test("a full sync comes once an hour without a reason", async () => {
+    const { clock, loop, runs } = recordedLoop();
+    loop.start();
+    await clock.advance(2 * 3_600_000 + 60_000);
+    expect(runs.map((run) => run.kind)).toEqual(["full", "full", "full"]);
+    expect(runs[1]?.from).toBe(3_600_000);
+  });
+
+  test("stop waits for what runs and starts nothing more", async () => {
+    const { clock, loop, runs } = recordedLoop(() => ({ ms: 500, ok: true }));
+    loop.start();
+    await clock.advance(100);
+    loop.request("partial");
+    let stopped = false;
+    const stopping = loop.stop().then(() => {
+      stopped = true;
+    });
+    await clock.advance(399);
+    expect(stopped).toBe(false);
+    await clock.advance(10_000);
+    await stopping;
+    expect(runs).toHaveLength(1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("no request is lost, never two runs at once, the intervals hold", async () => {
+    const step = fc.oneof(
+      fc.record({ advance: fc.integer({ min: 0, max: 40_000 }) }),
+      fc.record({ request: fc.constantFrom<SyncKind>("partial", "full") }),
+    );
+    const outcome = fc.record({ ms: fc.integer({ min: 0, max: 9_000 }), ok: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(outcome, { minLength: 1, maxLength: 40 }), run),
+      { numRuns: 60 },
+    );
+  });
+});
+
+type Step = { advance: number } | { request: SyncKind };
+
+async function run(steps: Step[], outcomes: { ms: number; ok: boolean }[]): Promise<void> {
+  const { clock, loop, runs, state } = recordedLoop((i) => outcomes[i] ?? { ms: 0, ok: true });
+  const requests: { kind: SyncKind; order: number }[] = [];
+  loop.start();
+  for (const step of steps) {
+    if ("advance" in step) {
+      await clock.advance(step.advance);
+    } else {
+      requests.push({ kind: step.request, order: state.order++ });
+      loop.request(step.request);
+      await settle();
+    }
+  }
+  await clock.advance(40 * 40_000);
+  await loop.stop();
+
+  expect(state.mostAtOnce).toBe(1);
+  for (const { kind, order } of requests) {
+    const served = runs.find((r) => r.order > order && r.ok && (kind === "partial" || r.kind === "full"));
+    expect(served, `the ${kind} request ${order}`).toBeDefined();
+  }
+  for (const [i, current] of runs.entries()) {
+    const before = runs[i - 1];
+    if (before?.to === undefined) continue;
+    expect(current.from - before.to).toBeGreaterThanOrEqual(settings.minInterval);
+    if (before.ok) continue;
+    expect(current.kind).toBe("full");
+    expect(current.from - before.to).toBeLessThanOrEqual(settings.backoff.most);
+  }
+}
+
+test("the back-off stays within its limits whatever the attempt and the dice", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1e9 }),
+      fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+      (attempt, random) => {
+        const delay = backoffDelay(attempt, { first: 500, most: 30_000 }, random);
+        expect(delay).toBeGreaterThanOrEqual(250);
+        expect(delay).toBeLessThanOrEqual(30_000);
+      },
+    ),
+  );
+});
