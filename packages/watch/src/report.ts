@@ -1,0 +1,101 @@
+import type { ResourceName } from "./change.ts";
+
+/** Events of a source that an operator may want to read. Objects are data, {@link reportText} makes the line. */
+export type SourceReport =
+  | ListedReport
+  | RetryReport
+  | UnreachableReport
+  | ReachableReport
+  | BadObjectReport
+  | FileReport
+  | DuplicateReport
+  | SkippedKindReport
+  | WaitingReport;
+
+/** A complete list of a resource is in: the first one, or one after changes had been missed. */
+export interface ListedReport {
+  readonly type: "listed";
+  readonly resource: ResourceName;
+  readonly how: "watchList" | "list" | "chunks";
+  readonly objects: number;
+  readonly milliseconds: number;
+}
+
+/** One request failed and is tried again: detail for a verbose log, the operator's line is "unreachable". */
+export interface RetryReport {
+  readonly type: "retry";
+  readonly resource: ResourceName;
+  readonly error: string;
+  readonly delayMilliseconds: number;
+}
+
+/** Requests fail: reported with the first failure and then once a minute. */
+export interface UnreachableReport {
+  readonly type: "unreachable";
+  /** Base URL of the API server. */
+  readonly server: string;
+  /** Its host, without port and brackets: an IP address or a name. */
+  readonly address: string;
+  readonly milliseconds: number;
+  readonly error: string;
+  /** What is not being followed meanwhile. */
+  readonly resources: readonly ResourceName[];
+}
+
+/** All resources are followed again. */
+export interface ReachableReport {
+  readonly type: "reachable";
+  readonly server: string;
+  readonly milliseconds: number;
+}
+
+/** An object was skipped because it has no usable name, or because decoding it threw. */
+export interface BadObjectReport {
+  readonly type: "badObject";
+  readonly resource: ResourceName;
+  /** `namespace/name` where known. */
+  readonly key?: string;
+  readonly file?: string;
+  readonly error: string;
+}
+
+/** A manifest file can't be used as it is. Its objects stay as last read, if it ever was readable. */
+export interface FileReport {
+  readonly type: "badFile";
+  readonly file: string;
+  /** From 1, where the parser knows. */
+  readonly line?: number;
+  readonly column?: number;
+  readonly error: string;
+  /** Objects that stay in use from the last good reading. */
+  readonly kept: number;
+}
+
+/** The same object stands in several places; the last one, in the order of file names, is used. */
+export interface DuplicateReport {
+  readonly type: "duplicate";
+  readonly resource: ResourceName;
+  readonly key: string;
+  readonly used: string;
+  readonly ignored: string;
+}
+
+/** Objects in a manifest file that no resource takes: one report for each file and kind. */
+export interface SkippedKindReport {
+  readonly type: "skippedKind";
+  readonly file: string;
+  /** apiVersion and kind as written. */
+  readonly kind: string;
+  readonly count: number;
+}
+
+/** The manifest path is not there: reported at once and then once a minute. */
+export interface WaitingReport {
+  readonly type: "waiting";
+  readonly path: string;
+  readonly error: string;
+  /** Objects that stay in use from before the path vanished. */
+  readonly kept: number;
+}
+
+export type OnReport = (report: SourceReport) => void;
