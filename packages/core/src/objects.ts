@@ -90,6 +90,13 @@ export interface NodeState {
   readonly goingAway: boolean;
 }
 
+/** A networking.k8s.io/v1 ServiceCIDR. */
+export interface ServiceCIDR {
+  readonly name: string;
+  /** Canonical CIDRs of both families. */
+  readonly cidrs: readonly string[];
+}
+
 export function serviceKey(namespace: string, name: string): ServiceKey {
   return `${namespace}/${name}`;
 }

@@ -1,0 +1,15 @@
+import type { IPFamily } from "../objects.ts";
+
+/** What is read of a conntrack entry; whoever lists them may add fields of his own (`T extends ConntrackFlow`). */
+export interface ConntrackFlow {
+  readonly family: IPFamily;
+  /** Lower case, as conntrack prints it: tcp, udp, sctp, icmp, … */
+  readonly protocol: string;
+  /** Canonical address that the client sent to. */
+  readonly originalDestination: string;
+  /** Absent where the protocol has no ports. */
+  readonly originalPort?: number;
+  /** Canonical address and port that the answer comes from: the endpoint, where the flow was translated. */
+  readonly replySource: string;
+  readonly replyPort?: number;
+}

@@ -1,0 +1,55 @@
+import ipaddr from "ipaddr.js";
+import type { IPFamily } from "../objects.ts";
+import { canonicalIPv4 } from "./ipv4.ts";
+
+export interface Address {
+  readonly family: IPFamily;
+  /** As Go prints it: IPv6 compressed and in lower case, IPv4-mapped IPv6 as IPv4. */
+  readonly text: string;
+}
+
+/**
+ * Reads an address as upstream does: leading zeros in IPv4 are accepted, an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`)
+ * is IPv4, zones are refused. Undefined: not an address.
+ */
+export function parseAddress(text: string): Address | undefined {
+  const v4 = canonicalIPv4(text);
+  if (v4 !== undefined) return { family: "IPv4", text: v4 };
+  const v6 = parseIPv6(text);
+  if (v6 === undefined) return undefined;
+  if (v6.isIPv4MappedAddress()) return { family: "IPv4", text: v6.toIPv4Address().toString() };
+  return { family: "IPv6", text: v6.toString() };
+}
+
+/** An IPv6 address, mapped ones included. Undefined: not one. */
+export function parseIPv6(text: string): ipaddr.IPv6 | undefined {
+  if (!text.includes(":") || text.includes("%") || text.length > 64) return undefined;
+  return ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined;
+}
+
+/** The family of a canonical address or CIDR. */
+export function familyOf(canonical: string): IPFamily {
+  return canonical.includes(":") ? "IPv6" : "IPv4";
+}
+
+export type SpecialAddress = "unspecified" | "loopback" | "link-local" | "multicast";
+
+/** Which kind of address no service or endpoint can have. Takes canonical text; undefined: an ordinary address. */
+export function specialKind(address: Address): SpecialAddress | undefined {
+  return address.family === "IPv4" ? specialIPv4(address.text) : specialIPv6(address.text);
+}
+
+function specialIPv4(text: string): SpecialAddress | undefined {
+  if (text === "0.0.0.0") return "unspecified";
+  const first = Number.parseInt(text, 10);
+  if (first === 127) return "loopback";
+  if (first >= 224 && first <= 239) return "multicast";
+  return text.startsWith("169.254.") ? "link-local" : undefined;
+}
+
+function specialIPv6(text: string): SpecialAddress | undefined {
+  if (text === "::") return "unspecified";
+  if (text === "::1") return "loopback";
+  if (/^fe[89ab][0-9a-f]:/.test(text)) return "link-local";
+  return /^ff[0-9a-f]{2}:/.test(text) ? "multicast" : undefined;
+}

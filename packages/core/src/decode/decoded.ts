@@ -1,0 +1,15 @@
+import type { Problem } from "../problem.ts";
+
+/**
+ * What came of a raw object. Without `object` nothing of it is served; whatever was known under its name has to go.
+ */
+export interface Decoded<T> {
+  /** As the object has them, unchecked: good for removing what was known under them, not for printing. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly object?: T;
+  /** Why an object that is in order is none of ours (headless, ExternalName, another proxy's …). */
+  readonly ignored?: string;
+  /** What was skipped: parts of the object or, without `object`, all of it. */
+  readonly problems: readonly Problem[];
+}

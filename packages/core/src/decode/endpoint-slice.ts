@@ -1,0 +1,110 @@
+import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
+import { ProblemList } from "../problem.ts";
+import type { Decoded } from "./decoded.ts";
+import { readEndpoint } from "./endpoint.ts";
+import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
+import { type Intern, keepAsIs } from "./intern.ts";
+import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
+import { isLabel, LABEL_FORM } from "./names.ts";
+import { readProtocol } from "./service-ports.ts";
+
+const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+const HEADLESS_LABEL = "service.kubernetes.io/headless";
+const TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/**
+ * Reads a discovery.k8s.io/v1 EndpointSlice. Never throws: a bad port or endpoint is in `problems` and costs just itself.
+ * As upstream, a port without name or number is left out, and a condition that is absent means ready, serving, not
+ * terminating.
+ */
+export function decodeEndpointSlice(raw: unknown, intern: Intern = keepAsIs): Decoded<EndpointSlice> {
+  const metadata = metadataOf(raw);
+  const { namespace, name } = metadata;
+  const problems = new ProblemList("EndpointSlice", namespace, name);
+  const slice = fieldsOf(raw);
+  const ignored = reasonToIgnore(metadata, slice);
+  if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
+  const object = readSlice(metadata, slice, intern, problems);
+  const decoded = { namespace, name, problems: problems.all };
+  return object === undefined ? decoded : { ...decoded, object };
+}
+
+function reasonToIgnore(metadata: Metadata, slice: Fields): string | undefined {
+  if (HEADLESS_LABEL in metadata.labels) return `label ${HEADLESS_LABEL}: a headless service has nothing to proxy`;
+  if (slice["addressType"] === "FQDN") return "addressType FQDN cannot be proxied";
+  return textOf(metadata.labels[SERVICE_NAME_LABEL]) ? undefined : `has no label ${SERVICE_NAME_LABEL}`;
+}
+
+function readSlice(
+  metadata: Metadata,
+  slice: Fields,
+  intern: Intern,
+  problems: ProblemList,
+): EndpointSlice | undefined {
+  const family = readFamily(slice["addressType"], problems);
+  const serviceName = textOf(metadata.labels[SERVICE_NAME_LABEL]) ?? "";
+  const namesAreGood = checkNames(metadata, problems);
+  const serviceIsGood = checkName(`metadata.labels["${SERVICE_NAME_LABEL}"]`, serviceName, problems);
+  if (family === undefined || !namesAreGood || !serviceIsGood) return undefined;
+  const base = {
+    namespace: intern(metadata.namespace),
+    name: metadata.name,
+    serviceName,
+    family,
+    ports: readSlicePorts(itemsOf(slice["ports"]), intern, problems),
+    endpoints: readEndpoints(itemsOf(slice["endpoints"]), family, intern, problems),
+  };
+  const triggerTime = readTriggerTime(metadata.annotations[TRIGGER_TIME_ANNOTATION], problems);
+  return triggerTime === undefined ? base : { ...base, triggerTime };
+}
+
+function readFamily(value: unknown, problems: ProblemList): IPFamily | undefined {
+  if (value === "IPv4" || value === "IPv6") return value;
+  problems.add("addressType", value, "must be IPv4 or IPv6");
+  return undefined;
+}
+
+function readSlicePorts(items: readonly unknown[], intern: Intern, problems: ProblemList): readonly SlicePort[] {
+  return items.flatMap((item, i) => {
+    const port = readSlicePort(`ports[${i}]`, fieldsOf(item), intern, problems);
+    return port === undefined ? [] : [port];
+  });
+}
+
+function readSlicePort(field: string, item: Fields, intern: Intern, problems: ProblemList): SlicePort | undefined {
+  const { name, port } = item;
+  // Both are allowed by the API and mean "all ports", which no proxy can do: left out without a word, as upstream does.
+  if (isAbsent(name) || isAbsent(port) || port === 0) return undefined;
+  if (typeof name !== "string" || (name !== "" && !isLabel(name))) {
+    problems.add(`${field}.name`, name, LABEL_FORM);
+    return undefined;
+  }
+  const protocol = readProtocol(`${field}.protocol`, item["protocol"], problems);
+  if (protocol === undefined) return undefined;
+  if (isPort(port)) return { name: intern(name), protocol, port };
+  problems.add(`${field}.port`, port, "must be a number from 1 to 65535");
+  return undefined;
+}
+
+function readEndpoints(
+  items: readonly unknown[],
+  family: IPFamily,
+  intern: Intern,
+  problems: ProblemList,
+): readonly SliceEndpoint[] {
+  const endpoints: SliceEndpoint[] = [];
+  for (let i = 0; i < items.length; i++) {
+    const endpoint = readEndpoint(i, items[i], family, intern, problems);
+    if (endpoint !== undefined) endpoints.push(endpoint);
+  }
+  // A pushed array keeps room to grow; the copy does not.
+  return endpoints.slice();
+}
+
+function readTriggerTime(value: unknown, problems: ProblemList): number | undefined {
+  if (isAbsent(value)) return undefined;
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  problems.add(`metadata.annotations["${TRIGGER_TIME_ANNOTATION}"]`, value, "must be a time as RFC 3339 writes it");
+  return undefined;
+}

@@ -1,0 +1,71 @@
+import type { IPFamily, SliceEndpoint } from "../objects.ts";
+import type { ProblemList } from "../problem.ts";
+import type { SpecialAddress } from "./address.ts";
+import { readAddress } from "./addresses.ts";
+import { fieldsOf, itemsOf } from "./fields.ts";
+import type { Intern } from "./intern.ts";
+
+const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+
+/**
+ * Reads one endpoint; undefined: not usable, reported. Only its first address counts: since KEP-752 the others have no
+ * meaning.
+ */
+export function readEndpoint(
+  index: number,
+  value: unknown,
+  family: IPFamily,
+  intern: Intern,
+  problems: ProblemList,
+): SliceEndpoint | undefined {
+  const item = fieldsOf(value);
+  const address = readEndpointAddress(index, itemsOf(item["addresses"])[0], family, problems);
+  if (address === undefined) return undefined;
+  const conditions = fieldsOf(item["conditions"]);
+  const ready = conditions["ready"] !== false;
+  const serving = conditions["serving"] !== false;
+  const terminating = conditions["terminating"] === true;
+  const node = item["nodeName"];
+  // Two literals, not one that grows: a hundred thousand of these are kept, and each keeps just its own fields.
+  const endpoint: SliceEndpoint =
+    typeof node === "string" && node !== ""
+      ? { address, ready, serving, terminating, nodeName: intern(node) }
+      : { address, ready, serving, terminating };
+  return withHints(endpoint, item["hints"], intern);
+}
+
+function readEndpointAddress(
+  index: number,
+  value: unknown,
+  family: IPFamily,
+  problems: ProblemList,
+): string | undefined {
+  const field = `endpoints[${index}].addresses[0]`;
+  if (value === undefined || value === null || value === "") {
+    problems.add(field, value, "must be there");
+    return undefined;
+  }
+  const address = readAddress(field, value, SPECIAL, problems);
+  if (address === undefined || address.family === family) return address?.text;
+  problems.add(field, value, `must be an ${family} address, as the slice's addressType says`);
+  return undefined;
+}
+
+function withHints(endpoint: SliceEndpoint, value: unknown, intern: Intern): SliceEndpoint {
+  if (value === undefined || value === null) return endpoint;
+  const hints = fieldsOf(value);
+  const zoneHints = hintNames(hints["forZones"], intern);
+  const nodeHints = hintNames(hints["forNodes"], intern);
+  return {
+    ...endpoint,
+    ...(zoneHints.length > 0 ? { zoneHints } : undefined),
+    ...(nodeHints.length > 0 ? { nodeHints } : undefined),
+  };
+}
+
+function hintNames(value: unknown, intern: Intern): readonly string[] {
+  return itemsOf(value).flatMap((item) => {
+    const { name } = fieldsOf(item);
+    return typeof name === "string" ? [intern(name)] : [];
+  });
+}

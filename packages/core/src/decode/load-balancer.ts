@@ -1,0 +1,40 @@
+import type { ProblemList } from "../problem.ts";
+import type { SpecialAddress } from "./address.ts";
+import { readAddress } from "./addresses.ts";
+import { parseCIDR } from "./cidr.ts";
+import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
+
+/** Link-local addresses are left to those who hand out load-balancer addresses. */
+const REFUSED: readonly SpecialAddress[] = ["unspecified", "loopback", "multicast"];
+const NONE: readonly string[] = [];
+
+/** status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). */
+export function readIngressAddresses(raw: Fields, problems: ProblemList): readonly string[] {
+  const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
+  const found = new Set<string>();
+  ingress.forEach((item, i) => {
+    const { ip, ipMode } = fieldsOf(item);
+    if (!isAbsent(ipMode) && ipMode !== "VIP") return;
+    const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, REFUSED, problems);
+    if (address !== undefined) found.add(address.text);
+  });
+  return found.size === 0 ? NONE : [...found];
+}
+
+/**
+ * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 lets everybody of
+ * its family in, so it takes that family's ranges with it.
+ */
+export function readSourceRanges(spec: Fields, problems: ProblemList): readonly string[] {
+  const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {
+    const text = typeof value === "string" ? value.trim() : undefined;
+    if (text === "") return [];
+    const cidr = text === undefined ? undefined : parseCIDR(text);
+    if (cidr !== undefined) return [cidr];
+    problems.add(`spec.loadBalancerSourceRanges[${i}]`, value, "must be a CIDR, as 192.0.2.0/24");
+    return [];
+  });
+  const open = new Set(ranges.filter((range) => range.prefixLength === 0).map((range) => range.family));
+  const closed = ranges.filter((range) => !open.has(range.family)).map((range) => range.text);
+  return closed.length === 0 ? NONE : [...new Set(closed)];
+}

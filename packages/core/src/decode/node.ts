@@ -1,0 +1,62 @@
+import type { NodeState } from "../objects.ts";
+import { ProblemList } from "../problem.ts";
+import { readAddress } from "./addresses.ts";
+import { parseCIDR } from "./cidr.ts";
+import type { Decoded } from "./decoded.ts";
+import { type Fields, fieldsOf, isAbsent, itemsOf, textOf } from "./fields.ts";
+import { checkName, metadataOf } from "./metadata.ts";
+
+const ZONE_LABEL = "topology.kubernetes.io/zone";
+const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
+
+/** Reads a core/v1 Node. Never throws: a bad address or CIDR is in `problems` and left out. */
+export function decodeNode(raw: unknown): Decoded<NodeState> {
+  const metadata = metadataOf(raw);
+  const { name } = metadata;
+  const problems = new ProblemList("Node", "", name);
+  if (!checkName("metadata.name", name, problems)) return { namespace: "", name, problems: problems.all };
+  const node = fieldsOf(raw);
+  const spec = fieldsOf(node["spec"]);
+  const zone = textOf(metadata.labels[ZONE_LABEL]);
+  const object: NodeState = {
+    name,
+    ...(zone ? { zone } : undefined),
+    addresses: readNodeAddresses(fieldsOf(node["status"]), problems),
+    podCIDRs: readPodCIDRs(spec, problems),
+    goingAway: !isAbsent(metadata.deletionTimestamp) || isToBeDeleted(spec),
+  };
+  return { namespace: "", name, object, problems: problems.all };
+}
+
+/** Internal addresses before external ones, as upstream's GetNodeHostIPs. */
+function readNodeAddresses(status: Fields, problems: ProblemList): readonly string[] {
+  const items = itemsOf(status["addresses"]).map(fieldsOf);
+  const ofType = (type: string) =>
+    items.flatMap((item, i) => {
+      if (item["type"] !== type) return [];
+      const address = readAddress(`status.addresses[${i}].address`, item["address"], [], problems);
+      return address === undefined ? [] : [address.text];
+    });
+  return [...new Set([...ofType("InternalIP"), ...ofType("ExternalIP")])];
+}
+
+function readPodCIDRs(spec: Fields, problems: ProblemList): readonly string[] {
+  const listed = itemsOf(spec["podCIDRs"]);
+  const single = isAbsent(spec["podCIDR"]) || spec["podCIDR"] === "" ? [] : [spec["podCIDR"]];
+  const [field, values] = listed.length > 0 ? ["spec.podCIDRs", listed] : ["spec.podCIDR", single];
+  return readCIDRs(field, values, problems);
+}
+
+function isToBeDeleted(spec: Fields): boolean {
+  return itemsOf(spec["taints"]).some((taint) => fieldsOf(taint)["key"] === TO_BE_DELETED_TAINT);
+}
+
+/** Canonical CIDRs of a list field; bad ones are reported and left out. */
+export function readCIDRs(field: string, values: readonly unknown[], problems: ProblemList): readonly string[] {
+  return values.flatMap((value, i) => {
+    const cidr = typeof value === "string" ? parseCIDR(value) : undefined;
+    if (cidr !== undefined) return [cidr.text];
+    problems.add(`${field}[${i}]`, value, "must be a CIDR");
+    return [];
+  });
+}

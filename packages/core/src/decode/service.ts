@@ -1,0 +1,133 @@
+import type { Service, TrafficPolicy } from "../objects.ts";
+import { ProblemList } from "../problem.ts";
+import { familyOf, type SpecialAddress } from "./address.ts";
+import { readAddresses } from "./addresses.ts";
+import type { Decoded } from "./decoded.ts";
+import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
+import { type Intern, keepAsIs } from "./intern.ts";
+import { readIngressAddresses, readSourceRanges } from "./load-balancer.ts";
+import { checkNames, type Metadata, metadataOf } from "./metadata.ts";
+import { readServicePorts } from "./service-ports.ts";
+
+/** Services with this label belong to another proxy (KEP-2447). */
+const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
+const ANNOTATION_PREFIX = "fairlead.dev/";
+const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+/** core/v1 DefaultClientIPServiceAffinitySeconds, and the longest that the API allows. */
+const DEFAULT_AFFINITY_SECONDS = 10_800;
+const LONGEST_AFFINITY_SECONDS = 86_400;
+
+/**
+ * Reads a core/v1 Service. Fields that the API server would have filled in get its defaults. Never throws: what is wrong
+ * is in `problems`, and a bad port, address or range costs just itself.
+ */
+export function decodeService(raw: unknown, intern: Intern = keepAsIs): Decoded<Service> {
+  const metadata = metadataOf(raw);
+  const { namespace, name } = metadata;
+  const problems = new ProblemList("Service", namespace, name);
+  const spec = fieldsOf(fieldsOf(raw)["spec"]);
+  const ignored = reasonToIgnore(metadata, spec, problems);
+  if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
+  const object = checkNames(metadata, problems) ? readService(metadata, fieldsOf(raw), intern, problems) : undefined;
+  const decoded = { namespace, name, problems: problems.all };
+  return object === undefined ? decoded : { ...decoded, object };
+}
+
+function reasonToIgnore(metadata: Metadata, spec: Fields, problems: ProblemList): string | undefined {
+  if (PROXY_NAME_LABEL in metadata.labels) return `label ${PROXY_NAME_LABEL} gives it to another proxy`;
+  const type = spec["type"];
+  if (type === "ExternalName") return "type ExternalName has nothing to proxy";
+  const clusterIP = spec["clusterIP"];
+  const noClusterIP = isAbsent(clusterIP) || clusterIP === "";
+  if (noClusterIP && itemsOf(spec["clusterIPs"]).length === 0) return "has no ClusterIP";
+  if (clusterIP !== "None" && !(noClusterIP && itemsOf(spec["clusterIPs"])[0] === "None")) return undefined;
+  if (type === "NodePort" || type === "LoadBalancer") {
+    problems.add("spec.clusterIP", "None", `must be an address for type ${type}`);
+  }
+  return "headless (clusterIP None)";
+}
+
+function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: ProblemList): Service | undefined {
+  const spec = fieldsOf(raw["spec"]);
+  const clusterIPs = readClusterIPs(spec, problems);
+  const ports = readServicePorts(spec, intern, problems);
+  if (clusterIPs.length === 0 || ports.length === 0) return undefined;
+  const externalIPs = readAddresses("spec.externalIPs", itemsOf(spec["externalIPs"]), SPECIAL, problems);
+  const external = isExternal(spec, externalIPs);
+  const externalTrafficPolicy = external ? readPolicy("externalTrafficPolicy", spec, problems) : "Cluster";
+  return {
+    namespace: intern(metadata.namespace),
+    name: metadata.name,
+    clusterIPs,
+    ports,
+    externalIPs,
+    loadBalancerIPs: readIngressAddresses(raw, problems),
+    loadBalancerSourceRanges: readSourceRanges(spec, problems),
+    internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
+    externalTrafficPolicy,
+    annotations: readAnnotations(metadata.annotations),
+    ...readAffinity(spec, problems),
+    ...(externalTrafficPolicy === "Local" ? readHealthCheckPort(spec, problems) : undefined),
+  };
+}
+
+/** One ClusterIP a family, the first one of each. */
+function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] {
+  const listed = itemsOf(spec["clusterIPs"]);
+  const [field, values] = listed.length > 0 ? ["spec.clusterIPs", listed] : ["spec.clusterIP", [spec["clusterIP"]]];
+  const found = readAddresses(field, values, SPECIAL, problems);
+  const first = found.filter((ip) => found.find((other) => familyOf(other) === familyOf(ip)) === ip);
+  for (const ip of found) {
+    if (!first.includes(ip)) problems.add(field, ip, "is the second ClusterIP of its family; only the first is served");
+  }
+  return first;
+}
+
+/** Whether externalTrafficPolicy means anything (upstream: ExternallyAccessible). */
+function isExternal(spec: Fields, externalIPs: readonly string[]): boolean {
+  return spec["type"] === "NodePort" || spec["type"] === "LoadBalancer" || externalIPs.length > 0;
+}
+
+function readPolicy(name: string, spec: Fields, problems: ProblemList): TrafficPolicy {
+  const value = spec[name];
+  if (value === "Local") return "Local";
+  if (!isAbsent(value) && value !== "" && value !== "Cluster") {
+    problems.add(`spec.${name}`, value, "must be Cluster or Local; taken as Cluster");
+  }
+  return "Cluster";
+}
+
+function readAffinity(spec: Fields, problems: ProblemList): { affinitySeconds?: number } {
+  const value = spec["sessionAffinity"];
+  if (isAbsent(value) || value === "" || value === "None") return {};
+  if (value !== "ClientIP") {
+    problems.add("spec.sessionAffinity", value, "must be None or ClientIP; taken as None");
+    return {};
+  }
+  const seconds = fieldsOf(fieldsOf(spec["sessionAffinityConfig"])["clientIP"])["timeoutSeconds"];
+  if (isAbsent(seconds)) return { affinitySeconds: DEFAULT_AFFINITY_SECONDS };
+  const usable = Number.isInteger(seconds) && typeof seconds === "number" && seconds >= 1;
+  if (usable && seconds <= LONGEST_AFFINITY_SECONDS) return { affinitySeconds: seconds };
+  const field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+  problems.add(field, seconds, `must be 1 to ${LONGEST_AFFINITY_SECONDS}; taken as ${DEFAULT_AFFINITY_SECONDS}`);
+  return { affinitySeconds: DEFAULT_AFFINITY_SECONDS };
+}
+
+/** Only type LoadBalancer has one; 0 is how the API says none. */
+function readHealthCheckPort(spec: Fields, problems: ProblemList): { healthCheckNodePort?: number } {
+  const value = spec["healthCheckNodePort"];
+  if (spec["type"] !== "LoadBalancer" || isAbsent(value) || value === 0) return {};
+  if (isPort(value)) return { healthCheckNodePort: value };
+  problems.add("spec.healthCheckNodePort", value, "must be a number from 1 to 65535");
+  return {};
+}
+
+const NO_ANNOTATIONS: Readonly<Record<string, string>> = {};
+
+function readAnnotations(annotations: Fields): Readonly<Record<string, string>> {
+  const ours = Object.entries(annotations).flatMap(([key, value]): [string, string][] => {
+    const text = textOf(value);
+    return key.startsWith(ANNOTATION_PREFIX) && text !== undefined ? [[key, text]] : [];
+  });
+  return ours.length === 0 ? NO_ANNOTATIONS : Object.fromEntries(ours);
+}

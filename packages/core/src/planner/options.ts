@@ -1,0 +1,23 @@
+import type { EndpointFilter } from "../filter.ts";
+import type { IPFamily } from "../objects.ts";
+import type { LocalTrafficDetector, ModeSemantics, NodePortAddresses } from "../plan.ts";
+
+/** What is planned for, apart from the objects. */
+export interface PlannerOptions {
+  /** Endpoints with this nodeName are local. */
+  readonly nodeName: string;
+  /** This node's topology.kubernetes.io/zone; absent: zone hints never match. */
+  readonly zone?: string;
+  /** The families to plan; services of the others have no plan. */
+  readonly families: readonly IPFamily[];
+  /** The node's primary address by family (upstream's nodeIP): source ranges that contain it let LB addresses in. */
+  readonly nodeIPs: Partial<Readonly<Record<IPFamily, string>>>;
+  /** Absent for a family: kind none. */
+  readonly detectors: Partial<Readonly<Record<IPFamily, LocalTrafficDetector>>>;
+  /** Absent for a family: kind all. */
+  readonly nodePortAddresses: Partial<Readonly<Record<IPFamily, NodePortAddresses>>>;
+  readonly masqueradeAll: boolean;
+  readonly semantics: ModeSemantics;
+  /** Absent: every service is ours with all its endpoints. */
+  readonly filter?: EndpointFilter;
+}

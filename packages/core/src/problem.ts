@@ -1,0 +1,60 @@
+/** The Kubernetes objects that core reads. */
+export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
+
+/** Something wrong in an object, or between two. What it is about was skipped; the rest is served. */
+export interface Problem {
+  readonly kind: ObjectKind;
+  /** "" for objects without a namespace. */
+  readonly namespace: string;
+  readonly name: string;
+  /** Path of the field, `spec.ports[2].port`. */
+  readonly field: string;
+  /** The value as JSON, cut to 80 characters, so that it can stand in any log line; "" where there is none. */
+  readonly value: string;
+  /** What is wrong with it and what would be right. */
+  readonly reason: string;
+}
+
+const NONE: readonly Problem[] = [];
+const LONGEST_VALUE = 80;
+
+/** Collects the problems of one object while it is decoded. */
+export class ProblemList {
+  readonly #kind: ObjectKind;
+  readonly #namespace: string;
+  readonly #name: string;
+  #problems: Problem[] | undefined;
+
+  constructor(kind: ObjectKind, namespace: string, name: string) {
+    this.#kind = kind;
+    this.#namespace = namespace;
+    this.#name = name;
+  }
+
+  add(field: string, value: unknown, reason: string): void {
+    this.#problems ??= [];
+    this.#problems.push({
+      kind: this.#kind,
+      namespace: printable(this.#namespace),
+      name: printable(this.#name),
+      field,
+      value: printableValue(value),
+      reason,
+    });
+  }
+
+  get all(): readonly Problem[] {
+    return this.#problems ?? NONE;
+  }
+}
+
+/** A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach a log unescaped. */
+function printable(name: string): string {
+  return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
+}
+
+function printableValue(value: unknown): string {
+  if (value === undefined) return "";
+  const json = typeof value === "bigint" ? `${value}` : (JSON.stringify(value) ?? "");
+  return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE - 1)}…` : json;
+}

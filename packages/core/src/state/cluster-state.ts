@@ -1,0 +1,134 @@
+import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "../objects.ts";
+import { equal, equalLists } from "./equal.ts";
+import { type ChangeCounts, type DirtyServices, PendingChanges } from "./pending.ts";
+import type { ClusterView } from "./view.ts";
+
+interface Entry {
+  readonly service?: Service;
+  /** In the byte order of their names. */
+  readonly slices: readonly EndpointSlice[];
+}
+
+const NO_SLICES: readonly EndpointSlice[] = [];
+
+/**
+ * The Services and EndpointSlices that are known now, and which services changed since the last take. Takes single
+ * changes in any order; a change that leaves an object equal is none. Does no I/O and has no clock.
+ */
+export class ClusterState implements ClusterView {
+  readonly #entries = new Map<ServiceKey, Entry>();
+  /** Which service a slice belongs to, by `namespace/name` of the slice. */
+  readonly #owners = new Map<string, ServiceKey>();
+  readonly #pending: PendingChanges;
+
+  /**
+   * @param options.ignoreTriggersBefore trigger times up to this one (milliseconds since the epoch) are not kept; the
+   *   agent gives its start
+   */
+  constructor(options: { readonly ignoreTriggersBefore?: number } = {}) {
+    this.#pending = new PendingChanges(options.ignoreTriggersBefore ?? 0);
+  }
+
+  /** Returns whether anything changed. */
+  upsertService(service: Service): boolean {
+    const key = serviceKey(service.namespace, service.name);
+    const entry = this.#entries.get(key);
+    const changed = !equal(entry?.service, service);
+    this.#pending.sawService(key, changed);
+    if (changed) this.#entries.set(key, { service, slices: entry?.slices ?? NO_SLICES });
+    return changed;
+  }
+
+  deleteService(namespace: string, name: string): boolean {
+    const key = serviceKey(namespace, name);
+    const entry = this.#entries.get(key);
+    const changed = entry?.service !== undefined;
+    this.#pending.sawService(key, changed);
+    if (changed) this.#put(key, { slices: entry.slices });
+    return changed;
+  }
+
+  /** A slice that names another service than before leaves the old one. */
+  upsertSlice(slice: EndpointSlice): boolean {
+    const id = `${slice.namespace}/${slice.name}`;
+    const key = serviceKey(slice.namespace, slice.serviceName);
+    const previous = this.#owners.get(id);
+    const changed = this.#place(key, slice);
+    if (changed) this.#pending.addTrigger(key, slice);
+    if (previous !== undefined && previous !== key) this.#removeSlice(previous, slice.name);
+    if (previous !== key) this.#owners.set(id, key);
+    this.#pending.sawSlice(changed);
+    return changed;
+  }
+
+  deleteSlice(namespace: string, name: string): boolean {
+    const id = `${namespace}/${name}`;
+    const key = this.#owners.get(id);
+    this.#pending.sawSlice(key !== undefined);
+    if (key === undefined) return false;
+    this.#owners.delete(id);
+    this.#removeSlice(key, name);
+    return true;
+  }
+
+  keys(): IterableIterator<ServiceKey> {
+    return this.#entries.keys();
+  }
+
+  service(key: ServiceKey): Service | undefined {
+    return this.#entries.get(key)?.service;
+  }
+
+  slices(key: ServiceKey): readonly EndpointSlice[] {
+    return this.#entries.get(key)?.slices ?? NO_SLICES;
+  }
+
+  /** Whether `takeDirty` has anything to give. */
+  get dirty(): boolean {
+    return this.#pending.any;
+  }
+
+  get serviceChanges(): ChangeCounts {
+    return this.#pending.serviceCounts;
+  }
+
+  get endpointChanges(): ChangeCounts {
+    return this.#pending.endpointCounts;
+  }
+
+  /** What changed since the last take, which it forgets. */
+  takeDirty(): DirtyServices {
+    return this.#pending.take();
+  }
+
+  #place(key: ServiceKey, slice: EndpointSlice): boolean {
+    const entry = this.#entries.get(key);
+    const slices = entry?.slices ?? NO_SLICES;
+    const old = slices.find((other) => other.name === slice.name);
+    if (old !== undefined && equalSlices(old, slice)) return false;
+    const others = old === undefined ? slices : slices.filter((other) => other !== old);
+    const next = [...others, slice];
+    if (next.length > 1) next.sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#entries.set(key, { ...entry, slices: next });
+    this.#pending.touch(key);
+    return true;
+  }
+
+  #removeSlice(key: ServiceKey, name: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#put(key, { ...entry, slices: entry.slices.filter((slice) => slice.name !== name) });
+    this.#pending.touch(key);
+    this.#pending.dropTriggers(key);
+  }
+
+  #put(key: ServiceKey, entry: Entry): void {
+    if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
+  }
+}
+
+/** The trigger time aside: it says when, not what. */
+function equalSlices(a: EndpointSlice, b: EndpointSlice): boolean {
+  return a.family === b.family && equalLists(a.ports, b.ports) && equalLists(a.endpoints, b.endpoints);
+}

@@ -1,0 +1,10 @@
+import type { EndpointSlice, Service, ServiceKey } from "../objects.ts";
+
+/** The objects that planning reads. */
+export interface ClusterView {
+  /** Every service that has a Service or an EndpointSlice. */
+  keys(): Iterable<ServiceKey>;
+  service(key: ServiceKey): Service | undefined;
+  /** The service's slices of both families in the byte order of their names. */
+  slices(key: ServiceKey): readonly EndpointSlice[];
+}
