@@ -1,0 +1,140 @@
+import type { Frontend, ServicePortGroup } from "@fairlead/core";
+import type { Rule, Table, Target } from "@fairlead/netfilter";
+import { type GroupNames, groupNames } from "./group-names.ts";
+import { EXTERNAL_SERVICES, LOCALHOST_ACCEPTED_COUNTER, NODE_PORTS, PROXY_FIREWALL, SERVICES } from "./names.ts";
+import { internalSet, isGated, reachesEndpoints, refusal } from "./reach.ts";
+import { comment, destinationPort, jump, protocolName, reject, toAddress } from "./rule-parts.ts";
+import type { RenderContext } from "./settings.ts";
+
+/** A rule of a group in one of the chains that all groups share. */
+export interface DispatchRule {
+  readonly table: Extract<Table, "nat" | "filter">;
+  readonly chain: string;
+  /**
+   * The packets that the rule is about. Rules of one chain with different keys never match the same packet, so that
+   * order matters among rules of one key alone; there it is that of the groups' ids.
+   */
+  readonly key: string;
+  /** The chain's end that it is put to: filter asks about addresses before it asks about node ports. */
+  readonly end: "head" | "tail";
+  readonly rule: Rule;
+}
+
+/** What a group adds to the shared chains, in the order of its frontends. */
+export function dispatchRules(group: ServicePortGroup, context: RenderContext): readonly DispatchRule[] {
+  const names = groupNames(group);
+  const rules: DispatchRule[] = [];
+  for (const frontend of group.frontends) {
+    if (reachesEndpoints(frontend)) rules.push(...natRules(group, frontend, names, context));
+    if (isGated(frontend)) rules.push(gateRule(group, frontend, names));
+    const verdict = refusal(frontend);
+    if (verdict !== undefined) rules.push(refusalRule(group, frontend, verdict, context));
+  }
+  if (group.healthCheckPort !== undefined) rules.push(healthCheckRule(group, group.healthCheckPort));
+  return rules;
+}
+
+function natRules(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  names: GroupNames,
+  context: RenderContext,
+): readonly DispatchRule[] {
+  if (frontend.address === undefined) return nodePortRules(group, frontend.port, names, context);
+  const rule = {
+    ...toAddress(frontend.address, group.protocol, frontend.port, `${group.name} ${FRONTEND_LABELS[frontend.kind]}`),
+    target: jump(entryChain(frontend, names)),
+  };
+  return [entry("nat", SERVICES, keyOf(group, frontend), rule)];
+}
+
+const FRONTEND_LABELS = {
+  "cluster-ip": "cluster IP",
+  "external-ip": "external IP",
+  "load-balancer": "loadbalancer IP",
+  "node-port": "",
+} as const satisfies Record<Frontend["kind"], string>;
+
+function entryChain(frontend: Frontend, names: GroupNames): string {
+  if (frontend.kind === "cluster-ip") return names.set[internalSet(frontend) ?? "cluster"];
+  return isGated(frontend) ? names.firewall : names.external;
+}
+
+function nodePortRules(
+  group: ServicePortGroup,
+  port: number,
+  names: GroupNames,
+  context: RenderContext,
+): readonly DispatchRule[] {
+  const protocol = { value: protocolName(group.protocol) };
+  const matches = [comment(group.name), destinationPort(group.protocol, port)];
+  const key = `${protocol.value} ${port}`;
+  const target = jump(names.external);
+  const rule = entry("nat", NODE_PORTS, key, { protocol, matches, target });
+  if (!context.localhost || !context.counters.has(LOCALHOST_ACCEPTED_COUNTER)) return [rule];
+  const counted: Rule = {
+    destination: { cidr: "127.0.0.0/8" },
+    protocol,
+    matches: [...matches, { kind: "nfacct", name: LOCALHOST_ACCEPTED_COUNTER }],
+    target,
+  };
+  return [entry("nat", NODE_PORTS, key, counted), rule];
+}
+
+/** Drops what the group's KUBE-FW chain did not let on. */
+function gateRule(group: ServicePortGroup, frontend: Frontend, names: GroupNames): DispatchRule {
+  const remark = `${group.name} traffic not accepted by ${names.firewall}`;
+  const rule = toAddress(frontend.address ?? "", group.protocol, frontend.port, remark);
+  return entry("filter", PROXY_FIREWALL, keyOf(group, frontend), { ...rule, target: { kind: "drop" } });
+}
+
+function refusalRule(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  verdict: "reject" | "drop",
+  context: RenderContext,
+): DispatchRule {
+  const remark = `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`;
+  const target: Target = verdict === "drop" ? { kind: "drop" } : reject(context.family);
+  const key = keyOf(group, frontend);
+  if (frontend.address === undefined) {
+    const rule: Rule = {
+      protocol: { value: protocolName(group.protocol) },
+      matches: [
+        comment(remark),
+        { kind: "addrtype", dstType: { value: "LOCAL" } },
+        destinationPort(group.protocol, frontend.port),
+      ],
+      target,
+    };
+    return entry("filter", EXTERNAL_SERVICES, key, rule, "tail");
+  }
+  const chain = frontend.kind === "cluster-ip" ? SERVICES : EXTERNAL_SERVICES;
+  const rule = toAddress(frontend.address, group.protocol, frontend.port, remark);
+  return entry("filter", chain, key, { ...rule, target });
+}
+
+/** The load balancer's health checks come from outside and must get in whatever INPUT's policy is. */
+function healthCheckRule(group: ServicePortGroup, port: number): DispatchRule {
+  const rule: Rule = {
+    protocol: { value: "tcp" },
+    matches: [comment(`${group.name} health check node port`), destinationPort("TCP", port)],
+    target: { kind: "accept" },
+  };
+  return entry("filter", NODE_PORTS, `tcp ${port}`, rule);
+}
+
+function keyOf(group: ServicePortGroup, frontend: Frontend): string {
+  const port = `${protocolName(group.protocol)} ${frontend.port}`;
+  return frontend.address === undefined ? port : `${port} ${frontend.address}`;
+}
+
+function entry(
+  table: DispatchRule["table"],
+  chain: string,
+  packets: string,
+  rule: Rule,
+  end: DispatchRule["end"] = "head",
+): DispatchRule {
+  return { table, chain, key: `${table} ${chain} ${packets}`, end, rule };
+}

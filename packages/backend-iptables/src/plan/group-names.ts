@@ -1,0 +1,47 @@
+import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import { chainHash } from "./hash.ts";
+import { protocolName, socketAddress } from "./rule-parts.ts";
+
+/** Chains of the service ports are told from everybody else's by these prefixes alone. */
+const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
+
+/**
+ * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. Its text
+ * can be no service port's (they hold a slash), and its prefix lets kube-proxy's cleanup remove it.
+ */
+export const OFF_CLUSTER = `KUBE-EXT-${chainHash("traffic from outside the cluster CIDRs")}`;
+
+/** Names of one group's chains (parity with kube-proxy: base32(sha256(name + protocol))). */
+export interface GroupNames {
+  /** By the endpoint set that they spread over. */
+  readonly set: Readonly<Record<EndpointSetName, string>>;
+  readonly external: string;
+  readonly firewall: string;
+}
+
+export function groupNames(group: ServicePortGroup): GroupNames {
+  const hash = chainHash(group.name + protocolName(group.protocol));
+  return {
+    set: { cluster: `KUBE-SVC-${hash}`, local: `KUBE-SVL-${hash}` },
+    external: `KUBE-EXT-${hash}`,
+    firewall: `KUBE-FW-${hash}`,
+  };
+}
+
+export function endpointChainName(group: ServicePortGroup, endpoint: PlanEndpoint): string {
+  const address = socketAddress(endpoint.address, endpoint.port);
+  return `KUBE-SEP-${chainHash(group.name + protocolName(group.protocol) + address)}`;
+}
+
+/** Whether a chain of the nat table is a service port's or an endpoint's, ours or kube-proxy's. */
+export function isGroupChain(chain: string): boolean {
+  return PREFIXES.some((prefix) => chain.startsWith(prefix));
+}
+
+/**
+ * Where a stale chain stands when they are deleted one after the other: a chain refers to chains of higher rank alone.
+ */
+export function deletionRank(chain: string): number {
+  if (chain === OFF_CLUSTER) return PREFIXES.indexOf("KUBE-SEP-");
+  return PREFIXES.findIndex((prefix) => chain.startsWith(prefix));
+}

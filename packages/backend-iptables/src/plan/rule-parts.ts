@@ -1,0 +1,49 @@
+import type { IPFamily, Protocol } from "@fairlead/core";
+import type { AddressMatch, Match, Rule, Target } from "@fairlead/netfilter";
+
+/** Small makers of the parts that rules are put together from. */
+
+/** xt_comment holds 256 bytes with the closing NUL. */
+const COMMENT_BYTES = 255;
+
+/**
+ * A comment with nothing in it but printable ASCII without quotes and backslashes: the names in it come from API objects,
+ * and whatever they hold must stay inside the comment.
+ */
+export function comment(text: string): Match {
+  return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
+}
+
+export function jump(chain: string): Target {
+  return { kind: "jump", chain };
+}
+
+export function host(address: string): AddressMatch {
+  return { cidr: address.includes(":") ? `${address}/128` : `${address}/32` };
+}
+
+/** `-p tcp … -m tcp --dport 80`, the latter among the matches where the caller wants it. */
+export function protocolName(protocol: Protocol): "tcp" | "udp" | "sctp" {
+  return protocol === "TCP" ? "tcp" : protocol === "UDP" ? "udp" : "sctp";
+}
+
+export function destinationPort(protocol: Protocol, port: number): Match {
+  return { kind: protocolName(protocol), dport: { from: port, to: port } };
+}
+
+export function socketAddress(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+export function reject(family: IPFamily): Target {
+  return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
+}
+
+/** What `-d ADDRESS -p PROTOCOL … --dport PORT` selects: packets to one frontend. */
+export function toAddress(address: string, protocol: Protocol, port: number, remark: string): Rule {
+  return {
+    destination: host(address),
+    protocol: { value: protocolName(protocol) },
+    matches: [comment(remark), destinationPort(protocol, port)],
+  };
+}

@@ -1,0 +1,95 @@
+import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { Match, Rule } from "@fairlead/netfilter";
+import type { ChainRules } from "./chain-rules.ts";
+import { detects, notFromPods } from "./detector.ts";
+import { externalRules, firewallRules } from "./external-chains.ts";
+import { endpointChainName, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
+import { MARK_MASQ } from "./names.ts";
+import { externalFrontend, gatedFrontend, internalSet, proxied } from "./reach.ts";
+import { recent } from "./recent.ts";
+import { comment, jump, socketAddress, toAddress } from "./rule-parts.ts";
+import type { RenderContext } from "./settings.ts";
+
+/** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */
+export function* serviceChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
+  const names = groupNames(group);
+  for (const set of ["cluster", "local"] as const) {
+    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context)] };
+  }
+  const external = externalFrontend(group);
+  if (external !== undefined)
+    yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
+  const gated = gatedFrontend(group);
+  if (gated?.sources !== undefined) yield firewallChain(group, gated.sources, names);
+}
+
+function firewallChain(
+  group: ServicePortGroup,
+  sources: NonNullable<Frontend["sources"]>,
+  names: GroupNames,
+): ChainRules {
+  return { chain: names.firewall, rules: firewallRules(group, sources, names) };
+}
+
+function* setRules(group: ServicePortGroup, set: EndpointSetName, context: RenderContext): Generator<Rule> {
+  for (const frontend of group.frontends) {
+    if (frontend.kind === "cluster-ip" && internalSet(frontend) === set) {
+      yield* masqueradeRules(group, frontend, context);
+    }
+  }
+  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: endpointChainName(group, endpoint) }));
+  if (group.affinitySeconds !== undefined) {
+    for (const { endpoint, chain } of endpoints) {
+      yield {
+        matches: [
+          ...remark(group, endpoint, context),
+          { ...recent(chain, context.family), op: "rcheck", seconds: group.affinitySeconds, reap: true },
+        ],
+        target: jump(chain),
+      };
+    }
+  }
+  yield* spread(group, endpoints, context);
+}
+
+/** Each rule takes its share of what the rules before it left: 1/n, 1/(n-1), … and the last one all. */
+function* spread(
+  group: ServicePortGroup,
+  endpoints: readonly { endpoint: PlanEndpoint; chain: string }[],
+  context: RenderContext,
+): Generator<Rule> {
+  for (const [index, { endpoint, chain }] of endpoints.entries()) {
+    const left = endpoints.length - index;
+    const share: readonly Match[] =
+      left === 1 ? [] : [{ kind: "statistic", mode: "random", probability: (1 / left).toFixed(10) }];
+    yield { matches: [...remark(group, endpoint, context), ...share], target: jump(chain) };
+  }
+}
+
+function remark(group: ServicePortGroup, endpoint: PlanEndpoint, context: RenderContext): readonly Match[] {
+  if (context.large) return [];
+  return [comment(`${group.name} -> ${socketAddress(endpoint.address, endpoint.port)}`)];
+}
+
+/**
+ * Marks packets to the cluster IP whose answer would not find its way back through this node: all of them, or those
+ * that are not of its pods.
+ */
+function* masqueradeRules(group: ServicePortGroup, frontend: Frontend, context: RenderContext): Generator<Rule> {
+  const { pod, node, outside } = frontend.treatments;
+  if (!masquerades(outside) && !masquerades(node)) return;
+  const packets = toAddress(frontend.address ?? "", group.protocol, frontend.port, `${group.name} cluster IP`);
+  if (masquerades(pod)) {
+    yield { ...packets, target: jump(MARK_MASQ) };
+    return;
+  }
+  if (!detects(context.node.detector)) return;
+  const origin = notFromPods(context.node.detector);
+  yield origin === undefined
+    ? { ...packets, target: jump(OFF_CLUSTER) }
+    : { ...origin, ...packets, target: jump(MARK_MASQ) };
+}
+
+function masquerades(treatment: Frontend["treatments"]["pod"]): boolean {
+  return proxied(treatment) && treatment.masquerade;
+}

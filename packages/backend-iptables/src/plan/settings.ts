@@ -1,0 +1,64 @@
+import type { IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
+
+/** What the operator chose for this mode, as the backend is made with it. */
+export interface IptablesSettings {
+  readonly family: IPFamily;
+  /** Bit of the packet mark that asks for masquerading, 0…31 (KubeProxyConfiguration iptables.masqueradeBit). */
+  readonly masqueradeBit: number;
+  /** Node ports answer on 127.0.0.1 too (iptables.localhostNodePorts); IPv4 alone can. */
+  readonly localhostNodePorts: boolean;
+  /** net.netfilter.nf_conntrack_tcp_be_liberal is set: packets in state INVALID are let through. */
+  readonly tcpBeLiberal: boolean;
+}
+
+/** Everything that rendering a group or the frame depends on, besides the group itself. */
+export interface RenderContext {
+  readonly family: IPFamily;
+  readonly mark: number;
+  readonly tcpBeLiberal: boolean;
+  readonly node: NodePlan;
+  /** Node ports are served on loopback addresses. */
+  readonly localhost: boolean;
+  /** More than 1,000 endpoints: the comments of and to endpoint chains are left out. */
+  readonly large: boolean;
+  /** nfacct objects that exist. */
+  readonly counters: ReadonlySet<string>;
+}
+
+/** Endpoints of a family, counted over its service ports, up to which every rule has its comment. */
+export const LARGE_CLUSTER_ENDPOINTS = 1000;
+
+export function renderContext(
+  settings: IptablesSettings,
+  plan: { readonly node: NodePlan; readonly endpointCount: number },
+  counters: ReadonlySet<string>,
+): RenderContext {
+  return {
+    family: settings.family,
+    mark: 2 ** settings.masqueradeBit,
+    tcpBeLiberal: settings.tcpBeLiberal,
+    node: plan.node,
+    localhost: servesLocalhost(settings, plan.node),
+    large: plan.endpointCount > LARGE_CLUSTER_ENDPOINTS,
+    counters,
+  };
+}
+
+/** Node ports on loopback: IPv4, wanted, and among the node-port addresses. */
+export function servesLocalhost(settings: IptablesSettings, node: NodePlan): boolean {
+  if (settings.family !== "IPv4" || !settings.localhostNodePorts) return false;
+  return node.nodePortAddresses.kind === "all" || node.nodePortAddresses.addresses.some(isLoopback);
+}
+
+export function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
+}
+
+/** Whether two contexts render the same group and frame alike, the addresses of node ports aside. */
+export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
+  return a.large === b.large && a.localhost === b.localhost && sameDetector(a.node.detector, b.node.detector);
+}
+
+function sameDetector(a: LocalTrafficDetector, b: LocalTrafficDetector): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
