@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { backoffDelay } from "../src/pacing/backoff.ts";
 import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/pacing/sync-loop.ts";
 import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
@@ -8,7 +7,6 @@ const settings: SyncLoopSettings = {
   minInterval: 1_000,
   checkInterval: 30_000,
   fullInterval: 3_600_000,
-  backoff: { first: 1_000, most: 30_000 },
 };
 
 interface Run {
@@ -17,11 +15,16 @@ interface Run {
   /** Place among all runs and requests, which times alone do not tell. */
   readonly order: number;
   to?: number;
-  ok?: boolean;
+  retryIn?: number | undefined;
 }
 
-/** A loop whose work notes every run and takes as long, and fails as often, as `outcome` says. */
-function recordedLoop(outcome: (run: number) => { ms: number; ok: boolean } = () => ({ ms: 0, ok: true })) {
+interface Outcome {
+  readonly ms: number;
+  readonly retryIn?: number | undefined;
+}
+
+/** A loop whose work notes every run, takes as long and asks for a retry as `outcome` says. */
+function recordedLoop(outcome: (run: number) => Outcome = () => ({ ms: 0 })) {
   const clock = new VirtualClock();
   const runs: Run[] = [];
   const checks: number[] = [];
@@ -31,13 +34,13 @@ function recordedLoop(outcome: (run: number) => { ms: number; ok: boolean } = ()
     {
       async sync(kind) {
         const run: Run = { kind, from: clock.monotonic(), order: state.order++ };
-        const { ms, ok } = outcome(runs.push(run) - 1);
+        const { ms, retryIn } = outcome(runs.push(run) - 1);
         state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
         if (ms > 0) await new Promise<void>((resolve) => clock.after(ms, resolve));
         state.atOnce--;
         run.to = clock.monotonic();
-        run.ok = ok;
-        if (!ok) throw new Error("restore failed");
+        run.retryIn = retryIn;
+        return retryIn;
       },
       async check() {
         state.mostAtOnce = Math.max(state.mostAtOnce, ++state.atOnce);
@@ -47,7 +50,6 @@ function recordedLoop(outcome: (run: number) => { ms: number; ok: boolean } = ()
       },
     },
     clock,
-    () => 1,
   );
   return { clock, loop, runs, checks, state };
 }
@@ -81,7 +83,7 @@ describe("SyncLoop", () => {
   });
 
   test("minInterval counts from the end of a run", async () => {
-    const { clock, loop, runs } = recordedLoop(() => ({ ms: 4_000, ok: true }));
+    const { clock, loop, runs } = recordedLoop(() => ({ ms: 4_000 }));
     loop.start();
     await clock.advance(100);
     loop.request("partial");
@@ -89,25 +91,19 @@ describe("SyncLoop", () => {
     expect(runs.map((run) => run.from)).toEqual([0, 5_000]);
   });
 
-  test("a failed sync is followed by full ones, further and further apart, at most the longest back-off", async () => {
-    const { clock, loop, runs } = recordedLoop((run) => ({ ms: 0, ok: run === 0 || run > 7 }));
+  test("a retry that the work asks for comes in its time, changes do not wait for it", async () => {
+    const { clock, loop, runs } = recordedLoop((run) => ({ ms: 0, retryIn: run === 1 ? 8_000 : undefined }));
     loop.start();
     await clock.advance(2_000);
     loop.request("partial");
-    await clock.advance(300_000);
-    expect(runs.slice(1, 10).map((run) => run.kind)).toEqual(["partial", ...Array(7).fill("full")]);
-    const gaps = runs.slice(2).map((run, i) => run.from - (runs[i + 1]?.from ?? 0));
-    expect(gaps).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-  });
-
-  test("changes do not cut the back-off short", async () => {
-    const { clock, loop, runs } = recordedLoop((run) => ({ ms: 0, ok: run > 3 }));
-    loop.start();
-    for (let i = 0; i < 40; i++) {
-      await clock.advance(250);
-      loop.request("partial");
-    }
-    expect(runs.slice(0, 5).map((run) => run.from)).toEqual([0, 1_000, 3_000, 7_000, 15_000].slice(0, runs.length));
+    await clock.advance(3_000);
+    expect(runs.map((run) => run.from)).toEqual([0, 2_000]);
+    await clock.advance(20_000);
+    expect(runs.map((run) => [run.kind, run.from])).toEqual([
+      ["full", 0],
+      ["partial", 2_000],
+      ["partial", 10_000],
+    ]);
   });
 
   test("looks every checkInterval and syncs everything when something is missing", async () => {
@@ -143,7 +139,7 @@ describe("SyncLoop", () => {
   });
 
   test("stop waits for what runs and starts nothing more", async () => {
-    const { clock, loop, runs } = recordedLoop(() => ({ ms: 500, ok: true }));
+    const { clock, loop, runs } = recordedLoop(() => ({ ms: 500 }));
     loop.start();
     await clock.advance(100);
     loop.request("partial");
@@ -164,9 +160,12 @@ describe("SyncLoop", () => {
       fc.record({ advance: fc.integer({ min: 0, max: 40_000 }) }),
       fc.record({ request: fc.constantFrom<SyncKind>("partial", "full") }),
     );
-    const outcome = fc.record({ ms: fc.integer({ min: 0, max: 9_000 }), ok: fc.boolean() });
+    const outcome = fc.record({
+      ms: fc.integer({ min: 0, max: 9_000 }),
+      retryIn: fc.option(fc.integer({ min: 0, max: 20_000 }), { nil: undefined }),
+    });
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(outcome, { minLength: 1, maxLength: 40 }), run),
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(outcome, { minLength: 1, maxLength: 20 }), run),
       { numRuns: 60 },
     );
   });
@@ -174,47 +173,33 @@ describe("SyncLoop", () => {
 
 type Step = { advance: number } | { request: SyncKind };
 
-async function run(steps: Step[], outcomes: { ms: number; ok: boolean }[]): Promise<void> {
-  const { clock, loop, runs, state } = recordedLoop((i) => outcomes[i] ?? { ms: 0, ok: true });
-  const requests: { kind: SyncKind; order: number }[] = [];
+async function run(steps: Step[], outcomes: Outcome[]): Promise<void> {
+  const { clock, loop, runs, state } = recordedLoop((i) => outcomes[i] ?? { ms: 0 });
+  const requests: { kind: SyncKind; order: number; at: number }[] = [];
   loop.start();
   for (const step of steps) {
     if ("advance" in step) {
       await clock.advance(step.advance);
     } else {
-      requests.push({ kind: step.request, order: state.order++ });
+      requests.push({ kind: step.request, order: state.order++, at: clock.monotonic() });
       loop.request(step.request);
       await settle();
     }
   }
-  await clock.advance(40 * 40_000);
+  await clock.advance(outcomes.length * 30_000 + 30_000);
   await loop.stop();
 
   expect(state.mostAtOnce).toBe(1);
-  for (const { kind, order } of requests) {
-    const served = runs.find((r) => r.order > order && r.ok && (kind === "partial" || r.kind === "full"));
+  for (const { kind, order, at } of requests) {
+    const served = runs.find((r) => r.order > order && (kind === "partial" || r.kind === "full"));
     expect(served, `the ${kind} request ${order}`).toBeDefined();
+    expect(served?.from).toBeLessThanOrEqual(at + 9_000 + settings.minInterval);
   }
   for (const [i, current] of runs.entries()) {
     const before = runs[i - 1];
     if (before?.to === undefined) continue;
     expect(current.from - before.to).toBeGreaterThanOrEqual(settings.minInterval);
-    if (before.ok) continue;
-    expect(current.kind).toBe("full");
-    expect(current.from - before.to).toBeLessThanOrEqual(settings.backoff.most);
+    if (before.retryIn === undefined) continue;
+    expect(current.from - before.to).toBeLessThanOrEqual(Math.max(settings.minInterval, before.retryIn));
   }
 }
-
-test("the back-off stays within its limits whatever the attempt and the dice", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 1e9 }),
-      fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
-      (attempt, random) => {
-        const delay = backoffDelay(attempt, { first: 500, most: 30_000 }, random);
-        expect(delay).toBeGreaterThanOrEqual(250);
-        expect(delay).toBeLessThanOrEqual(30_000);
-      },
-    ),
-  );
-});

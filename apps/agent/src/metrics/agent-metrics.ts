@@ -1,0 +1,26 @@
+import type { MetricFactory } from "./registry.ts";
+
+/** Metrics of probes, and Fairlead's own. */
+export function agentMetrics(make: MetricFactory) {
+  return {
+    healthz: make.counter("kubeproxy_proxy_healthz_total", "Answers of /healthz by status code", ["code"] as const),
+    livez: make.counter("kubeproxy_proxy_livez_total", "Answers of /livez by status code", ["code"] as const),
+    services: make.gauge(
+      "fairlead_services",
+      "Services by who serves them: this proxy (ours, mixed) or another network",
+      ["ip_family", "ownership"] as const,
+    ),
+    endpointsExcluded: make.gauge(
+      "fairlead_endpoints_excluded",
+      "Distinct endpoint addresses of Services that lie in excluded CIDRs",
+      ["ip_family"] as const,
+    ),
+    invalidObjects: make.counter(
+      "fairlead_invalid_objects_total",
+      "Problems found in objects, each counted once for an object, field and value",
+      ["kind"] as const,
+    ),
+  };
+}
+
+export type AgentMetrics = ReturnType<typeof agentMetrics>;
