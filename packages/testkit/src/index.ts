@@ -1,3 +1,14 @@
+export * from "./addresses/hosts.ts";
+export * from "./addresses/networks.ts";
+export * from "./addresses/place.ts";
+export * from "./conformance/case.ts";
+export * from "./conformance/expected.ts";
+export * from "./conformance/options.ts";
+export { conformanceTable } from "./conformance/table.ts";
+export * from "./conformance/workload.ts";
 export * from "./golden/golden.ts";
+export * from "./objects/endpoint-slice.ts";
 export { kubernetesService } from "./objects/kubernetes.ts";
+export * from "./objects/node.ts";
 export type * from "./objects/raw.ts";
+export * from "./objects/service.ts";

@@ -1,0 +1,78 @@
+import type { Host } from "./place.ts";
+
+const UPLINK = "eth0";
+
+/** The node under test. It has a second address of each family, `secondNodeAddress`. */
+export const nodeA: Host = {
+  name: "node-a",
+  addresses: { IPv4: "10.201.0.10", IPv6: "fd00:201::10" },
+  node: "node-a",
+  place: "node",
+};
+
+export const nodeAZone = "z1";
+
+export const secondNodeAddress = { IPv4: "10.202.0.10", IPv6: "fd00:202::10" } as const;
+
+export const nodeB: Host = {
+  name: "node-b",
+  addresses: { IPv4: "10.201.0.11", IPv6: "fd00:201::11" },
+  node: "node-b",
+  place: "outside",
+  interface: UPLINK,
+};
+
+/** Pods of the Calico-like network that serve, two on each node. */
+export const webA1 = calicoPod("web-a1", "node-a", "10.144.1.5", "fd00:144::1:5");
+export const webA2 = calicoPod("web-a2", "node-a", "10.144.1.6", "fd00:144::1:6");
+export const webB1 = calicoPod("web-b1", "node-b", "10.144.2.6", "fd00:144::2:6");
+export const webB2 = calicoPod("web-b2", "node-b", "10.144.2.7", "fd00:144::2:7");
+/** The endpoint of default/nginx-calico. */
+export const nginxCalico = calicoPod("nginx", "node-b", "10.144.154.71", "fd00:144::154:71");
+
+/** Pods of the Calico-like network that call. */
+export const clientA = calicoPod("client-a", "node-a", "10.144.1.20", "fd00:144::1:20");
+export const clientB = calicoPod("client-b", "node-b", "10.144.2.20", "fd00:144::2:20");
+
+/** Pods of the OVN-like network: one on each node that serves, and one that calls. */
+export const ovnA = ovnPod("ovn-a", "node-a", "10.244.1.5", "fd00:244::1:5");
+export const ovnB = ovnPod("ovn-b", "node-b", "10.244.2.6", "fd00:244::2:6");
+export const ovnClient = ovnPod("ovn-client", "node-a", "10.244.1.20", "fd00:244::1:20");
+
+/** Two clients outside the cluster; the source ranges of the cases let in the first alone. */
+export const outside = outsider("outside", "198.51.100.7", "fd00:198:51::7");
+export const stranger = outsider("stranger", "198.18.0.7", "fd00:198:18::7");
+
+/** Where default/kubernetes leads. */
+export const apiServer: Host = outsider("api", "192.0.2.2", "fd00:192::2");
+
+/** Everybody who can send or serve in the test ground. */
+export const hosts: readonly Host[] = [
+  nodeA,
+  nodeB,
+  webA1,
+  webA2,
+  webB1,
+  webB2,
+  nginxCalico,
+  clientA,
+  clientB,
+  ovnA,
+  ovnB,
+  ovnClient,
+  outside,
+  stranger,
+  apiServer,
+];
+
+function calicoPod(name: string, node: string, IPv4: string, IPv6: string): Host {
+  return { name, node, addresses: { IPv4, IPv6 }, place: "pod", interface: node === "node-a" ? `cali${name}` : UPLINK };
+}
+
+function ovnPod(name: string, node: string, IPv4: string, IPv6: string): Host {
+  return { name, node, addresses: { IPv4, IPv6 }, place: "pod", interface: node === "node-a" ? `ovn-${name}` : UPLINK };
+}
+
+function outsider(name: string, IPv4: string, IPv6: string): Host {
+  return { name, addresses: { IPv4, IPv6 }, place: "outside", interface: UPLINK };
+}

@@ -1,0 +1,30 @@
+import type { IPFamily } from "@fairlead/core";
+
+/** Where something runs, as the node under test sees its packets come. */
+export type Place = "pod" | "node" | "outside";
+
+/** One participant of the test ground: a pod, a node or somebody outside. Addresses are canonical. */
+export interface Host {
+  /** Unique, at most 11 characters, so that an interface can be named for it. */
+  readonly name: string;
+  readonly addresses: Readonly<Record<IPFamily, string>>;
+  /** The node it runs on, or is; absent outside of the cluster. */
+  readonly node?: string;
+  readonly place: Place;
+  /** The interface of node-a through which its packets come; absent for node-a itself. */
+  readonly interface?: string;
+}
+
+/** @param family the family of the other end */
+export function addressOf(host: Host, family: IPFamily): string {
+  return host.addresses[family];
+}
+
+export function familyOf(address: string): IPFamily {
+  return address.includes(":") ? "IPv6" : "IPv4";
+}
+
+/** `10.0.0.1:80`, `[fd00::1]:80` */
+export function socketAddress(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,59 @@
+import { clientA, nodeA, outside, webA1, webA2, webB1 } from "../../addresses/hosts.ts";
+import { everyMode, exceptIpvs, masqueraded, plain } from "../expected.ts";
+import { rowsOf } from "../row.ts";
+import { workload } from "../workload.ts";
+
+const row = rowsOf("affinity");
+
+const web = workload(101, { endpoints: [webA1, webA2, webB1], affinitySeconds: 600, nodePort: true });
+const udp = workload(102, { endpoints: [webA1, webB1], affinitySeconds: 600, protocol: "UDP" });
+const dual = workload(103, { endpoints: [webA1, webB1], affinitySeconds: 600, families: ["IPv4", "IPv6"] });
+const local = workload(104, {
+  endpoints: [webA1, webA2, webB1],
+  affinitySeconds: 600,
+  nodePort: true,
+  externally: "Local",
+});
+
+const sticky = true;
+
+export const affinityCases = [
+  row("a pod stays with its endpoint", web, {
+    from: clientA,
+    sticky,
+    expected: everyMode(plain([webA1, webA2, webB1])),
+  }),
+  row("the node stays with its endpoint", web, {
+    from: nodeA,
+    sticky,
+    expected: everyMode(masqueraded([webA1, webA2, webB1])),
+  }),
+  row("at the node port", web, {
+    to: nodeA.addresses.IPv4,
+    port: web.nodePort,
+    from: outside,
+    sticky,
+    expected: everyMode(masqueraded([webA1, webA2, webB1])),
+  }),
+  row("UDP", udp, { from: clientA, protocol: "UDP", sticky, expected: everyMode(plain([webA1, webB1])) }),
+  row("IPv6", dual, {
+    from: clientA,
+    to: dual.clusterIP.IPv6,
+    sticky,
+    expected: everyMode(plain([webA1, webB1], { family: "IPv6" })),
+  }),
+  row("external Local", local, {
+    to: nodeA.addresses.IPv4,
+    port: local.nodePort,
+    from: outside,
+    sticky,
+    expected: everyMode(plain([webA1, webA2])),
+  }),
+  row("external Local: a pod takes the short cut", local, {
+    to: nodeA.addresses.IPv4,
+    port: local.nodePort,
+    from: clientA,
+    sticky,
+    expected: exceptIpvs(plain([webA1, webA2, webB1]), plain([webA1, webA2])),
+  }),
+];

@@ -1,0 +1,82 @@
+import { clientA, nodeA, outside, webA1, webB1 } from "../../addresses/hosts.ts";
+import {
+  drop,
+  empty,
+  everyMode,
+  exceptIpvs,
+  leave,
+  masqueraded,
+  noEndpoints,
+  plain,
+  reject,
+  skip,
+} from "../expected.ts";
+import { rowsOf } from "../row.ts";
+import { workload } from "../workload.ts";
+
+const row = rowsOf("external IP");
+
+const ipvsSource = skip("ipvs: the node's own packets have the frontend's address as their source");
+
+const two = workload(41, { endpoints: [webA1, webB1], external: true });
+const none = workload(42, { endpoints: [], external: true });
+const local = workload(43, { endpoints: [webA1, webB1], external: true, externally: "Local" });
+const elsewhere = workload(44, { endpoints: [webB1], external: true, externally: "Local" });
+const dual = workload(45, { endpoints: [webA1], external: true, families: ["IPv4", "IPv6"] });
+
+export const externalCases = [
+  row("from outside", two, {
+    to: two.externalIP.IPv4,
+    from: outside,
+    expected: everyMode(masqueraded([webA1, webB1])),
+  }),
+  row("from a pod", two, { to: two.externalIP.IPv4, from: clientA, expected: everyMode(masqueraded([webA1, webB1])) }),
+  row("from the node", two, { to: two.externalIP.IPv4, from: nodeA, expected: everyMode(masqueraded([webA1, webB1])) }),
+  row("a port that the service does not have", two, {
+    to: two.externalIP.IPv4,
+    port: 443,
+    from: outside,
+    expected: exceptIpvs(leave, reject),
+  }),
+  row("no endpoints: somebody outside is refused", none, {
+    to: none.externalIP.IPv4,
+    from: outside,
+    expected: noEndpoints,
+  }),
+  row("no endpoints: the node's own packet", none, {
+    to: none.externalIP.IPv4,
+    from: nodeA,
+    // Upstream's OUTPUT chain does not ask KUBE-EXTERNAL-SERVICES.
+    expected: { iptables: leave, ipvs: empty, nftables: reject },
+  }),
+  row("Local: from outside to the endpoint here, its source kept", local, {
+    to: local.externalIP.IPv4,
+    from: outside,
+    expected: everyMode(plain([webA1])),
+  }),
+  row("Local: a pod takes the short cut", local, {
+    to: local.externalIP.IPv4,
+    from: clientA,
+    expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
+  }),
+  row("Local: the node takes the short cut, masqueraded", local, {
+    to: local.externalIP.IPv4,
+    from: nodeA,
+    expected: exceptIpvs(masqueraded([webA1, webB1]), ipvsSource),
+  }),
+  row("Local without an endpoint here: dropped", elsewhere, {
+    to: elsewhere.externalIP.IPv4,
+    from: outside,
+    expected: exceptIpvs(drop, plain([webB1])),
+  }),
+  row("Local without an endpoint here: a pod takes the short cut", elsewhere, {
+    to: elsewhere.externalIP.IPv4,
+    from: clientA,
+    expected: everyMode(plain([webB1])),
+  }),
+  row("IPv6 from outside", dual, {
+    to: dual.externalIP.IPv6,
+    from: outside,
+    expected: everyMode(masqueraded([webA1], { family: "IPv6" })),
+  }),
+];

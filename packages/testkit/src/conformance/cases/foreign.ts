@@ -1,0 +1,86 @@
+import { clientA, nodeA, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
+import { everyMode, leave, masqueraded, plain } from "../expected.ts";
+import { rowsOf } from "../row.ts";
+import { workload } from "../workload.ts";
+
+const row = rowsOf("foreign");
+
+const ovn = workload(111, { endpoints: [ovnA, ovnB], loadBalancer: "VIP" });
+const unready = workload(112, { endpoints: [{ host: ovnA, ready: false }] });
+const dual = workload(113, { endpoints: [ovnA], families: ["IPv4", "IPv6"] });
+const local = workload(114, { endpoints: [ovnA, ovnB], nodePort: true, externally: "Local" });
+const annotatedOurs = workload(115, {
+  endpoints: [ovnA, ovnB],
+  annotations: { "fairlead.dev/ownership": "ours" },
+});
+const annotatedForeign = workload(116, {
+  endpoints: [webA1, webB1],
+  annotations: { "fairlead.dev/ownership": "foreign" },
+});
+const annotatedWrongly = workload(117, {
+  endpoints: [webA1],
+  annotations: { "fairlead.dev/ownership": "mine" },
+});
+
+const clusterIPOnly = { excludedFrontends: "cluster-ip" } as const;
+const left = everyMode(leave);
+
+export const foreignCases = [
+  row("its ClusterIP from a pod", ovn, { from: clientA, expected: left }),
+  row("its ClusterIP from a pod of its own network", ovn, { from: ovnClient, expected: left }),
+  row("its ClusterIP from the node", ovn, { from: nodeA, expected: left }),
+  row("its ClusterIP from outside", ovn, { from: outside, expected: left }),
+  row("its node port", ovn, { to: nodeA.addresses.IPv4, port: ovn.nodePort, from: outside, expected: left }),
+  row("its load balancer", ovn, { to: ovn.loadBalancerIP.IPv4, from: clientA, expected: left }),
+  row("without a ready endpoint it is not refused", unready, { from: clientA, expected: left }),
+  row("IPv6", dual, { to: dual.clusterIP.IPv6, from: clientA, expected: left }),
+  row("nothing is excluded: it is served like any other", ovn, {
+    from: clientA,
+    options: { excludeClusterCIDRs: [] },
+    expected: everyMode(plain([ovnA, ovnB])),
+  }),
+  row("excluded-frontends cluster-ip: the ClusterIP is left", ovn, {
+    from: clientA,
+    options: clusterIPOnly,
+    expected: left,
+  }),
+  row("excluded-frontends cluster-ip: the node port is served", ovn, {
+    to: nodeA.addresses.IPv4,
+    port: ovn.nodePort,
+    from: outside,
+    options: clusterIPOnly,
+    expected: everyMode(masqueraded([ovnA, ovnB])),
+  }),
+  row("excluded-frontends cluster-ip: the load balancer is served", ovn, {
+    to: ovn.loadBalancerIP.IPv4,
+    from: clientA,
+    options: clusterIPOnly,
+    expected: everyMode(masqueraded([ovnA, ovnB])),
+  }),
+  row("excluded-frontends cluster-ip: external Local", local, {
+    to: nodeA.addresses.IPv4,
+    port: local.nodePort,
+    from: outside,
+    options: clusterIPOnly,
+    expected: everyMode(plain([ovnA])),
+  }),
+  row("annotated ours: every endpoint is served", annotatedOurs, {
+    from: clientA,
+    expected: everyMode(plain([ovnA, ovnB])),
+  }),
+  row("annotated foreign: left, wherever its endpoints are", annotatedForeign, { from: clientA, expected: left }),
+  row("annotated with a word that means nothing: the CIDRs decide", annotatedWrongly, {
+    from: clientA,
+    expected: everyMode(plain([webA1])),
+  }),
+  row("annotations switched off: the CIDRs decide against ours", annotatedOurs, {
+    from: clientA,
+    options: { ownershipAnnotation: false },
+    expected: left,
+  }),
+  row("annotations switched off: the CIDRs decide against foreign", annotatedForeign, {
+    from: clientA,
+    options: { ownershipAnnotation: false },
+    expected: everyMode(plain([webA1, webB1])),
+  }),
+];

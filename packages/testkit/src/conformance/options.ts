@@ -1,0 +1,42 @@
+import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
+import { networks, podBlocks } from "../addresses/networks.ts";
+
+/** The agent's options that change what becomes of a packet, under the names of its flags. */
+export interface AgentOptions {
+  readonly clusterCIDRs: readonly string[];
+  readonly excludeClusterCIDRs: readonly string[];
+  readonly mixedServices: "own-endpoints" | "skip" | "all";
+  readonly excludedFrontends: "all" | "cluster-ip";
+  readonly ownershipAnnotation: boolean;
+  readonly masqueradeAll: boolean;
+  readonly localhostNodePorts: boolean;
+  /** CIDRs; empty: each mode's default (all, in nftables primary). */
+  readonly nodePortAddresses: readonly string[];
+  /** How local pods are told; cidrs: by `clusterCIDRs`; node-cidrs: by the node's podCIDRs. */
+  readonly detectLocal:
+    | { readonly kind: "cidrs" | "node-cidrs" | "none" }
+    | { readonly kind: "interface-prefix"; readonly prefix: string };
+}
+
+/** The two pod networks of the founding case, in both families. */
+export const standardOptions: AgentOptions = {
+  clusterCIDRs: [networks.calico.IPv4, networks.calico.IPv6],
+  excludeClusterCIDRs: [networks.ovn.IPv4, networks.ovn.IPv6],
+  mixedServices: "own-endpoints",
+  excludedFrontends: "all",
+  ownershipAnnotation: true,
+  masqueradeAll: false,
+  localhostNodePorts: true,
+  nodePortAddresses: [],
+  detectLocal: { kind: "cidrs" },
+};
+
+/** What `detectLocal` comes to in one family, as the planner takes it. */
+export function detectorOf(options: AgentOptions, family: IPFamily): LocalTrafficDetector {
+  const { detectLocal } = options;
+  const inFamily = (cidr: string) => cidr.includes(":") === (family === "IPv6");
+  if (detectLocal.kind === "interface-prefix") return { kind: "interface-prefix", prefix: detectLocal.prefix };
+  if (detectLocal.kind === "none") return { kind: "none" };
+  const all = detectLocal.kind === "cidrs" ? options.clusterCIDRs : Object.values(podBlocks["node-a"].calico);
+  return { kind: "cidrs", cidrs: all.filter(inFamily) };
+}
