@@ -1,0 +1,31 @@
+import type { IPFamily } from "../family.ts";
+
+/** One address of the node. */
+export interface NodeAddress {
+  readonly family: IPFamily;
+  /** As the kernel prints it, which is canonical. */
+  readonly address: string;
+  readonly prefixLength: number;
+  readonly interface: string;
+  /** `global`, `link`, `host`, … */
+  readonly scope: string;
+}
+
+export interface WatchOptions {
+  readonly signal: AbortSignal;
+}
+
+/** The addresses of this network namespace, but for those of kube-ipvs0, which are services'. */
+export interface NodeAddresses {
+  /**
+   * All addresses, by interface in the kernel's order.
+   *
+   * @throws CommandError when `ip` is missing or fails
+   */
+  list(): Promise<readonly NodeAddress[]>;
+  /**
+   * The addresses at once and again whenever they are different, until the signal aborts. Changes that come together are
+   * given together. What goes wrong on the way is repaired and told to the source's `onProblem`; it never ends the watch.
+   */
+  watch(options: WatchOptions): AsyncIterable<readonly NodeAddress[]>;
+}

@@ -1,0 +1,3 @@
+export type IPFamily = "IPv4" | "IPv6";
+
+export type Protocol = "TCP" | "UDP" | "SCTP";

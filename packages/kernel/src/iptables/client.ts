@@ -1,0 +1,38 @@
+import type { Rule, Table, TableState } from "@fairlead/netfilter";
+import type { IPFamily } from "../family.ts";
+import type { Input } from "../runner/runner.ts";
+
+/** Which kernel API the tools speak to: nf_tables, or the x_tables of old. */
+export type Variant = "nft" | "legacy";
+
+/** The iptables of one family. It fits the port that `@fairlead/backend-iptables` declares; so does `FakeIptables`. */
+export interface IptablesClient {
+  readonly family: IPFamily;
+  readonly variant: Variant;
+  /**
+   * One `iptables-restore --noflush --counters`. The payload is written while it is made; each of its `*table … COMMIT`
+   * sections is one transaction, carried out in order. Sections before the one that failed stay, those after it are not
+   * looked at.
+   *
+   * @throws IptablesError with the number and text of the line, its `cause` the CommandError; the table that failed is as it was
+   */
+  restore(payload: Input): Promise<void>;
+  /** `iptables-save -t TABLE`, parsed piece by piece; a table that does not exist has its built-in chains alone. */
+  save(table: Table): Promise<TableState>;
+  /** The names of the table's chains, built-in ones included (`iptables-save` read as a stream; rules are not kept). */
+  chains(table: Table): Promise<ReadonlySet<string>>;
+  /**
+   * `iptables -t TABLE -S CHAIN [NUMBER]`: the chain's rules, or the one with that number (from 1, none beyond the last).
+   * Undefined: there is no such chain.
+   */
+  list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+}
+
+/** The chains that each table comes with. */
+export const builtinChains: Readonly<Record<Table, readonly string[]>> = {
+  filter: ["INPUT", "FORWARD", "OUTPUT"],
+  nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+  mangle: ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
+  raw: ["PREROUTING", "OUTPUT"],
+  security: ["INPUT", "FORWARD", "OUTPUT"],
+};

@@ -1,0 +1,118 @@
+import type { CommandError } from "../runner/command-error.ts";
+import { IptablesError, type IptablesErrorKind } from "./error.ts";
+import type { PayloadTail } from "./payload-tail.ts";
+
+interface Explanation {
+  readonly kind: IptablesErrorKind;
+  readonly message: string;
+}
+
+/** What iptables 1.8 prints, both variants, and what it means. The first that fits counts. */
+const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation])[] = [
+  [
+    /(?:lock file|Can't lock) (\S+): Permission denied/,
+    ([, file]) => ({
+      kind: "no-permission",
+      message: `the lock file ${file} may not be opened; run as root or let XTABLES_LOCKFILE name a file that may`,
+    }),
+  ],
+  [
+    /holding the xtables lock|Resource temporarily unavailable/,
+    () => ({ kind: "locked", message: "another process holds the xtables lock" }),
+  ],
+  [
+    /Extension (\S+) revision \d+ not supported, missing kernel module/,
+    ([, name = ""]) => ({
+      kind: "no-extension",
+      message: `the kernel lacks the iptables extension "${name}"; try: modprobe xt_${name}`,
+    }),
+  ],
+  [
+    /Couldn't load match `([^']+)'/,
+    ([, name = ""]) => ({ kind: "no-extension", message: `the iptables tools lack the match "${name}"` }),
+  ],
+  [
+    /table `([^']+)': Table does not exist/,
+    ([, table = ""]) => ({
+      kind: "no-table",
+      message: `the kernel has no iptables table "${table}"; try: modprobe iptable_${table} (or ip6table_${table})`,
+    }),
+  ],
+  [
+    /you must be root|Permission denied|Operation not permitted/,
+    () => ({
+      kind: "no-permission",
+      message:
+        "iptables may not be used: run as root or with CAP_NET_ADMIN (a container: privileged, or that capability)",
+    }),
+  ],
+  [
+    /unable to initialize table '([^']+)'/,
+    ([, table = ""]) => ({
+      kind: "no-table",
+      message: `the iptables table "${table}" cannot be opened: CAP_NET_ADMIN or the kernel module iptable_${table} is missing`,
+    }),
+  ],
+  [
+    /generation id: (Invalid argument|Protocol not supported|Operation not supported)/,
+    () => ({
+      kind: "no-table",
+      message: "the kernel has no nf_tables; try: modprobe nf_tables, or the legacy variant",
+    }),
+  ],
+];
+
+/**
+ * Turns what a tool said into an error that tells the operator what is missing, or the developer which line failed.
+ *
+ * @param payload what was written to iptables-restore, for the failing line's text
+ */
+export function explain(failure: CommandError, payload?: PayloadTail): IptablesError {
+  if (failure.reason === "not-found") return notInstalled(failure);
+  for (const [pattern, meaning] of KNOWN) {
+    const match = pattern.exec(failure.stderr);
+    if (match === null) continue;
+    const { kind, message } = meaning(match);
+    return new IptablesError(kind, message, { cause: failure, ...blame(failure.stderr, payload) });
+  }
+  return rejected(failure, payload);
+}
+
+export function notInstalled(cause?: CommandError): IptablesError {
+  const message =
+    "iptables is not installed; install it with: apt-get install iptables (Debian, Ubuntu), " +
+    "dnf install iptables-nft (Fedora, RHEL) or apk add iptables (Alpine)";
+  return new IptablesError("not-installed", message, cause && { cause });
+}
+
+function rejected(cause: CommandError, payload?: PayloadTail): IptablesError {
+  if (cause.reason !== "exit") return new IptablesError("failed", cause.message, { cause });
+  const { line, text } = blame(cause.stderr, payload);
+  const where = line === undefined ? "" : ` line ${line}${text === undefined ? "" : ` "${text}"`}`;
+  const message = `${cause.argv.join(" ")}: exit code ${cause.exitCode}:${where === "" ? "" : `${where}:`} ${reason(cause.stderr)}`;
+  return new IptablesError(line === undefined ? "failed" : "rejected", message, { cause, line, text });
+}
+
+function blame(stderr: string, payload?: PayloadTail): { line: number | undefined; text: string | undefined } {
+  const number = /\bline:? (\d+)/.exec(stderr)?.[1];
+  const line = number === undefined ? undefined : Number(number);
+  // The nft variant looks for the target when it commits and gives the COMMIT's number.
+  const missing = /Chain '([^']+)' does not exist/.exec(stderr)?.[1];
+  const guilty = missing === undefined ? undefined : payload?.jumpTo(missing);
+  if (guilty !== undefined) return guilty;
+  return { line, text: line === undefined ? undefined : payload?.line(line) };
+}
+
+/** The tool's own words without its name, the hint at its help and the line number, which is told already. */
+function reason(stderr: string): string {
+  const told = stderr
+    .split("\n")
+    .map((line) =>
+      line
+        .trim()
+        .replace(/^(?:ip6?tables\S*)(?: v\S+ \([^)]*\))?: */, "")
+        .replace(/^line \d+(?: failed)?(?:: )?/, ""),
+    )
+    .filter((line) => line !== "" && !/^(?:Error occurred at|Try `|# Warning)/.test(line));
+  return told.length === 0 ? "the kernel refused it" : told.join(" ");
+}

@@ -1,0 +1,122 @@
+import type { Rule, Table, TableState } from "@fairlead/netfilter";
+import type { IPFamily } from "../family.ts";
+import { CommandError } from "../runner/command-error.ts";
+import type { Argv, Input, Runner } from "../runner/runner.ts";
+import { lines } from "../runner/text.ts";
+import type { IptablesClient, Variant } from "./client.ts";
+import { detectVariant } from "./detect.ts";
+import { explain, notInstalled } from "./explain.ts";
+import { PayloadTail } from "./payload-tail.ts";
+import { readRules, TableReader } from "./read-rules.ts";
+import { findTools, type Tools } from "./tools.ts";
+
+export interface IptablesOptions {
+  readonly family: IPFamily;
+  /** Default: as the host does, see `detectVariant`. */
+  readonly variant?: Variant;
+  /** Seconds to wait for the xtables lock. Default 5. */
+  readonly lockSeconds?: number;
+  /** Milliseconds one restore may take. Default 600,000: a full sync of a large cluster takes minutes on slow machines. */
+  readonly restoreTimeoutMs?: number;
+}
+
+/**
+ * Finds the tools of a family and gives its client. Both variants installed, the host's own decides; one installed, it is
+ * that one.
+ *
+ * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
+ */
+export async function openIptables(runner: Runner, options: IptablesOptions): Promise<IptablesClient> {
+  const tools = await chooseTools(runner, options.family, options.variant);
+  const wait = String(options.lockSeconds ?? 5);
+  const timeoutMs = options.restoreTimeoutMs ?? 600_000;
+  return {
+    family: options.family,
+    variant: tools.variant,
+    restore: (payload) => restore(runner, [tools.restore, "--noflush", "--counters", "-w", wait], payload, timeoutMs),
+    save: (table) => save(runner, [tools.save, "-t", table], table),
+    chains: (table) => chainNames(runner, [tools.save, "-t", table]),
+    list: (table, chain, number) => {
+      const which = number === undefined ? [chain] : [chain, String(number)];
+      return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], table);
+    },
+  };
+}
+
+async function chooseTools(runner: Runner, family: IPFamily, wanted: Variant | undefined): Promise<Tools> {
+  if (wanted !== undefined) {
+    const tools = await findTools(runner, family, wanted);
+    if (tools === undefined) throw notInstalled();
+    return tools;
+  }
+  const [nft, legacy] = [await findTools(runner, family, "nft"), await findTools(runner, family, "legacy")];
+  if (nft === undefined || legacy === undefined) {
+    const only = nft ?? legacy;
+    if (only === undefined) throw notInstalled();
+    return only;
+  }
+  return (await detectVariant(runner)) === "nft" ? nft : legacy;
+}
+
+async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: number): Promise<void> {
+  const tail = new PayloadTail();
+  const input = tail.watch(typeof payload === "string" ? [payload] : payload);
+  await explained(() => runner.run(argv, { input, timeoutMs }), tail);
+}
+
+async function save(runner: Runner, argv: Argv, table: Table): Promise<TableState> {
+  const reader = new TableReader(table);
+  let rest = "";
+  await explained(async () => {
+    for await (const piece of runner.stream(argv)) {
+      const text = rest + piece;
+      const end = text.lastIndexOf("\n") + 1;
+      rest = text.slice(end);
+      reader.read(ruleLines(text.slice(0, end)));
+    }
+  });
+  return reader.state();
+}
+
+/** Leaves out comments and the section's frame, which the piece may have a part of. */
+function ruleLines(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("-") || line.startsWith(":") || line.startsWith("["))
+    .join("\n");
+}
+
+async function chainNames(runner: Runner, argv: Argv): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  await explained(async () => {
+    for await (const line of lines(runner.stream(argv))) {
+      if (line.startsWith(":")) names.add(line.slice(1, line.indexOf(" ")));
+    }
+  });
+  return names;
+}
+
+/** How both variants, over their versions, say that a chain is not there. */
+const NO_CHAIN = /No chain\/target\/match by that name|is incompatible, use 'nft' tool|Chain '[^']*' does not exist/;
+
+async function list(runner: Runner, argv: Argv, table: Table): Promise<readonly Rule[] | undefined> {
+  try {
+    const { stdout } = await runner.run(argv);
+    return readRules(
+      table,
+      stdout.split("\n").filter((line) => line.startsWith("-A ")),
+    );
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    if (error.exitCode === 1 && NO_CHAIN.test(error.stderr)) return undefined;
+    throw explain(error);
+  }
+}
+
+async function explained<T>(work: () => Promise<T>, payload?: PayloadTail): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof CommandError ? explain(error, payload) : error;
+  }
+}

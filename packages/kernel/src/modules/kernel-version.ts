@@ -1,0 +1,18 @@
+import { release } from "node:os";
+
+export interface KernelVersion {
+  readonly major: number;
+  readonly minor: number;
+  /** `6.1.0-18-amd64` */
+  readonly release: string;
+}
+
+/** The running kernel's version; 0.0 where its release says none. */
+export function kernelVersion(of: string = release()): KernelVersion {
+  const [, major = "0", minor = "0"] = /^(\d+)\.(\d+)/.exec(of) ?? [];
+  return { major: Number(major), minor: Number(minor), release: of };
+}
+
+export function isAtLeast(version: KernelVersion, major: number, minor: number): boolean {
+  return version.major === major ? version.minor >= minor : version.major > major;
+}
