@@ -152,7 +152,7 @@ export interface AgentConfig {
 
 /** One wrong value. */
 export interface ConfigError {
-  /** The flag (`--oom-score-adj`) or the file and its field (`config.conf: oomScoreAdj`). */
+  /** The flag (`--oom-score-adj`) or the file and its field (`/etc/config.conf: oomScoreAdj`). */
   readonly field: string;
   /** The value as it was given. */
   readonly value: string;

@@ -1,0 +1,127 @@
+import { stringify } from "yaml";
+import { formatSocketAddress } from "./address.ts";
+import { formatDuration } from "./duration.ts";
+import type { ConfigInput } from "./resolve/input.ts";
+import { API_VERSION, KIND } from "./schema/kube-proxy.ts";
+import type { AgentConfig } from "./types.ts";
+
+type Resolved = Omit<AgentConfig, "action" | "kubeProxyConfiguration" | "provenance">;
+
+const LOCAL_MODES = {
+  none: "ClusterCIDR",
+  cidrs: "ClusterCIDR",
+  "node-cidr": "NodeCIDR",
+  bridge: "BridgeInterface",
+  "interface-prefix": "InterfaceNamePrefix",
+} as const;
+
+/**
+ * The configuration as a KubeProxyConfiguration v1alpha1 with its defaults, in the form in which kube-proxy writes it
+ * (--write-config-to) and serves it (/configz): periods stand in the block of the mode in use alone, keys are sorted.
+ */
+export function toKubeProxyConfiguration(config: Resolved, { kubeProxy }: ConfigInput): Record<string, unknown> {
+  return {
+    apiVersion: API_VERSION,
+    bindAddress: config.bindAddress,
+    bindAddressHardFail: config.bindAddressHardFail,
+    clientConnection: {
+      acceptContentTypes: config.client.acceptContentTypes,
+      burst: config.client.burst,
+      contentType: config.client.contentType,
+      kubeconfig: config.client.kubeconfig ?? "",
+      qps: config.client.qps,
+    },
+    clusterCIDR: config.clusterCIDRs.join(","),
+    configSyncPeriod: formatDuration(config.configSyncPeriodMs),
+    conntrack: conntrackBlock(config),
+    detectLocal: {
+      bridgeInterface: kubeProxy.detectLocal.bridgeInterface ?? "",
+      interfaceNamePrefix: kubeProxy.detectLocal.interfaceNamePrefix ?? "",
+    },
+    detectLocalMode: LOCAL_MODES[config.detectLocal.kind],
+    enableProfiling: config.enableProfiling,
+    ...(Object.keys(config.featureGates).length === 0 ? {} : { featureGates: config.featureGates }),
+    healthzBindAddress: config.healthzBindAddress === undefined ? "" : formatSocketAddress(config.healthzBindAddress),
+    hostnameOverride: config.hostnameOverride ?? "",
+    ...modeBlocks(config, kubeProxy.ipvs.scheduler ?? ""),
+    kind: KIND,
+    logging: loggingBlock(config, kubeProxy.logging.options ?? {}),
+    metricsBindAddress: formatSocketAddress(config.metricsBindAddress),
+    mode: config.mode,
+    nodePortAddresses: nodePortAddresses(config),
+    oomScoreAdj: config.oomScoreAdj,
+    portRange: kubeProxy.portRange ?? "",
+    showHiddenMetricsForVersion: config.showHiddenMetricsForVersion,
+    winkernel: {
+      enableDSR: kubeProxy.winkernel.enableDSR ?? false,
+      forwardHealthCheckVip: kubeProxy.winkernel.forwardHealthCheckVip ?? false,
+      networkName: kubeProxy.winkernel.networkName ?? "",
+      rootHnsEndpointName: kubeProxy.winkernel.rootHnsEndpointName ?? "",
+      sourceVip: kubeProxy.winkernel.sourceVip ?? "",
+    },
+  };
+}
+
+export function toYAML(configuration: Readonly<Record<string, unknown>>): string {
+  return stringify(configuration, { sortMapEntries: true, indentSeq: false });
+}
+
+function conntrackBlock({ conntrack }: Resolved): Record<string, unknown> {
+  return {
+    maxPerCore: conntrack.maxPerCore,
+    min: conntrack.min,
+    tcpBeLiberal: conntrack.tcpBeLiberal,
+    tcpCloseWaitTimeout: formatDuration(conntrack.tcpCloseWaitTimeoutMs),
+    tcpEstablishedTimeout: formatDuration(conntrack.tcpEstablishedTimeoutMs),
+    udpStreamTimeout: formatDuration(conntrack.udpStreamTimeoutMs),
+    udpTimeout: formatDuration(conntrack.udpTimeoutMs),
+  };
+}
+
+function modeBlocks(config: Resolved, scheduler: string): Record<string, unknown> {
+  const { iptables, ipvs, nftables, mode } = config;
+  const periods = (used: boolean) => ({
+    minSyncPeriod: formatDuration(used ? config.minSyncPeriodMs : 0),
+    syncPeriod: formatDuration(used ? config.syncPeriodMs : 0),
+  });
+  const nft = mode === "nftables";
+  return {
+    iptables: {
+      localhostNodePorts: iptables.localhostNodePorts,
+      masqueradeAll: !nft && config.masqueradeAll,
+      masqueradeBit: iptables.masqueradeBit,
+      ...periods(mode === "iptables" || mode === "userspace"),
+    },
+    ipvs: {
+      excludeCIDRs: ipvs.excludeCIDRs.length === 0 ? null : ipvs.excludeCIDRs,
+      scheduler,
+      strictARP: ipvs.strictARP,
+      tcpFinTimeout: formatDuration(ipvs.tcpFinTimeoutMs),
+      tcpTimeout: formatDuration(ipvs.tcpTimeoutMs),
+      udpTimeout: formatDuration(ipvs.udpTimeoutMs),
+      ...periods(mode === "ipvs"),
+    },
+    nftables: { masqueradeAll: nft && config.masqueradeAll, masqueradeBit: nftables.masqueradeBit, ...periods(nft) },
+  };
+}
+
+type LoggingOptions = NonNullable<ConfigInput["kubeProxy"]["logging"]["options"]>;
+
+function loggingBlock({ logging }: Resolved, options: LoggingOptions): Record<string, unknown> {
+  const routing = (given: LoggingOptions["text"]) => ({
+    infoBufferSize: given?.infoBufferSize ?? "0",
+    ...(given?.splitStream === true ? { splitStream: true } : {}),
+  });
+  return {
+    flushFrequency: formatDuration(logging.flushFrequencyMs),
+    format: logging.format,
+    options: { json: routing(options.json), text: routing(options.text) },
+    verbosity: logging.verbosity,
+    ...(logging.vmodule.length === 0 ? {} : { vmodule: logging.vmodule }),
+  };
+}
+
+function nodePortAddresses({ mode, nodePortAddresses }: Resolved): readonly string[] | null {
+  const unset = mode !== "nftables" && nodePortAddresses.length === 1 && nodePortAddresses[0] === "all";
+  return unset ? null : nodePortAddresses;
+}

@@ -1,0 +1,110 @@
+import { Command, CommanderError, Option } from "commander";
+import type { FlagDefinition } from "./definition.ts";
+import { FLAG_GROUPS, FLAGS } from "./table.ts";
+
+/** Flags by name with their texts in the order given. */
+export type GivenFlags = ReadonlyMap<string, readonly [string, ...string[]]>;
+
+export type CommandLine =
+  | { readonly kind: "flags"; readonly flags: GivenFlags }
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "usage-error"; readonly message: string };
+
+export const PROGRAM = "fairlead-proxy";
+
+/**
+ * Takes the arguments apart as kube-proxy's pflag does. What the flags' texts mean is not looked at.
+ *
+ * @param argv the arguments alone, without node and script
+ */
+export function readCommandLine(argv: readonly string[]): CommandLine {
+  const given = new Map<string, [string, ...string[]]>();
+  const command = createCommand((name, text) => {
+    const texts = given.get(name);
+    if (texts === undefined) given.set(name, [text]);
+    else texts.push(text);
+  });
+  try {
+    command.parse(asCommanderTakesIt(argv), { from: "user" });
+    return { kind: "flags", flags: given };
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.code === "commander.helpDisplayed") return { kind: "help", text: command.helpInformation() };
+    return { kind: "usage-error", message: usage(error) };
+  }
+}
+
+function usage({ message }: CommanderError): string {
+  const reason = message.replace(/^error: /, "").replace(/^unknown option/, "unknown flag");
+  return `${reason}\n\nUsage: ${PROGRAM} [flags]\nAll flags: ${PROGRAM} --help\n`;
+}
+
+type Collect = (name: string, text: string) => void;
+
+function createCommand(collect: Collect): Command {
+  const command = new Command(PROGRAM)
+    .usage("[flags]")
+    .description(
+      "Kubernetes service proxy for clusters with more than one pod network; a drop-in for kube-proxy.\n" +
+        "With --config only the flags marked * count.",
+    )
+    .helpOption("-h, --help", "Print this text.")
+    .allowExcessArguments(false)
+    .exitOverride()
+    .configureOutput({ writeOut: () => {}, writeErr: () => {} })
+    .configureHelp({ helpWidth: 110, optionTerm: ({ flags }) => flags.replace(" <bool>", "") });
+  for (const { title, flags } of FLAG_GROUPS) {
+    for (const flag of flags) command.addOption(optionOf(flag, collect).helpGroup(`${title}:`));
+  }
+  return command;
+}
+
+function optionOf(flag: FlagDefinition, collect: Collect): Option {
+  const short = flag.name === "v" ? "-v, " : "";
+  const placeholder = flag.type.placeholder.replace(/\[.*/, "") || "bool";
+  const option = new Option(`${short}--${flag.name} <${placeholder}>`, description(flag));
+  option.argParser((text: string) => collect(flag.name, text));
+  return option.hideHelp(flag.windows === true || flag.deprecated !== undefined);
+}
+
+function description({ help, withConfig, defaultText }: FlagDefinition): string {
+  const mark = withConfig === true ? "* " : "";
+  return `${mark}${help}${defaultText === undefined ? "" : ` (default ${defaultText})`}`;
+}
+
+/**
+ * pflag and commander differ in three things: pflag takes `_` for `-` in names (WordSepNormalizeFunc), its booleans
+ * never take the next argument, and `-v=5` is `-v 5`. Empty arguments that are no values are dropped, as kube-proxy does:
+ * templates leave them.
+ */
+function asCommanderTakesIt(argv: readonly string[]): string[] {
+  const result: string[] = [];
+  let valueFollows = false;
+  for (const [index, argument] of argv.entries()) {
+    if (valueFollows) {
+      result.push(argument);
+      valueFollows = false;
+      continue;
+    }
+    if (argument === "--") return [...result, ...argv.slice(index).filter((rest) => rest !== "")];
+    if (argument === "") continue;
+    const normal = normalised(argument);
+    result.push(normal);
+    valueFollows = wantsValue(normal);
+  }
+  return result;
+}
+
+function normalised(argument: string): string {
+  if (/^-v[=\d]/.test(argument)) return `--v=${argument.slice(2).replace(/^=/, "")}`;
+  const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(argument) ?? [];
+  if (name === undefined) return argument;
+  const dashed = name.replaceAll("_", "-");
+  const bare = FLAGS.get(dashed)?.type.bare;
+  return `--${dashed}${value ?? (bare === undefined ? "" : `=${bare}`)}`;
+}
+
+function wantsValue(argument: string): boolean {
+  if (argument === "-v") return true;
+  return argument.startsWith("--") && !argument.includes("=") && FLAGS.has(argument.slice(2));
+}

@@ -1,0 +1,149 @@
+import type { FlagGroup } from "./definition.ts";
+import * as type from "./types.ts";
+
+/** The process itself: what it serves, what it logs, what it is started for. */
+export const PROCESS_FLAGS: readonly FlagGroup[] = [
+  {
+    title: "Health and metrics",
+    flags: [
+      {
+        name: "healthz-bind-address",
+        type: type.ipPort,
+        fields: ["healthzBindAddress"],
+        defaultText: "0.0.0.0:10256",
+        help: "Address of /healthz and /livez.",
+      },
+      {
+        name: "metrics-bind-address",
+        type: type.ipPort,
+        fields: ["metricsBindAddress"],
+        defaultText: "127.0.0.1:10249",
+        help: "Address of /metrics and what is served beside it.",
+      },
+      {
+        name: "bind-address-hard-fail",
+        type: type.boolean,
+        fields: ["bindAddressHardFail"],
+        help: "End when one of these addresses cannot be bound.",
+      },
+      {
+        name: "profiling",
+        type: type.boolean,
+        fields: ["enableProfiling"],
+        help: "Serve profiles at the metrics address.",
+      },
+      {
+        name: "show-hidden-metrics-for-version",
+        type: type.string,
+        fields: ["showHiddenMetricsForVersion"],
+        help: "<major>.<minor>; Fairlead hides no metrics.",
+      },
+      {
+        name: "healthz-port",
+        type: type.int32,
+        deprecated: "--healthz-bind-address",
+        help: "Port of the health server; 0 turns it off.",
+      },
+      {
+        name: "metrics-port",
+        type: type.int32,
+        deprecated: "--metrics-bind-address",
+        help: "Port of the metrics server.",
+      },
+    ],
+  },
+  {
+    title: "Logging",
+    flags: [
+      {
+        name: "v",
+        type: type.level,
+        fields: ["logging.verbosity"],
+        withConfig: true,
+        defaultText: "0",
+        help: "How much is logged: 0 is quiet, 5 tells everything.",
+      },
+      {
+        name: "logging-format",
+        type: type.string,
+        fields: ["logging.format"],
+        withConfig: true,
+        defaultText: "text",
+        help: "text or json.",
+      },
+      {
+        name: "log-flush-frequency",
+        type: type.duration,
+        fields: ["logging.flushFrequency"],
+        withConfig: true,
+        defaultText: "5s",
+        help: "Longest time between two writes of the log.",
+      },
+      {
+        name: "vmodule",
+        type: type.vmodule,
+        fields: ["logging.vmodule"],
+        withConfig: true,
+        help: "Levels by source file, for the text format.",
+      },
+      {
+        name: "log-text-split-stream",
+        type: type.boolean,
+        fields: ["logging.options.text.splitStream"],
+        withConfig: true,
+        help: "Needs the feature gate LoggingAlphaOptions.",
+      },
+      {
+        name: "log-text-info-buffer-size",
+        type: type.quantity,
+        fields: ["logging.options.text.infoBufferSize"],
+        withConfig: true,
+        help: "Needs the feature gate LoggingAlphaOptions.",
+      },
+      {
+        name: "log-json-split-stream",
+        type: type.boolean,
+        fields: ["logging.options.json.splitStream"],
+        withConfig: true,
+        help: "Needs the feature gate LoggingAlphaOptions.",
+      },
+      {
+        name: "log-json-info-buffer-size",
+        type: type.quantity,
+        fields: ["logging.options.json.infoBufferSize"],
+        withConfig: true,
+        help: "Needs the feature gate LoggingAlphaOptions.",
+      },
+    ],
+  },
+  {
+    title: "Do one thing and end",
+    flags: [
+      {
+        name: "cleanup",
+        type: type.boolean,
+        withConfig: true,
+        help: "Remove everything that Fairlead or kube-proxy programmed.",
+      },
+      { name: "init-only", type: type.boolean, withConfig: true, help: "Do what needs full root privileges." },
+      {
+        name: "write-config-to",
+        type: type.string,
+        withConfig: true,
+        help: "Write the configuration with its defaults to this file.",
+      },
+      { name: "version", type: type.version, withConfig: true, help: "Print the version." },
+    ],
+  },
+  {
+    title: "Windows",
+    flags: [
+      { name: "windows-service", type: type.boolean, windows: true, help: "" },
+      { name: "source-vip", type: type.string, windows: true, help: "" },
+      { name: "network-name", type: type.string, windows: true, help: "" },
+      { name: "enable-dsr", type: type.boolean, windows: true, help: "" },
+      { name: "root-hnsendpoint-name", type: type.string, windows: true, help: "" },
+      { name: "forward-healthcheck-vip", type: type.boolean, windows: true, help: "" },
+    ],
+  },
+];

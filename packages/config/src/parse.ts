@@ -1,0 +1,87 @@
+import { toKubeProxyConfiguration, toYAML } from "./external.ts";
+import { readCommandLine } from "./flags/command-line.ts";
+import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
+import { leafPaths, valueAt } from "./paths.ts";
+import { createReport, type Report } from "./report.ts";
+import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
+import { resolveModes } from "./resolve/modes.ts";
+import { resolveNode } from "./resolve/node.ts";
+import { resolveProcess } from "./resolve/process.ts";
+import { decode } from "./schema/decode.ts";
+import { fairleadSchema } from "./schema/fairlead.ts";
+import { kubeProxySchema } from "./schema/kube-proxy.ts";
+import { chooseSource, type Source } from "./source.ts";
+import type { Action, AgentConfig, ParseEnvironment, ParseResult } from "./types.ts";
+import { versionAsked } from "./version.ts";
+
+/**
+ * Reads the agent's command line and the file that it names. Does nothing else: what has to be printed and the code to
+ * exit with are in the result.
+ *
+ * @param argv the arguments alone, `process.argv.slice(2)`
+ */
+export function parseArguments(argv: readonly string[], environment: ParseEnvironment): ParseResult {
+  const line = readCommandLine(argv);
+  if (line.kind !== "flags") return line;
+  const flags = flagDocuments(line.flags);
+  const { version: asked } = flags.options;
+  const version = versionAsked(asked, environment.version);
+  if (version.kind === "print") return { kind: "version", text: version.text };
+  const source = chooseSource(line.flags, flags, environment);
+  const given = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
+  const report = createReport(given, (path) => (path in flags.options ? `--${path}` : source.name(path)));
+  const config = resolve(source, flags.options, report);
+  const warnings = [...deprecations(line.flags), ...version.warnings, ...source.warnings, ...report.warnings];
+  const errors = [...source.errors, ...report.errors];
+  if (errors.length > 0) return { kind: "invalid", errors, warnings };
+  return { kind: "run", config, warnings };
+}
+
+/** What it gives while the report has errors is not to be used. */
+function resolve(source: Source, options: FlagDocuments["options"], report: Report): AgentConfig {
+  const input: ConfigInput = {
+    origin: source.origin,
+    kubeProxy: decode(kubeProxySchema, source.kubeProxy, report),
+    fairlead: decode(fairleadSchema, source.fairlead, report),
+    options: commandOptions(options),
+  };
+  const resolved = {
+    ...(source.configFile === undefined ? {} : { configFile: source.configFile }),
+    ...resolveModes(input, report),
+    ...resolveNode(input, report),
+    ...resolveProcess(input, report),
+  };
+  const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
+  const action = chooseAction(options, kubeProxyConfiguration);
+  return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration };
+}
+
+function commandOptions(options: FlagDocuments["options"]): CommandOptions {
+  const { master, manifests, "state-dir": stateDir, "healthz-port": healthz, "metrics-port": metrics } = options;
+  return {
+    ...(typeof master === "string" ? { master } : {}),
+    ...(typeof manifests === "string" ? { manifests } : {}),
+    ...(typeof stateDir === "string" ? { stateDir } : {}),
+    ...(typeof healthz === "number" ? { healthzPort: healthz } : {}),
+    ...(typeof metrics === "number" ? { metricsPort: metrics } : {}),
+  };
+}
+
+function chooseAction(options: FlagDocuments["options"], configuration: AgentConfig["kubeProxyConfiguration"]): Action {
+  const { "write-config-to": path, "init-only": initOnly, cleanup } = options;
+  if (typeof path === "string") return { kind: "write-config", path, text: toYAML(configuration) };
+  if (cleanup === true) return { kind: "cleanup" };
+  return { kind: initOnly === true ? "init-only" : "run" };
+}
+
+function provenance({ kubeProxy, fairlead, name }: Source): Record<string, string> {
+  const given = { ...kubeProxy, ...fairlead };
+  const set = leafPaths(given).filter(
+    (path) => path !== "kind" && path !== "apiVersion" && isSet(valueAt(given, path)),
+  );
+  return Object.fromEntries(set.map((path) => [path, name(path)]));
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
+}

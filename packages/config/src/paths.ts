@@ -1,0 +1,51 @@
+/** Fields of the configuration by path, `conntrack.min`; list entries are `[0]`. */
+
+export type RawObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is RawObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** `["multiCNI", "excludeClusterCIDRs", 0]` → `multiCNI.excludeClusterCIDRs[0]` */
+export function joinPath(keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>(
+    (path, key) => (typeof key === "number" ? `${path}[${key}]` : path === "" ? String(key) : `${path}.${String(key)}`),
+    "",
+  );
+}
+
+export function splitPath(path: string): (string | number)[] {
+  return [...path.matchAll(/[^.[\]]+/g)].map(([key]) => (/^\d+$/.test(key) ? Number(key) : key));
+}
+
+export function valueAt(root: unknown, path: string): unknown {
+  return splitPath(path).reduce<unknown>((value, key) => {
+    if (Array.isArray(value)) return value[Number(key)];
+    return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  }, root);
+}
+
+/** A copy of `root` with `value` at `path`; objects on the way are made. Paths are ours, never a user's. */
+export function withValueAt(root: RawObject, path: string, value: unknown): RawObject {
+  const [head = "", ...rest] = path.split(".");
+  if (rest.length === 0) return { ...root, [head]: value };
+  const below = root[head];
+  return { ...root, [head]: withValueAt(isObject(below) ? below : {}, rest.join("."), value) };
+}
+
+/** A copy of `root` without the keys at `paths`. */
+export function withoutKeys(root: RawObject, paths: readonly (readonly PropertyKey[])[]): RawObject {
+  const entries = Object.entries(root).flatMap(([key, value]) => {
+    const below = paths.filter(([head]) => head === key).map(([, ...rest]) => rest);
+    if (below.some((rest) => rest.length === 0)) return [];
+    return [[key, isObject(value) && below.length > 0 ? withoutKeys(value, below) : value] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Paths of all values below objects: `conntrack.min`, `mode`, … */
+export function leafPaths(root: RawObject, prefix: readonly string[] = []): string[] {
+  return Object.entries(root).flatMap(([key, value]) =>
+    isObject(value) ? leafPaths(value, [...prefix, key]) : [joinPath([...prefix, key])],
+  );
+}

@@ -1,0 +1,122 @@
+import { formatDuration } from "../duration.ts";
+import type { Report } from "../report.ts";
+import { enumeration } from "../schema/scalars.ts";
+import type { AgentConfig, IptablesSettings, IpvsSettings, NftablesSettings, ProxyMode } from "../types.ts";
+import { type ConfigInput, periodOf } from "./input.ts";
+import { canonicalList } from "./lists.ts";
+
+type ModeSettings = Pick<
+  AgentConfig,
+  | "mode"
+  | "iptables"
+  | "ipvs"
+  | "nftables"
+  | "syncPeriodMs"
+  | "minSyncPeriodMs"
+  | "masqueradeAll"
+  | "masqueradeBit"
+  | "portRange"
+>;
+
+const SYNC_MS = 30_000;
+const MIN_SYNC_MS = 1_000;
+const MASQUERADE_BIT = 14;
+
+/** Settings of every mode, and of the one in use; what the others say wrong does not matter, as for kube-proxy. */
+export function resolveModes(input: ConfigInput, report: Report): ModeSettings {
+  const mode = input.kubeProxy.mode ?? "iptables";
+  const iptables = resolveIptables(input);
+  const ipvs = resolveIpvs(input, mode === "ipvs", report);
+  const nftables = resolveNftables(input);
+  const own = { iptables, ipvs, nftables, userspace: iptables }[mode];
+  const masquerade = mode === "nftables" ? nftables : iptables;
+  checkPeriods(mode === "userspace" ? "iptables" : mode, own, report);
+  if (mode === "nftables" && (nftables.masqueradeBit < 0 || nftables.masqueradeBit > 31)) {
+    report.error("nftables.masqueradeBit", "must be a whole number from 0 to 31");
+  }
+  const portRange = mode === "userspace" ? readPortRange(input.kubeProxy.portRange, report) : undefined;
+  return {
+    mode,
+    iptables,
+    ipvs,
+    nftables,
+    syncPeriodMs: own.syncPeriodMs,
+    minSyncPeriodMs: own.minSyncPeriodMs,
+    masqueradeAll: masquerade.masqueradeAll,
+    masqueradeBit: masquerade.masqueradeBit,
+    ...(portRange === undefined ? {} : { portRange }),
+  };
+}
+
+function resolveIptables(input: ConfigInput): IptablesSettings {
+  const { iptables } = input.kubeProxy;
+  return {
+    masqueradeBit: iptables.masqueradeBit ?? MASQUERADE_BIT,
+    masqueradeAll: iptables.masqueradeAll ?? false,
+    localhostNodePorts: iptables.localhostNodePorts ?? true,
+    syncPeriodMs: periodOf(input, iptables.syncPeriod, SYNC_MS),
+    minSyncPeriodMs: periodOf(input, iptables.minSyncPeriod, MIN_SYNC_MS),
+  };
+}
+
+/** The schedulers of the kernel. */
+const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
+
+function resolveIpvs(input: ConfigInput, inUse: boolean, report: Report): IpvsSettings {
+  const { ipvs } = input.kubeProxy;
+  const scheduler = ipvs.scheduler ?? "rr";
+  if (inUse && !SCHEDULERS.includes(scheduler)) report.error("ipvs.scheduler", `must be ${enumeration(SCHEDULERS)}`);
+  for (const name of ["tcpTimeout", "tcpFinTimeout", "udpTimeout"] as const) {
+    if (inUse && (ipvs[name] ?? 0) < 0) report.error(`ipvs.${name}`, "must not be negative; 0s leaves it as it is");
+  }
+  return {
+    syncPeriodMs: periodOf(input, ipvs.syncPeriod, SYNC_MS),
+    // A file's zero is zero here: v1alpha1 has no default for it, the flag has.
+    minSyncPeriodMs: ipvs.minSyncPeriod ?? (input.origin === "file" ? 0 : MIN_SYNC_MS),
+    scheduler,
+    excludeCIDRs: canonicalList(report, "ipvs.excludeCIDRs", ipvs.excludeCIDRs ?? [], { inUse }),
+    strictARP: ipvs.strictARP ?? false,
+    tcpTimeoutMs: ipvs.tcpTimeout ?? 0,
+    tcpFinTimeoutMs: ipvs.tcpFinTimeout ?? 0,
+    udpTimeoutMs: ipvs.udpTimeout ?? 0,
+  };
+}
+
+function resolveNftables(input: ConfigInput): NftablesSettings {
+  const { nftables } = input.kubeProxy;
+  return {
+    masqueradeBit: nftables.masqueradeBit ?? MASQUERADE_BIT,
+    masqueradeAll: nftables.masqueradeAll ?? false,
+    syncPeriodMs: periodOf(input, nftables.syncPeriod, SYNC_MS),
+    minSyncPeriodMs: periodOf(input, nftables.minSyncPeriod, MIN_SYNC_MS),
+  };
+}
+
+interface Periods {
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+}
+
+function checkPeriods(block: Exclude<ProxyMode, "userspace">, periods: Periods, report: Report): void {
+  const { syncPeriodMs, minSyncPeriodMs } = periods;
+  if (syncPeriodMs <= 0) report.error(`${block}.syncPeriod`, "must be greater than 0, such as 30s");
+  if (minSyncPeriodMs < 0) report.error(`${block}.minSyncPeriod`, "must not be negative");
+  if (syncPeriodMs <= 0 || minSyncPeriodMs <= syncPeriodMs) return;
+  const limit = formatDuration(syncPeriodMs);
+  report.error(
+    `${block}.minSyncPeriod`,
+    `must not be longer than ${report.name(`${block}.syncPeriod`)}, which is ${limit}`,
+    formatDuration(minSyncPeriodMs),
+  );
+}
+
+/** `10000-20000`, `10000+100` or one port; empty and `0-0`: any (k8s.io/apimachinery/pkg/util/net.PortRange). */
+function readPortRange(text: string | undefined, report: Report): { from: number; to: number } | undefined {
+  const [, first, sign, second] = /^\s*(\d+)\s*(?:([-+])\s*(\d+)\s*)?$/.exec(text ?? "0-0") ?? [];
+  const from = Number(first);
+  const to = sign === "+" ? from + Number(second) : Number(second ?? first);
+  if (from === 0 && to === 0) return undefined;
+  if (from >= 1 && to <= 65_535 && from <= to) return { from, to };
+  report.error("portRange", "must be ports from 1 to 65535, such as 10000-20000 or 10000+100; empty for any");
+  return undefined;
+}

@@ -1,0 +1,128 @@
+import type { Report } from "../report.ts";
+import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings, MultiCNISettings } from "../types.ts";
+import { type ConfigInput, periodOf } from "./input.ts";
+
+type ProcessSettings = Pick<
+  AgentConfig,
+  | "client"
+  | "conntrack"
+  | "logging"
+  | "multiCNI"
+  | "oomScoreAdj"
+  | "configSyncPeriodMs"
+  | "featureGates"
+  | "bindAddressHardFail"
+  | "enableProfiling"
+  | "showHiddenMetricsForVersion"
+  | "stateDir"
+  | "manifests"
+>;
+
+const STATE_DIR = "/run/fairlead";
+
+/** Everything about the process that is the same in every mode. */
+export function resolveProcess(input: ConfigInput, report: Report): ProcessSettings {
+  const { kubeProxy, options } = input;
+  const configSyncPeriodMs = periodOf(input, kubeProxy.configSyncPeriod, 15 * 60_000);
+  if (configSyncPeriodMs <= 0) report.error("configSyncPeriod", "must be greater than 0, such as 15m0s");
+  const featureGates = kubeProxy.featureGates ?? {};
+  warnOfGates(featureGates, report);
+  if (Object.values(kubeProxy.winkernel).some(Boolean) || kubeProxy.windowsRunAsService === true) {
+    report.warn("winkernel and windowsRunAsService are fields of Windows, ignored");
+  }
+  return {
+    client: resolveClient(input, report),
+    conntrack: resolveConntrack(input, report),
+    logging: resolveLogging(input, report),
+    multiCNI: resolveMultiCNI(input),
+    oomScoreAdj: kubeProxy.oomScoreAdj ?? -999,
+    configSyncPeriodMs,
+    featureGates,
+    bindAddressHardFail: kubeProxy.bindAddressHardFail ?? false,
+    enableProfiling: kubeProxy.enableProfiling ?? false,
+    showHiddenMetricsForVersion: kubeProxy.showHiddenMetricsForVersion ?? "",
+    stateDir: options.stateDir ?? STATE_DIR,
+    ...(options.manifests === undefined ? {} : { manifests: options.manifests }),
+  };
+}
+
+/** Gates of Kubernetes that concern a service proxy or its log; the others mean nothing here. */
+const GATES = new Set([
+  "AllAlpha",
+  "AllBeta",
+  "ContextualLogging",
+  "KubeProxyIPVS",
+  "KubeProxyNFTablesLocalhostNodePorts",
+  "LoggingAlphaOptions",
+  "LoggingBetaOptions",
+  "NFTablesNetlink",
+  "WatchListClient",
+]);
+
+function warnOfGates(gates: Readonly<Record<string, boolean>>, report: Report): void {
+  const unknown = Object.keys(gates).filter((gate) => !GATES.has(gate));
+  if (unknown.length === 0) return;
+  report.warn(`${report.name("featureGates")}: not known here, ignored: ${unknown.join(", ")}`);
+}
+
+function resolveClient({ kubeProxy, options }: ConfigInput, report: Report): ClientConnection {
+  const { kubeconfig, qps, burst, contentType, acceptContentTypes } = kubeProxy.clientConnection;
+  const { master } = options;
+  if (master !== undefined && !isHttpURL(master)) {
+    report.error("master", "must be the URL of an API server, such as https://192.0.2.2:6443", master);
+  }
+  return {
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(master === undefined ? {} : { master }),
+    qps: qps === undefined || qps === 0 ? 5 : qps,
+    burst: burst === undefined || burst === 0 ? 10 : burst,
+    contentType: contentType ?? "application/vnd.kubernetes.protobuf",
+    acceptContentTypes: acceptContentTypes ?? "",
+  };
+}
+
+/** client-go takes `host:port` too, as plain http. */
+function isHttpURL(text: string): boolean {
+  return (
+    URL.canParse(text.includes("://") ? text : `http://${text}`) && /^(https?:\/\/|[^:/]+(:\d+)?(\/|$))/.test(text)
+  );
+}
+
+function resolveConntrack({ kubeProxy: { conntrack } }: ConfigInput, report: Report): ConntrackSettings {
+  for (const name of ["tcpEstablishedTimeout", "tcpCloseWaitTimeout", "udpTimeout", "udpStreamTimeout"] as const) {
+    if ((conntrack[name] ?? 0) < 0) report.error(`conntrack.${name}`, "must not be negative; 0s leaves it as it is");
+  }
+  return {
+    maxPerCore: conntrack.maxPerCore ?? 32_768,
+    min: conntrack.min ?? 131_072,
+    tcpEstablishedTimeoutMs: conntrack.tcpEstablishedTimeout ?? 24 * 3_600_000,
+    tcpCloseWaitTimeoutMs: conntrack.tcpCloseWaitTimeout ?? 3_600_000,
+    tcpBeLiberal: conntrack.tcpBeLiberal ?? false,
+    udpTimeoutMs: conntrack.udpTimeout ?? 0,
+    udpStreamTimeoutMs: conntrack.udpStreamTimeout ?? 0,
+  };
+}
+
+function resolveLogging({ kubeProxy }: ConfigInput, report: Report): LoggingSettings {
+  const { format = "text", verbosity = 0, flushFrequency = 0, vmodule = [], options } = kubeProxy.logging;
+  if (flushFrequency < 0) report.error("logging.flushFrequency", "must be greater than 0, such as 5s");
+  if (vmodule.length > 0 && format !== "text") report.error("logging.vmodule", "is for the format text alone");
+  const { AllAlpha = false, LoggingAlphaOptions = AllAlpha } = kubeProxy.featureGates ?? {};
+  for (const name of ["text", "json"] as const) {
+    const { splitStream = false, infoBufferSize = "0" } = options?.[name] ?? {};
+    const path = `logging.options.${name}.${splitStream ? "splitStream" : "infoBufferSize"}`;
+    if (!splitStream && infoBufferSize === "0") continue;
+    if (LoggingAlphaOptions) report.warn(`${report.name(path)}: the log has one stream here, ignored`);
+    else report.error(path, "needs the feature gate LoggingAlphaOptions=true");
+  }
+  return { format, verbosity, flushFrequencyMs: flushFrequency === 0 ? 5_000 : flushFrequency, vmodule };
+}
+
+function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput): MultiCNISettings {
+  return {
+    excludeClusterCIDRs: multiCNI.excludeClusterCIDRs ?? [],
+    mixedServices: multiCNI.mixedServices ?? "own-endpoints",
+    excludedFrontends: multiCNI.excludedFrontends ?? "all",
+    ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
+  };
+}

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { flag, list, oneOf } from "./scalars.ts";
+
+/** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */
+
+export const API_VERSION = "fairlead.dev/v1alpha1";
+export const KIND = "FairleadConfiguration";
+
+export const fairleadSchema = z.strictObject({
+  apiVersion: z.literal(API_VERSION).optional(),
+  kind: z.literal(KIND).optional(),
+  multiCNI: z
+    .strictObject({
+      excludeClusterCIDRs: list("CIDRs").optional(),
+      mixedServices: oneOf(["own-endpoints", "skip", "all"]).optional(),
+      excludedFrontends: oneOf(["all", "cluster-ip"]).optional(),
+      ownershipAnnotation: flag.optional(),
+    })
+    .prefault({}),
+});
+
+export type FairleadInput = z.output<typeof fairleadSchema>;
