@@ -1,1 +1,19 @@
+export { canonicalCIDR } from "./address.ts";
+export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./check.ts";
+export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./compare.ts";
+export { RuleParseError, RuleTextError } from "./errors.ts";
+export { canonicalRule, ruleEquals, ruleKey } from "./key.ts";
+export { parseList } from "./list.ts";
+export {
+  endpointChainName,
+  endpointText,
+  hashedName,
+  type ServiceChainKind,
+  servicePortChainName,
+} from "./names.ts";
+export { evenProbability, statisticProbability } from "./numbers.ts";
+export { renderCommand, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
+export { renderRule } from "./render-rule.ts";
+export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
+export { parseSave, type SaveOptions, SaveParser } from "./save.ts";

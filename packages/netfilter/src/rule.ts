@@ -1,9 +1,17 @@
 /**
  * Typed iptables rules. Backends make them, tests compare them as data, `render` turns them into text at the very end
  * and `parse` reads what the kernel says back. The forms are those of iptables-save 1.8.
+ *
+ * Rules have one canonical form, the one the parsers give: absent instead of `negated: false` and instead of a /0 address,
+ * addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
  */
 
+export type IPFamily = "IPv4" | "IPv6";
+
 export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
+
+/** States of `-m conntrack --ctstate`; SNAT and DNAT stand for the entry's status bits (xt_conntrack.h). */
+export type ConntrackState = "INVALID" | "NEW" | "RELATED" | "ESTABLISHED" | "UNTRACKED" | "SNAT" | "DNAT";
 
 export interface AddressMatch {
   readonly negated?: boolean;
@@ -31,13 +39,21 @@ export type Match =
       readonly sport?: PortMatch;
       readonly dport?: PortMatch;
     }
-  | { readonly kind: "conntrack"; readonly negated?: boolean; readonly states: readonly string[] }
+  /** Canonical order of the states: as `ConntrackState` lists them. */
+  | {
+      readonly kind: "conntrack";
+      /** `-m state --state`, the old name of the same question; absent: `-m conntrack --ctstate`. */
+      readonly module?: "state";
+      readonly negated?: boolean;
+      readonly states: readonly ConntrackState[];
+    }
   | { readonly kind: "mark"; readonly negated?: boolean; readonly value: number; readonly mask: number }
   | {
       readonly kind: "addrtype";
       readonly srcType?: NameMatch;
       readonly dstType?: NameMatch;
     }
+  /** Probability as the kernel gives it back, see `statisticProbability`. */
   | { readonly kind: "statistic"; readonly mode: "random"; readonly probability: string }
   | {
       readonly kind: "recent";
@@ -57,6 +73,8 @@ export type Match =
       readonly name: string;
       readonly flags: readonly ("src" | "dst")[];
     }
+  /** `--physdev-is-in` and its kin: whether the packet came in, goes out, or both by a bridge's port. */
+  | { readonly kind: "physdev"; readonly negated?: boolean; readonly is: "in" | "out" | "bridged" }
   /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */
   | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] };
 
@@ -65,8 +83,13 @@ export type Target =
   | { readonly kind: "accept" | "drop" | "return" }
   | { readonly kind: "reject"; readonly with: string }
   | { readonly kind: "dnat"; readonly to: string; readonly random?: boolean; readonly persistent?: boolean }
-  | { readonly kind: "masquerade"; readonly randomFully?: boolean; readonly toPorts?: string }
-  | { readonly kind: "redirect"; readonly toPorts: string }
+  | {
+      readonly kind: "masquerade";
+      readonly toPorts?: string;
+      readonly random?: boolean;
+      readonly randomFully?: boolean;
+    }
+  | { readonly kind: "redirect"; readonly toPorts?: string; readonly random?: boolean }
   /** `MARK --set-xmark value/mask`: mark = (mark & ~mask) ^ value. */
   | { readonly kind: "mark"; readonly value: number; readonly mask: number }
   /** A target this package has no type for, kept word for word. */
@@ -100,6 +123,12 @@ export type Command =
 export interface TableCommands {
   readonly table: Table;
   readonly commands: readonly Command[];
+}
+
+/** What the renderer takes: the commands may be made while they are written. */
+export interface CommandSource {
+  readonly table: Table;
+  readonly commands: Iterable<Command>;
 }
 
 /** A table as iptables-save prints it. */

@@ -1,0 +1,65 @@
+import { RuleTextError } from "./errors.ts";
+
+/** XT_EXTENSION_MAXNAMELEN (linux/netfilter/x_tables.h) less its closing zero. */
+export const MAX_CHAIN_NAME_LENGTH = 28;
+
+const CHAIN = /^[!-~]+$/;
+const NAME = /^[!-~]+$/;
+const BREAKS_WORD = /["'\\]/;
+const INTERFACE = /^[!-~]{1,15}$/;
+const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
+const PROTOCOL = /^[a-z0-9][a-z0-9._-]*$/;
+const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
+
+/**
+ * @returns the name
+ * @throws RuleTextError for what iptables refuses as a chain name: empty, over 28 characters, a leading dash or exclamation
+ *   mark, white space; and for quotes and backslashes, which its text forms can't carry
+ */
+export function checkChainName(name: string): string {
+  if (name.length > MAX_CHAIN_NAME_LENGTH) {
+    throw new RuleTextError("chain", name, `must not be longer than ${MAX_CHAIN_NAME_LENGTH} characters`);
+  }
+  if (!CHAIN.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
+    throw new RuleTextError("chain", name, "must be printable ASCII without spaces, quotes, a leading - or !");
+  }
+  return name;
+}
+
+/** Names of recent lists, nfacct objects and ipsets: iptables-save prints them bare, so they must be one word. */
+export function checkName(field: string, name: string): string {
+  if (!NAME.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
+    throw new RuleTextError(field, name, "must be printable ASCII without spaces, quotes, a leading - or !");
+  }
+  return name;
+}
+
+export function checkInterface(name: string): string {
+  if (!INTERFACE.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
+    throw new RuleTextError("interface", name, "must be 1 to 15 printable characters, a trailing + for a prefix");
+  }
+  return name;
+}
+
+export function checkCIDR(cidr: string): string {
+  if (!CIDR.test(cidr)) throw new RuleTextError("address", cidr, "must be a CIDR with its length, as 10.96.0.1/32");
+  return cidr;
+}
+
+export function checkProtocol(name: string): string {
+  if (!PROTOCOL.test(name)) throw new RuleTextError("protocol", name, "must be a lower-case name or a number");
+  return name;
+}
+
+/** Values of a closed vocabulary: states, address types, reject types, port ranges, translated addresses. */
+export function checkValue(field: string, value: string): string {
+  if (!VALUE.test(value) || value.startsWith("-")) throw new RuleTextError(field, value, "must be one plain word");
+  return value;
+}
+
+export function checkInteger(field: string, value: number, max: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > max) {
+    throw new RuleTextError(field, String(value), `must be a whole number from 0 to ${max}`);
+  }
+  return value;
+}

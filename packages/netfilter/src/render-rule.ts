@@ -1,0 +1,37 @@
+import { checkCIDR, checkInterface, checkProtocol } from "./check.ts";
+import { renderMatch } from "./render-match.ts";
+import { renderTarget } from "./render-target.ts";
+import type { Rule } from "./rule.ts";
+
+/**
+ * The rule as iptables-save 1.8.9 prints it after `-A CHAIN`, each word with a leading space; "" for a rule that matches
+ * everything and does nothing.
+ *
+ * @throws RuleTextError when a text in it could not be read back as the same rule
+ */
+export function ruleWords(rule: Rule): string {
+  let text = "";
+  if (rule.source !== undefined) text += `${not(rule.source)} -s ${checkCIDR(rule.source.cidr)}`;
+  if (rule.destination !== undefined) text += `${not(rule.destination)} -d ${checkCIDR(rule.destination.cidr)}`;
+  if (rule.inInterface !== undefined) text += `${not(rule.inInterface)} -i ${checkInterface(rule.inInterface.value)}`;
+  if (rule.outInterface !== undefined)
+    text += `${not(rule.outInterface)} -o ${checkInterface(rule.outInterface.value)}`;
+  if (rule.protocol !== undefined) text += `${not(rule.protocol)} -p ${checkProtocol(rule.protocol.value)}`;
+  if (rule.fragment !== undefined) text += `${not(rule.fragment)} -f`;
+  for (const match of rule.matches) text += renderMatch(match);
+  if (rule.target !== undefined) text += renderTarget(rule.target);
+  return text;
+}
+
+/**
+ * The rule as iptables-save 1.8.9 prints it after `-A CHAIN `; "" for a rule that matches everything and does nothing.
+ *
+ * @throws RuleTextError when a text in it could not be read back as the same rule
+ */
+export function renderRule(rule: Rule): string {
+  return ruleWords(rule).slice(1);
+}
+
+function not(match: { readonly negated?: boolean }): string {
+  return match.negated === true ? " !" : "";
+}
