@@ -1,7 +1,13 @@
 import type { ObjectSource } from "../change.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { OnReport } from "../report.ts";
+import { resourceSpecs } from "../resources.ts";
+import { publishersOf, runTogether } from "../subscribe.ts";
 import type { ApiConnection } from "./connection.ts";
+import { httpTransport } from "./http-transport.ts";
+import { reachability } from "./reachability.ts";
+import { Reflector, type ReflectorPorts } from "./reflector.ts";
+import { tokenBucket } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 
 export interface ApiSourceOptions {
@@ -10,7 +16,7 @@ export interface ApiSourceOptions {
   readonly nodeName: string;
   /** For example `fairlead-proxy/1.2.3`. */
   readonly userAgent: string;
-  /** clientConnection.qps: requests a second in the long run. Default 5. */
+  /** clientConnection.qps: requests a second in the long run; pages of a list are not counted. Default 5. */
   readonly qps?: number;
   /** clientConnection.burst: requests at once. Default 10. */
   readonly burst?: number;
@@ -22,6 +28,33 @@ export interface ApiSourceOptions {
 }
 
 /** Follows the API server: list, then watch, for as long as it runs. Does nothing before `run`. */
-export function createApiSource(_options: ApiSourceOptions): ObjectSource {
-  return { run: () => Promise.reject(new Error("not there yet")) };
+export function createApiSource(options: ApiSourceOptions): ObjectSource {
+  return {
+    run: async (subscriptions, signal) => {
+      const ports = portsOf(options);
+      const publishers = publishersOf(subscriptions, ports.onReport);
+      const parts = resourceSpecs(options.nodeName).flatMap((spec) => {
+        const to = publishers.get(spec.name);
+        return to === undefined ? [] : [(stop: AbortSignal) => new Reflector(ports, spec, to).run(stop)];
+      });
+      try {
+        await runTogether(parts, signal);
+      } finally {
+        ports.reachability.stop();
+      }
+    },
+  };
+}
+
+function portsOf(options: ApiSourceOptions): ReflectorPorts {
+  const { connection, userAgent, qps = 5, burst = 10, clock = systemClock, random = Math.random } = options;
+  const onReport = options.onReport ?? (() => {});
+  return {
+    requester: { transport: options.transport ?? httpTransport(connection, userAgent, clock), clock },
+    takeToken: tokenBucket(clock, qps, burst),
+    clock,
+    random,
+    reachability: reachability(clock, connection.server, onReport),
+    onReport,
+  };
 }

@@ -1,0 +1,83 @@
+import { isObject, objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
+import type { ApiResponse } from "./transport.ts";
+
+/** The API server answered with something other than what was asked for: an HTTP status or an ERROR event. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: number;
+  /** metav1.StatusReason, "" where there is none. */
+  readonly reason: string;
+  /** The server's cache is behind the resourceVersion that was asked for, or will never have it. */
+  readonly versionTooLarge: boolean;
+  /** From the Retry-After header. */
+  readonly retryAfterMilliseconds: number | undefined;
+
+  constructor(code: number, status: unknown, retryAfterMilliseconds?: number) {
+    const message = textAt(status, "message") ?? "";
+    super(`${code}${message === "" ? "" : ` ${message}`}`);
+    this.code = code;
+    this.reason = textAt(status, "reason") ?? "";
+    this.retryAfterMilliseconds = retryAfterMilliseconds;
+    const causes = objectsAt(objectAt(status, "details"), "causes");
+    this.versionTooLarge =
+      causes.some((cause) => textAt(cause, "reason") === "ResourceVersionTooLarge") ||
+      message.includes("Too large resource version");
+  }
+
+  /** The resourceVersion or the continue token is no longer known (410). */
+  get expired(): boolean {
+    return this.code === 410 || this.reason === "Expired" || this.reason === "Gone";
+  }
+}
+
+/** The stream's content is not what the API speaks. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+}
+
+/** The response began well and broke off, or stood still for too long. */
+export class BrokenResponseError extends Error {
+  override readonly name = "BrokenResponseError";
+}
+
+/** A Status of a few hundred bytes is expected; more is not read. */
+const maxStatusBytes = 64 * 1024;
+const maxRetryAfterSeconds = 300;
+
+export async function errorOf(response: ApiResponse): Promise<ApiError> {
+  const text = await beginningOf(response.body);
+  return new ApiError(response.status, statusOf(text), retryAfter(response.header("retry-after")));
+}
+
+/** The error that an ERROR event carries. */
+export function errorOfEvent(status: unknown): ApiError {
+  const code = valueAt(status, "code");
+  return new ApiError(typeof code === "number" ? code : 500, status);
+}
+
+async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maxStatusBytes) break;
+  }
+  return Buffer.concat(chunks).toString("utf8", 0, maxStatusBytes);
+}
+
+function statusOf(text: string): unknown {
+  try {
+    const status: unknown = JSON.parse(text);
+    if (isObject(status)) return status;
+  } catch {
+    // A proxy's page or a bare line instead of a Status: its beginning is all there is to say.
+  }
+  return { message: text.slice(0, 200).trim() };
+}
+
+/** Seconds alone; a date, which no API server sends, is ignored. */
+function retryAfter(header: string | undefined): number | undefined {
+  if (header === undefined || !/^\d+$/.test(header)) return undefined;
+  return Math.min(Number(header), maxRetryAfterSeconds) * 1000;
+}

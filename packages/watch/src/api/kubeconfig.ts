@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { parseDocument } from "yaml";
+import { errorText, isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "../raw.ts";
+import { ConnectionError } from "./connection-error.ts";
+
+/**
+ * The current context's cluster and user of a kubeconfig (client-go's clientcmd/api/v1), fields as written there.
+ *
+ * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for `token-file`,
+ * and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88 MB of
+ * resident memory and half a second at start, as much as all else here together.
+ */
+export interface Kubeconfig {
+  readonly file: string;
+  readonly cluster: RawObject;
+  /** Empty where the context names no user. */
+  readonly user: RawObject;
+}
+
+/** @throws ConnectionError */
+export async function readKubeconfig(file: string): Promise<Kubeconfig> {
+  const raw = parse(file, await read(file));
+  const contextName = textAt(raw, "current-context");
+  const context =
+    contextName === undefined ? onlyContext(file, raw) : named(file, raw, "contexts", "context", contextName);
+  const cluster = textAt(context, "cluster");
+  if (cluster === undefined) throw new ConnectionError(`${file}: the current context names no cluster`);
+  const user = textAt(context, "user");
+  return {
+    file,
+    cluster: named(file, raw, "clusters", "cluster", cluster),
+    user: user === undefined ? {} : named(file, raw, "users", "user", user),
+  };
+}
+
+/** A path in a kubeconfig is relative to the kubeconfig's folder. */
+export function pathIn(kubeconfig: Kubeconfig, path: string): string {
+  return resolve(dirname(kubeconfig.file), path);
+}
+
+async function read(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new ConnectionError(`--kubeconfig ${file}: ${errorText(error)}`);
+  }
+}
+
+function parse(file: string, text: string): RawObject {
+  const document = parseDocument(text, { logLevel: "silent" });
+  const problem = document.errors[0];
+  if (problem !== undefined) throw new ConnectionError(`${file} is not YAML: ${problem.message}`);
+  const raw: unknown = document.toJS({ maxAliasCount: 100 });
+  if (!isObject(raw)) throw new ConnectionError(`${file} is not a kubeconfig (apiVersion: v1, kind: Config)`);
+  return raw;
+}
+
+function onlyContext(file: string, raw: RawObject): RawObject {
+  const contexts = objectsAt(raw, "contexts");
+  const [context] = contexts;
+  if (context === undefined || contexts.length > 1) {
+    throw new ConnectionError(`${file}: current-context is empty; it has to name one of the contexts`);
+  }
+  return objectAt(context, "context");
+}
+
+function named(file: string, raw: RawObject, list: string, item: string, name: string): RawObject {
+  const found = objectsAt(raw, list).find((entry) => valueAt(entry, "name") === name);
+  if (found === undefined) throw new ConnectionError(`${file}: there is no ${item} "${name}" in ${list}`);
+  return objectAt(found, item);
+}

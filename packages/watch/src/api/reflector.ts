@@ -1,0 +1,198 @@
+import { type Clock, sleep } from "../clock.ts";
+import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts";
+import { errorText } from "../raw.ts";
+import type { OnReport } from "../report.ts";
+import type { ResourceSpec } from "../resources.ts";
+import { backoff } from "./backoff.ts";
+import { afterEvent, afterFailure, afterList, atStart, type Cursor, failureOf, type ListMode } from "./cursor.ts";
+import { ApiError, BrokenResponseError } from "./errors.ts";
+import type { BookmarkEvent, ObjectEvent } from "./events.ts";
+import { readList } from "./list.ts";
+import { listPath, pagePath, watchListPath, watchPath } from "./query.ts";
+import type { Reachability } from "./reachability.ts";
+import { get, type Requester } from "./request.ts";
+import type { TakeToken } from "./token-bucket.ts";
+import { readEvents } from "./watch.ts";
+
+export interface ReflectorPorts {
+  readonly requester: Requester;
+  readonly takeToken: TakeToken;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly reachability: Reachability;
+  readonly onReport: OnReport;
+}
+
+/** Bookmarks come about once a minute: no byte for this long is a dead connection (or a watch worth renewing). */
+const watchIdle = 150_000;
+/** The API server's own limit for a request that is no watch is 60 s. */
+const listIdle = 65_000;
+/** A watch that ends sooner, with nothing in it, has failed. */
+const shortestWatch = 1_000;
+/** How often a resource that the server doesn't have is asked for again. */
+const absentRetry = 600_000;
+
+/**
+ * Follows one resource: a complete list, then a watch, resumed where it ended and begun anew when it can't be.
+ *
+ * Own code, because the client library's Watch and informer (2.0) are not up to it: they hold every raw object, ask for
+ * the list in one piece of text, drop lines they can't parse, know neither bookmarks nor WatchList nor Retry-After,
+ * stop at the first error that isn't 410, and miss the objects that a failed list had.
+ */
+export class Reflector {
+  readonly #ports: ReflectorPorts;
+  readonly #spec: ResourceSpec;
+  readonly #to: Publisher;
+  readonly #nextDelay: () => number;
+  #cursor: Cursor = atStart;
+  /** Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor on. */
+  #attempt = { began: 0, opened: false, progressed: false };
+
+  constructor(ports: ReflectorPorts, spec: ResourceSpec, to: Publisher) {
+    this.#ports = ports;
+    this.#spec = spec;
+    this.#to = to;
+    this.#nextDelay = backoff(ports.clock, ports.random);
+  }
+
+  /** Until `signal` aborts. @throws ConsumerError */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#ports.takeToken(signal);
+        this.#attempt = { began: this.#ports.clock.now(), opened: false, progressed: false };
+        if (!signal.aborted) await this.#step(signal);
+      } catch (error) {
+        if (error instanceof ConsumerError) throw error;
+        if (!signal.aborted) await this.#recover(error, signal);
+      }
+    }
+  }
+
+  #step(signal: AbortSignal): Promise<void> {
+    switch (this.#cursor.mode) {
+      case "watch":
+        return this.#watch(signal);
+      case "watchList":
+        return this.#watchList(signal);
+      case "list":
+      case "chunks":
+        return this.#list(this.#cursor.mode, signal);
+    }
+  }
+
+  async #list(mode: "list" | "chunks", signal: AbortSignal): Promise<void> {
+    const session = this.#to.beginList();
+    const firstPath = mode === "list" ? listPath(this.#spec, this.#cursor.version) : pagePath(this.#spec, undefined);
+    let head = await this.#page(firstPath, session, signal);
+    while (head.next !== undefined) head = await this.#page(pagePath(this.#spec, head.next), session, signal);
+    await this.#listed(mode, session, head.resourceVersion);
+  }
+
+  #page(path: string, session: ListSession, signal: AbortSignal) {
+    const request = { path, idleMilliseconds: listIdle, signal };
+    return get(this.#ports.requester, request, (chunks) => readList(chunks, session, () => this.#nameless()));
+  }
+
+  async #watchList(signal: AbortSignal): Promise<void> {
+    const session = this.#to.beginList();
+    let complete = false;
+    await this.#events(watchListPath(this.#spec, this.#cursor.version, this.#timeoutSeconds()), signal, {
+      object: (event) => (complete ? this.#event(event) : this.#apply(session, event)),
+      bookmark: async (event) => {
+        if (complete) return this.#advance(event);
+        if (!event.endsInitialEvents) return;
+        complete = true;
+        await this.#listed("watchList", session, event.version);
+      },
+    });
+    if (!complete) throw new BrokenResponseError("the watch ended before all objects were sent");
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    await this.#events(watchPath(this.#spec, this.#cursor.version ?? "", this.#timeoutSeconds()), signal, {
+      object: (event) => this.#event(event),
+      bookmark: async (event) => this.#advance(event),
+    });
+    if (!this.#worked()) throw new Error("the watch ended as soon as it began");
+  }
+
+  #events(path: string, signal: AbortSignal, sink: Parameters<typeof readEvents>[1]): Promise<void> {
+    const onOpen = () => {
+      this.#attempt.opened = true;
+      if (this.#cursor.mode === "watch") this.#ports.reachability.succeeded(this.#spec.name);
+    };
+    const request = { path, idleMilliseconds: watchIdle, signal, onOpen };
+    return get(this.#ports.requester, request, (chunks) => readEvents(chunks, sink));
+  }
+
+  async #event(event: ObjectEvent): Promise<void> {
+    await this.#apply(this.#to, event);
+    this.#advance(event);
+  }
+
+  async #apply(to: Pick<Publisher, "upsert" | "remove">, { type, key, version, object }: ObjectEvent): Promise<void> {
+    if (key === undefined) return this.#nameless();
+    await (type === "DELETED" ? to.remove(key) : to.upsert(key, version, object));
+  }
+
+  #advance({ version }: ObjectEvent | BookmarkEvent): void {
+    this.#attempt.progressed = true;
+    this.#cursor = afterEvent(this.#cursor, version);
+  }
+
+  async #listed(how: ListMode, session: ListSession, version: string): Promise<void> {
+    const objects = session.size;
+    await session.end();
+    this.#cursor = afterList(this.#cursor, version);
+    this.#attempt.progressed = true;
+    const { reachability, onReport } = this.#ports;
+    reachability.succeeded(this.#spec.name);
+    onReport({ type: "listed", resource: this.#spec.name, how, objects, milliseconds: this.#elapsed() });
+  }
+
+  #elapsed(): number {
+    return this.#ports.clock.now() - this.#attempt.began;
+  }
+
+  /** The watch under way did its work, for a while at least. */
+  #worked(): boolean {
+    const { opened, progressed } = this.#attempt;
+    return opened && (progressed || this.#elapsed() >= shortestWatch);
+  }
+
+  /** 5 to 10 minutes, at random, so that the watches of all nodes don't end together. */
+  #timeoutSeconds(): number {
+    return Math.floor(300 * (1 + this.#ports.random()));
+  }
+
+  #nameless(): void {
+    this.#ports.onReport({ type: "badObject", resource: this.#spec.name, error: "metadata.name is missing" });
+  }
+
+  async #recover(error: unknown, signal: AbortSignal): Promise<void> {
+    if (this.#spec.optional && error instanceof ApiError && error.code === 404) return this.#absent(signal);
+    const failure = failureOf(error);
+    const { mode } = this.#cursor;
+    // A watch that worked and was then cut off is resumed without waiting; if that fails, it is a failure.
+    if (mode === "watch" && failure === "heavy" && this.#worked()) return;
+    this.#cursor = afterFailure(this.#cursor, failure);
+    const noWatchList = failure === "refused" && mode === "watchList";
+    if (!noWatchList && failure !== "expired") this.#ports.reachability.failed(this.#spec.name, error);
+    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#nextDelay(), askedDelay(error));
+    this.#ports.onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
+    await sleep(this.#ports.clock, delayMilliseconds, signal);
+  }
+
+  async #absent(signal: AbortSignal): Promise<void> {
+    await this.#to.beginList().end();
+    this.#cursor = atStart;
+    this.#ports.reachability.succeeded(this.#spec.name);
+    await sleep(this.#ports.clock, absentRetry, signal);
+  }
+}
+
+/** Retry-After, in milliseconds. */
+function askedDelay(error: unknown): number {
+  return error instanceof ApiError ? (error.retryAfterMilliseconds ?? 0) : 0;
+}

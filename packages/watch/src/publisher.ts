@@ -1,0 +1,91 @@
+import type { ObjectChange, ObjectKey, ResourceName, Subscription } from "./change.ts";
+import { errorText } from "./raw.ts";
+import type { OnReport } from "./report.ts";
+
+/** The consumer's `onChange` threw: what it holds is unknown, so the source ends. */
+export class ConsumerError extends Error {
+  override readonly name = "ConsumerError";
+}
+
+/** Hands the changes of one resource to its subscriber. Keeps nothing of an object but its key and version. */
+export interface Publisher {
+  readonly resource: ResourceName;
+  /** One object as it is now. The same version as last time is given once. */
+  upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
+  remove(key: ObjectKey): Promise<void>;
+  /** Begins a complete list; what an unfinished one before it had given stays until this one ends. */
+  beginList(): ListSession;
+}
+
+export interface ListSession {
+  /** Objects in the list so far. */
+  readonly size: number;
+  /** One object of the list, given on whether its version is known or not: versions may restart with a restored etcd. */
+  upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
+  remove(key: ObjectKey): Promise<void>;
+  /** The list is complete: deletes what it did not hold and, the first time, says so. */
+  end(): Promise<void>;
+}
+
+export function publisher<T>(resource: ResourceName, to: Subscription<T>, onReport: OnReport): Publisher {
+  const given = new Map<ObjectKey, string>();
+  let synced = false;
+
+  const decode = (key: ObjectKey, raw: unknown): T | undefined => {
+    try {
+      return to.decode(raw);
+    } catch (error) {
+      onReport({ type: "badObject", resource, key, error: errorText(error) });
+      return undefined;
+    }
+  };
+  const tell = async (change: ObjectChange<T>) => {
+    try {
+      await to.onChange(change);
+    } catch (error) {
+      throw new ConsumerError(`the consumer of ${resource} failed: ${errorText(error)}`, { cause: error });
+    }
+  };
+  const remove = async (key: ObjectKey) => {
+    if (given.delete(key)) await tell({ type: "delete", key });
+  };
+  const give = async (key: ObjectKey, version: string, raw: unknown) => {
+    const object = decode(key, raw);
+    if (object === undefined) return remove(key);
+    given.set(key, version);
+    await tell({ type: "upsert", key, object });
+  };
+  const upsert = async (key: ObjectKey, version: string, raw: unknown) => {
+    if (given.get(key) !== version) await give(key, version, raw);
+  };
+  const endList = async (seen: ReadonlySet<ObjectKey>) => {
+    for (const key of [...given.keys()]) if (!seen.has(key)) await remove(key);
+    if (synced) return;
+    synced = true;
+    await tell({ type: "synced" });
+  };
+
+  return { resource, upsert, remove, beginList: () => listSession(give, remove, endList) };
+}
+
+function listSession(
+  give: Publisher["upsert"],
+  remove: Publisher["remove"],
+  end: (seen: ReadonlySet<ObjectKey>) => Promise<void>,
+): ListSession {
+  const seen = new Set<ObjectKey>();
+  return {
+    get size() {
+      return seen.size;
+    },
+    upsert: (key, version, raw) => {
+      seen.add(key);
+      return give(key, version, raw);
+    },
+    remove: (key) => {
+      seen.delete(key);
+      return remove(key);
+    },
+    end: () => end(seen),
+  };
+}

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { Consumer } from "./support/consumer.ts";
+import {
+  cidrsPath,
+  endAfterEach,
+  fakeApi,
+  following,
+  nodesPath,
+  run,
+  service,
+  servicesPath,
+  slicesPath,
+} from "./support/run.ts";
+
+endAfterEach();
+
+test("objects that exist, then synced, then changes as they happen", async () => {
+  const { api, consumer } = await following(({ store }) => {
+    store.put(servicesPath, service("a"));
+    store.put(servicesPath, service("b"));
+  });
+  expect(consumer.changes.map((change) => change.type)).toEqual(["upsert", "upsert", "synced"]);
+  api.store.put(servicesPath, service("a", { port: 81 }));
+  api.store.delete(servicesPath, "default/b");
+  api.store.put(servicesPath, service("c"));
+  await consumer.until(() => consumer.state.has("default/c"));
+  expect(consumer.keys()).toEqual(["default/a", "default/c"]);
+  expect(consumer.state.get("default/a")?.spec).toMatchObject({ port: 81 });
+  expect(api.requests).toHaveLength(1);
+});
+
+test("WatchList, selected on the server, JSON, the user agent", async () => {
+  const { api } = await following();
+  const [request] = api.requests;
+  expect(Object.fromEntries(request?.query ?? [])).toEqual({
+    watch: "true",
+    sendInitialEvents: "true",
+    resourceVersionMatch: "NotOlderThan",
+    resourceVersion: "",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: "300",
+    labelSelector: "!service.kubernetes.io/service-proxy-name",
+    fieldSelector: "spec.clusterIP!=None",
+  });
+  expect(request?.headers).toMatchObject({ accept: "application/json", "user-agent": "fairlead-proxy/0.0.0" });
+});
+
+test("an object that leaves the selection is deleted, one that enters it is given", async () => {
+  const { api, consumer } = await following(({ store }) => {
+    store.put(servicesPath, service("a"));
+    store.put(servicesPath, service("other", {}, { "service.kubernetes.io/service-proxy-name": "" }));
+    store.put(servicesPath, service("headless", { clusterIP: "None" }));
+  });
+  expect(consumer.keys()).toEqual(["default/a"]);
+  api.store.put(servicesPath, service("a", {}, { "service.kubernetes.io/service-proxy-name": "x" }));
+  api.store.put(servicesPath, service("other"));
+  await consumer.until(() => consumer.state.has("default/other"));
+  expect(consumer.keys()).toEqual(["default/other"]);
+});
+
+test("each resource has its own path and selection; only the own node is asked for", async () => {
+  const { api, server } = await fakeApi();
+  api.store.put(nodesPath, { metadata: { name: "node-a" } });
+  api.store.put(nodesPath, { metadata: { name: "node-b" } });
+  api.store.put(slicesPath, { metadata: { name: "s", namespace: "default" } });
+  api.store.put(slicesPath, {
+    metadata: { name: "h", namespace: "default", labels: { "service.kubernetes.io/headless": "" } },
+  });
+  api.store.put(cidrsPath, { metadata: { name: "kubernetes" } });
+  const [endpointSlices, node, serviceCIDRs] = [new Consumer(), new Consumer(), new Consumer()];
+  run(server, {
+    endpointSlices: endpointSlices.subscription,
+    node: node.subscription,
+    serviceCIDRs: serviceCIDRs.subscription,
+  });
+  await Promise.all([endpointSlices, node, serviceCIDRs].map((one) => one.until(() => one.synced > 0)));
+  expect(endpointSlices.keys()).toEqual(["default/s"]);
+  expect(node.keys()).toEqual(["/node-a"]);
+  expect(serviceCIDRs.keys()).toEqual(["/kubernetes"]);
+});
+
+test("a server without ServiceCIDRs has an empty list of them", async () => {
+  const { api, server } = await fakeApi();
+  api.intercept(
+    ({ path }, response) => path === cidrsPath && response.writeHead(404).end("404 page not found") !== null,
+  );
+  const consumer = new Consumer();
+  const { reports } = run(server, { serviceCIDRs: consumer.subscription });
+  await consumer.until(() => consumer.synced > 0);
+  expect(consumer.changes).toEqual([{ type: "synced" }]);
+  expect(reports).toEqual([]);
+});
+
+test("what decode refuses is not given, or deleted if it was given before; a throw is reported", async () => {
+  const { api, consumer, reports } = await following(({ store }) => {
+    store.put(servicesPath, service("bad", { bad: true }));
+    store.put(servicesPath, service("a"));
+    store.put(servicesPath, service("b"));
+  });
+  expect(consumer.keys()).toEqual(["default/a", "default/b"]);
+  api.store.put(servicesPath, service("a", { bad: true }));
+  api.store.put(servicesPath, service("b", { throws: true }));
+  await consumer.until(() => consumer.state.size === 0);
+  expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/b", error: "undecodable" });
+});
+
+test("nothing more is read while the consumer is busy", async () => {
+  const { api, consumer } = await following();
+  let release = () => {};
+  consumer.hold = new Promise((resolve) => {
+    release = resolve;
+  });
+  api.store.put(servicesPath, service("a"));
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/a"));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(consumer.keys()).toEqual(["default/a"]);
+  consumer.hold = undefined;
+  release();
+  await consumer.until(() => consumer.state.has("default/b"));
+});
+
+test("a consumer that throws ends the source with its error", async () => {
+  const { server } = await fakeApi();
+  const failure = new Error("no more");
+  const onChange = () => {
+    throw failure;
+  };
+  const { ended } = run(server, { services: { decode: () => undefined, onChange } });
+  await expect(ended).rejects.toBe(failure);
+});
+
+test("stops at once when asked, also before it has begun", async () => {
+  const { stop, ended, api } = await following();
+  await stop();
+  await expect(ended).resolves.toBeUndefined();
+  expect(api.requests).toHaveLength(1);
+});

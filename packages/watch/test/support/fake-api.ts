@@ -1,0 +1,162 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { objectAt, type RawObject } from "../../src/raw.ts";
+import { Store, type StoredEvent, selection } from "./store.ts";
+
+export interface SeenRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+}
+
+/** Answers a request in the server's place; false: the server answers after all. */
+export type Interceptor = (request: SeenRequest, response: ServerResponse) => boolean;
+
+/** A kube-apiserver as far as a watcher sees one, over real HTTP, with faults at will. */
+export class FakeApi {
+  readonly store = new Store();
+  readonly requests: SeenRequest[] = [];
+  readonly #interceptors: Interceptor[] = [];
+  readonly #watches = new Set<ServerResponse>();
+  readonly #waiting: { count: number; wake: () => void }[] = [];
+  readonly #server: Server;
+  watchList = true;
+  /** The bearer token to be accepted; undefined: all. */
+  token: string | undefined;
+
+  constructor() {
+    this.#server = createServer((request, response) => this.#answer(request, response));
+  }
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    // The address of a listening TCP server is always an AddressInfo.
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** The next requests that match are answered by `interceptor`, once each. */
+  intercept(interceptor: Interceptor): void {
+    this.#interceptors.push(interceptor);
+  }
+
+  /** Resolves once that many requests have come in all. */
+  async requestsCame(count: number): Promise<void> {
+    if (this.requests.length < count) await new Promise<void>((wake) => this.#waiting.push({ count, wake }));
+  }
+
+  get openWatches(): number {
+    return this.#watches.size;
+  }
+
+  /** Breaks off the open watches, after `text`. */
+  cutWatches(text = ""): void {
+    for (const response of this.#watches) response.write(text, () => response.destroy());
+    this.#watches.clear();
+  }
+
+  /** Ends the open watches as their timeout would. */
+  endWatches(): void {
+    for (const response of this.#watches) response.end();
+    this.#watches.clear();
+  }
+
+  /** Writes into all open watches. */
+  send(text: string): void {
+    for (const response of this.#watches) response.write(text);
+  }
+
+  bookmark(): void {
+    this.send(line("BOOKMARK", { metadata: { resourceVersion: String(this.store.version) } }));
+  }
+
+  #answer(message: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(message.url ?? "/", "http://fake");
+    const request = { path: url.pathname, query: url.searchParams, headers: message.headers };
+    this.requests.push(request);
+    const index = this.#interceptors.findIndex((interceptor) => interceptor(request, response));
+    if (index === -1) this.#serve(request, response);
+    else this.#interceptors.splice(index, 1);
+    for (const { count, wake } of this.#waiting) if (this.requests.length >= count) wake();
+  }
+
+  #serve(request: SeenRequest, response: ServerResponse): ServerResponse {
+    if (this.token !== undefined && request.headers.authorization !== `Bearer ${this.token}`) {
+      return fail(response, 401, "Unauthorized", "Unauthorized");
+    }
+    if (request.query.get("watch") === "true") return this.#watch(request, response);
+    return this.#list(request, response);
+  }
+
+  #list({ path, query }: SeenRequest, response: ServerResponse): ServerResponse {
+    const wanted = Number(query.get("resourceVersion") ?? "0");
+    if (wanted > this.store.version) return tooLarge(response, wanted, this.store.version);
+    const all = this.store.list(path).filter(selection(query));
+    const limit = query.has("resourceVersion") ? all.length : Number(query.get("limit") ?? all.length);
+    const from = Number(query.get("continue") ?? "0");
+    const end = from + Math.max(limit, 1);
+    const next = end < all.length ? { continue: String(end) } : {};
+    const metadata = { resourceVersion: String(this.store.version), ...next };
+    return json(response, 200, { kind: "List", apiVersion: "v1", metadata, items: all.slice(from, end) });
+  }
+
+  #watch({ path, query }: SeenRequest, response: ServerResponse): ServerResponse {
+    const initial = query.get("sendInitialEvents") === "true";
+    if (initial && !this.watchList) return fail(response, 422, "Invalid", "sendInitialEvents is forbidden");
+    const from = Number(query.get("resourceVersion") ?? "0");
+    if (!initial && from < this.store.compacted) return fail(response, 410, "Expired", "too old resource version");
+    if (from > this.store.version) return tooLarge(response, from, this.store.version);
+    response.writeHead(200, { "content-type": "application/json" });
+    response.flushHeaders();
+    const matches = selection(query);
+    if (initial) this.#sendAll(path, matches, response);
+    else for (const event of this.store.since(from)) send(response, path, event, matches);
+    const stop = this.store.onEvent((event) => send(response, path, event, matches));
+    this.#watches.add(response);
+    response.once("close", () => {
+      stop();
+      this.#watches.delete(response);
+    });
+    return response;
+  }
+
+  #sendAll(path: string, matches: (raw: RawObject) => boolean, response: ServerResponse): void {
+    for (const raw of this.store.list(path).filter(matches)) response.write(line("ADDED", raw));
+    const annotations = { "k8s.io/initial-events-end": "true" };
+    response.write(line("BOOKMARK", { metadata: { resourceVersion: String(this.store.version), annotations } }));
+  }
+}
+
+function send(response: ServerResponse, path: string, event: StoredEvent, matches: (raw: RawObject) => boolean): void {
+  if (event.path !== path) return;
+  const before = event.before !== undefined && matches(event.before) ? event.before : undefined;
+  const after = event.after !== undefined && matches(event.after) ? event.after : undefined;
+  if (after !== undefined) response.write(line(before === undefined ? "ADDED" : "MODIFIED", after));
+  else if (before !== undefined) {
+    const metadata = { ...objectAt(before, "metadata"), resourceVersion: String(event.version) };
+    response.write(line("DELETED", { ...before, metadata }));
+  }
+}
+
+export function line(type: string, object: unknown): string {
+  return `${JSON.stringify({ type, object })}\n`;
+}
+
+export function json(response: ServerResponse, code: number, body: unknown): ServerResponse {
+  response.writeHead(code, { "content-type": "application/json" });
+  return response.end(JSON.stringify(body));
+}
+
+export function fail(response: ServerResponse, code: number, reason: string, message: string): ServerResponse {
+  return json(response, code, { kind: "Status", status: "Failure", code, reason, message });
+}
+
+function tooLarge(response: ServerResponse, wanted: number, current: number): ServerResponse {
+  const details = { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }] };
+  const message = `Too large resource version: ${wanted}, current: ${current}`;
+  return json(response, 504, { kind: "Status", status: "Failure", code: 504, reason: "Timeout", message, details });
+}
