@@ -1,0 +1,103 @@
+import type { ConntrackState, IPFamily, Rule, Table } from "@fairlead/netfilter";
+
+/** Netfilter's hooks, by the names of their built-in chains. */
+export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
+
+/** An address and, for protocols that have ports, a port. */
+export interface Endpoint {
+  /** Canonical address without a length. */
+  readonly address: string;
+  readonly port?: number;
+}
+
+/** One packet as the kernel gets it, before any translation. */
+export interface Packet {
+  /** Must be the family of both addresses. */
+  readonly family: IPFamily;
+  /** As iptables-save writes it: tcp, udp, sctp, icmp, ipv6-icmp, … */
+  readonly protocol: string;
+  readonly source: string;
+  readonly destination: string;
+  readonly sport?: number;
+  readonly dport?: number;
+  /** The interface that it arrives on. Absent: this host made the packet, it begins at OUTPUT. */
+  readonly inInterface?: string;
+  /** fwmark, 32 bits; default 0. */
+  readonly mark?: number;
+  /** Of the connection that it belongs to; default NEW. nat tables are asked for NEW alone. */
+  readonly state?: Exclude<ConntrackState, "SNAT" | "DNAT">;
+  /** Where the connection's entry translates the destination to: for packets of a connection that was translated before. */
+  readonly dnat?: Endpoint;
+}
+
+/** Entries of `xt_recent` lists: list name → address → seconds since each time it was seen there. */
+export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>;
+
+/** What an ipset is asked about. Ports are absent where the protocol has none. */
+export interface SetQuery {
+  readonly family: IPFamily;
+  readonly protocol: string;
+  readonly source: Endpoint;
+  readonly destination: Endpoint;
+  /** One for each dimension of the set. */
+  readonly flags: readonly ("src" | "dst")[];
+}
+
+export interface PacketSet {
+  matches(query: SetQuery): boolean;
+}
+
+/** The host that the packet meets. Everything may be left out; a rule that asks for an absent fact is an error. */
+export interface Environment {
+  /** The host's own addresses; 127.0.0.0/8 and ::1 are always among them. */
+  readonly localAddresses?: Iterable<string>;
+  /** Broadcast addresses beside 255.255.255.255. */
+  readonly broadcastAddresses?: Iterable<string>;
+  /** The interface that packets to the address leave by; lo for the host's own. */
+  readonly outInterface?: (destination: string) => string;
+  /** The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family. */
+  readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
+  /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
+  readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
+  readonly recent?: RecentLists;
+  readonly sets?: ReadonlyMap<string, PacketSet>;
+}
+
+/** A rule that matched, in the order of the packet's way. */
+export interface Visit {
+  readonly hook: Hook;
+  readonly table: Table;
+  readonly chain: string;
+  /** Place of the rule in its chain, from 0. */
+  readonly index: number;
+  readonly rule: Rule;
+}
+
+/** One way that the packet may take, with what becomes of it. */
+export interface Outcome {
+  /** Product of the random choices on the way: 0 < probability ≤ 1; the outcomes of a packet sum up to 1. */
+  readonly probability: number;
+  readonly verdict: "accept" | "reject" | "drop";
+  /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
+  readonly rejectWith?: string;
+  /** Where it ended: the hook and table of the verdict, the last of the way for accept. */
+  readonly hook: Hook;
+  /** Absent: no table of the rule set has a chain at that hook. */
+  readonly table?: Table;
+  /** accept only: delivered on this host, sent on for another, or sent by this host. */
+  readonly path: "input" | "forward" | "output";
+  /** After translation; equal to the packet's where nothing translates. */
+  readonly destination: Endpoint;
+  /** DNAT or REDIRECT changed the destination, now or (`Packet.dnat`) before. */
+  readonly translated: boolean;
+  readonly redirected: boolean;
+  readonly masqueraded: boolean;
+  /** After MASQUERADE, as far as the environment tells. */
+  readonly source: Endpoint;
+  readonly mark: number;
+  readonly outInterface?: string;
+  /** The rules that matched on the way. */
+  readonly visits: readonly Visit[];
+  /** Addresses that `-m recent --set` put into lists on the way. */
+  readonly recentlySeen: readonly { readonly list: string; readonly address: string }[];
+}
