@@ -1,6 +1,7 @@
 import type { EndpointFilter } from "../filter.ts";
 import type { IPFamily } from "../objects.ts";
-import type { LocalTrafficDetector, ModeSemantics, NodePortAddresses } from "../plan.ts";
+import type { LocalTrafficDetector, ModeSemantics, NodePlan, NodePortAddresses } from "../plan.ts";
+import { equal } from "../state/equal.ts";
 
 /** What is planned for, apart from the objects. */
 export interface PlannerOptions {
@@ -20,4 +21,24 @@ export interface PlannerOptions {
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
   readonly filter?: EndpointFilter;
+}
+
+/** The part of a family's plan that follows from the options alone. */
+export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
+  return {
+    detector: options.detectors[family] ?? { kind: "none" },
+    nodePortAddresses: options.nodePortAddresses[family] ?? { kind: "all" },
+  };
+}
+
+/** Whether the plans of services follow differently from the two. */
+export function replansServices(before: PlannerOptions, after: PlannerOptions): boolean {
+  return before.filter !== after.filter || !equal(servicePart(before), servicePart(after));
+}
+
+/** Of the detectors it is only whether there is one: how it tells pods apart is the node's part. */
+function servicePart(options: PlannerOptions): unknown {
+  const { nodeName, zone, families, nodeIPs, masqueradeAll, semantics } = options;
+  const detects = families.map((family) => (options.detectors[family]?.kind ?? "none") !== "none");
+  return { nodeName, zone, families, nodeIPs, masqueradeAll, semantics, detects };
 }

@@ -1,29 +1,123 @@
 import type { OwnershipDecision, OwnershipMemory } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
-import type { ForwardingPlan } from "../plan.ts";
+import type { ForwardingPlan, PlanChange } from "../plan.ts";
+import { equal } from "../state/equal.ts";
 import type { ClusterView } from "../state/view.ts";
+import { FamilyPlanner } from "./family-planner.ts";
 import type { FrontendLookup } from "./lookup.ts";
-import type { PlannerOptions } from "./options.ts";
+import { nodePlan, type PlannerOptions, replansServices } from "./options.ts";
 import type { PlanCounts, PlanStep, ServiceOwnership } from "./step.ts";
+import { StepCollector } from "./step-collector.ts";
 
-/** The shape of `Planner`, for those who only use one. */
-export interface ServicePlanner {
-  /** Returns what the next `replan` takes besides its dirty services: it knows by itself, this is for the log. */
-  setOptions(options: PlannerOptions): "nothing" | "node" | "all";
-  /** The live plan of a family; empty for a family that is not planned. */
-  plan(family: IPFamily): ForwardingPlan;
+/**
+ * Turns objects into forwarding plans. A plan is a function of objects, memory and options: whatever the order in which
+ * changes came, the plan is that of a fresh start. The cost of a step follows the services that it plans.
+ */
+export class Planner {
+  readonly #families: Readonly<Record<IPFamily, FamilyPlanner>>;
+  #options: PlannerOptions;
+  /** Everything has to be planned with the next step, since the options changed. */
+  #planAll = false;
+  #running = false;
+
+  constructor(options: PlannerOptions) {
+    this.#options = options;
+    this.#families = { IPv4: new FamilyPlanner("IPv4", options), IPv6: new FamilyPlanner("IPv6", options) };
+  }
+
   /**
-   * Plans the dirty services again; yields after each of them, so that the caller can do other things between. The live
-   * plans are in between two states until it has run to its end, which it has to.
+   * Plans from now on for other options. They take effect with the next `replan`, which knows by itself what they make
+   * dirty: `nothing`, `node` (the node's part of the plans alone) or `all`.
    */
-  replan(
+  setOptions(options: PlannerOptions): "nothing" | "node" | "all" {
+    const before = this.#options;
+    this.#options = options;
+    if (replansServices(before, options)) {
+      this.#planAll = true;
+      return "all";
+    }
+    const nodeChanged = this.#each().some(({ family }) => !equal(nodePlan(before, family), nodePlan(options, family)));
+    return nodeChanged ? "node" : "nothing";
+  }
+
+  /** The live plan of a family; empty for a family that is not planned. */
+  plan(family: IPFamily): ForwardingPlan {
+    return this.#families[family].plan;
+  }
+
+  /**
+   * Plans the dirty services again. Yields after each of them, so that the caller can do other things between. It has to
+   * run to its end: until then the live plans are between two states, and only its result tells what changed.
+   *
+   * @param state may change between two slices; what does is dirty for the next step
+   * @param memory must not change before the end
+   * @throws Error when another step has begun and not ended
+   */
+  *replan(
     state: ClusterView,
     dirty: Iterable<ServiceKey> | "all",
     memory: OwnershipMemory,
-  ): Generator<void, PlanStep, void>;
-  /** Finds the group behind a frontend, for conntrack. */
-  lookup(family: IPFamily): FrontendLookup;
-  counts(family: IPFamily): PlanCounts;
-  ownership(service: ServiceKey, family: IPFamily): OwnershipDecision | undefined;
-  ownerships(): Iterable<ServiceOwnership>;
+  ): Generator<void, PlanStep, void> {
+    if (this.#running) throw new Error("a planning step has begun and not ended");
+    this.#running = true;
+    try {
+      const input = { state, memory, options: this.#options, step: new StepCollector() };
+      const queue = new Set(dirty === "all" || this.#planAll ? this.#everything(state, memory) : dirty);
+      this.#planAll = false;
+      for (const key of queue) {
+        queue.delete(key);
+        for (const planner of this.#each()) {
+          for (const other of planner.replan(key, input)) queue.add(other);
+        }
+        yield;
+      }
+      return input.step.finish(this.#takeChanges(input.options));
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  /** Finds the group behind a frontend; a live view as the plan is. */
+  lookup(family: IPFamily): FrontendLookup {
+    return this.#families[family];
+  }
+
+  counts(family: IPFamily): PlanCounts {
+    return this.#families[family].counts;
+  }
+
+  /** Undefined: there is no such service in that family. */
+  ownership(service: ServiceKey, family: IPFamily): OwnershipDecision | undefined {
+    return this.#families[family].decision(service);
+  }
+
+  /** All decisions that hold, family by family. */
+  *ownerships(): Generator<ServiceOwnership, void, void> {
+    for (const planner of this.#each()) {
+      for (const service of planner.keys()) {
+        const decision = planner.decision(service);
+        if (decision !== undefined) yield { service, family: planner.family, decision };
+      }
+    }
+  }
+
+  #each(): readonly FamilyPlanner[] {
+    return [this.#families.IPv4, this.#families.IPv6];
+  }
+
+  *#everything(state: ClusterView, memory: OwnershipMemory): Generator<ServiceKey, void, void> {
+    yield* state.keys();
+    for (const planner of this.#each()) yield* planner.keys();
+    yield* memory.services?.() ?? [];
+  }
+
+  #takeChanges(options: PlannerOptions): ReadonlyMap<IPFamily, PlanChange> {
+    const changes = new Map<IPFamily, PlanChange>();
+    for (const { family, plan } of this.#each()) {
+      plan.setNode(nodePlan(options, family));
+      const change = plan.changes.take();
+      if (change !== undefined) changes.set(family, change);
+    }
+    return changes;
+  }
 }

@@ -1,0 +1,24 @@
+import type { IPFamily, Protocol } from "../objects.ts";
+import type { ServicePortGroup } from "../plan.ts";
+import { claimKey } from "../planner/frontend-spec.ts";
+import type { FrontendLookup } from "../planner/lookup.ts";
+import { isLeft } from "../planner/released.ts";
+
+/**
+ * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is that
+ * of all their frontends.
+ */
+export function frontendLookup(family: IPFamily, groups: Iterable<ServicePortGroup>): FrontendLookup {
+  const byClaim = new Map<string, ServicePortGroup>();
+  for (const group of groups) {
+    if (group.family !== family) continue;
+    for (const frontend of group.frontends) {
+      if (!isLeft(frontend)) byClaim.set(claimKey(group.protocol, frontend.address, frontend.port), group);
+    }
+  }
+  return {
+    family,
+    at: (protocol: Protocol, address: string, port: number) => byClaim.get(claimKey(protocol, address, port)),
+    atNodePort: (protocol: Protocol, port: number) => byClaim.get(claimKey(protocol, undefined, port)),
+  };
+}

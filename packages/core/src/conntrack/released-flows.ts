@@ -1,0 +1,33 @@
+import type { IPFamily } from "../objects.ts";
+import type { ServicePortGroup } from "../plan.ts";
+import type { ConntrackFlow } from "./flow.ts";
+import { frontendLookup } from "./flow-lookup.ts";
+import { ServingIndex } from "./serving-index.ts";
+import { connectionless } from "./stale-flows.ts";
+
+/**
+ * The entries that our own DNAT made for groups which another network has taken over: without deleting them, once, a
+ * busy client would stay with us for ever. An entry is ours if it goes to one of the released frontends and is answered by
+ * an endpoint that we proxied to; whatever else goes there belongs to the other network and is not touched.
+ *
+ * @param groups `PlanStep.released`
+ */
+export function* releasedFlows<T extends ConntrackFlow>(
+  groups: Iterable<ServicePortGroup>,
+  flows: Iterable<T>,
+): Generator<T, void, void> {
+  const all = [...groups];
+  const lookups = { IPv4: frontendLookup("IPv4", all), IPv6: frontendLookup("IPv6", all) } satisfies Record<
+    IPFamily,
+    unknown
+  >;
+  const serving = new ServingIndex();
+  for (const flow of flows) {
+    const protocol = connectionless(flow.protocol);
+    if (protocol === undefined || flow.originalPort === undefined) continue;
+    const lookup = lookups[flow.family];
+    const addressed = lookup.at(protocol, flow.originalDestination, flow.originalPort);
+    const group = addressed ?? lookup.atNodePort(protocol, flow.originalPort);
+    if (group !== undefined && serving.serves(group, flow)) yield flow;
+  }
+}

@@ -1,0 +1,130 @@
+import type { Ownership, OwnershipDecision, OwnershipMemory } from "../filter.ts";
+import { type IPFamily, type Protocol, type ServiceKey, serviceKey } from "../objects.ts";
+import type { ServicePortGroup } from "../plan.ts";
+import type { ClusterView } from "../state/view.ts";
+import { ClaimIndex } from "./claims.ts";
+import { FamilyCounts } from "./family-counts.ts";
+import { claimKey } from "./frontend-spec.ts";
+import { LivePlan } from "./live-plan.ts";
+import type { FrontendLookup } from "./lookup.ts";
+import { nodePlan, type PlannerOptions } from "./options.ts";
+import { clusterIPOf, decideOwnership, withoutFilter } from "./ownership.ts";
+import { newProblems } from "./problems.ts";
+import { releasedGroups } from "./released.ts";
+import { draftService, finishService, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
+import type { StepCollector } from "./step-collector.ts";
+
+/** What one planning step works with. */
+export interface StepInput {
+  readonly state: ClusterView;
+  readonly memory: OwnershipMemory;
+  readonly options: PlannerOptions;
+  readonly step: StepCollector;
+}
+
+/** Plans one family, service by service. */
+export class FamilyPlanner implements FrontendLookup {
+  readonly family: IPFamily;
+  readonly plan: LivePlan;
+  readonly counts = new FamilyCounts();
+  readonly #records = new Map<ServiceKey, ServiceRecord>();
+  readonly #claims = new ClaimIndex();
+
+  constructor(family: IPFamily, options: PlannerOptions) {
+    this.family = family;
+    this.plan = new LivePlan(family, nodePlan(options, family));
+  }
+
+  at(protocol: Protocol, address: string, port: number): ServicePortGroup | undefined {
+    return this.#holding(claimKey(protocol, address, port));
+  }
+
+  atNodePort(protocol: Protocol, port: number): ServicePortGroup | undefined {
+    return this.#holding(claimKey(protocol, undefined, port));
+  }
+
+  keys(): Iterable<ServiceKey> {
+    return this.#records.keys();
+  }
+
+  decision(key: ServiceKey): OwnershipDecision | undefined {
+    return this.#records.get(key)?.decision;
+  }
+
+  /** Plans one service anew; gives the others that gained or lost a frontend by it and have to be planned as well. */
+  replan(key: ServiceKey, input: StepInput): readonly ServiceKey[] {
+    const draft = this.#draft(key, input);
+    const before = this.#records.get(key);
+    const moved = this.#claims.replace(before?.claims ?? [], draft?.claims ?? []);
+    const after = draft && finishService(draft, this.#holder);
+    this.#store(key, before, after);
+    if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);
+    else this.#tellGone(key, input);
+    return [...moved].map(serviceOfGroup).filter((other) => other !== key);
+  }
+
+  #draft(key: ServiceKey, { state, memory, options }: StepInput): ServiceDraft | undefined {
+    const { family } = this;
+    const service = options.families.includes(family) ? state.service(key) : undefined;
+    const clusterIP = service && clusterIPOf(service, family);
+    if (service === undefined || clusterIP === undefined) return undefined;
+    const slices = state.slices(key);
+    const decision = decideOwnership(options.filter, service, family, slices, memory.get(key, family));
+    return draftService({ service, family, slices, options }, clusterIP, decision);
+  }
+
+  #store(key: ServiceKey, before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
+    this.plan.replace(key, before, after);
+    this.counts.replace(before, after);
+    if (after === undefined) this.#records.delete(key);
+    else this.#records.set(key, after);
+  }
+
+  #tell(draft: ServiceDraft, before: ServiceRecord | undefined, after: ServiceRecord, input: StepInput): void {
+    const { step, memory } = input;
+    const { key, decision } = draft;
+    const remembered = memory.get(key, this.family);
+    step.remember(key, this.family, remembered, decision);
+    step.changeOwner(key, this.family, before?.decision.ownership ?? remembered, decision);
+    step.release(this.#released(draft, before, after, remembered));
+    step.report(newProblems(draft, before, after, this.#holder));
+  }
+
+  #tellGone(key: ServiceKey, { step, memory, options }: StepInput): void {
+    if (options.families.includes(this.family)) step.forget(key, this.family, memory.get(key, this.family));
+  }
+
+  #released(
+    draft: ServiceDraft,
+    before: ServiceRecord | undefined,
+    after: ServiceRecord,
+    remembered: Ownership | undefined,
+  ): readonly ServicePortGroup[] {
+    if (draft.decision.frontends === "all") return [];
+    if (before !== undefined) {
+      return before.decision.frontends === draft.decision.frontends ? [] : releasedGroups(before.groups, after.groups);
+    }
+    const wasOurs = remembered !== undefined && remembered !== draft.decision.ownership;
+    return wasOurs ? releasedGroups(asIfOurs(draft), after.groups) : [];
+  }
+
+  #holding(key: string): ServicePortGroup | undefined {
+    const id = this.#claims.holder(key);
+    return id === undefined ? undefined : this.plan.groups.get(id);
+  }
+
+  readonly #holder = (key: string): string | undefined => this.#claims.holder(key);
+}
+
+/** The groups that the service would have if it were ours, for a proxy that starts after the change of owner. */
+function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
+  const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
+  const owners = new Map(ours.claims.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
+  return finishService(ours, (key) => owners.get(key)).groups;
+}
+
+/** `namespace/name` at the head of a group's id; neither can hold `:` or `/`. */
+function serviceOfGroup(id: string): ServiceKey {
+  const [namespace = "", rest = ""] = id.split("/");
+  return serviceKey(namespace, rest.split(":")[0] ?? "");
+}

@@ -1,0 +1,43 @@
+import { familyOf } from "../decode/address.ts";
+import type { IPFamily, Protocol, Service, ServicePortSpec } from "../objects.ts";
+import type { FrontendKind } from "../plan.ts";
+
+/** A frontend that a service port asks for, before anything is known of its endpoints. */
+export interface FrontendSpec {
+  readonly kind: FrontendKind;
+  /** Absent for node-port. */
+  readonly address?: string;
+  readonly port: number;
+  readonly policy: "Cluster" | "Local";
+  /** Another network serves it: it is not ours to claim. */
+  readonly left: boolean;
+}
+
+/** The frontends of a service port in a family, in the order cluster-ip, external-ip, load-balancer, node-port. */
+export function frontendSpecs(
+  service: Service,
+  port: ServicePortSpec,
+  family: IPFamily,
+  leaveClusterIP: boolean,
+): readonly FrontendSpec[] {
+  const ofKind = (kind: FrontendKind, addresses: readonly string[], left: boolean): FrontendSpec[] =>
+    addresses
+      .filter((address) => familyOf(address) === family)
+      .map((address) => ({ kind, address, port: port.port, policy: policyOf(kind, service), left }));
+  const specs = [
+    ...ofKind("cluster-ip", service.clusterIPs, leaveClusterIP),
+    ...ofKind("external-ip", service.externalIPs, false),
+    ...ofKind("load-balancer", service.loadBalancerIPs, false),
+  ];
+  if (port.nodePort === undefined) return specs;
+  return [...specs, { kind: "node-port", port: port.nodePort, policy: service.externalTrafficPolicy, left: false }];
+}
+
+function policyOf(kind: FrontendKind, service: Service): "Cluster" | "Local" {
+  return kind === "cluster-ip" ? service.internalTrafficPolicy : service.externalTrafficPolicy;
+}
+
+/** What only one service port can have, whatever kind of frontend asks for it. */
+export function claimKey(protocol: Protocol, address: string | undefined, port: number): string {
+  return `${protocol} ${address ?? "*"} ${port}`;
+}

@@ -1,0 +1,31 @@
+import type { IPFamily, Service, ServicePortSpec } from "../objects.ts";
+import type { GroupClaims } from "./claims.ts";
+import { claimKey, type FrontendSpec, frontendSpecs } from "./frontend-spec.ts";
+
+/** A group before it is known which of its frontends it holds. */
+export interface GroupDraft {
+  readonly id: string;
+  readonly name: string;
+  readonly port: ServicePortSpec;
+  readonly frontends: readonly FrontendSpec[];
+}
+
+/** The groups that a service asks for in a family. Those of which every frontend is left to another network are none. */
+export function draftGroups(service: Service, family: IPFamily, leaveClusterIP: boolean): readonly GroupDraft[] {
+  return service.ports.flatMap((port): GroupDraft[] => {
+    const frontends = frontendSpecs(service, port, family, leaveClusterIP);
+    if (frontends.every((frontend) => frontend.left)) return [];
+    const owner = `${service.namespace}/${service.name}`;
+    const name = port.name === "" ? owner : `${owner}:${port.name}`;
+    return [{ id: `${name}/${port.protocol.toLowerCase()}`, name, port, frontends }];
+  });
+}
+
+export function claimsOf(draft: GroupDraft): GroupClaims {
+  const ours = draft.frontends.filter((frontend) => !frontend.left);
+  return { group: draft.id, keys: [...new Set(ours.map((frontend) => draftClaimKey(draft, frontend)))] };
+}
+
+export function draftClaimKey(draft: GroupDraft, frontend: FrontendSpec): string {
+  return claimKey(draft.port.protocol, frontend.address, frontend.port);
+}

@@ -1,0 +1,99 @@
+import { type EndpointSlice, type IPFamily, type Service, serviceKey } from "../objects.ts";
+import type { AllowedSources, EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
+import { candidates } from "../select/candidates.ts";
+import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
+import type { FrontendSpec } from "./frontend-spec.ts";
+import type { GroupDraft } from "./group-draft.ts";
+import type { PlannerOptions } from "./options.ts";
+import { allowedSources } from "./source-ranges.ts";
+import { LEFT_ALONE, type TreatmentFacts, treatments } from "./treatments.ts";
+
+/** What a group is made from. */
+export interface GroupInput {
+  readonly service: Service;
+  readonly family: IPFamily;
+  readonly slices: readonly EndpointSlice[];
+  readonly excludes: ((address: string) => boolean) | undefined;
+  readonly options: PlannerOptions;
+}
+
+/** A group and whether it counts in sync_proxy_rules_no_local_endpoints_total. */
+export interface BuiltGroup {
+  readonly group: ServicePortGroup;
+  readonly noLocalInternal: boolean;
+  readonly noLocalExternal: boolean;
+}
+
+const NO_ENDPOINTS: readonly PlanEndpoint[] = [];
+
+/** @param held the frontends of the draft that it has in the end, at least one of them ours */
+export function buildGroup(draft: GroupDraft, held: readonly FrontendSpec[], input: GroupInput): BuiltGroup {
+  const { service, family, options } = input;
+  const { name, protocol } = draft.port;
+  const found = candidates(input.slices, { family, name, protocol, excludes: input.excludes });
+  const sets = endpointSets(found, options);
+  const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
+  const group: ServicePortGroup = {
+    id: draft.id,
+    name: draft.name,
+    service: serviceKey(service.namespace, service.name),
+    family,
+    protocol,
+    cluster: usesSet(frontends, "cluster") ? sets.cluster : NO_ENDPOINTS,
+    local: usesSet(frontends, "local") ? sets.local : NO_ENDPOINTS,
+    serving: sets.serving,
+    endpointCount: found.length,
+    frontends,
+    annotations: service.annotations,
+    ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
+    ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
+  };
+  return { group, ...noLocal(frontends, sets) };
+}
+
+function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family }: GroupInput): TreatmentFacts {
+  return {
+    anyEndpoint: sets.any,
+    localEndpoint: sets.local.length > 0,
+    usesClusterEndpoints: draft.frontends.some((one) => one.kind !== "cluster-ip" || one.policy === "Cluster"),
+    masqueradeAll: options.masqueradeAll,
+    detectsPods: (options.detectors[family]?.kind ?? "none") !== "none",
+    semantics: options.semantics,
+  };
+}
+
+function buildFrontends(
+  held: readonly FrontendSpec[],
+  facts: TreatmentFacts,
+  { service, family, options }: GroupInput,
+): readonly Frontend[] {
+  const sources = allowedSources(service, family, options.nodeIPs[family]);
+  return held.map((spec) => buildFrontend(spec, facts, spec.kind === "load-balancer" ? sources : undefined));
+}
+
+function buildFrontend(spec: FrontendSpec, facts: TreatmentFacts, sources: AllowedSources | undefined): Frontend {
+  const { kind, address, port, policy } = spec;
+  return {
+    kind,
+    port,
+    policy,
+    treatments: spec.left ? LEFT_ALONE : treatments(kind, policy, facts),
+    ...(address === undefined ? undefined : { address }),
+    ...(sources === undefined ? undefined : { sources }),
+  };
+}
+
+function usesSet(frontends: readonly Frontend[], set: EndpointSetName): boolean {
+  return frontends.some(({ treatments: { pod, node, outside } }) =>
+    [pod, node, outside].some((treatment) => treatment.verdict === "proxy" && treatment.set === set),
+  );
+}
+
+function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<BuiltGroup, "group"> {
+  const lacksLocal = (frontend: Frontend) =>
+    sets.any && sets.local.length === 0 && frontend.policy === "Local" && frontend.treatments !== LEFT_ALONE;
+  return {
+    noLocalInternal: frontends.some((one) => one.kind === "cluster-ip" && lacksLocal(one)),
+    noLocalExternal: frontends.some((one) => one.kind !== "cluster-ip" && lacksLocal(one)),
+  };
+}

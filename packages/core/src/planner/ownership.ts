@@ -1,0 +1,44 @@
+import { familyOf } from "../decode/address.ts";
+import type { EndpointFilter, Ownership, OwnershipDecision } from "../filter.ts";
+import type { EndpointSlice, IPFamily, Service } from "../objects.ts";
+
+/** Decides whose a service is in a family; without a filter it is ours. */
+export function decideOwnership(
+  filter: EndpointFilter | undefined,
+  service: Service,
+  family: IPFamily,
+  slices: readonly EndpointSlice[],
+  remembered: Ownership | undefined,
+): OwnershipDecision {
+  const addresses = endpointAddresses(slices, family);
+  return filter?.decide(service, family, addresses, remembered) ?? withoutFilter(addresses, remembered);
+}
+
+/** What holds where nothing is excluded. It needs no memory, and only corrects one that says otherwise. */
+export function withoutFilter(addresses: readonly string[], remembered?: Ownership): OwnershipDecision {
+  return {
+    ownership: "ours",
+    decided: remembered !== undefined && remembered !== "ours",
+    why: "no cluster CIDR is excluded",
+    frontends: "all",
+    decidingCIDRs: NONE,
+    ownEndpoints: new Set(addresses).size,
+    excludedEndpoints: 0,
+  };
+}
+
+const NONE: readonly string[] = [];
+
+function endpointAddresses(slices: readonly EndpointSlice[], family: IPFamily): readonly string[] {
+  const addresses: string[] = [];
+  for (const slice of slices) {
+    if (slice.family !== family) continue;
+    for (const endpoint of slice.endpoints) addresses.push(endpoint.address);
+  }
+  return addresses;
+}
+
+/** The ClusterIP of a service in a family. */
+export function clusterIPOf(service: Service, family: IPFamily): string | undefined {
+  return service.clusterIPs.find((ip) => familyOf(ip) === family);
+}

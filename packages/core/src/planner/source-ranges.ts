@@ -1,0 +1,22 @@
+import { familyOf } from "../decode/address.ts";
+import { contains } from "../decode/cidr.ts";
+import type { IPFamily, Service } from "../objects.ts";
+import type { AllowedSources } from "../plan.ts";
+
+const NONE: readonly string[] = [];
+
+/**
+ * Who may use the load-balancer addresses of a service in a family; undefined: everybody. A node that such an address is
+ * bound to reaches it with that very address as its source, so where the node itself is let in these are too.
+ */
+export function allowedSources(
+  service: Service,
+  family: IPFamily,
+  nodeIP: string | undefined,
+): AllowedSources | undefined {
+  const ranges = service.loadBalancerSourceRanges.filter((range) => familyOf(range) === family);
+  if (ranges.length === 0) return undefined;
+  const nodeIsIn = nodeIP !== undefined && ranges.some((range) => contains(range, nodeIP));
+  const own = service.loadBalancerIPs.filter((ip) => familyOf(ip) === family);
+  return { ranges, addresses: nodeIsIn ? own : NONE };
+}

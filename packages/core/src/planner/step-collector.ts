@@ -1,0 +1,46 @@
+import type { Ownership, OwnershipDecision } from "../filter.ts";
+import type { IPFamily, ServiceKey } from "../objects.ts";
+import type { PlanChange, ServicePortGroup } from "../plan.ts";
+import type { Problem } from "../problem.ts";
+import type { MemoryUpdate, OwnershipChange, PlanStep } from "./step.ts";
+
+/** Gathers what a planning step comes to, beside the plan's own change. A service planned twice in a step counts once. */
+export class StepCollector {
+  readonly #memory = new Map<string, MemoryUpdate>();
+  readonly #ownership = new Map<string, OwnershipChange>();
+  readonly #released = new Map<string, ServicePortGroup>();
+  readonly #problems: Problem[] = [];
+
+  remember(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined, now: OwnershipDecision): void {
+    if (!now.decided || now.ownership === remembered) return;
+    this.#memory.set(`${family} ${service}`, { service, family, ownership: now.ownership });
+  }
+
+  forget(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined): void {
+    if (remembered !== undefined) this.#memory.set(`${family} ${service}`, { service, family });
+  }
+
+  changeOwner(service: ServiceKey, family: IPFamily, from: Ownership | undefined, now: OwnershipDecision): void {
+    const to = now.ownership;
+    if (from === undefined || from === to) return;
+    this.#ownership.set(`${family} ${service}`, { service, family, from, to, why: now.why });
+  }
+
+  release(groups: readonly ServicePortGroup[]): void {
+    for (const group of groups) this.#released.set(`${group.family} ${group.id}`, group);
+  }
+
+  report(problems: readonly Problem[]): void {
+    for (const problem of problems) this.#problems.push(problem);
+  }
+
+  finish(changes: ReadonlyMap<IPFamily, PlanChange>): PlanStep {
+    return {
+      changes,
+      memory: [...this.#memory.values()],
+      ownershipChanges: [...this.#ownership.values()],
+      released: [...this.#released.values()],
+      problems: this.#problems,
+    };
+  }
+}

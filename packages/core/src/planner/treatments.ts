@@ -1,0 +1,89 @@
+import type { EndpointSetName, FrontendKind, ModeSemantics, SourceClass, Treatment } from "../plan.ts";
+
+/** What the treatments of a service port's frontends follow from, besides kind and policy. */
+export interface TreatmentFacts {
+  /** Whether anything can be reached, from whatever node. */
+  readonly anyEndpoint: boolean;
+  readonly localEndpoint: boolean;
+  /** Whether some frontend of the service port uses cluster endpoints at all (internal policy Cluster, or an external one). */
+  readonly usesClusterEndpoints: boolean;
+  readonly masqueradeAll: boolean;
+  /** Whether this node's pods can be told from outside. */
+  readonly detectsPods: boolean;
+  readonly semantics: ModeSemantics;
+}
+
+export type Treatments = Readonly<Record<SourceClass, Treatment>>;
+
+const REJECT: Treatment = { verdict: "reject" };
+const DROP: Treatment = { verdict: "drop" };
+const LEAVE: Treatment = { verdict: "leave" };
+
+/** Of a frontend that another network serves. */
+export const LEFT_ALONE: Treatments = { pod: LEAVE, node: LEAVE, outside: LEAVE };
+
+export function treatments(kind: FrontendKind, policy: "Cluster" | "Local", facts: TreatmentFacts): Treatments {
+  if (kind === "cluster-ip") return internal(policy, facts);
+  return policy === "Cluster" ? externalCluster(facts) : externalLocal(facts);
+}
+
+/** ClusterIP: who isn't a pod of this node is masqueraded, so that the answer finds its way back through this node. */
+function internal(policy: "Cluster" | "Local", facts: TreatmentFacts): Treatments {
+  const to = policy === "Cluster" ? toCluster(facts) : toLocal(facts);
+  const others = facts.masqueradeAll || facts.detectsPods;
+  return { pod: to(facts.masqueradeAll), node: to(others), outside: to(others) };
+}
+
+/** The endpoint may be on another node, which would answer past this one: everything is masqueraded. */
+function externalCluster(facts: TreatmentFacts): Treatments {
+  return uniform(toCluster(facts)(true));
+}
+
+/**
+ * Under policy Local the client's address is kept. Where the mode has the short cut, this node's pods and the node itself
+ * are sent to the cluster set, as if they had gone out to a load balancer and come in elsewhere; the node's own traffic is
+ * masqueraded there because its source may be the frontend's own address.
+ */
+function externalLocal(facts: TreatmentFacts): Treatments {
+  const outside = toLocal(facts)(false);
+  if (!facts.semantics.localSourcesShortCut) return uniform(outside);
+  const shortCut = toCluster(facts);
+  return { pod: facts.detectsPods ? shortCut(false) : outside, node: shortCut(true), outside };
+}
+
+type ByMasquerade = (masquerade: boolean) => Treatment;
+
+function toCluster(facts: TreatmentFacts): ByMasquerade {
+  return facts.anyEndpoint ? proxyTo("cluster") : unreachable("cluster", facts);
+}
+
+function toLocal(facts: TreatmentFacts): ByMasquerade {
+  if (!facts.anyEndpoint) return unreachable("local", facts);
+  if (facts.localEndpoint) return proxyTo("local");
+  if (facts.semantics.localWithoutEndpoints === "drop") return () => DROP;
+  return proxyTo(facts.usesClusterEndpoints ? "cluster" : "local");
+}
+
+function unreachable(set: EndpointSetName, facts: TreatmentFacts): ByMasquerade {
+  return facts.semantics.withoutEndpoints === "empty" ? proxyTo(set) : () => REJECT;
+}
+
+function proxyTo(set: EndpointSetName): ByMasquerade {
+  return (masquerade) => PROXY[set][masquerade ? "masqueraded" : "plain"];
+}
+
+/** One object each: a plan has tens of thousands of them. */
+const PROXY = {
+  cluster: {
+    plain: { verdict: "proxy", set: "cluster", masquerade: false },
+    masqueraded: { verdict: "proxy", set: "cluster", masquerade: true },
+  },
+  local: {
+    plain: { verdict: "proxy", set: "local", masquerade: false },
+    masqueraded: { verdict: "proxy", set: "local", masquerade: true },
+  },
+} as const satisfies Record<EndpointSetName, Record<"plain" | "masqueraded", Treatment>>;
+
+function uniform(treatment: Treatment): Treatments {
+  return { pod: treatment, node: treatment, outside: treatment };
+}

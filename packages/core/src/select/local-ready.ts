@@ -1,0 +1,25 @@
+import type { EndpointSlice, IPFamily, SliceEndpoint } from "../objects.ts";
+import { preference } from "./candidates.ts";
+
+/**
+ * How many distinct addresses of ready endpoints a service has on this node, whatever their ports: what its health check
+ * answers (upstream: LocalReadyEndpoints).
+ */
+export function countLocalReady(
+  slices: readonly EndpointSlice[],
+  family: IPFamily,
+  nodeName: string,
+  excludes: ((address: string) => boolean) | undefined,
+): number {
+  const byAddress = new Map<string, SliceEndpoint>();
+  for (const slice of slices) {
+    if (slice.family !== family || slice.ports.length === 0) continue;
+    for (const endpoint of slice.endpoints) {
+      const known = byAddress.get(endpoint.address);
+      if (known === undefined || preference(endpoint) > preference(known)) byAddress.set(endpoint.address, endpoint);
+    }
+  }
+  const counts = (endpoint: SliceEndpoint) =>
+    endpoint.ready && endpoint.nodeName === nodeName && !excludes?.(endpoint.address);
+  return [...byAddress.values()].filter(counts).length;
+}

@@ -1,0 +1,26 @@
+import type { SliceEndpoint } from "../objects.ts";
+
+/** Where this proxy runs. */
+export interface Place {
+  readonly nodeName: string;
+  readonly zone?: string | undefined;
+}
+
+/**
+ * Which ready endpoints topology leaves (KEP-2433, KEP-4444): node hints, then zone hints, count only if every ready
+ * endpoint has them and at least one of them names this place; otherwise all are left.
+ *
+ * @param ready every ready endpoint of the service port
+ */
+export function topologyFilter(
+  ready: readonly SliceEndpoint[],
+  place: Place,
+): ((endpoint: SliceEndpoint) => boolean) | undefined {
+  const hintedForNode = (endpoint: SliceEndpoint) => endpoint.nodeHints?.includes(place.nodeName) ?? false;
+  if (ready.every((endpoint) => endpoint.nodeHints !== undefined) && ready.some(hintedForNode)) return hintedForNode;
+  const { zone } = place;
+  if (zone === undefined) return undefined;
+  const hintedForZone = (endpoint: SliceEndpoint) => endpoint.zoneHints?.includes(zone) ?? false;
+  if (ready.every((endpoint) => endpoint.zoneHints !== undefined) && ready.some(hintedForZone)) return hintedForZone;
+  return undefined;
+}
