@@ -1,16 +1,16 @@
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import type { Match, Rule } from "@fairlead/netfilter";
+import { endpointText, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import { endpointChainName } from "./group-names.ts";
+import { endpointChain } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { recent } from "./recent.ts";
-import { comment, host, jump, protocolName, socketAddress } from "./rule-parts.ts";
+import { comment, host, jump, protocolName } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SEP chains of a group: one for each endpoint that one of its sets has. */
 export function* endpointChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
   for (const endpoint of usedEndpoints(group)) {
-    const chain = endpointChainName(group, endpoint);
+    const chain = endpointChain(group, endpoint);
     yield { chain, rules: [hairpin(group, endpoint, context), translation(group, endpoint, chain, context)] };
   }
 }
@@ -34,7 +34,7 @@ function translation(group: ServicePortGroup, endpoint: PlanEndpoint, chain: str
   return {
     protocol: { value: protocol },
     matches: [...remark(group, context), ...remember, { kind: protocol }],
-    target: { kind: "dnat", to: socketAddress(endpoint.address, endpoint.port) },
+    target: { kind: "dnat", to: endpointText(endpoint.address, endpoint.port) },
   };
 }
 

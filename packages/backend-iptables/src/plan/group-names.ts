@@ -1,6 +1,5 @@
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { chainHash } from "./hash.ts";
-import { protocolName, socketAddress } from "./rule-parts.ts";
+import { endpointChainName, endpointText, hashedName, servicePortChainName } from "@fairlead/netfilter";
 
 /** Chains of the service ports are told from everybody else's by these prefixes alone. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
@@ -9,7 +8,7 @@ const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"
  * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. Its text
  * can be no service port's (they hold a slash), and its prefix lets kube-proxy's cleanup remove it.
  */
-export const OFF_CLUSTER = `KUBE-EXT-${chainHash("traffic from outside the cluster CIDRs")}`;
+export const OFF_CLUSTER = hashedName("KUBE-EXT-", "traffic from outside the cluster CIDRs");
 
 /** Names of one group's chains (parity with kube-proxy: base32(sha256(name + protocol))). */
 export interface GroupNames {
@@ -19,18 +18,16 @@ export interface GroupNames {
   readonly firewall: string;
 }
 
-export function groupNames(group: ServicePortGroup): GroupNames {
-  const hash = chainHash(group.name + protocolName(group.protocol));
+export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
   return {
-    set: { cluster: `KUBE-SVC-${hash}`, local: `KUBE-SVL-${hash}` },
-    external: `KUBE-EXT-${hash}`,
-    firewall: `KUBE-FW-${hash}`,
+    set: { cluster: servicePortChainName("SVC", name, protocol), local: servicePortChainName("SVL", name, protocol) },
+    external: servicePortChainName("EXT", name, protocol),
+    firewall: servicePortChainName("FW", name, protocol),
   };
 }
 
-export function endpointChainName(group: ServicePortGroup, endpoint: PlanEndpoint): string {
-  const address = socketAddress(endpoint.address, endpoint.port);
-  return `KUBE-SEP-${chainHash(group.name + protocolName(group.protocol) + address)}`;
+export function endpointChain({ name, protocol }: ServicePortGroup, { address, port }: PlanEndpoint): string {
+  return endpointChainName(name, protocol, endpointText(address, port));
 }
 
 /** Whether a chain of the nat table is a service port's or an endpoint's, ours or kube-proxy's. */

@@ -31,10 +31,6 @@ export function destinationPort(protocol: Protocol, port: number): Match {
   return { kind: protocolName(protocol), dport: { from: port, to: port } };
 }
 
-export function socketAddress(address: string, port: number): string {
-  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
-}
-
 export function reject(family: IPFamily): Target {
   return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
 }

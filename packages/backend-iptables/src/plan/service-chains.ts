@@ -1,13 +1,13 @@
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import type { Match, Rule } from "@fairlead/netfilter";
+import { endpointText, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { detects, notFromPods } from "./detector.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
-import { endpointChainName, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
+import { endpointChain, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { externalFrontend, gatedFrontend, internalSet, proxied } from "./reach.ts";
 import { recent } from "./recent.ts";
-import { comment, jump, socketAddress, toAddress } from "./rule-parts.ts";
+import { comment, jump, toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */
@@ -21,6 +21,16 @@ export function* serviceChains(group: ServicePortGroup, context: RenderContext):
     yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
   const gated = gatedFrontend(group);
   if (gated?.sources !== undefined) yield firewallChain(group, gated.sources, names);
+}
+
+/** How many chains `serviceChains` gives, without making them. */
+export function serviceChainCount(group: ServicePortGroup): number {
+  return [
+    group.cluster.length > 0,
+    group.local.length > 0,
+    externalFrontend(group) !== undefined,
+    gatedFrontend(group) !== undefined,
+  ].filter(Boolean).length;
 }
 
 function firewallChain(
@@ -37,7 +47,7 @@ function* setRules(group: ServicePortGroup, set: EndpointSetName, context: Rende
       yield* masqueradeRules(group, frontend, context);
     }
   }
-  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: endpointChainName(group, endpoint) }));
+  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: endpointChain(group, endpoint) }));
   if (group.affinitySeconds !== undefined) {
     for (const { endpoint, chain } of endpoints) {
       yield {
@@ -68,7 +78,7 @@ function* spread(
 
 function remark(group: ServicePortGroup, endpoint: PlanEndpoint, context: RenderContext): readonly Match[] {
   if (context.large) return [];
-  return [comment(`${group.name} -> ${socketAddress(endpoint.address, endpoint.port)}`)];
+  return [comment(`${group.name} -> ${endpointText(endpoint.address, endpoint.port)}`)];
 }
 
 /**

@@ -1,0 +1,82 @@
+import type { ForwardingPlan, PlanChange } from "@fairlead/core";
+import { inSlices } from "./batches.ts";
+import { BATCH, commit, deleteStale, type Work } from "./commit.ts";
+import type { Settled } from "./options.ts";
+import type { Written } from "./payload.ts";
+import { type RuleChange, ruleChange } from "./plan/change.ts";
+import { deleteChains, inDeletionOrder } from "./plan/commands.ts";
+import type { Totals } from "./plan/inventory.ts";
+import { type RenderContext, renderContext, rendersAlike } from "./plan/settings.ts";
+import type { IptablesPort } from "./port.ts";
+import type { Programmed } from "./programmed.ts";
+import type { StaleChains } from "./stale-chains.ts";
+
+/** A change of more groups than this, and of most of them, is cheaper to write anew, and streams. */
+const MANY_GROUPS = 1000;
+
+/** The context to render the change with; undefined where it takes a full sync. */
+export function contextForChange(
+  programmed: Programmed,
+  plan: ForwardingPlan,
+  change: PlanChange,
+  settled: Settled,
+): RenderContext | undefined {
+  if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
+  const context = renderContext(settled, plan, programmed.context.counters);
+  return rendersAlike(programmed.context, context) ? context : undefined;
+}
+
+/** A change and what it is rendered between. */
+export interface Step {
+  readonly change: PlanChange;
+  readonly before: Programmed;
+  readonly context: RenderContext;
+}
+
+/** Writes what a change touches; starts no process where that is nothing. */
+export async function applyChange(
+  port: IptablesPort,
+  { change, before, context }: Step,
+  stale: StaleChains,
+  settled: Settled,
+): Promise<{ programmed: Programmed; written: Written }> {
+  const rules = await inSlices(ruleChange(change, before.context, context), settled.breathe);
+  stale.add(rules.stale);
+  stale.forget([...rules.endpointChains, ...rules.serviceChains].map(({ chain }) => chain));
+  const now = settled.now();
+  const due = stale.due(now, context.large);
+  const written = touchesKernel(rules, due) ? await write(port, rules, due, settled) : new Map();
+  stale.deleted(due, now);
+  return { programmed: { context, totals: sum(before.totals, rules.growth) }, written };
+}
+
+function sum(a: Totals, b: Totals): Totals {
+  return { filter: a.filter + b.filter, nat: a.nat + b.nat };
+}
+
+function touchesKernel(rules: RuleChange, due: readonly string[]): boolean {
+  const { endpointChains, serviceChains, filterFirst, nat, filterLast } = rules;
+  return [endpointChains, serviceChains, filterFirst, nat, filterLast, due].some(({ length }) => length > 0);
+}
+
+async function write(
+  port: IptablesPort,
+  rules: RuleChange,
+  due: readonly string[],
+  settled: Settled,
+): Promise<Written> {
+  const split = port.variant === "nft" && needsBatches(rules, due);
+  const deletions = split ? [] : deleteChains(inDeletionOrder(due));
+  const work: Work = { ...rules, nat: [...rules.nat, ...deletions], mangle: [] };
+  const written = await commit(port, work, split, settled);
+  if (split) await deleteStale(port, due, split, settled);
+  return written;
+}
+
+function needsBatches({ endpointChains, serviceChains }: RuleChange, due: readonly string[]): boolean {
+  return (
+    endpointChains.length > BATCH.endpointChains ||
+    serviceChains.length > BATCH.serviceChains ||
+    due.length > BATCH.staleChains
+  );
+}

@@ -1,0 +1,70 @@
+import type { Backend, ForwardingPlan, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+import { applyChange, contextForChange, type Step } from "./apply.ts";
+import { removeIptablesMode } from "./cleanup.ts";
+import { fullSync } from "./full-sync.ts";
+import { looksIntact } from "./intact.ts";
+import { type IptablesOptions, type Settled, settle } from "./options.ts";
+import type { IptablesPort } from "./port.ts";
+import { type Programmed, report } from "./programmed.ts";
+import { StaleChains } from "./stale-chains.ts";
+
+/** How iptables mode reads the plan where modes differ (upstream: pkg/proxy/iptables). */
+export const iptablesSemantics: ModeSemantics = {
+  localSourcesShortCut: true,
+  localWithoutEndpoints: "drop",
+  withoutEndpoints: "reject",
+};
+
+/**
+ * The iptables mode of one IP family. Starts nothing until it is called.
+ *
+ * @throws RangeError when an option is out of range
+ */
+export function createIptablesBackend(port: IptablesPort, options: IptablesOptions = {}): Backend {
+  return new IptablesBackend(port, settle(port.family, options));
+}
+
+class IptablesBackend implements Backend {
+  readonly semantics = iptablesSemantics;
+  readonly #port: IptablesPort;
+  readonly #settled: Settled;
+  readonly #stale: StaleChains;
+  /** Undefined until a full sync was accepted, and after anything was not. */
+  #programmed: Programmed | undefined;
+
+  constructor(port: IptablesPort, settled: Settled) {
+    this.#port = port;
+    this.#settled = settled;
+    this.#stale = new StaleChains(settled.syncPeriod);
+  }
+
+  async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    this.#programmed = undefined;
+    const { programmed, written } = await fullSync(this.#port, plan, this.#stale, this.#settled);
+    this.#programmed = programmed;
+    return report("full", programmed.totals, written);
+  }
+
+  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    const before = this.#programmed;
+    const context = before && contextForChange(before, plan, change, this.#settled);
+    if (before === undefined || context === undefined) return this.sync(plan);
+    return this.#applyTo({ change, before, context });
+  }
+
+  async #applyTo(step: Step): Promise<SyncReport> {
+    this.#programmed = undefined;
+    const { programmed, written } = await applyChange(this.#port, step, this.#stale, this.#settled);
+    this.#programmed = programmed;
+    return report("partial", programmed.totals, written);
+  }
+
+  intact(plan: ForwardingPlan): Promise<boolean> {
+    return looksIntact(this.#port, plan, this.#settled);
+  }
+
+  async cleanup(): Promise<void> {
+    this.#programmed = undefined;
+    await removeIptablesMode(this.#port);
+  }
+}

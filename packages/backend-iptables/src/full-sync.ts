@@ -1,0 +1,67 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import { BATCH, commit, deleteStale } from "./commit.ts";
+import { readKernel } from "./kernel-state.ts";
+import type { Settled } from "./options.ts";
+import type { Written } from "./payload.ts";
+import { emptyChain } from "./plan/commands.ts";
+import { allEndpointChains, allServiceChains, fullPlan, natFrame } from "./plan/full.ts";
+import { FilterFrame } from "./plan/full-filter.ts";
+import { Inventory } from "./plan/inventory.ts";
+import { CANARY, COUNTERS } from "./plan/names.ts";
+import { serviceChainCount } from "./plan/service-chains.ts";
+import { renderContext } from "./plan/settings.ts";
+import type { IptablesPort } from "./port.ts";
+import type { Programmed } from "./programmed.ts";
+import type { StaleChains } from "./stale-chains.ts";
+
+/** Makes the kernel equal to the plan, whatever it holds. */
+export async function fullSync(
+  port: IptablesPort,
+  plan: ForwardingPlan,
+  stale: StaleChains,
+  settled: Settled,
+): Promise<{ programmed: Programmed; written: Written }> {
+  const context = renderContext(settled, plan, await settled.counters(COUNTERS));
+  const kernel = await readKernel(port);
+  const inventory = new Inventory(kernel.groupChains);
+  const full = fullPlan(plan, context, inventory);
+  const filter = new FilterFrame(full, kernel.filter);
+  const split = needsBatches(port, plan);
+  const work = {
+    endpointChains: allEndpointChains(full),
+    serviceChains: allServiceChains(full),
+    filterFirst: filter.first(),
+    nat: natFrame(full, kernel.natJumps),
+    filterLast: filter.last(),
+    mangle: [emptyChain(CANARY)],
+  };
+  const written = await commit(port, work, split, settled);
+  stale.clear();
+  stale.add(inventory.unclaimed);
+  await sweep(port, stale, context.large, settled);
+  return { programmed: { context, totals: inventory.totals }, written };
+}
+
+/** More chains than one payload of the nft variant should hold. */
+function needsBatches(port: IptablesPort, plan: ForwardingPlan): boolean {
+  if (port.variant === "legacy") return false;
+  if (plan.endpointCount > BATCH.endpointChains) return true;
+  let serviceChains = 0;
+  for (const group of plan.groups.values()) serviceChains += serviceChainCount(group);
+  return serviceChains > BATCH.serviceChains;
+}
+
+/** Stale chains harm nobody: one that cannot go because somebody else's chain leads to it must not fail the sync. */
+async function sweep(port: IptablesPort, stale: StaleChains, large: boolean, settled: Settled): Promise<void> {
+  const now = settled.now();
+  const due = stale.due(now, large);
+  if (due.length === 0) return;
+  const split = port.variant === "nft" && due.length > BATCH.staleChains;
+  try {
+    await deleteStale(port, due, split, settled);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    settled.onProblem(`${due.length} stale chains of the nat table stay until the next full sync: ${reason}`);
+  }
+  stale.deleted(due, now);
+}

@@ -1,0 +1,55 @@
+import type { IPFamily } from "@fairlead/core";
+import type { IptablesSettings } from "./plan/settings.ts";
+
+/** What may be chosen when the backend is made; all of it has kube-proxy's default. */
+export interface IptablesOptions {
+  /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
+  readonly masqueradeBit?: number;
+  /** Node ports on 127.0.0.1, IPv4 alone; needs the sysctls of `requiredSysctls`. Default true. */
+  readonly localhostNodePorts?: boolean;
+  /** The node has net.netfilter.nf_conntrack_tcp_be_liberal set. Default false. */
+  readonly tcpBeLiberal?: boolean;
+  /**
+   * Makes the nfacct objects that rules are to count with, before each full sync, and tells which of them exist. The
+   * match is left out for the others. Default: none exists.
+   */
+  readonly counters?: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Milliseconds between two deletions of stale chains in a large cluster. Default 30,000. */
+  readonly syncPeriod?: number;
+  /** A clock in milliseconds that never goes back. Default `performance.now`. */
+  readonly now?: () => number;
+  /** Lets the event loop turn, called every few milliseconds of rendering. Default a turn of `setImmediate`. */
+  readonly breathe?: () => Promise<void>;
+  /** Told of what does not stop the sync but an operator should know. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** The options with every default filled in. */
+export interface Settled extends IptablesSettings {
+  readonly counters: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+  readonly syncPeriod: number;
+  readonly now: () => number;
+  readonly breathe: () => Promise<void>;
+  readonly onProblem: (problem: string) => void;
+}
+
+const DEFAULTS = {
+  masqueradeBit: 14,
+  localhostNodePorts: true,
+  tcpBeLiberal: false,
+  counters: async () => new Set<string>(),
+  syncPeriod: 30_000,
+  now: () => performance.now(),
+  breathe: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  onProblem: () => {},
+} as const satisfies Omit<Settled, "family">;
+
+/** @throws RangeError when masqueradeBit is no bit of a mark */
+export function settle(family: IPFamily, options: IptablesOptions): Settled {
+  const settled: Settled = { ...DEFAULTS, ...options, family };
+  const bit = settled.masqueradeBit;
+  if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
+    throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
+  }
+  return settled;
+}

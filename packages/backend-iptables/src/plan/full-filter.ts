@@ -1,0 +1,62 @@
+import { type Command, ruleEquals, ruleKey, type TableState } from "@fairlead/netfilter";
+import { append, emptyChain, fillChains, remove } from "./commands.ts";
+import { DISPATCH_CHAINS, forwardChain, LOCALNET_RULE } from "./frame.ts";
+import { allDispatch, type FullPlan, rulesOf } from "./full.ts";
+import { ensureRule, repairJumps } from "./jump-repair.ts";
+import { JUMPS, KUBELET_JUMP, KUBELET_JUMP_CHAINS } from "./jumps.ts";
+import { CANARY, KUBELET_FIREWALL } from "./names.ts";
+
+/**
+ * Filter's part of a full sync. Rules that refuse packets and are wanted no more stay behind the new ones until nat has
+ * taken over (`last`): a service that has endpoints again is refused until it is served, never let go unanswered.
+ */
+export class FilterFrame {
+  readonly #full: FullPlan;
+  readonly #state: TableState;
+  /** Old rules of the shared chains by chain and text, less those that are written anew. */
+  readonly #old = new Map<string, Command>();
+
+  constructor(full: FullPlan, state: TableState) {
+    this.#full = full;
+    this.#state = state;
+    for (const chain of DISPATCH_CHAINS.filter) {
+      for (const rule of rulesOf(state, chain)) this.#old.set(`${chain} ${ruleKey(rule)}`, append(chain, rule));
+    }
+  }
+
+  *first(): Generator<Command> {
+    const { context, inventory } = this.#full;
+    for (const chain of [CANARY, ...DISPATCH_CHAINS.filter]) yield emptyChain(chain);
+    yield* this.#dispatch("head");
+    yield* this.#dispatch("tail");
+    yield* this.#old.values();
+    const forward = forwardChain(context);
+    inventory.totals.filter += forward.rules.length;
+    yield* fillChains([forward]);
+    yield* this.#kubeletFirewall();
+    for (const { table, chain, rules } of JUMPS) {
+      if (table === "filter") yield* repairJumps(chain, rules, rulesOf(this.#state, chain));
+    }
+    for (const chain of KUBELET_JUMP_CHAINS) yield* ensureRule(chain, KUBELET_JUMP, rulesOf(this.#state, chain));
+  }
+
+  *last(): Generator<Command> {
+    for (const old of this.#old.values()) if (old.kind === "append") yield remove(old.chain, old.rule);
+  }
+
+  *#dispatch(end: "head" | "tail"): Generator<Command> {
+    for (const { chain, rule } of allDispatch(this.#full, "filter", end)) {
+      if (this.#old.size > 0) this.#old.delete(`${chain} ${ruleKey(rule)}`);
+      yield append(chain, rule);
+    }
+  }
+
+  /** Kubelet's chain is shared: made where it is missing, given the rule where it lacks it, and never emptied. */
+  *#kubeletFirewall(): Generator<Command> {
+    if (!this.#state.chains.has(KUBELET_FIREWALL)) yield emptyChain(KUBELET_FIREWALL);
+    if (!this.#full.context.localhost) return;
+    this.#full.inventory.totals.filter++;
+    const there = rulesOf(this.#state, KUBELET_FIREWALL).some((rule) => ruleEquals(rule, LOCALNET_RULE));
+    if (!there) yield append(KUBELET_FIREWALL, LOCALNET_RULE);
+  }
+}

@@ -1,0 +1,77 @@
+import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
+import type { Command, Rule, TableState } from "@fairlead/netfilter";
+import type { ChainRules } from "./chain-rules.ts";
+import { append, emptyChain, fillChains } from "./commands.ts";
+import { type DispatchRule, dispatchRules } from "./dispatch.ts";
+import { endpointChains } from "./endpoint-chains.ts";
+import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
+import type { Inventory } from "./inventory.ts";
+import { repairJumps } from "./jump-repair.ts";
+import { JUMPS } from "./jumps.ts";
+import { CANARY, SERVICES } from "./names.ts";
+import { serviceChains } from "./service-chains.ts";
+import type { RenderContext } from "./settings.ts";
+
+/** A plan that is rendered as a whole, group by group in the order of their ids. */
+export interface FullPlan {
+  readonly ids: readonly string[];
+  readonly groups: ReadonlyMap<string, ServicePortGroup>;
+  readonly context: RenderContext;
+  readonly inventory: Inventory;
+}
+
+export function fullPlan(plan: ForwardingPlan, context: RenderContext, inventory: Inventory): FullPlan {
+  return { ids: [...plan.groups.keys()].sort(), groups: plan.groups, context, inventory };
+}
+
+export function* allEndpointChains(full: FullPlan): Generator<ChainRules> {
+  yield* full.inventory.chains(markChains(full.context));
+  for (const group of groupsOf(full)) yield* full.inventory.chains(endpointChains(group, full.context));
+}
+
+export function* allServiceChains(full: FullPlan): Generator<ChainRules> {
+  for (const group of groupsOf(full)) yield* full.inventory.chains(serviceChains(group, full.context));
+}
+
+/** The shared chains of nat, what they lead on to, and what leads to them. */
+export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Rule[]>): Generator<Command> {
+  yield emptyChain(CANARY);
+  yield* fillChains(full.inventory.chains([postroutingChain(full.context)]));
+  for (const chain of DISPATCH_CHAINS.nat) yield emptyChain(chain);
+  for (const entry of allDispatch(full, "nat", "head")) yield append(entry.chain, entry.rule);
+  yield* fillRest(full, SERVICES, nodePortJumps(full.context));
+  for (const { table, chain, rules } of JUMPS) {
+    if (table === "nat") yield* repairJumps(chain, rules, jumps.get(chain) ?? []);
+  }
+}
+
+function* fillRest(full: FullPlan, chain: string, rules: readonly Rule[]): Generator<Command> {
+  full.inventory.totals.nat += rules.length;
+  for (const rule of rules) yield append(chain, rule);
+}
+
+/** All groups' rules in the shared chains of one table that belong to one end of them. */
+export function* allDispatch(
+  full: FullPlan,
+  table: DispatchRule["table"],
+  end: DispatchRule["end"],
+): Generator<DispatchRule> {
+  for (const group of groupsOf(full)) {
+    for (const entry of dispatchRules(group, full.context)) {
+      if (entry.table !== table || entry.end !== end) continue;
+      full.inventory.totals[table]++;
+      yield entry;
+    }
+  }
+}
+
+function* groupsOf(full: FullPlan): Generator<ServicePortGroup> {
+  for (const id of full.ids) {
+    const group = full.groups.get(id);
+    if (group !== undefined) yield group;
+  }
+}
+
+export function rulesOf(state: TableState, chain: string): readonly Rule[] {
+  return state.chains.get(chain)?.rules ?? [];
+}
