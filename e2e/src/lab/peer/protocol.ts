@@ -1,0 +1,51 @@
+/** What the processes inside the namespaces say to the one outside: JSON, a line each way for every request. */
+
+export interface ListenPorts {
+  readonly tcp: readonly number[];
+  readonly udp: readonly number[];
+}
+
+/** Given to a peer as its one argument. */
+export interface PeerSettings {
+  readonly name: string;
+  readonly listen: ListenPorts;
+}
+
+export interface Probe {
+  readonly protocol: "TCP" | "UDP";
+  readonly to: string;
+  readonly port: number;
+  /** Address to send from; absent: the kernel chooses. */
+  readonly source?: string;
+  /** How many requests, each on a connection or socket of its own. */
+  readonly count: number;
+  /** How many at once. */
+  readonly parallel: number;
+  /** Until a request counts as lost. */
+  readonly timeoutMs: number;
+}
+
+/** What a server says about the request it got. Addresses are canonical, `a.b.c.d:port` or `[v6]:port`. */
+export interface Answer {
+  /** Who answers. */
+  readonly server: string;
+  /** Where the request arrived. */
+  readonly local: string;
+  /** Whom the server sees as the sender. */
+  readonly remote: string;
+}
+
+export type ProbeResult =
+  | ({ readonly kind: "answer"; readonly sender: string; readonly ms: number } & Answer)
+  | { readonly kind: "refused" }
+  | { readonly kind: "lost" }
+  | { readonly kind: "error"; readonly code: string };
+
+export interface PeerRequest {
+  readonly id: number;
+  readonly probe: Probe;
+}
+
+export type PeerReply =
+  | { readonly id: number; readonly results: readonly ProbeResult[] }
+  | { readonly id: number; readonly failure: string };

@@ -1,0 +1,82 @@
+import { createSocket } from "node:dgram";
+import { request } from "node:http";
+import type { Answer, Probe, ProbeResult } from "./protocol.ts";
+import { codeOf, endpointText } from "./sockets.ts";
+
+/** Sends the probe's requests, `parallel` at a time. */
+export async function send(probe: Probe): Promise<readonly ProbeResult[]> {
+  const results: ProbeResult[] = [];
+  let left = probe.count;
+  const once = probe.protocol === "TCP" ? requestHttp : requestUdp;
+  const lane = async () => {
+    while (left-- > 0) results.push(await once(probe));
+  };
+  await Promise.all(Array.from({ length: Math.min(probe.parallel, probe.count) }, lane));
+  return results;
+}
+
+function requestHttp(probe: Probe): Promise<ProbeResult> {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    let sender = "";
+    const call = request({
+      host: probe.to,
+      port: probe.port,
+      agent: false,
+      timeout: probe.timeoutMs,
+      ...(probe.source !== undefined && { localAddress: probe.source }),
+    });
+    call.on("socket", (socket) => {
+      socket.on("connect", () => {
+        sender = endpointText(socket.localAddress, socket.localPort);
+      });
+    });
+    call.on("response", (response) => {
+      response.setEncoding("utf8");
+      let body = "";
+      response.on("data", (piece: string) => {
+        body += piece;
+      });
+      response.on("end", () => resolve(answered(body, sender, started)));
+    });
+    call.on("timeout", () => {
+      resolve({ kind: "lost" });
+      call.destroy();
+    });
+    call.on("error", (error) => resolve(failed(error)));
+    call.end();
+  });
+}
+
+function requestUdp(probe: Probe): Promise<ProbeResult> {
+  const started = performance.now();
+  const socket = createSocket(probe.to.includes(":") ? "udp6" : "udp4");
+  return new Promise<ProbeResult>((resolve) => {
+    const late = setTimeout(() => resolve({ kind: "lost" }), probe.timeoutMs);
+    const end = (result: ProbeResult) => {
+      clearTimeout(late);
+      resolve(result);
+    };
+    socket.on("error", (error) => end(failed(error)));
+    socket.on("message", (message) => end(answered(String(message), senderOf(socket), started)));
+    // Only a connected socket is told of ICMP errors.
+    socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
+    const from = probe.source === undefined ? {} : { address: probe.source };
+    socket.bind({ ...from, port: 0 }, () => socket.connect(probe.port, probe.to));
+  }).finally(() => socket.close());
+}
+
+function senderOf(socket: { address(): { address: string; port: number } }): string {
+  const { address, port } = socket.address();
+  return endpointText(address, port);
+}
+
+function answered(body: string, sender: string, started: number): ProbeResult {
+  const answer: Answer = JSON.parse(body);
+  return { kind: "answer", sender, ms: performance.now() - started, ...answer };
+}
+
+function failed(error: unknown): ProbeResult {
+  const code = codeOf(error);
+  return code === "ECONNREFUSED" ? { kind: "refused" } : { kind: "error", code };
+}

@@ -1,0 +1,24 @@
+/** Kernel settings of each namespace, as paths below /proc/sys. */
+const everywhere = {
+  // Addresses are unique here, and a test does not wait a second for them.
+  "net/ipv6/conf/all/accept_dad": "0",
+  "net/ipv6/conf/default/accept_dad": "0",
+  "net/ipv6/conf/default/router_solicitations": "0",
+} as const;
+
+const router = {
+  "net/ipv4/ip_forward": "1",
+  "net/ipv6/conf/all/forwarding": "1",
+  "net/ipv4/conf/all/rp_filter": "0",
+  "net/ipv4/conf/default/rp_filter": "0",
+  // A packet that goes out by the interface it came in by is meant to.
+  "net/ipv4/conf/all/send_redirects": "0",
+  "net/ipv4/conf/default/send_redirects": "0",
+  // Every rejected packet is to be answered, not one a second.
+  "net/ipv4/icmp_ratelimit": "0",
+  "net/ipv6/icmp/ratelimit": "0",
+} as const;
+
+export function kernelSettings(namespace: string): Readonly<Record<string, string>> {
+  return ["fabric", "node-a", "node-b"].includes(namespace) ? { ...everywhere, ...router } : everywhere;
+}
