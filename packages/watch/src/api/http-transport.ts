@@ -50,21 +50,36 @@ function send(
 ): Promise<ApiResponse> {
   return new Promise((resolve, reject) => {
     const secure = url.protocol === "https:";
-    const request = (secure ? https : http).request(url, { agent, headers, signal });
+    const request = (secure ? https : http).request(url, { agent, headers });
+    let why: Error | undefined;
+    // Neither an error for destroy() nor Node's `signal` option: both can reach a socket that nobody listens to any more.
+    const giveUp = (reason: string) => {
+      why = new Error(reason);
+      request.destroy();
+    };
+    const abort = () => giveUp("the request was given up");
+    signal.addEventListener("abort", abort);
     request.once("socket", (socket) => {
       socket.setKeepAlive(true, keepAliveProbesAfter);
       if (!socket.connecting) return;
-      const give = () => request.destroy(new Error(`no connection to ${url.host} within ${connectTimeout / 1000} s`));
-      const cancel = clock.after(connectTimeout, give);
+      const late = () => giveUp(`no connection to ${url.host} within ${connectTimeout / 1000} s`);
+      const cancel = clock.after(connectTimeout, late);
       socket.once(secure ? "secureConnect" : "connect", cancel).once("close", cancel);
     });
     request.once("response", (response) => resolve(apiResponse(response)));
-    request.on("error", reject);
-    request.end();
+    request.on("error", (error) => reject(why ?? error));
+    request.once("close", () => {
+      signal.removeEventListener("abort", abort);
+      reject(why ?? new Error("the connection was closed"));
+    });
+    if (signal.aborted) abort();
+    else request.end();
   });
 }
 
 function apiResponse(response: http.IncomingMessage): ApiResponse {
+  // Who reads the body is told of its errors; one that comes when nobody reads any more must not end the process.
+  response.on("error", () => {});
   return {
     status: response.statusCode ?? 0,
     header: (name) => {

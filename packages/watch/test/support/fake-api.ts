@@ -17,7 +17,7 @@ export class FakeApi {
   readonly store = new Store();
   readonly requests: SeenRequest[] = [];
   readonly #interceptors: Interceptor[] = [];
-  readonly #watches = new Set<ServerResponse>();
+  readonly #watches = new Map<ServerResponse, () => void>();
   readonly #waiting: { count: number; wake: () => void }[] = [];
   readonly #server: Server;
   watchList = true;
@@ -55,19 +55,17 @@ export class FakeApi {
 
   /** Breaks off the open watches, after `text`. */
   cutWatches(text = ""): void {
-    for (const response of this.#watches) response.write(text, () => response.destroy());
-    this.#watches.clear();
+    this.#leave((response) => response.write(text, () => response.destroy()));
   }
 
   /** Ends the open watches as their timeout would. */
   endWatches(): void {
-    for (const response of this.#watches) response.end();
-    this.#watches.clear();
+    this.#leave((response) => response.end());
   }
 
   /** Writes into all open watches. */
   send(text: string): void {
-    for (const response of this.#watches) response.write(text);
+    for (const response of this.#watches.keys()) response.write(text);
   }
 
   bookmark(): void {
@@ -116,12 +114,20 @@ export class FakeApi {
     if (initial) this.#sendAll(path, matches, response);
     else for (const event of this.store.since(from)) send(response, path, event, matches);
     const stop = this.store.onEvent((event) => send(response, path, event, matches));
-    this.#watches.add(response);
+    this.#watches.set(response, stop);
     response.once("close", () => {
       stop();
       this.#watches.delete(response);
     });
     return response;
+  }
+
+  #leave(how: (response: ServerResponse) => void): void {
+    for (const [response, stop] of this.#watches) {
+      stop();
+      how(response);
+    }
+    this.#watches.clear();
   }
 
   #sendAll(path: string, matches: (raw: RawObject) => boolean, response: ServerResponse): void {

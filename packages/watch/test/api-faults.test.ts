@@ -1,0 +1,202 @@
+import { expect, test } from "vitest";
+import { objectAt } from "../src/raw.ts";
+import { VirtualClock } from "./support/clocks.ts";
+import { Consumer } from "./support/consumer.ts";
+import { type FakeApi, fail, line, type SeenRequest } from "./support/fake-api.ts";
+import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+
+endAfterEach();
+
+const isWatch = ({ query }: SeenRequest) => query.get("watch") === "true";
+const modeOf = ({ query }: SeenRequest) => {
+  if (query.has("sendInitialEvents")) return "watchList";
+  if (query.has("watch")) return "watch";
+  return query.has("limit") ? "page" : "list";
+};
+const modes = (api: FakeApi) => api.requests.map(modeOf);
+const oneService = ({ store }: FakeApi) => store.put(servicesPath, service("a"));
+
+test("a server without WatchList gives one list from its cache, then a watch from its version", async () => {
+  const { api, consumer, reports } = await following((fake) => {
+    fake.watchList = false;
+    oneService(fake);
+    fake.store.put(servicesPath, service("headless", { clusterIP: "None" }));
+  });
+  expect(consumer.changes).toHaveLength(2);
+  expect(consumer.keys()).toEqual(["default/a"]);
+  await api.requestsCame(3);
+  expect(modes(api)).toEqual(["watchList", "list", "watch"]);
+  expect(api.requests[1]?.query.get("resourceVersion")).toBe("0");
+  expect(api.requests[1]?.query.get("limit")).toBeNull();
+  expect(api.requests[2]?.query.get("resourceVersion")).toBe("102");
+  expect(reports.map((report) => report.type)).toEqual(["retry", "listed"]);
+});
+
+test("a list that is too much for the server comes in pages, as one list", async () => {
+  const { api, consumer, reports } = await following((fake) => {
+    fake.watchList = false;
+    for (let i = 0; i < 1200; i++) fake.store.put(servicesPath, service(`s${i}`));
+    for (let i = 0; i < 2; i++)
+      fake.intercept((request, response) => modeOf(request) === "list" && !!fail(response, 504, "Timeout", "too slow"));
+  });
+  expect(consumer.state.size).toBe(1200);
+  await api.requestsCame(7);
+  expect(modes(api)).toEqual(["watchList", "list", "list", "page", "page", "page", "watch"]);
+  expect(reports.findLast((report) => report.type === "listed")).toMatchObject({ how: "chunks", objects: 1200 });
+});
+
+test("a list that breaks off is not complete; the next one deletes nothing that exists", async () => {
+  const { api, consumer } = await following((fake) => {
+    fake.watchList = false;
+    oneService(fake);
+    fake.intercept((request, response) => {
+      if (modeOf(request) !== "list") return false;
+      response.write(
+        `{"kind":"List","metadata":{"resourceVersion":"7"},"items":[${JSON.stringify(service("gone"))},{"me`,
+      );
+      setImmediate(() => response.destroy());
+      return true;
+    });
+  });
+  expect(modes(api).slice(0, 3)).toEqual(["watchList", "list", "list"]);
+  expect(consumer.changes.map((change) => [change.type, "key" in change ? change.key : ""])).toEqual([
+    ["upsert", "default/gone"],
+    ["upsert", "default/a"],
+    ["delete", "default/gone"],
+    ["synced", ""],
+  ]);
+});
+
+test("a watch cut in the middle of a line is resumed from the last whole event", async () => {
+  const { api, consumer, reports } = await following(oneService);
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+  api.cutWatches('{"type":"ADDED","object":{"metadata":{"name":"half');
+  api.store.put(servicesPath, service("c"));
+  await consumer.until(() => consumer.state.has("default/c"));
+  expect(modes(api)).toEqual(["watchList", "watch"]);
+  expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
+  expect(reports.filter((report) => report.type === "unreachable")).toEqual([]);
+  expect(consumer.state.size).toBe(3);
+});
+
+test("a watch that ends goes on from the last bookmark", async () => {
+  const { api, consumer } = await following(oneService);
+  api.store.put("/other", service("elsewhere"));
+  api.bookmark();
+  api.endWatches();
+  await api.requestsCame(2);
+  expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+});
+
+test.each(["as status", "as event"])("410 %s: lists anew and deletes what vanished", async (how) => {
+  const { api, consumer } = await following(({ store }) => {
+    store.put(servicesPath, service("a"));
+    store.put(servicesPath, service("b"));
+  });
+  if (how === "as event")
+    api.intercept((request, response) => {
+      if (!isWatch(request)) return false;
+      response.write(
+        line("ERROR", { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" }),
+      );
+      return true;
+    });
+  api.endWatches();
+  api.store.delete(servicesPath, "default/b");
+  api.store.put(servicesPath, service("c"));
+  api.store.compact();
+  await consumer.until(() => consumer.state.has("default/c") && !consumer.state.has("default/b"));
+  expect(modes(api)).toEqual(["watchList", "watch", "watchList"]);
+  expect(consumer.synced).toBe(1);
+});
+
+test("a version that the server has not reached (a restored etcd): lists the latest state", async () => {
+  const { api, consumer } = await following(oneService);
+  api.store.delete(servicesPath, "default/a");
+  await consumer.until(() => consumer.state.size === 0);
+  api.store.version = 50;
+  api.store.compacted = 0;
+  api.store.put(servicesPath, service("restored"));
+  api.endWatches();
+  await consumer.until(() => consumer.state.has("default/restored"));
+  expect(api.requests.at(-1)?.query.get("resourceVersion")).toBe("");
+});
+
+test.each([
+  ["no JSON", "not json\n"],
+  ["no object", '{"type":"ADDED"}\n'],
+  ["an unknown type", line("WHATEVER", { metadata: { name: "x", resourceVersion: "9" } })],
+  ["no version", line("ADDED", { metadata: { name: "x", namespace: "y" } })],
+  ["an error event", line("ERROR", { kind: "Status", code: 500, message: "etcd is away" })],
+])("%s in the watch: said, and resumed", async (_what, text) => {
+  const { api, consumer, reports } = await following(oneService);
+  api.send(text);
+  await api.requestsCame(2);
+  expect(modes(api)).toEqual(["watchList", "watch"]);
+  expect(api.requests[1]?.query.get("resourceVersion")).toBe("101");
+  expect(reports.some((report) => report.type === "retry")).toBe(true);
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+});
+
+test("an event that can never be read: after three times all is listed anew", async () => {
+  const { api, consumer } = await following(oneService);
+  for (let i = 0; i < 2; i++) {
+    api.intercept((request, response) => modeOf(request) === "watch" && response.write("garbage\n") !== undefined);
+  }
+  api.store.put("/other", service("x"));
+  api.send("garbage\n");
+  await api.requestsCame(4);
+  expect(modes(api)).toEqual(["watchList", "watch", "watch", "watchList"]);
+  expect(consumer.keys()).toEqual(["default/a"]);
+});
+
+test("an object without a name is reported, the others are given", async () => {
+  const { api, consumer, reports } = await following();
+  api.send(line("ADDED", { metadata: { resourceVersion: "150" } }));
+  api.store.version = 150;
+  api.store.put(servicesPath, service("a"));
+  await consumer.until(() => consumer.state.has("default/a"));
+  expect(reports).toContainEqual({ type: "badObject", resource: "services", error: "metadata.name is missing" });
+});
+
+test("an event that comes twice is given once", async () => {
+  const { api, consumer } = await following();
+  api.store.put(servicesPath, service("a"));
+  const [stored] = api.store.list(servicesPath);
+  api.send(line("MODIFIED", stored));
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+  expect(consumer.changes.map((change) => change.type)).toEqual(["synced", "upsert", "upsert"]);
+  const deleted = { ...stored, metadata: { ...objectAt(stored, "metadata"), resourceVersion: "103" } };
+  api.send(line("DELETED", deleted) + line("DELETED", deleted));
+  api.store.version = 103;
+  api.store.put(servicesPath, service("c"));
+  await consumer.until(() => consumer.state.has("default/c"));
+  expect(consumer.keys()).toEqual(["default/b", "default/c"]);
+});
+
+test("a watch that ends as soon as it begins is a failure", async () => {
+  const clock = new VirtualClock();
+  const { api, reports } = await following(() => {}, { clock });
+  api.intercept((request, response) => isWatch(request) && !!response.writeHead(200).end());
+  api.endWatches();
+  expect(await clock.timer((delay) => delay === 800)).toBe(800);
+  expect(reports.at(-1)).toMatchObject({ type: "retry", error: "the watch ended as soon as it began" });
+});
+
+test("a response that is no list is a failure like others", async () => {
+  const { api, server } = await fakeApi();
+  api.watchList = false;
+  api.intercept((request, response) => modeOf(request) === "list" && !!response.end("<html>captive portal</html>"));
+  api.intercept((request, response) => modeOf(request) === "list" && !!response.end('{"items":[]}'));
+  const consumer = new Consumer();
+  const { reports } = run(server, { services: consumer.subscription });
+  await consumer.until(() => consumer.synced > 0);
+  const errors = reports.flatMap((report) => (report.type === "retry" ? [report.error] : []));
+  expect(errors[1]).toMatch(/^the list is not JSON: /);
+  expect(errors[2]).toBe("the list has no resourceVersion");
+});

@@ -1,0 +1,169 @@
+import { expect, test } from "vitest";
+import { backoff } from "../src/api/backoff.ts";
+import { VirtualClock } from "./support/clocks.ts";
+import { Consumer } from "./support/consumer.ts";
+import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+
+endAfterEach();
+
+test("back-off doubles from 800 ms to 30 s, stretched at random, and begins anew after two healthy minutes", () => {
+  const clock = new VirtualClock();
+  const next = backoff(clock, () => 0.5);
+  const delays = Array.from({ length: 8 }, () => {
+    const delay = next();
+    clock.advance(delay);
+    return delay;
+  });
+  expect(delays).toEqual([1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000]);
+  clock.advance(120_000 - 45_000);
+  expect(next()).toBe(45_000);
+  clock.advance(120_001);
+  expect(next()).toBe(1200);
+});
+
+test("Retry-After of 429 and 503 is waited for", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  api.intercept((_request, response) => !!response.writeHead(429, { "retry-after": "7" }).end("too many"));
+  api.intercept((_request, response) => !!response.writeHead(503, { "retry-after": "9" }).end());
+  const consumer = new Consumer();
+  run(server, { services: consumer.subscription }, { clock });
+  await clock.timer((delay) => delay === 7000);
+  clock.advance(6999);
+  expect(api.requests).toHaveLength(1);
+  clock.advance(1);
+  await clock.timer((delay) => delay === 9000);
+  clock.advance(9000);
+  await consumer.until(() => consumer.synced > 0);
+  expect(api.requests.every(({ query }) => query.has("sendInitialEvents"))).toBe(true);
+});
+
+test("a watch on which nothing comes for 150 s is resumed, without a word", async () => {
+  const clock = new VirtualClock();
+  const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  await clock.timer((delay) => delay === 150_000);
+  clock.advance(100_000);
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+  await clock.timer((delay) => delay === 150_000);
+  clock.advance(149_999);
+  expect(api.requests).toHaveLength(1);
+  clock.advance(1);
+  await api.requestsCame(2);
+  expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
+  expect(reports.map((report) => report.type)).toEqual(["listed"]);
+});
+
+test("a request without any answer is given up", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  api.intercept(() => true);
+  const { reports } = run(server, { services: new Consumer().subscription }, { clock });
+  await api.requestsCame(1);
+  clock.advance(150_000);
+  await clock.timer((delay) => delay === 800);
+  expect(reports[0]).toMatchObject({ type: "unreachable", error: "no answer for 150 s", milliseconds: 0 });
+});
+
+test("unreachable is said at once, then once a minute with how long and what else fails", async () => {
+  const clock = new VirtualClock();
+  const refused = () => Promise.reject(new Error("connect ECONNREFUSED 192.0.2.1:6443"));
+  const to = { services: new Consumer().subscription, node: new Consumer().subscription };
+  const { reports } = run("https://192.0.2.1:6443", to, { clock, transport: refused });
+  const said = () => reports.filter((report) => report.type === "unreachable");
+  await until(() => clock.pending.filter((delay) => delay === 800).length === 2);
+  expect(said()).toEqual([
+    {
+      type: "unreachable",
+      server: "https://192.0.2.1:6443",
+      address: "192.0.2.1",
+      milliseconds: 0,
+      error: "connect ECONNREFUSED 192.0.2.1:6443",
+      resources: ["services"],
+    },
+  ]);
+  clock.advance(59_999);
+  expect(said()).toHaveLength(1);
+  clock.advance(1);
+  clock.advance(60_000);
+  expect(said().slice(1)).toMatchObject([
+    { milliseconds: 60_000, resources: ["services", "node"] },
+    { milliseconds: 120_000, resources: ["services", "node"] },
+  ]);
+});
+
+test("a real refused connection is such an error", async () => {
+  const { api, server } = await fakeApi();
+  await api.stop();
+  const clock = new VirtualClock();
+  const { reports } = run(server, { services: new Consumer().subscription }, { clock });
+  await clock.timer((delay) => delay === 800);
+  expect(reports[0]).toMatchObject({ type: "unreachable", error: expect.stringMatching(/ECONNREFUSED/) });
+});
+
+test("its end is said once every resource is followed again", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  for (let i = 0; i < 2; i++) api.intercept((_request, response) => !!response.writeHead(500).end());
+  const [services, node] = [new Consumer(), new Consumer()];
+  const { reports } = run(server, { services: services.subscription, node: node.subscription }, { clock });
+  await until(() => clock.pending.filter((delay) => delay === 800).length === 2);
+  clock.advance(800);
+  await until(() => reports.some(({ type }) => type === "reachable"));
+  expect([services.synced, node.synced]).toEqual([1, 1]);
+  expect(reports.filter(({ type }) => type === "unreachable" || type === "reachable")).toMatchObject([
+    { type: "unreachable", error: "500" },
+    { type: "reachable", milliseconds: 800 },
+  ]);
+});
+
+test("qps and burst: the first requests at once, then so many a second", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  const consumers = [new Consumer(), new Consumer(), new Consumer(), new Consumer()] as const;
+  const [services, endpointSlices, node, serviceCIDRs] = consumers;
+  run(
+    server,
+    {
+      services: services.subscription,
+      endpointSlices: endpointSlices.subscription,
+      node: node.subscription,
+      serviceCIDRs: serviceCIDRs.subscription,
+    },
+    { clock, qps: 2, burst: 2 },
+  );
+  await api.requestsCame(2);
+  expect(clock.pending.filter((delay) => delay <= 1000)).toEqual([500, 1000]);
+  clock.advance(500);
+  await api.requestsCame(3);
+  clock.advance(500);
+  await api.requestsCame(4);
+  await Promise.all(consumers.map((one) => one.until(() => one.synced > 0)));
+});
+
+test("pages of a list don't count against qps", async () => {
+  const clock = new VirtualClock();
+  const { api, server } = await fakeApi();
+  api.watchList = false;
+  for (let i = 0; i < 2000; i++) api.store.put(servicesPath, service(`s${i}`));
+  for (let i = 0; i < 2; i++)
+    api.intercept(({ query }, response) => !query.has("watch") && !!response.writeHead(413).end());
+  const consumer = new Consumer();
+  const { reports } = run(server, { services: consumer.subscription }, { clock, qps: 1, burst: 4 });
+  for (const wait of [800, 1600]) {
+    await clock.timer((delay) => delay === wait);
+    clock.advance(wait);
+  }
+  await consumer.until(() => consumer.synced > 0);
+  await until(() => reports.some(({ type }) => type === "listed"));
+  expect(reports.find(({ type }) => type === "listed")).toMatchObject({
+    how: "chunks",
+    objects: 2000,
+    milliseconds: 0,
+  });
+});
+
+/** Gives the event loop turns until it holds; the test's time-out bounds it. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
