@@ -3,7 +3,7 @@
  *
  *   pnpm exec node --expose-gc --conditions=@fairlead/source bench/core.bench.ts [services] [endpoints]
  */
-import { decodeEndpointSlice, decodeService, type IPFamily, Planner, type PlannerOptions, type PlanStep } from "../src/index.ts";
+import { decodeEndpointSlice, decodeService, Planner, type PlannerOptions, type PlanStep } from "../src/index.ts";
 import { ClusterState } from "../src/state/cluster-state.ts";
 import { clusterJSON, decodeInto, rawSlice } from "./cluster.ts";
 
@@ -36,7 +36,9 @@ const bothHeap = heap() - before;
 console.log(`state ${mb(stateHeap)}, state and plan ${mb(bothHeap)} (${groups} groups)`);
 console.log(`full plan ${ms(full.took)}, longest slice ${ms(longestSlice())}`);
 console.log(`same objects again ${ms(timed(() => run(planner.replan(state, "all", memory))).took)}`);
-console.log(`one endpoint change, decoded, tracked and planned: median ${ms(median(oneChange()))}, worst ${ms(Math.max(...oneChange()))}`);
+console.log(
+  `one endpoint change, decoded, tracked and planned: median ${ms(median(oneChange()))}, worst ${ms(Math.max(...oneChange()))}`,
+);
 
 function decodeAlone(): void {
   const [raw, rawServices] = [JSON.parse(text.slices), JSON.parse(text.services)];

@@ -1,4 +1,5 @@
 import type { ProblemList } from "../problem.ts";
+import { compact } from "../state/compact.ts";
 import { type Address, parseAddress, type SpecialAddress, specialKind } from "./address.ts";
 import { isAbsent } from "./fields.ts";
 
@@ -36,12 +37,5 @@ export function readAddresses(
     const address = readAddress(`${field}[${i}]`, value, refused, problems);
     if (address !== undefined) found.add(address.text);
   });
-  return shared(found);
-}
-
-const NONE: readonly string[] = [];
-
-/** Most lists of most services are empty: they are the same one. */
-function shared(found: ReadonlySet<string>): readonly string[] {
-  return found.size === 0 ? NONE : [...found];
+  return compact([...found]);
 }

@@ -1,5 +1,6 @@
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
+import { compact } from "../state/compact.ts";
 import type { Decoded } from "./decoded.ts";
 import { readEndpoint } from "./endpoint.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
@@ -65,10 +66,11 @@ function readFamily(value: unknown, problems: ProblemList): IPFamily | undefined
 }
 
 function readSlicePorts(items: readonly unknown[], intern: Intern, problems: ProblemList): readonly SlicePort[] {
-  return items.flatMap((item, i) => {
+  const ports = items.flatMap((item, i) => {
     const port = readSlicePort(`ports[${i}]`, fieldsOf(item), intern, problems);
     return port === undefined ? [] : [port];
   });
+  return compact(ports);
 }
 
 function readSlicePort(field: string, item: Fields, intern: Intern, problems: ProblemList): SlicePort | undefined {
@@ -97,8 +99,7 @@ function readEndpoints(
     const endpoint = readEndpoint(i, items[i], family, intern, problems);
     if (endpoint !== undefined) endpoints.push(endpoint);
   }
-  // A pushed array keeps room to grow; the copy does not.
-  return endpoints.slice();
+  return compact(endpoints);
 }
 
 function readTriggerTime(value: unknown, problems: ProblemList): number | undefined {

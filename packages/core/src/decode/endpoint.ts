@@ -1,5 +1,6 @@
 import type { IPFamily, SliceEndpoint } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
+import { compact } from "../state/compact.ts";
 import type { SpecialAddress } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { fieldsOf, itemsOf } from "./fields.ts";
@@ -64,8 +65,9 @@ function withHints(endpoint: SliceEndpoint, value: unknown, intern: Intern): Sli
 }
 
 function hintNames(value: unknown, intern: Intern): readonly string[] {
-  return itemsOf(value).flatMap((item) => {
+  const names = itemsOf(value).flatMap((item) => {
     const { name } = fieldsOf(item);
     return typeof name === "string" ? [intern(name)] : [];
   });
+  return compact(names);
 }

@@ -1,4 +1,5 @@
 import type { ProblemList } from "../problem.ts";
+import { compact } from "../state/compact.ts";
 import type { SpecialAddress } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { parseCIDR } from "./cidr.ts";
@@ -6,7 +7,6 @@ import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
 
 /** Link-local addresses are left to those who hand out load-balancer addresses. */
 const REFUSED: readonly SpecialAddress[] = ["unspecified", "loopback", "multicast"];
-const NONE: readonly string[] = [];
 
 /** status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). */
 export function readIngressAddresses(raw: Fields, problems: ProblemList): readonly string[] {
@@ -18,7 +18,7 @@ export function readIngressAddresses(raw: Fields, problems: ProblemList): readon
     const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, REFUSED, problems);
     if (address !== undefined) found.add(address.text);
   });
-  return found.size === 0 ? NONE : [...found];
+  return compact([...found]);
 }
 
 /**
@@ -36,5 +36,5 @@ export function readSourceRanges(spec: Fields, problems: ProblemList): readonly 
   });
   const open = new Set(ranges.filter((range) => range.prefixLength === 0).map((range) => range.family));
   const closed = ranges.filter((range) => !open.has(range.family)).map((range) => range.text);
-  return closed.length === 0 ? NONE : [...new Set(closed)];
+  return compact([...new Set(closed)]);
 }

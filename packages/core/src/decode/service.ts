@@ -1,5 +1,6 @@
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
+import { compact } from "../state/compact.ts";
 import { familyOf, type SpecialAddress } from "./address.ts";
 import { readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
@@ -80,7 +81,7 @@ function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] 
   for (const ip of found) {
     if (!first.includes(ip)) problems.add(field, ip, "is the second ClusterIP of its family; only the first is served");
   }
-  return first;
+  return compact(first);
 }
 
 /** Whether externalTrafficPolicy means anything (upstream: ExternallyAccessible). */

@@ -11,7 +11,7 @@ import { nodePlan, type PlannerOptions } from "./options.ts";
 import { clusterIPOf, decideOwnership, withoutFilter } from "./ownership.ts";
 import { newProblems } from "./problems.ts";
 import { releasedGroups } from "./released.ts";
-import { draftService, finishService, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
+import { claimsOfRecord, draftService, finishService, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
 import type { StepCollector } from "./step-collector.ts";
 
 /** What one planning step works with. */
@@ -55,7 +55,7 @@ export class FamilyPlanner implements FrontendLookup {
   replan(key: ServiceKey, input: StepInput): readonly ServiceKey[] {
     const draft = this.#draft(key, input);
     const before = this.#records.get(key);
-    const moved = this.#claims.replace(before?.claims ?? [], draft?.claims ?? []);
+    const moved = this.#claims.replace(before ? claimsOfRecord(before) : [], draft?.claims ?? []);
     const after = draft && finishService(draft, this.#holder);
     this.#store(key, before, after);
     if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);

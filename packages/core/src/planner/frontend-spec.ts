@@ -39,5 +39,5 @@ function policyOf(kind: FrontendKind, service: Service): "Cluster" | "Local" {
 
 /** What only one service port can have, whatever kind of frontend asks for it. */
 export function claimKey(protocol: Protocol, address: string | undefined, port: number): string {
-  return `${protocol} ${address ?? "*"} ${port}`;
+  return [protocol, address ?? "*", port].join(" ");
 }

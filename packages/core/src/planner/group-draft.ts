@@ -15,9 +15,11 @@ export function draftGroups(service: Service, family: IPFamily, leaveClusterIP: 
   return service.ports.flatMap((port): GroupDraft[] => {
     const frontends = frontendSpecs(service, port, family, leaveClusterIP);
     if (frontends.every((frontend) => frontend.left)) return [];
-    const owner = `${service.namespace}/${service.name}`;
-    const name = port.name === "" ? owner : `${owner}:${port.name}`;
-    return [{ id: `${name}/${port.protocol.toLowerCase()}`, name, port, frontends }];
+    // Joined strings are flat: templates would leave each of these kept strings with its parts.
+    const owner = [service.namespace, service.name].join("/");
+    const name = port.name === "" ? owner : [owner, port.name].join(":");
+    const id = [name, port.protocol.toLowerCase()].join("/");
+    return [{ id, name, port, frontends }];
   });
 }
 

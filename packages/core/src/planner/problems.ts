@@ -2,7 +2,7 @@ import type { FrontendKind } from "../plan.ts";
 import type { Problem } from "../problem.ts";
 import type { FrontendSpec } from "./frontend-spec.ts";
 import { draftClaimKey } from "./group-draft.ts";
-import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
+import type { Holder, ServiceDraft, ServiceRecord } from "./service-plan.ts";
 
 const FIELDS: Readonly<Record<FrontendKind, string>> = {
   "cluster-ip": "spec.clusterIPs",
@@ -16,9 +16,10 @@ export function newProblems(
   draft: ServiceDraft,
   before: ServiceRecord | undefined,
   after: ServiceRecord,
-  holder: (key: string) => string | undefined,
+  holder: Holder,
 ): readonly Problem[] {
-  const lost = after.lost.filter((key) => !before?.lost.includes(key));
+  const known = new Set(before?.lost.flatMap(({ keys }) => keys));
+  const lost = after.lost.flatMap(({ keys }) => keys).filter((key) => !known.has(key));
   return [
     ...annotationProblem(draft, before),
     ...lost.map((key) => conflict(draft, key, holder(key) ?? "another service")),

@@ -2,9 +2,12 @@ import type { OwnershipDecision } from "../filter.ts";
 import { type ServiceKey, serviceKey } from "../objects.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
 import { countLocalReady } from "../select/local-ready.ts";
+import { compact } from "../state/compact.ts";
 import type { GroupClaims } from "./claims.ts";
+import { claimKey } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupInput } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft } from "./group-draft.ts";
+import { isLeft } from "./released.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory alone. */
 export interface ServiceDraft {
@@ -20,14 +23,15 @@ export interface ServiceDraft {
 export interface ServiceRecord {
   readonly decision: OwnershipDecision;
   readonly groups: readonly ServicePortGroup[];
-  readonly claims: readonly GroupClaims[];
-  /** The claims that another group holds. */
-  readonly lost: readonly string[];
+  /** The claims that other groups hold. */
+  readonly lost: readonly GroupClaims[];
   readonly healthCheck: HealthCheck | undefined;
   readonly foreignClusterIP: string | undefined;
   readonly noLocalInternal: number;
   readonly noLocalExternal: number;
 }
+
+export type Holder = (claim: string) => string | undefined;
 
 export function draftService(
   input: Omit<GroupInput, "excludes">,
@@ -48,7 +52,7 @@ export function draftService(
 }
 
 /** @param holder the group that holds a claim, all claims of the draft being in the index */
-export function finishService(draft: ServiceDraft, holder: (key: string) => string | undefined): ServiceRecord {
+export function finishService(draft: ServiceDraft, holder: Holder): ServiceRecord {
   const built = draft.groups.flatMap((group): BuiltGroup[] => {
     const held = group.frontends.filter((one) => one.left || holder(draftClaimKey(group, one)) === group.id);
     return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input)];
@@ -56,7 +60,6 @@ export function finishService(draft: ServiceDraft, holder: (key: string) => stri
   return {
     decision: draft.decision,
     groups: built.map((one) => one.group),
-    claims: draft.claims,
     lost: lostClaims(draft.claims, holder),
     healthCheck: built.length === 0 ? undefined : healthCheck(draft),
     foreignClusterIP: draft.decision.frontends === "all" ? undefined : draft.clusterIP,
@@ -65,11 +68,20 @@ export function finishService(draft: ServiceDraft, holder: (key: string) => stri
   };
 }
 
-const NONE_LOST: readonly string[] = [];
+/** All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the heap. */
+export function claimsOfRecord({ groups, lost }: ServiceRecord): readonly GroupClaims[] {
+  const held = groups.map(({ id, protocol, frontends }) => ({
+    group: id,
+    keys: frontends.filter((one) => !isLeft(one)).map((one) => claimKey(protocol, one.address, one.port)),
+  }));
+  return [...held, ...lost];
+}
 
-function lostClaims(claims: readonly GroupClaims[], holder: (key: string) => string | undefined): readonly string[] {
-  const lost = claims.flatMap(({ group, keys }) => keys.filter((key) => holder(key) !== group));
-  return lost.length === 0 ? NONE_LOST : lost;
+function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly GroupClaims[] {
+  const lost = claims
+    .map(({ group, keys }) => ({ group, keys: keys.filter((key) => holder(key) !== group) }))
+    .filter(({ keys }) => keys.length > 0);
+  return compact(lost);
 }
 
 function healthCheck({ key, input }: ServiceDraft): HealthCheck | undefined {

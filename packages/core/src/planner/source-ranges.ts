@@ -2,6 +2,7 @@ import { familyOf } from "../decode/address.ts";
 import { contains } from "../decode/cidr.ts";
 import type { IPFamily, Service } from "../objects.ts";
 import type { AllowedSources } from "../plan.ts";
+import { compact } from "../state/compact.ts";
 
 const NONE: readonly string[] = [];
 
@@ -18,5 +19,5 @@ export function allowedSources(
   if (ranges.length === 0) return undefined;
   const nodeIsIn = nodeIP !== undefined && ranges.some((range) => contains(range, nodeIP));
   const own = service.loadBalancerIPs.filter((ip) => familyOf(ip) === family);
-  return { ranges, addresses: nodeIsIn ? own : NONE };
+  return { ranges: compact(ranges), addresses: nodeIsIn ? compact(own) : NONE };
 }

@@ -1,10 +1,13 @@
 import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "../objects.ts";
+import { compact } from "./compact.ts";
 import { equal, equalLists } from "./equal.ts";
 import { type ChangeCounts, type DirtyServices, PendingChanges } from "./pending.ts";
 import type { ClusterView } from "./view.ts";
 
 interface Entry {
-  readonly service?: Service;
+  /** The one copy of the key that is kept. */
+  readonly key: ServiceKey;
+  readonly service: Service | undefined;
   /** In the byte order of their names. */
   readonly slices: readonly EndpointSlice[];
 }
@@ -31,29 +34,28 @@ export class ClusterState implements ClusterView {
 
   /** Returns whether anything changed. */
   upsertService(service: Service): boolean {
-    const key = serviceKey(service.namespace, service.name);
-    const entry = this.#entries.get(key);
-    const changed = !equal(entry?.service, service);
-    this.#pending.sawService(key, changed);
-    if (changed) this.#entries.set(key, { service, slices: entry?.slices ?? NO_SLICES });
+    const entry = this.#entryOf(service.namespace, service.name);
+    const changed = !equal(entry.service, service);
+    this.#pending.sawService(entry.key, changed);
+    if (changed) this.#put({ key: entry.key, service, slices: entry.slices });
     return changed;
   }
 
   deleteService(namespace: string, name: string): boolean {
-    const key = serviceKey(namespace, name);
-    const entry = this.#entries.get(key);
-    const changed = entry?.service !== undefined;
+    const { key, service, slices } = this.#entryOf(namespace, name);
+    const changed = service !== undefined;
     this.#pending.sawService(key, changed);
-    if (changed) this.#put(key, { slices: entry.slices });
+    if (changed) this.#put({ key, service: undefined, slices });
     return changed;
   }
 
   /** A slice that names another service than before leaves the old one. */
   upsertSlice(slice: EndpointSlice): boolean {
-    const id = `${slice.namespace}/${slice.name}`;
-    const key = serviceKey(slice.namespace, slice.serviceName);
+    const id = sliceId(slice.namespace, slice.name);
+    const entry = this.#entryOf(slice.namespace, slice.serviceName);
+    const { key } = entry;
     const previous = this.#owners.get(id);
-    const changed = this.#place(key, slice);
+    const changed = this.#place(entry, slice);
     if (changed) this.#pending.addTrigger(key, slice);
     if (previous !== undefined && previous !== key) this.#removeSlice(previous, slice.name);
     if (previous !== key) this.#owners.set(id, key);
@@ -62,7 +64,7 @@ export class ClusterState implements ClusterView {
   }
 
   deleteSlice(namespace: string, name: string): boolean {
-    const id = `${namespace}/${name}`;
+    const id = sliceId(namespace, name);
     const key = this.#owners.get(id);
     this.#pending.sawSlice(key !== undefined);
     if (key === undefined) return false;
@@ -101,34 +103,41 @@ export class ClusterState implements ClusterView {
     return this.#pending.take();
   }
 
-  #place(key: ServiceKey, slice: EndpointSlice): boolean {
-    const entry = this.#entries.get(key);
-    const slices = entry?.slices ?? NO_SLICES;
-    const old = slices.find((other) => other.name === slice.name);
+  #entryOf(namespace: string, name: string): Entry {
+    const key = serviceKey(namespace, name);
+    return this.#entries.get(key) ?? { key, service: undefined, slices: NO_SLICES };
+  }
+
+  #place(entry: Entry, slice: EndpointSlice): boolean {
+    const old = entry.slices.find((other) => other.name === slice.name);
     if (old !== undefined && equalSlices(old, slice)) return false;
-    const others = old === undefined ? slices : slices.filter((other) => other !== old);
-    const next = [...others, slice];
-    if (next.length > 1) next.sort((a, b) => (a.name < b.name ? -1 : 1));
-    this.#entries.set(key, { ...entry, slices: next });
-    this.#pending.touch(key);
+    const others = entry.slices.filter((other) => other !== old);
+    const slices = [...others, slice].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#put({ ...entry, slices: compact(slices) });
+    this.#pending.touch(entry.key);
     return true;
   }
 
   #removeSlice(key: ServiceKey, name: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    this.#put(key, { ...entry, slices: entry.slices.filter((slice) => slice.name !== name) });
+    this.#put({ ...entry, slices: compact(entry.slices.filter((slice) => slice.name !== name)) });
     this.#pending.touch(key);
     this.#pending.dropTriggers(key);
   }
 
-  #put(key: ServiceKey, entry: Entry): void {
-    if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(key);
-    else this.#entries.set(key, entry);
+  #put(entry: Entry): void {
+    if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(entry.key);
+    else this.#entries.set(entry.key, entry);
   }
 }
 
 /** The trigger time aside: it says when, not what. */
 function equalSlices(a: EndpointSlice, b: EndpointSlice): boolean {
   return a.family === b.family && equalLists(a.ports, b.ports) && equalLists(a.endpoints, b.endpoints);
+}
+
+/** Joined, so that the string that is kept is flat. */
+function sliceId(namespace: string, name: string): string {
+  return [namespace, name].join("/");
 }
