@@ -12,3 +12,7 @@ export { kubernetesService } from "./objects/kubernetes.ts";
 export * from "./objects/node.ts";
 export type * from "./objects/raw.ts";
 export * from "./objects/service.ts";
+export * from "./run/cluster.ts";
+export * from "./run/run-case.ts";
+export { nodeEnvironment, tracedWays } from "./run/traced.ts";
+export * from "./run/ways.ts";

@@ -1,4 +1,6 @@
-import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
+import { BlockList } from "node:net";
+import type { IPFamily, LocalTrafficDetector, NodePortAddresses } from "@fairlead/core";
+import { nodeA, secondNodeAddress } from "../addresses/hosts.ts";
 import { networks, podBlocks } from "../addresses/networks.ts";
 
 /** The agent's options that change what becomes of a packet, under the names of its flags. */
@@ -39,4 +41,22 @@ export function detectorOf(options: AgentOptions, family: IPFamily): LocalTraffi
   if (detectLocal.kind === "none") return { kind: "none" };
   const all = detectLocal.kind === "cidrs" ? options.clusterCIDRs : Object.values(podBlocks["node-a"].calico);
   return { kind: "cidrs", cidrs: all.filter(inFamily) };
+}
+
+/** What `nodePortAddresses` comes to in one family on node-a. */
+export function nodePortAddressesOf(options: AgentOptions, family: IPFamily): NodePortAddresses {
+  const selected = new BlockList();
+  for (const cidr of options.nodePortAddresses) addSubnet(selected, cidr);
+  if (options.nodePortAddresses.length === 0) return { kind: "all" };
+  const own = [nodeA.addresses[family], secondNodeAddress[family]];
+  return { kind: "list", addresses: own.filter((address) => selected.check(address, blockFamily(address))).sort() };
+}
+
+function addSubnet(list: BlockList, cidr: string): void {
+  const [network = "", length = ""] = cidr.split("/");
+  list.addSubnet(network, Number(length), blockFamily(network));
+}
+
+function blockFamily(address: string): "ipv4" | "ipv6" {
+  return address.includes(":") ? "ipv6" : "ipv4";
 }

@@ -1,0 +1,56 @@
+import type { RuleSet } from "@fairlead/netfilter";
+import { createTracer, type Environment, type Outcome, type Packet, type Tracer } from "@fairlead/trace";
+import { hosts, nodeA, secondNodeAddress } from "../addresses/hosts.ts";
+import { socketAddress } from "../addresses/place.ts";
+import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
+import { type Ways, waysOf, wayTo } from "./ways.ts";
+
+const localAddresses = [...Object.values(nodeA.addresses), ...Object.values(secondNodeAddress)];
+
+/** Node-a as a packet meets it. */
+export const nodeEnvironment: Environment = { localAddresses, outInterface };
+
+/** Where the tracer says that a case's packet ends. */
+export function tracedWays(row: ConformanceCase, ruleSet: RuleSet): Ways {
+  const tracer = createTracer(ruleSet);
+  const outcomes = tracer.trace(tracePacket(row.packet), nodeEnvironment);
+  const ends = outcomes.map((outcome) => ({ way: wayOf(outcome), probability: outcome.probability }));
+  const strays = row.sticky ? outcomes.flatMap((outcome) => strayWays(tracer, row.packet, outcome)) : [];
+  return waysOf([...ends, ...strays]);
+}
+
+function tracePacket(packet: CasePacket): Packet {
+  const { from, source, destination, port, protocol } = packet;
+  return {
+    family: packetFamily(packet),
+    protocol: protocol.toLowerCase(),
+    source,
+    destination,
+    sport: 40_000,
+    dport: port,
+    ...(from.interface !== undefined && { inInterface: from.interface }),
+  };
+}
+
+function wayOf({ verdict, translated, masqueraded, destination }: Outcome): string {
+  if (verdict !== "accept") return verdict;
+  return wayTo(translated ? socketAddress(destination.address, destination.port ?? 0) : "leave", masqueraded);
+}
+
+/** Ways of the sender's next packet that are not the way of its first. */
+function strayWays(tracer: Tracer, packet: CasePacket, first: Outcome) {
+  const recent = new Map(first.recentlySeen.map(({ list, address }) => [list, new Map([[address, [1]]])]));
+  return tracer
+    .trace(tracePacket(packet), { ...nodeEnvironment, recent })
+    .filter((next) => wayOf(next) !== wayOf(first))
+    .map((next) => ({
+      way: `${wayOf(next)} after ${wayOf(first)}`,
+      probability: first.probability * next.probability,
+    }));
+}
+
+function outInterface(destination: string): string {
+  if (localAddresses.includes(destination) || destination === "::1" || destination.startsWith("127.")) return "lo";
+  const host = hosts.find(({ addresses }) => Object.values(addresses).includes(destination));
+  return host?.interface ?? "eth0";
+}
