@@ -1,3 +1,3 @@
-export type IPFamily = "IPv4" | "IPv6";
+export type { IPFamily } from "@fairlead/netfilter";
 
 export type Protocol = "TCP" | "UDP" | "SCTP";

@@ -7,7 +7,7 @@ export type { IptablesClient, Variant } from "./iptables/client.ts";
 export { builtinChains } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
-export type { IptablesOptions } from "./iptables/open.ts";
+export { type IptablesOptions, openIptables } from "./iptables/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";

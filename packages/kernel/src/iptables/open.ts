@@ -1,13 +1,12 @@
-import type { Rule, Table, TableState } from "@fairlead/netfilter";
+import { type ChainState, parseList, type Rule, SaveParser, type Table, type TableState } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
-import type { IptablesClient, Variant } from "./client.ts";
+import { builtinChains, type IptablesClient, type Variant } from "./client.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, notInstalled } from "./explain.ts";
 import { PayloadTail } from "./payload-tail.ts";
-import { readRules, TableReader } from "./read-rules.ts";
 import { findTools, type Tools } from "./tools.ts";
 
 export interface IptablesOptions {
@@ -27,18 +26,19 @@ export interface IptablesOptions {
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
 export async function openIptables(runner: Runner, options: IptablesOptions): Promise<IptablesClient> {
-  const tools = await chooseTools(runner, options.family, options.variant);
+  const { family } = options;
+  const tools = await chooseTools(runner, family, options.variant);
   const wait = String(options.lockSeconds ?? 5);
   const timeoutMs = options.restoreTimeoutMs ?? 600_000;
   return {
-    family: options.family,
+    family,
     variant: tools.variant,
     restore: (payload) => restore(runner, [tools.restore, "--noflush", "--counters", "-w", wait], payload, timeoutMs),
-    save: (table) => save(runner, [tools.save, "-t", table], table),
-    chains: (table) => chainNames(runner, [tools.save, "-t", table]),
+    save: (table) => save(runner, [tools.save, "-t", table], table, family),
+    chains: (table) => chainNames(runner, [tools.save, "-t", table], table),
     list: (table, chain, number) => {
       const which = number === undefined ? [chain] : [chain, String(number)];
-      return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], table);
+      return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
   };
 }
@@ -64,30 +64,24 @@ async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: nu
   await explained(() => runner.run(argv, { input, timeoutMs }), tail);
 }
 
-async function save(runner: Runner, argv: Argv, table: Table): Promise<TableState> {
-  const reader = new TableReader(table);
-  let rest = "";
+async function save(runner: Runner, argv: Argv, table: Table, family: IPFamily): Promise<TableState> {
+  const parser = new SaveParser({ family });
   await explained(async () => {
-    for await (const piece of runner.stream(argv)) {
-      const text = rest + piece;
-      const end = text.lastIndexOf("\n") + 1;
-      rest = text.slice(end);
-      reader.read(ruleLines(text.slice(0, end)));
-    }
+    for await (const piece of runner.stream(argv)) parser.push(piece);
   });
-  return reader.state();
+  return withBuiltins(table, parser.end().get(table));
 }
 
-/** Leaves out comments and the section's frame, which the piece may have a part of. */
-function ruleLines(text: string): string {
-  return text
-    .split("\n")
-    .filter((line) => line.startsWith("-") || line.startsWith(":") || line.startsWith("["))
-    .join("\n");
+/** A table that nobody used yet is not there to be printed, and has its built-in chains all the same. */
+function withBuiltins(table: Table, state: TableState | undefined): TableState {
+  const chains = new Map<string, ChainState>();
+  for (const name of builtinChains[table]) chains.set(name, { name, policy: "ACCEPT", rules: [] });
+  for (const [name, chain] of state?.chains ?? []) chains.set(name, chain);
+  return { table, chains };
 }
 
-async function chainNames(runner: Runner, argv: Argv): Promise<ReadonlySet<string>> {
-  const names = new Set<string>();
+async function chainNames(runner: Runner, argv: Argv, table: Table): Promise<ReadonlySet<string>> {
+  const names = new Set(builtinChains[table]);
   await explained(async () => {
     for await (const line of lines(runner.stream(argv))) {
       if (line.startsWith(":")) names.add(line.slice(1, line.indexOf(" ")));
@@ -99,13 +93,14 @@ async function chainNames(runner: Runner, argv: Argv): Promise<ReadonlySet<strin
 /** How both variants, over their versions, say that a chain is not there. */
 const NO_CHAIN = /No chain\/target\/match by that name|is incompatible, use 'nft' tool|Chain '[^']*' does not exist/;
 
-async function list(runner: Runner, argv: Argv, table: Table): Promise<readonly Rule[] | undefined> {
+async function list(
+  runner: Runner,
+  argv: Argv,
+  { table, chain, family }: { table: Table; chain: string; family: IPFamily },
+): Promise<readonly Rule[] | undefined> {
   try {
     const { stdout } = await runner.run(argv);
-    return readRules(
-      table,
-      stdout.split("\n").filter((line) => line.startsWith("-A ")),
-    );
+    return parseList(stdout, table, { family }).chains.get(chain)?.rules ?? [];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     if (error.exitCode === 1 && NO_CHAIN.test(error.stderr)) return undefined;

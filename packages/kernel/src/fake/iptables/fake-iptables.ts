@@ -1,0 +1,171 @@
+import type { IPFamily, Rule, RuleSet, Table, TableState } from "@fairlead/netfilter";
+import type { IptablesClient, Variant } from "../../iptables/client.ts";
+import { explain } from "../../iptables/explain.ts";
+import { PayloadTail } from "../../iptables/payload-tail.ts";
+import { CommandError } from "../../runner/command-error.ts";
+import type { Argv, Input } from "../../runner/runner.ts";
+import { lines } from "../../runner/text.ts";
+import { sleep, systemTimers, type Timers } from "../../timers.ts";
+import { Faults, killed, singleStep } from "../faults.ts";
+import { type FakeKernel, toolMatches } from "./kernel.ts";
+import { restoreSection } from "./restore-section.ts";
+import { type Section, sections } from "./sections.ts";
+import { FakeTable } from "./table.ts";
+
+export interface FakeIptablesOptions {
+  readonly family: IPFamily;
+  /** Default nft. */
+  readonly variant?: Variant;
+  readonly faults?: Faults;
+  readonly timers?: Timers;
+  /** The counters that rules may name, a `FakeNfacct` for example. Default: none. */
+  readonly nfacct?: { has(name: string): boolean };
+  /** The ipsets that rules may name. Default: none. */
+  readonly sets?: { has(name: string): boolean };
+  /** Matches and targets that this kernel has not, `["statistic"]`. */
+  readonly lacking?: Iterable<string>;
+  /** Seconds to wait for the xtables lock (legacy). Default 5. */
+  readonly lockSeconds?: number;
+}
+
+const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
+
+/**
+ * The iptables of one family in memory. It parses what it is given, each table of a payload is a transaction, and it
+ * refuses what the tools and the kernel refuse, in their words.
+ */
+export class FakeIptables implements IptablesClient {
+  readonly family: IPFamily;
+  readonly variant: Variant;
+  readonly faults: Faults;
+  readonly #timers: Timers;
+  readonly #kernel: FakeKernel;
+  readonly #lockSeconds: number;
+  readonly #tables = new Map(TABLES.map((name) => [name, new FakeTable(name)]));
+  #lock: Promise<void> | undefined;
+
+  constructor(options: FakeIptablesOptions) {
+    this.family = options.family;
+    this.variant = options.variant ?? "nft";
+    this.#timers = options.timers ?? systemTimers;
+    this.faults = options.faults ?? new Faults(this.#timers);
+    this.#lockSeconds = options.lockSeconds ?? 5;
+    const none = new Set<string>();
+    this.#kernel = {
+      family: this.family,
+      variant: this.variant,
+      sets: options.sets ?? none,
+      nfacct: options.nfacct ?? none,
+      lacking: new Set(options.lacking),
+      knows: (match) => toolMatches.has(match),
+    };
+  }
+
+  async restore(payload: Input): Promise<void> {
+    const argv: Argv = [this.#tool("-restore"), "--noflush", "--counters", "-w", String(this.#lockSeconds)];
+    const tail = new PayloadTail();
+    await explained(tail, async () => {
+      const fault = await this.faults.enter(argv);
+      let left = fault?.kind === "kill" ? (fault.transactions ?? 0) : Number.POSITIVE_INFINITY;
+      for await (const section of sections(lines(tail.watch(typeof payload === "string" ? [payload] : payload)))) {
+        if (left <= 0) throw killed(argv);
+        await this.#waitForLock(argv);
+        this.#restore(section, argv);
+        left -= 1;
+      }
+      if (fault !== undefined) throw killed(argv);
+    });
+  }
+
+  save(table: Table): Promise<TableState> {
+    return this.#do([this.#tool("-save"), "-t", table], () => this.table(table));
+  }
+
+  chains(table: Table): Promise<ReadonlySet<string>> {
+    return this.#do([this.#tool("-save"), "-t", table], () => new Set(this.#table(table).chains.keys()));
+  }
+
+  list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined> {
+    const which = number === undefined ? [chain] : [chain, String(number)];
+    return this.#do([this.#tool(""), "-w", String(this.#lockSeconds), "-t", table, "-S", ...which], () => {
+      const rules = this.#table(table).chains.get(chain)?.rules;
+      return number === undefined ? rules : rules?.slice(number - 1, number);
+    });
+  }
+
+  /** The table as it is now, without a call. */
+  table(table: Table): TableState {
+    return this.#table(table).state();
+  }
+
+  /** All tables as they are now, for a packet tracer. */
+  ruleSet(): RuleSet {
+    return new Map(TABLES.map((name) => [name, this.table(name)]));
+  }
+
+  /**
+   * What another process does with iptables-restore: no call of ours, no fault.
+   *
+   * @throws IptablesError when the text would be refused
+   */
+  async meddle(text: string): Promise<void> {
+    const tail = new PayloadTail();
+    await explained(tail, async () => {
+      for await (const section of sections(lines(tail.watch([text])))) this.#restore(section, [this.#tool("-restore")]);
+    });
+  }
+
+  /** `iptables -t TABLE -F`, by hand; with `chains` also `-X`. */
+  flush(table: Table, { chains = false }: { readonly chains?: boolean } = {}): void {
+    const fresh = new FakeTable(table);
+    for (const { name, policy } of this.#table(table).chains.values()) {
+      if (chains && !fresh.isBuiltin(name)) continue;
+      fresh.chains.set(name, { name, ...(policy && { policy }), rules: [] });
+    }
+    this.#tables.set(table, fresh);
+  }
+
+  /** Another process takes the xtables lock until the result is called. Only legacy has one. */
+  holdLock(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const held = promise.then(() => {
+      if (this.#lock === held) this.#lock = undefined;
+    });
+    this.#lock = held;
+    return resolve;
+  }
+
+  async #waitForLock(argv: Argv): Promise<void> {
+    if (this.variant === "nft" || this.#lock === undefined) return;
+    const given = new AbortController();
+    await Promise.race([this.#lock, sleep(this.#timers, this.#lockSeconds * 1000, given.signal)]);
+    given.abort();
+    if (this.#lock === undefined) return;
+    const stderr = `Another app is currently holding the xtables lock. Stopped waiting after ${this.#lockSeconds}s.`;
+    throw new CommandError({ argv, reason: "exit", exitCode: 4, stderr });
+  }
+
+  #restore(section: Section, argv: Argv): void {
+    restoreSection(this.#kernel, (name) => this.#table(name), section, argv);
+  }
+
+  #do<T>(argv: Argv, work: () => T): Promise<T> {
+    return explained(undefined, () => singleStep(this.faults, argv, work));
+  }
+
+  #table(name: Table): FakeTable {
+    return this.#tables.get(name) ?? new FakeTable(name);
+  }
+
+  #tool(suffix: string): string {
+    return `${this.family === "IPv4" ? "iptables" : "ip6tables"}-${this.variant}${suffix}`;
+  }
+}
+
+async function explained<T>(payload: PayloadTail | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof CommandError ? explain(error, payload) : error;
+  }
+}
