@@ -80,21 +80,21 @@ export interface Outcome {
   readonly verdict: "accept" | "reject" | "drop";
   /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
   readonly rejectWith?: string;
-  /** Where it ended: the hook and table of the verdict, the last of the way for accept. */
+  /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
-  /** Absent: no table of the rule set has a chain at that hook. */
-  readonly table?: Table;
-  /** accept only: delivered on this host, sent on for another, or sent by this host. */
-  readonly path: "input" | "forward" | "output";
+  readonly table: Table;
+  /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
+  readonly path?: "input" | "forward" | "output";
   /** After translation; equal to the packet's where nothing translates. */
   readonly destination: Endpoint;
-  /** DNAT or REDIRECT changed the destination, now or (`Packet.dnat`) before. */
+  /** A DNAT or REDIRECT rule took the packet, or (`Packet.dnat`) had taken its connection before. */
   readonly translated: boolean;
   readonly redirected: boolean;
   readonly masqueraded: boolean;
   /** After MASQUERADE, as far as the environment tells. */
   readonly source: Endpoint;
   readonly mark: number;
+  /** As far as the environment tells. */
   readonly outInterface?: string;
   /** The rules that matched on the way. */
   readonly visits: readonly Visit[];

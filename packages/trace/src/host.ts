@@ -1,0 +1,54 @@
+import type { IPFamily } from "@fairlead/netfilter";
+import { type AddressRange, type AddressWords, addressRange, addressText, addressWords, inRange } from "./address.ts";
+import type { Environment } from "./types.ts";
+
+const LOOPBACK: Readonly<Record<IPFamily, AddressRange>> = {
+  IPv4: addressRange("127.0.0.0/8"),
+  IPv6: addressRange("::1/128"),
+};
+const MULTICAST: Readonly<Record<IPFamily, AddressRange>> = {
+  IPv4: addressRange("224.0.0.0/4"),
+  IPv6: addressRange("ff00::/8"),
+};
+/** What a REDIRECT of the host's own packets goes to. */
+export const LOOPBACK_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
+
+/** The facts of an environment, ready to be asked. */
+export class Host {
+  readonly environment: Environment;
+  readonly #family: IPFamily;
+  readonly #local: ReadonlySet<string>;
+  readonly #broadcast: ReadonlySet<string>;
+
+  constructor(environment: Environment, family: IPFamily) {
+    this.environment = environment;
+    this.#family = family;
+    this.#local = canonicalAddresses(environment.localAddresses ?? [], family);
+    this.#broadcast = canonicalAddresses(environment.broadcastAddresses ?? [], family);
+  }
+
+  isLocal(address: AddressWords): boolean {
+    return inRange(LOOPBACK[this.#family], address) || (this.#local.size > 0 && this.#local.has(addressText(address)));
+  }
+
+  isMulticast(address: AddressWords): boolean {
+    return inRange(MULTICAST[this.#family], address);
+  }
+
+  /** 0.0.0.0/8 counts as the kernel counts it (inet_addr_type). */
+  isBroadcast(address: AddressWords): boolean {
+    if (this.#family === "IPv6") return false;
+    const [word = 0] = address;
+    return word === 0xffffffff || word >>> 24 === 0 || this.#broadcast.has(addressText(address));
+  }
+
+  /** The first of the host's addresses in the family. */
+  ownAddress(): string | undefined {
+    return this.#local.values().next().value;
+  }
+}
+
+function canonicalAddresses(addresses: Iterable<string>, family: IPFamily): Set<string> {
+  const own = [...addresses].filter((address) => address.includes(":") === (family === "IPv6"));
+  return new Set(own.map((address) => addressText(addressWords(address))));
+}

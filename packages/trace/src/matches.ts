@@ -1,0 +1,88 @@
+import type { ConntrackState, Match, PortMatch } from "@fairlead/netfilter";
+import { matchesAddressTypes } from "./address-type.ts";
+import { type Place, undecidable } from "./place.ts";
+import { matchesRecent } from "./recent.ts";
+import { endpointOf } from "./walk.ts";
+
+type MatchOf<Kind extends Match["kind"]> = Extract<Match, { readonly kind: Kind }>;
+
+/** xt_statistic compares 31 random bits with this many. */
+const PROBABILITY_UNIT = 0x80000000;
+
+/**
+ * How probable it is that the packet matches: 0 and 1 but for random choices. `-m recent --set` notes the address.
+ *
+ * @throws TraceError for a match that the tracer doesn't know
+ */
+export function matchProbability(match: Match, place: Place): number {
+  if (match.kind === "statistic") return Math.round(Number(match.probability) * PROBABILITY_UNIT) / PROBABILITY_UNIT;
+  return matches(match, place) ? 1 : 0;
+}
+
+function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boolean {
+  const { walk } = place;
+  switch (match.kind) {
+    case "comment":
+    case "nfacct":
+      return true;
+    case "tcp":
+    case "udp":
+    case "sctp":
+      return matchesPorts(match, place);
+    case "conntrack":
+      return match.states.some((state) => statesOf(match, place).includes(state)) !== (match.negated === true);
+    case "mark":
+      return ((walk.mark & match.mask) >>> 0 === match.value) !== (match.negated === true);
+    case "addrtype":
+      return matchesAddressTypes(match, place);
+    case "recent":
+      return matchesRecent(match, place);
+    case "set":
+      return matchesSet(match, place);
+    case "physdev":
+      return isBridged(match, place) !== (match.negated === true);
+    case "unknown":
+      throw undecidable(place, `the tracer does not know the match "${match.module}" with these options`);
+  }
+}
+
+function matchesPorts(match: MatchOf<"tcp" | "udp" | "sctp">, { walk }: Place): boolean {
+  if (walk.protocol !== match.kind) return false;
+  return matchesPort(match.sport, walk.source.port) && matchesPort(match.dport, walk.destination.port);
+}
+
+function matchesPort(match: PortMatch | undefined, port: number | undefined): boolean {
+  if (match === undefined) return true;
+  return port !== undefined && (port >= match.from && port <= match.to) !== (match.negated === true);
+}
+
+/** The table raw comes before connection tracking: there a packet has no connection (xt_conntrack calls it INVALID). */
+function statesOf(match: MatchOf<"conntrack">, { walk, chain }: Place): ConntrackState[] {
+  if (chain.table === "raw" && !walk.looped) return ["INVALID"];
+  if (match.module === "state") return [walk.state];
+  return [
+    walk.state,
+    ...(walk.masqueraded ? (["SNAT"] as const) : []),
+    ...(walk.translated || walk.entry !== undefined ? (["DNAT"] as const) : []),
+  ];
+}
+
+function matchesSet(match: MatchOf<"set">, place: Place): boolean {
+  const { walk, host } = place;
+  const set = host.environment.sets?.get(match.name);
+  if (set === undefined) throw undecidable(place, `the environment has no set "${match.name}"`);
+  const query = {
+    family: walk.family,
+    protocol: walk.protocol,
+    source: endpointOf(walk.source),
+    destination: endpointOf(walk.destination),
+    flags: match.flags,
+  };
+  return set.matches(query) !== (match.negated === true);
+}
+
+function isBridged(match: MatchOf<"physdev">, { host }: Place): boolean {
+  const { in: byPort = false, out: toPort = false } = host.environment.physdev ?? {};
+  if (match.is === "bridged") return byPort && toPort;
+  return match.is === "in" ? byPort : toPort;
+}

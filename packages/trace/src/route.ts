@@ -1,0 +1,48 @@
+import type { Table } from "@fairlead/netfilter";
+import type { Host } from "./host.ts";
+import type { Hook, Outcome } from "./types.ts";
+import type { Walk } from "./walk.ts";
+
+/** The tables of each hook in the order of their priorities (linux/netfilter_ipv4.h). */
+export const TABLES_AT: Readonly<Record<Hook, readonly Table[]>> = {
+  PREROUTING: ["raw", "mangle", "nat"],
+  INPUT: ["mangle", "filter", "security", "nat"],
+  FORWARD: ["mangle", "filter", "security"],
+  OUTPUT: ["raw", "mangle", "nat", "filter", "security"],
+  POSTROUTING: ["mangle", "nat"],
+};
+
+/** The hook that follows; undefined: the packet has arrived. The routing decision falls after the translation. */
+export function nextHook(walk: Walk, host: Host): Hook | undefined {
+  switch (walk.hook) {
+    case "PREROUTING":
+      return host.isLocal(walk.destination.words) ? "INPUT" : "FORWARD";
+    case "FORWARD":
+    case "OUTPUT":
+      return "POSTROUTING";
+    case "POSTROUTING":
+      return walk.inInterface === "" && host.isLocal(walk.destination.words) ? "PREROUTING" : undefined;
+    case "INPUT":
+      return undefined;
+  }
+}
+
+export function enterHook(walk: Walk, hook: Hook): void {
+  if (walk.hook === "POSTROUTING" && hook === "PREROUTING") {
+    walk.looped = true;
+    walk.inInterface = "lo";
+  }
+  walk.hook = hook;
+  walk.step = 0;
+}
+
+/** The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment doesn't tell. */
+export function outInterface(walk: Walk, host: Host): string | undefined {
+  if (walk.hook === "PREROUTING" || walk.hook === "INPUT") return "";
+  return host.isLocal(walk.destination.words) ? "lo" : host.environment.outInterface?.(walk.destination.address);
+}
+
+export function pathOf(walk: Walk): NonNullable<Outcome["path"]> {
+  if (walk.hook === "INPUT") return "input";
+  return walk.inInterface === "" ? "output" : "forward";
+}

@@ -1,0 +1,107 @@
+import { isIP } from "node:net";
+import type { Table, Target } from "@fairlead/netfilter";
+import { LOOPBACK_ADDRESS } from "./host.ts";
+import { type Place, undecidable } from "./place.ts";
+import { outInterface } from "./route.ts";
+import type { Hook } from "./types.ts";
+import { side, type Walk } from "./walk.ts";
+
+type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Kind }>;
+
+/** What a rule's target makes of the walk. */
+export type Step =
+  /** The next rule. */
+  | { readonly kind: "next" }
+  | { readonly kind: "return" }
+  | { readonly kind: "call"; readonly chain: string; readonly goto: boolean }
+  /** Ends the table. */
+  | { readonly kind: "accept" | "drop" }
+  | { readonly kind: "reject"; readonly with: string };
+
+const NEXT: Step = { kind: "next" };
+const ACCEPT: Step = { kind: "accept" };
+
+/**
+ * Carries out the target on the walk: translation, masquerade and mark change it.
+ *
+ * @throws TraceError for a target that the tracer doesn't know, or one where the kernel would refuse it
+ */
+export function applyTarget(target: Target, place: Place): Step {
+  switch (target.kind) {
+    case "accept":
+    case "drop":
+    case "return":
+      return { kind: target.kind };
+    case "jump":
+    case "goto":
+      return { kind: "call", chain: target.chain, goto: target.kind === "goto" };
+    case "reject":
+      return reject(target, place);
+    case "mark":
+      place.walk.mark = ((place.walk.mark & ~target.mask) ^ target.value) >>> 0;
+      return NEXT;
+    case "dnat":
+      return dnat(target, place);
+    case "redirect":
+      return redirect(target, place);
+    case "masquerade":
+      return masquerade(place);
+    case "unknown":
+      throw undecidable(place, `the tracer does not know the target ${target.name} with these options`);
+  }
+}
+
+/** The kernel loads these targets nowhere else. */
+function demand(place: Place, name: string, table: Table, hooks: readonly Hook[]): void {
+  if (place.chain.table === table && hooks.includes(place.walk.hook)) return;
+  throw undecidable(place, `${name} is valid in table ${table} at ${hooks.join(", ")} alone`);
+}
+
+function reject(target: TargetOf<"reject">, place: Place): Step {
+  demand(place, "REJECT", "filter", ["INPUT", "FORWARD", "OUTPUT"]);
+  return { kind: "reject", with: target.with };
+}
+
+/** `address`, `address:port`, `[address]:port` or `:port`; ranges are a choice that only the kernel can make. */
+const DESTINATION = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))?(?::(\d+))?$/;
+
+function dnat(target: TargetOf<"dnat">, place: Place): Step {
+  demand(place, "DNAT", "nat", ["PREROUTING", "OUTPUT"]);
+  if (target.to.includes("-")) throw undecidable(place, `the tracer can't tell which of ${target.to} DNAT takes`);
+  const [, bracketed, bare, port] = DESTINATION.exec(target.to) ?? [];
+  const address = bracketed ?? bare;
+  if ((address === undefined && port === undefined) || (address !== undefined && isIP(address) === 0)) {
+    throw undecidable(place, `DNAT needs an address or a port, not "${target.to}"`);
+  }
+  translate(place.walk, address, port === undefined ? undefined : Number(port));
+  return ACCEPT;
+}
+
+function redirect(target: TargetOf<"redirect">, place: Place): Step {
+  demand(place, "REDIRECT", "nat", ["PREROUTING", "OUTPUT"]);
+  if (target.toPorts?.includes("-") === true) {
+    throw undecidable(place, `the tracer can't tell which of the ports ${target.toPorts} REDIRECT takes`);
+  }
+  const { walk, host } = place;
+  const own = walk.hook === "OUTPUT" ? LOOPBACK_ADDRESS[walk.family] : host.ownAddress();
+  if (own === undefined) throw undecidable(place, "the environment has no local address that REDIRECT could take");
+  translate(walk, own, target.toPorts === undefined ? undefined : Number(target.toPorts));
+  walk.redirected = true;
+  return ACCEPT;
+}
+
+export function translate(walk: Walk, address: string | undefined, port: number | undefined): void {
+  walk.destination = side(address ?? walk.destination.address, port ?? walk.destination.port);
+  walk.translated = true;
+}
+
+/** The new source port is the kernel's choice; the packet keeps its own here. */
+function masquerade(place: Place): Step {
+  demand(place, "MASQUERADE", "nat", ["POSTROUTING"]);
+  const { walk, host } = place;
+  const name = outInterface(walk, host);
+  const own = host.environment.masqueradeAddress?.(name) ?? (name === "lo" ? undefined : host.ownAddress());
+  if (own !== undefined) walk.source = side(own, walk.source.port);
+  walk.masqueraded = true;
+  return ACCEPT;
+}

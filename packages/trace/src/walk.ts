@@ -1,0 +1,98 @@
+import type { IPFamily } from "@fairlead/netfilter";
+import { type AddressWords, addressText, addressWords } from "./address.ts";
+import type { CompiledChain } from "./compile.ts";
+import type { Endpoint, Hook, Packet, Visit } from "./types.ts";
+
+/** A chain being walked, and how the packet came there. Shared between walks, never changed. */
+export interface Frame {
+  readonly chain: CompiledChain;
+  /** Where RETURN leads; undefined: to the policy. */
+  readonly returnTo: { readonly frame: Frame; readonly index: number } | undefined;
+  /** The frame that jumped or went here, for the detection of loops. */
+  readonly from: Frame | undefined;
+}
+
+/** A list that grows at its end while others keep the shorter one. */
+export interface List<Item> {
+  readonly item: Item;
+  readonly before: List<Item> | undefined;
+}
+
+/** A side of a packet, with the address in both its forms. */
+export interface Side {
+  readonly address: string;
+  readonly words: AddressWords;
+  readonly port: number | undefined;
+}
+
+/** A packet on its way. Random choices copy it; what it refers to is shared and never changed. */
+export interface Walk {
+  readonly family: IPFamily;
+  readonly protocol: string;
+  readonly state: NonNullable<Packet["state"]>;
+  /** What the connection's entry translates the destination to, of a connection known before. */
+  readonly entry: Endpoint | undefined;
+  source: Side;
+  destination: Side;
+  mark: number;
+  /** "" where there is none. */
+  inInterface: string;
+  translated: boolean;
+  redirected: boolean;
+  masqueraded: boolean;
+  /** Sent by this host to itself, the packet came in again by lo: nat tables have had their turn. */
+  looped: boolean;
+  hook: Hook;
+  /** Place in the hook's list of tables. */
+  step: number;
+  /** Undefined: the table is not begun yet. */
+  frame: Frame | undefined;
+  /** Place of the rule in the frame's chain. */
+  index: number;
+  /** The match of that rule to go on with; those before it have matched. 0: nothing of the rule was looked at. */
+  match: number;
+  probability: number;
+  visits: List<Visit> | undefined;
+  seen: List<{ readonly list: string; readonly address: string }> | undefined;
+}
+
+export function startWalk(packet: Packet): Walk {
+  return {
+    family: packet.family,
+    protocol: packet.protocol,
+    state: packet.state ?? "NEW",
+    entry: packet.dnat,
+    source: side(packet.source, packet.sport),
+    destination: side(packet.destination, packet.dport),
+    mark: (packet.mark ?? 0) >>> 0,
+    inInterface: packet.inInterface ?? "",
+    translated: false,
+    redirected: false,
+    masqueraded: false,
+    looped: false,
+    hook: packet.inInterface === undefined ? "OUTPUT" : "PREROUTING",
+    step: 0,
+    frame: undefined,
+    index: 0,
+    match: 0,
+    probability: 1,
+    visits: undefined,
+    seen: undefined,
+  };
+}
+
+export function side(address: string, port: number | undefined): Side {
+  const words = addressWords(address);
+  return { address: addressText(words), words, port };
+}
+
+export function endpointOf({ address, port }: Side): Endpoint {
+  return port === undefined ? { address } : { address, port };
+}
+
+/** The items from the first to the last that was put on. */
+export function toArray<Item>(list: List<Item> | undefined): Item[] {
+  const items: Item[] = [];
+  for (let at = list; at !== undefined; at = at.before) items.push(at.item);
+  return items.reverse();
+}
