@@ -1,0 +1,86 @@
+import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
+import type { FilterOptions } from "../options.ts";
+import { Memory, type Remembered } from "./memory.ts";
+
+/** The memory as JSON, for a file that outlives the agent. Reading and writing that file is the caller's. */
+
+const VERSION = 1;
+const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
+const OWNERSHIPS: readonly unknown[] = ["ours", "foreign", "mixed"] satisfies Ownership[];
+
+/** The options that decide who owns what: a memory made under others says nothing about these. */
+export type MemoryScope = Pick<FilterOptions, "excludeCIDRs" | "mixedServices" | "ownershipAnnotation">;
+
+/** Equal memories are equal texts: services stand in the order of their names, one a line. */
+export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
+  const services = Object.fromEntries([...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return `${JSON.stringify({ version: VERSION, scope: scopeText(scope), services }, undefined, 1)}\n`;
+}
+
+export interface ParsedMemory {
+  readonly memory: Memory;
+  /** Why the memory is empty although there was a text; one log line. */
+  readonly reason?: string;
+}
+
+/** Never throws: a memory that is damaged, of another version or made under other options is empty. */
+export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
+  const root = parseJSON(text);
+  if (!isRecord(root)) return nothing("is not the JSON object that Fairlead writes");
+  const { version, scope: madeUnder, services } = root;
+  if (version !== VERSION) return nothing(`has version ${show(version)}, this Fairlead knows ${VERSION}`);
+  if (madeUnder !== scopeText(scope)) return nothing("was made under other options");
+  if (!isRecord(services)) return nothing("has no services");
+  const entries: (readonly [ServiceKey, Remembered])[] = [];
+  for (const [key, value] of Object.entries(services)) {
+    const families = readFamilies(value);
+    if (!isServiceKey(key) || families === undefined) return nothing(`is damaged at ${show(key)}`);
+    entries.push([key, families]);
+  }
+  return { memory: Memory.from(entries) };
+}
+
+function nothing(what: string): ParsedMemory {
+  return { memory: Memory.empty, reason: `the ownership memory ${what}; starting with an empty one` };
+}
+
+/** Order and repetition of CIDRs mean nothing. */
+function scopeText({ excludeCIDRs, mixedServices, ownershipAnnotation }: MemoryScope): string {
+  const cidrs = [...new Set(excludeCIDRs)].sort().join(",");
+  return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}`;
+}
+
+function parseJSON(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readFamilies(value: unknown): Remembered | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value);
+  const good = entries.length > 0 && entries.every(([family, ownership]) => isFamily(family) && isOwnership(ownership));
+  return good ? Object.fromEntries(entries) : undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isFamily(text: string): text is IPFamily {
+  return FAMILIES.some((family) => family === text);
+}
+
+function isOwnership(value: unknown): value is Ownership {
+  return OWNERSHIPS.includes(value);
+}
+
+function isServiceKey(text: string): text is ServiceKey {
+  return /^[^/]+\/[^/]+$/.test(text);
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value)?.slice(0, 60) ?? "none";
+}

@@ -1,0 +1,54 @@
+import type { Ownership, Service } from "@fairlead/core";
+import { type FilterOptions, OWNERSHIP_ANNOTATION } from "./options.ts";
+import type { Survey } from "./survey.ts";
+import { fromCIDRs, fromMemory } from "./why.ts";
+
+/** Whose a service is, before it is asked what that means for its frontends and endpoints. */
+export interface Owner {
+  readonly ownership: Ownership;
+  readonly decided: boolean;
+  readonly why: string;
+}
+
+/** The annotation decides before the CIDRs do, and these before the memory. */
+export function findOwner(
+  options: FilterOptions,
+  annotation: Ownership | undefined,
+  found: Survey,
+  remembered: Ownership | undefined,
+): Owner {
+  if (annotation !== undefined) {
+    return { ownership: annotation, decided: true, why: `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}` };
+  }
+  if (found.own + found.excluded === 0) {
+    const ownership = underPolicy(remembered ?? "ours", options.mixedServices);
+    return { ownership, decided: false, why: fromMemory(remembered, options.mixedServices) };
+  }
+  const ownership = underPolicy(bySides(found), options.mixedServices);
+  return { ownership, decided: true, why: fromCIDRs(found, options.mixedServices) };
+}
+
+function bySides({ own, excluded }: Survey): Ownership {
+  if (excluded === 0) return "ours";
+  return own === 0 ? "foreign" : "mixed";
+}
+
+/** Under `skip` and `all` a mixed service is no third kind. */
+function underPolicy(ownership: Ownership, policy: FilterOptions["mixedServices"]): Ownership {
+  if (ownership !== "mixed" || policy === "own-endpoints") return ownership;
+  return policy === "skip" ? "foreign" : "ours";
+}
+
+export interface Annotation {
+  readonly ownership?: "ours" | "foreign";
+  readonly problem?: string;
+}
+
+/** Reads `fairlead.dev/ownership`. Anybody may have written it: what is said of a bad value is quoted and cut. */
+export function readAnnotation({ annotations }: Service): Annotation {
+  const value = annotations[OWNERSHIP_ANNOTATION];
+  if (value === undefined) return {};
+  if (value === "ours" || value === "foreign") return { ownership: value };
+  const shown = JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  return { problem: `annotation ${OWNERSHIP_ANNOTATION} is ${shown}, ignored; it must be ours or foreign` };
+}

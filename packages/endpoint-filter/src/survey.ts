@@ -1,0 +1,27 @@
+import type { CIDRTable } from "./cidr/table.ts";
+
+/** On which side of the excluded CIDRs the endpoints of a service lie. */
+export interface Survey {
+  /** Distinct addresses outside and inside. */
+  readonly own: number;
+  readonly excluded: number;
+  /** Excluded CIDRs with at least one of the addresses, sorted. */
+  readonly cidrs: readonly string[];
+}
+
+export function survey(table: CIDRTable, addresses: Iterable<string>): Survey {
+  const seen = new Set<string>();
+  const cidrs = new Set<string>();
+  let excluded = 0;
+  for (const address of addresses) {
+    if (seen.has(address)) continue;
+    seen.add(address);
+    const cidr = table.find(address);
+    if (cidr === undefined) continue;
+    excluded++;
+    cidrs.add(cidr.text);
+  }
+  return { own: seen.size - excluded, excluded, cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort() };
+}
+
+const NONE: readonly string[] = [];

@@ -1,0 +1,96 @@
+import type { IPFamily } from "@fairlead/core";
+import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
+import { covers, overlaps } from "./cidr/cover.ts";
+
+/** A list of CIDRs with the name under which the operator gave it: `--exclude-cluster-cidr`, `config.conf: clusterCIDR`. */
+export interface NamedCIDRs {
+  readonly field: string;
+  readonly values: readonly string[];
+}
+
+/** A value that cannot be taken: what is wrong with it and what would be right. */
+export interface CIDRError {
+  readonly field: string;
+  readonly value: string;
+  readonly message: string;
+}
+
+export type ExcludeCIDRs =
+  | {
+      readonly ok: true;
+      /** Canonical, each once, in the order given. */
+      readonly cidrs: readonly string[];
+      /** Lines for the log: nothing is wrong, but it should be known. */
+      readonly notes: readonly string[];
+    }
+  | { readonly ok: false; readonly errors: readonly CIDRError[] };
+
+/**
+ * Checks the CIDRs that an operator excludes. Refused are texts that are no CIDR, host bits, the whole of a family, the
+ * IPv4-mapped form, and lists that leave nothing of the cluster's own CIDRs in a family.
+ *
+ * @param excluded raw texts
+ * @param cluster the cluster CIDRs, already canonical
+ */
+export function parseExcludeCIDRs(excluded: NamedCIDRs, cluster: NamedCIDRs): ExcludeCIDRs {
+  const { field } = excluded;
+  const errors: CIDRError[] = [];
+  const cidrs = new Map<string, CIDR>();
+  const notes: string[] = [];
+  for (const value of excluded.values) {
+    const checked = check(value);
+    if (typeof checked === "string") errors.push({ field, value, message: checked });
+    else if (cidrs.has(checked.text)) notes.push(`${field}: ${checked.text} is there twice`);
+    else cidrs.set(checked.text, checked);
+  }
+  const list = [...cidrs.values()];
+  for (const family of ["IPv4", "IPv6"] as const) {
+    const own = clusterCIDRs(cluster, family);
+    const overlapping = list.filter((cidr) => own.some((other) => overlaps(cidr, other)));
+    if (own.length > 0 && own.every((cidr) => covers(list, cidr)))
+      errors.push(nothingLeft(field, overlapping, cluster, own));
+    else notes.push(...overlapping.map((cidr) => overlapNote(field, cidr, cluster.field, own)));
+  }
+  return errors.length > 0 ? { ok: false, errors } : { ok: true, cidrs: list.map(({ text }) => text), notes };
+}
+
+const FORM = "must be a CIDR, such as 10.244.0.0/16 or fd00:244::/48";
+
+function check(value: string): CIDR | string {
+  const written = parseCIDR(value);
+  if (written === undefined) {
+    const single = parseCIDR(`${value}/${value.includes(":") ? 128 : 32}`);
+    return single === undefined ? FORM : `${FORM}; the single address is ${single.network.text}`;
+  }
+  const { network, hostBits, mapped } = written;
+  if (mapped) return network.length === 0 ? FORM : `is IPv4 in the form of IPv6; write ${network.text}`;
+  if (network.length === 0) {
+    return `is every ${network.family} address, which leaves nothing to this proxy; name the other network's pods, ${FORM.replace("must be a CIDR, ", "")}`;
+  }
+  return hostBits ? `has bits set behind its prefix; write ${network.text}` : network;
+}
+
+function clusterCIDRs({ values }: NamedCIDRs, family: IPFamily): CIDR[] {
+  return values.flatMap((value) => {
+    const network = parseCIDR(value)?.network;
+    return network?.family === family ? [network] : [];
+  });
+}
+
+function nothingLeft(field: string, excluded: readonly CIDR[], cluster: NamedCIDRs, own: readonly CIDR[]): CIDRError {
+  const message =
+    `leaves nothing of ${cluster.field} ${texts(own)}, so no service would be proxied here; ` +
+    `exclude the other network's CIDR alone, or add this network's to ${cluster.field}`;
+  return { field, value: texts(excluded), message };
+}
+
+function overlapNote(field: string, cidr: CIDR, clusterField: string, own: readonly CIDR[]): string {
+  const within = own.find((other) => other.first <= cidr.first && cidr.last <= other.last);
+  if (within === undefined) return `${field}: ${cidr.text} contains a part of ${clusterField} ${texts(own)}`;
+  const relation = within.text === cidr.text ? "is one of the CIDRs of" : `is a part of ${within.text} in`;
+  return `${field}: ${cidr.text} ${relation} ${clusterField}; traffic from there is not masqueraded`;
+}
+
+function texts(cidrs: readonly CIDR[]): string {
+  return cidrs.map(({ text }) => text).join(",");
+}

@@ -1,0 +1,154 @@
+import type { Ownership, OwnershipDecision } from "@fairlead/core";
+import { describe, expect, test } from "vitest";
+import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
+import { service } from "./service.ts";
+
+const OPTIONS: FilterOptions = {
+  excludeCIDRs: ["10.244.0.0/16", "fd00:244::/48"],
+  mixedServices: "own-endpoints",
+  excludedFrontends: "all",
+  ownershipAnnotation: true,
+};
+
+interface Case {
+  readonly options?: Partial<FilterOptions>;
+  readonly annotation?: string;
+  readonly remembered?: Ownership;
+}
+
+function decide(addresses: readonly string[], { options, annotation, remembered }: Case = {}): OwnershipDecision {
+  const filter = createEndpointFilter({ ...OPTIONS, ...options });
+  const annotations = annotation === undefined ? {} : { "fairlead.dev/ownership": annotation };
+  const family = addresses[0]?.includes(":") ? "IPv6" : "IPv4";
+  return filter.decide(service(annotations), family, addresses, remembered);
+}
+
+function kept(addresses: readonly string[], { excludes, frontends }: OwnershipDecision): readonly string[] {
+  return frontends === "none" ? [] : addresses.filter((address) => excludes?.(address) !== true);
+}
+
+const own = ["10.144.154.71", "10.144.154.72"];
+const foreign = ["10.244.0.5", "10.244.0.6"];
+const both = [...own, ...foreign];
+
+describe("who owns a service", () => {
+  const rows: readonly (readonly [string, readonly string[], Case, Ownership, readonly string[]])[] = [
+    ["none lies in an excluded CIDR", own, {}, "ours", own],
+    ["all lie in excluded CIDRs", foreign, {}, "foreign", []],
+    ["some of each: own-endpoints", both, {}, "mixed", own],
+    ["some of each: skip", both, { options: { mixedServices: "skip" } }, "foreign", []],
+    ["some of each: all", both, { options: { mixedServices: "all" } }, "ours", both],
+    ["IPv6, all", ["fd00:244::5"], {}, "foreign", []],
+    ["IPv6, some", ["fd00:244::5", "fd00:144::5"], {}, "mixed", ["fd00:144::5"]],
+    ["IPv4-mapped", ["::ffff:10.244.0.5"], {}, "foreign", []],
+    ["nothing is excluded", both, { options: { excludeCIDRs: [] } }, "ours", both],
+    ["annotated ours", foreign, { annotation: "ours" }, "ours", foreign],
+    ["annotated ours, mixed", both, { annotation: "ours" }, "ours", both],
+    ["annotated foreign", own, { annotation: "foreign" }, "foreign", []],
+    ["annotation that says nothing", foreign, { annotation: "Ours" }, "foreign", []],
+    ["annotation off", own, { annotation: "foreign", options: { ownershipAnnotation: false } }, "ours", own],
+    ["cluster-ip: every endpoint stays", foreign, { options: { excludedFrontends: "cluster-ip" } }, "foreign", foreign],
+  ];
+  test.each(rows)("%s", (_name, addresses, given, ownership, endpoints) => {
+    const decision = decide(addresses, given);
+    expect(decision).toMatchObject({ ownership, decided: true });
+    expect(kept(addresses, decision)).toEqual(endpoints);
+  });
+});
+
+describe("no endpoints: the memory goes on", () => {
+  const rows: readonly (readonly [Ownership | undefined, FilterOptions["mixedServices"], Ownership])[] = [
+    [undefined, "own-endpoints", "ours"],
+    ["ours", "own-endpoints", "ours"],
+    ["foreign", "own-endpoints", "foreign"],
+    ["mixed", "own-endpoints", "mixed"],
+    ["mixed", "skip", "foreign"],
+    ["mixed", "all", "ours"],
+  ];
+  test.each(rows)("remembered %s under %s is %s", (remembered, mixedServices, ownership) => {
+    const decision = decide([], { ...(remembered === undefined ? {} : { remembered }), options: { mixedServices } });
+    expect(decision).toMatchObject({ ownership, decided: false, ownEndpoints: 0, excludedEndpoints: 0 });
+    expect(decision.frontends).toBe(ownership === "foreign" ? "none" : "all");
+  });
+
+  test("with endpoints it is not asked", () => {
+    expect(decide(own, { remembered: "foreign" })).toMatchObject({ ownership: "ours", decided: true });
+  });
+
+  test("an annotation decides without endpoints", () => {
+    expect(decide([], { annotation: "foreign" })).toMatchObject({ ownership: "foreign", decided: true });
+  });
+});
+
+describe("frontends that are programmed", () => {
+  test.each([
+    [own, "all", "all"],
+    [foreign, "all", "none"],
+    [own, "cluster-ip", "all"],
+    [foreign, "cluster-ip", "all-but-cluster-ip"],
+    [both, "cluster-ip", "all"],
+  ] as const)("%j under %s: %s", (addresses, excludedFrontends, frontends) => {
+    expect(decide(addresses, { options: { excludedFrontends } }).frontends).toBe(frontends);
+  });
+
+  test("skipped and annotated ones are as foreign as others", () => {
+    const options = { excludedFrontends: "cluster-ip", mixedServices: "skip" } as const;
+    expect(decide(both, { options })).toMatchObject({ frontends: "all-but-cluster-ip" });
+    expect(decide(own, { options, annotation: "foreign" })).toMatchObject({ frontends: "all-but-cluster-ip" });
+  });
+});
+
+describe("what the operator is told", () => {
+  test("distinct addresses are counted, on both sides", () => {
+    const decision = decide([...both, ...both, "10.244.0.5"]);
+    expect(decision).toMatchObject({ ownEndpoints: 2, excludedEndpoints: 2, decidingCIDRs: ["10.244.0.0/16"] });
+  });
+
+  test("the most specific CIDR is named", () => {
+    const excludeCIDRs = ["10.0.0.0/8", "10.244.0.0/16", "10.244.1.0/24"];
+    const { decidingCIDRs } = decide(["10.244.1.7", "10.244.2.7", "10.1.0.1"], { options: { excludeCIDRs } });
+    expect(decidingCIDRs).toEqual(["10.0.0.0/8", "10.244.0.0/16", "10.244.1.0/24"]);
+    expect(decide(["10.244.1.7"], { options: { excludeCIDRs } }).decidingCIDRs).toEqual(["10.244.1.0/24"]);
+  });
+
+  test.each<[readonly string[], Case, string]>([
+    [own, {}, "none of its 2 endpoints is in an excluded CIDR"],
+    [foreign, {}, "all of its 2 endpoints are in 10.244.0.0/16"],
+    [["10.244.0.5"], {}, "its endpoint is in 10.244.0.0/16"],
+    [both, {}, "2 of its 4 endpoints are in 10.244.0.0/16; mixed services: own-endpoints, so the others are used"],
+    [[], { remembered: "foreign" }, "it has no endpoints; when it had some it was foreign"],
+    [[], {}, "it has no endpoints, and nothing is remembered of it"],
+    [own, { annotation: "foreign" }, "annotation fairlead.dev/ownership: foreign"],
+    [
+      foreign,
+      { options: { excludedFrontends: "cluster-ip" } },
+      "all of its 2 endpoints are in 10.244.0.0/16; only its ClusterIP is left to the other network",
+    ],
+  ])("%j %j", (addresses, given, why) => {
+    expect(decide(addresses, given).why).toBe(why);
+  });
+
+  test("a list of CIDRs is cut", () => {
+    const excludeCIDRs = Array.from({ length: 20 }, (_, index) => `10.${index}.0.0/16`);
+    const { why } = decide(
+      excludeCIDRs.map((cidr) => cidr.replace("0.0/16", "0.9")),
+      { options: { excludeCIDRs } },
+    );
+    expect(why).toBe("all of its 20 endpoints are in 10.0.0.0/16, 10.1.0.0/16, 10.10.0.0/16 and 17 more");
+  });
+
+  test("a bad annotation is a problem; its text is quoted and cut", () => {
+    expect(decide(own, { annotation: 'a"\n' }).problem).toBe(
+      'annotation fairlead.dev/ownership is "a\\"\\n", ignored; it must be ours or foreign',
+    );
+    expect(decide(own, { annotation: "x".repeat(100_000) }).problem?.length).toBeLessThan(150);
+    expect(decide(own, { annotation: "mine", options: { ownershipAnnotation: false } })).not.toHaveProperty("problem");
+    expect(decide(own, { annotation: "ours" })).not.toHaveProperty("problem");
+  });
+});
+
+test("a CIDR that was not checked is refused", () => {
+  for (const cidr of ["10.244.0.1/16", "10.244.0.0", "::ffff:10.244.0.0/112"]) {
+    expect(() => createEndpointFilter({ ...OPTIONS, excludeCIDRs: [cidr] })).toThrow(TypeError);
+  }
+});

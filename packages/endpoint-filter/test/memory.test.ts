@@ -1,0 +1,96 @@
+import type { IPFamily, MemoryUpdate, Ownership, ServiceKey } from "@fairlead/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Memory, parseMemory, serialiseMemory } from "../src/index.ts";
+
+const scope = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
+
+const web: ServiceKey = "default/web";
+const name = fc.stringMatching(/^[a-z]{1,3}$/);
+const update: fc.Arbitrary<MemoryUpdate> = fc.record({
+  service: fc.tuple(name, name).map(([namespace, text]): ServiceKey => `${namespace}/${text}`),
+  family: fc.constantFrom<IPFamily>("IPv4", "IPv6"),
+  ownership: fc.constantFrom<Ownership>("ours", "foreign", "mixed"),
+});
+
+describe("memory", () => {
+  test("is a value", () => {
+    const before = Memory.empty.set(web, "IPv4", "foreign");
+    const after = before.set(web, "IPv6", "ours");
+    expect(before.get(web, "IPv6")).toBeUndefined();
+    expect([after.get(web, "IPv4"), after.get(web, "IPv6")]).toEqual(["foreign", "ours"]);
+    expect(after.forget(web).size).toBe(0);
+    expect(after.size).toBe(1);
+  });
+
+  test("is the same one when nothing changes", () => {
+    const memory = Memory.empty.set(web, "IPv4", "foreign");
+    expect(memory.set(web, "IPv4", "foreign")).toBe(memory);
+    expect(memory.forget("default/other")).toBe(memory);
+    expect(memory.apply([])).toBe(memory);
+  });
+
+  test("an update without ownership forgets one family", () => {
+    const memory = Memory.empty.set(web, "IPv4", "foreign").set(web, "IPv6", "mixed");
+    const after = memory.apply([{ service: web, family: "IPv4" }]);
+    expect([...after.entries()]).toEqual([[web, { IPv6: "mixed" }]]);
+    expect([...after.services()]).toEqual([web]);
+  });
+});
+
+describe("its text", () => {
+  test("comes back equal, whatever the order of the updates", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(update, { selector: ({ service, family }) => service + family }), (updates) => {
+        const memory = Memory.empty.apply(updates);
+        const text = serialiseMemory(memory, scope);
+        const { memory: read, reason } = parseMemory(text, scope);
+        expect(reason).toBeUndefined();
+        expect(new Map(read.entries())).toEqual(new Map(memory.entries()));
+        expect(serialiseMemory(Memory.empty.apply(updates.toReversed()), scope)).toBe(text);
+      }),
+    );
+  });
+
+  test.each([
+    ["", "is not the JSON object that Fairlead writes"],
+    ["{", "is not the JSON object that Fairlead writes"],
+    ["[]", "is not the JSON object that Fairlead writes"],
+    ["null", "is not the JSON object that Fairlead writes"],
+    ['{"version":2}', "has version 2, this Fairlead knows 1"],
+    ["{}", "has version none, this Fairlead knows 1"],
+    [serialiseMemory(Memory.empty, { ...scope, excludeCIDRs: [] }), "was made under other options"],
+    [serialiseMemory(Memory.empty, { ...scope, mixedServices: "skip" }), "was made under other options"],
+    [serialiseMemory(Memory.empty, scope).replace('"services": {}', '"services": 1'), "has no services"],
+  ])("%j is empty, with a reason", (text, what) => {
+    const { memory, reason } = parseMemory(text, scope);
+    expect(memory.size).toBe(0);
+    expect(reason).toBe(`the ownership memory ${what}; starting with an empty one`);
+  });
+
+  test.each([
+    ['{"web":{"IPv4":"ours"}}', "web"],
+    ['{"a/b/c":{"IPv4":"ours"}}', "a/b/c"],
+    ['{"a/b":{"IPv5":"ours"}}', "a/b"],
+    ['{"a/b":{"IPv4":"yours"}}', "a/b"],
+    ['{"a/b":{}}', "a/b"],
+    ['{"a/b":null}', "a/b"],
+  ])("damaged services %s", (services, key) => {
+    const text = serialiseMemory(Memory.empty, scope).replace('"services": {}', `"services": ${services}`);
+    expect(parseMemory(text, scope).reason).toContain(`is damaged at "${key}"`);
+  });
+
+  test("cut anywhere it never throws, and is empty or whole", () => {
+    const memory = Memory.empty.set(web, "IPv4", "foreign").set("kube-system/dns", "IPv6", "mixed");
+    const text = serialiseMemory(memory, scope);
+    for (let length = 0; length < text.trimEnd().length; length++) {
+      expect(parseMemory(text.slice(0, length), scope).memory.size).toBe(0);
+    }
+  });
+
+  test("the order of CIDRs is no other option", () => {
+    const two = { ...scope, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
+    const text = serialiseMemory(Memory.empty.set(web, "IPv4", "mixed"), two);
+    expect(parseMemory(text, { ...two, excludeCIDRs: two.excludeCIDRs.toReversed() }).memory.size).toBe(1);
+  });
+});

@@ -1,0 +1,134 @@
+import fc from "fast-check";
+import ipaddr from "ipaddr.js";
+import { describe, expect, test } from "vitest";
+import { parseIPv4 } from "../src/address/ipv4.ts";
+import { formatAddress, parseCIDR, WIDTH } from "../src/cidr/cidr.ts";
+import { covers } from "../src/cidr/cover.ts";
+import { createTable } from "../src/cidr/table.ts";
+import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
+import { service } from "./service.ts";
+
+/** Few high bits, so that CIDRs nest, touch and hit addresses often. */
+const family = fc.constantFrom("IPv4", "IPv6");
+
+function addressOf(six: boolean): fc.Arbitrary<string> {
+  const width = six ? 128 : 32;
+  return fc.tuple(fc.bigInt(0n, 63n), fc.bigInt(0n, 15n)).map(([high, low]) => {
+    return formatAddress(six ? "IPv6" : "IPv4", (high << BigInt(width - 6)) + low);
+  });
+}
+
+const address = fc.boolean().chain(addressOf);
+
+const cidr = fc.tuple(family, fc.bigInt(0n, 63n), fc.integer({ min: 1, max: 7 })).map(([kind, high, length]) => {
+  const written = `${formatAddress(kind, high << BigInt(WIDTH[kind] - 6))}/${length}`;
+  return parseCIDR(written)?.network.text ?? "";
+});
+
+const cidrs = fc.array(cidr, { maxLength: 12 });
+
+function naive(list: readonly string[], text: string): string | undefined {
+  const parsed = ipaddr.parse(text);
+  return list
+    .filter((entry) => {
+      const range = ipaddr.parseCIDR(entry);
+      return parsed.kind() === range[0].kind() && parsed.match(range);
+    })
+    .sort((a, b) => Number(b.split("/")[1]) - Number(a.split("/")[1]))[0];
+}
+
+const options = (excludeCIDRs: readonly string[], mixedServices: FilterOptions["mixedServices"] = "own-endpoints") => ({
+  excludeCIDRs,
+  mixedServices,
+  excludedFrontends: "all" as const,
+  ownershipAnnotation: true,
+});
+
+describe("table", () => {
+  test("finds the most specific CIDR, as a naive search does", () => {
+    fc.assert(
+      fc.property(cidrs, address, (list, text) => {
+        const networks = list.flatMap((entry) => parseCIDR(entry)?.network ?? []);
+        expect(createTable(networks).find(text)?.text).toBe(naive(list, text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("reads IPv4 as ipaddr.js does, and nothing else", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (text) => {
+        const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
+        expect(parseIPv4(text)).toBe(((a * 256 + b) * 256 + c) * 256 + d);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.stringMatching(/^[0-9.a]{0,12}$/), (text) => {
+        expect(parseIPv4(text) !== -1).toBe(ipaddr.IPv4.isValidFourPartDecimal(text));
+      }),
+    );
+  });
+
+  test("covers says what counting addresses says", () => {
+    const small = fc.tuple(fc.integer({ min: 0, max: 15 }), fc.integer({ min: 28, max: 32 })).map(([low, length]) => {
+      return parseCIDR(`10.0.0.${low}/${length}`)?.network;
+    });
+    fc.assert(
+      fc.property(fc.array(small, { maxLength: 6 }), small, (list, target) => {
+        const networks = list.filter((entry) => entry !== undefined);
+        if (target === undefined) return;
+        let every = true;
+        for (let value = target.first; value <= target.last; value++) {
+          every &&= networks.some(({ first, last }) => first <= value && value <= last);
+        }
+        expect(covers(networks, target)).toBe(every);
+      }),
+    );
+  });
+});
+
+describe("filter", () => {
+  const addresses = fc.boolean().chain((six) => fc.array(addressOf(six), { minLength: 1, maxLength: 8 }));
+
+  test("ours, mixed, foreign as a naive count says; no excluded address is ever kept", () => {
+    fc.assert(
+      fc.property(cidrs, addresses, (list, endpoints) => {
+        const decision = createEndpointFilter(options(list)).decide(service(), "IPv4", endpoints, undefined);
+        const inside = endpoints.filter((text) => naive(list, text) !== undefined);
+        const expected = inside.length === 0 ? "ours" : inside.length === endpoints.length ? "foreign" : "mixed";
+        expect(decision.ownership).toBe(expected);
+        const kept =
+          decision.frontends === "none" ? [] : endpoints.filter((text) => decision.excludes?.(text) !== true);
+        expect(kept).toEqual(endpoints.filter((text) => !inside.includes(text)));
+        expect(decision.excludedEndpoints).toBe(new Set(inside).size);
+        expect(decision.ownEndpoints + decision.excludedEndpoints).toBe(new Set(endpoints).size);
+        expect(decision.decidingCIDRs).toEqual([...new Set(inside.map((text) => naive(list, text)))].sort());
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("neither the order of endpoints and CIDRs nor repetition changes a decision", () => {
+    const shuffled = <Value>(list: readonly Value[]) => fc.shuffledSubarray([...list, ...list], { minLength: 0 });
+    const policies = fc.constantFrom("own-endpoints", "skip", "all");
+    fc.assert(
+      fc.property(
+        fc
+          .tuple(cidrs, addresses)
+          .chain(([list, endpoints]) =>
+            fc.tuple(fc.constant(list), shuffled(list), fc.constant(endpoints), shuffled(endpoints)),
+          ),
+        policies,
+        ([list, otherList, endpoints, otherEndpoints], policy) => {
+          const one = createEndpointFilter(options(list, policy));
+          const other = createEndpointFilter(options([...list, ...otherList].reverse(), policy));
+          const { excludes: a, ...first } = one.decide(service(), "IPv4", endpoints, undefined);
+          const again = [...otherEndpoints, ...endpoints].reverse();
+          const { excludes: b, ...second } = other.decide(service(), "IPv4", again, undefined);
+          expect(second).toEqual(first);
+          expect(endpoints.map((text) => b?.(text))).toEqual(endpoints.map((text) => a?.(text)));
+        },
+      ),
+    );
+  });
+});

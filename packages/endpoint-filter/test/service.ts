@@ -1,0 +1,17 @@
+import type { Service } from "@fairlead/core";
+
+/** A service with as little as the type wants. */
+export function service(annotations: Readonly<Record<string, string>> = {}): Service {
+  return {
+    namespace: "default",
+    name: "web",
+    clusterIPs: ["10.96.67.75"],
+    ports: [{ name: "", protocol: "TCP", port: 80 }],
+    externalIPs: [],
+    loadBalancerIPs: [],
+    loadBalancerSourceRanges: [],
+    internalTrafficPolicy: "Cluster",
+    externalTrafficPolicy: "Cluster",
+    annotations,
+  };
+}
