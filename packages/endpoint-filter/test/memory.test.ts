@@ -30,6 +30,12 @@ describe("memory", () => {
     expect(memory.apply([])).toBe(memory);
   });
 
+  test("a change leaves the other services alone", () => {
+    const memory = Memory.empty.set(web, "IPv4", "foreign").set("default/other", "IPv4", "ours");
+    expect(memory.set(web, "IPv4", "mixed").get("default/other", "IPv4")).toBe("ours");
+    expect([...memory.forget("default/other").services()]).toEqual([web]);
+  });
+
   test("an update without ownership forgets one family", () => {
     const memory = Memory.empty.set(web, "IPv4", "foreign").set(web, "IPv6", "mixed");
     const after = memory.apply([{ service: web, family: "IPv4" }]);
