@@ -1,0 +1,94 @@
+import { ClusterState, type IPFamily, Planner } from "@fairlead/core";
+import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { conntrackFollower } from "../conntrack/follower.ts";
+import { healthFollower } from "../health/follower.ts";
+import { ProxyHealth } from "../health/proxy-health.ts";
+import { serviceHealthFollower } from "../health/service-follower.ts";
+import { ServiceHealthServers } from "../health/service-health.ts";
+import { listen } from "../http/listen.ts";
+import { problemFollower } from "../intake/problem-follower.ts";
+import { ProblemLog } from "../intake/problem-log.ts";
+import { describeError } from "../log/log.ts";
+import { syncLog } from "../log/sync-log.ts";
+import { metricsFollower } from "../metrics/follower.ts";
+import { NodeInputs } from "../node/node-inputs.ts";
+import { ownershipFollower } from "../ownership/follower.ts";
+import { MemoryKeeper } from "../ownership/keeper.ts";
+import { memoryPath } from "../ownership/memory-file.ts";
+import { FamilySync } from "../pacing/family-sync.ts";
+import { nextTurn } from "../pacing/slices.ts";
+import { SyncLoop } from "../pacing/sync-loop.ts";
+import { Syncer } from "../sync/syncer.ts";
+import { createMetrics } from "./metrics.ts";
+import type { AgentParts } from "./parts.ts";
+
+/** Milliseconds of planning before the event loop gets its turn. */
+const sliceBudget = 10;
+/** A full sync without a reason comes once an hour, as upstream. */
+const fullInterval = 3_600_000;
+
+export type Assembled = ReturnType<typeof assemble>;
+
+/** Puts the agent together; nothing runs yet. */
+export function assemble(parts: AgentParts) {
+  const { config, clock, log, backends } = parts;
+  const families = [...backends.keys()];
+  const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
+  const filter = createEndpointFilter(parts.filter);
+  const inputs = new NodeInputs({ config, nodeName: parts.nodeName, families, semantics: parts.semantics, filter });
+  const planner = new Planner(inputs.options());
+  const metrics = createMetrics(state, parts.kernel.nfacct);
+  const problems = new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind }));
+  const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
+  const keeper = new MemoryKeeper(parts.memory, {
+    path: memoryPath(config.stateDir),
+    scope: parts.filter,
+    clock,
+    log,
+  });
+  const serviceHealth = new Map(families.map((family) => [family, serviceHealthServers(parts, family, health)]));
+  const lookup = (family: IPFamily) => planner.lookup(family);
+  const syncer = new Syncer({
+    planner,
+    state,
+    memory: () => keeper.memory,
+    families: familySyncs(parts),
+    options: () => inputs.options(),
+    slicing: { clock, budget: sliceBudget, pause: nextTurn },
+    followers: [
+      healthFollower(health, families),
+      ownershipFollower(keeper, log),
+      problemFollower(problems),
+      syncLog(log),
+      metricsFollower({ ...metrics, planner, state, clock }),
+      serviceHealthFollower(serviceHealth),
+      conntrackFollower({ families, conntrack: parts.kernel.conntrack, lookup, metrics: metrics.iptables, clock, log }),
+    ],
+    log,
+  });
+  const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config;
+  const loop = new SyncLoop({ minInterval, checkInterval, fullInterval }, syncer, clock);
+  return { families, state, inputs, planner, metrics, problems, health, keeper, serviceHealth, loop };
+}
+
+function familySyncs({ backends, config, clock, random }: AgentParts): readonly FamilySync[] {
+  const backoff = { first: Math.min(1_000, config.syncPeriodMs), most: config.syncPeriodMs };
+  return Array.from(backends, ([family, backend]) => new FamilySync(family, backend, backoff, clock, random));
+}
+
+function serviceHealthServers({ log }: AgentParts, family: IPFamily, health: ProxyHealth): ServiceHealthServers {
+  return new ServiceHealthServers({
+    family,
+    listen,
+    proxyHealthy: () => health.report().healthy,
+    onOpened: ({ service, port }) =>
+      log.verbose(2, "Health-check node port opened", { service, port, ipFamily: family }),
+    onError: ({ service, port }, error) =>
+      log.error("A health-check node port cannot be opened, trying again with the next sync", {
+        service,
+        port,
+        ipFamily: family,
+        error: describeError(error),
+      }),
+  });
+}

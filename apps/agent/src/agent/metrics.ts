@@ -1,0 +1,34 @@
+import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "@fairlead/backend-iptables";
+import type { ClusterState } from "@fairlead/core";
+import type { Nfacct } from "@fairlead/kernel";
+import { agentMetrics } from "../metrics/agent-metrics.ts";
+import { copyChangeCounts } from "../metrics/change-counts.ts";
+import { iptablesMetrics } from "../metrics/iptables-metrics.ts";
+import { addPacketCounters } from "../metrics/packet-counters.ts";
+import { addProcessMetrics, metricFactory } from "../metrics/registry.ts";
+import { syncMetrics } from "../metrics/sync-metrics.ts";
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** All metrics of an agent in one registry of its own. */
+export function createMetrics(state: ClusterState, nfacct: Nfacct) {
+  const make = metricFactory();
+  const sync = syncMetrics(make);
+  const iptables = iptablesMetrics(make);
+  const agent = agentMetrics(make);
+  const counters = {
+    invalidDropped: INVALID_DROPPED_COUNTER,
+    localhostAccepted: LOCALHOST_ACCEPTED_COUNTER,
+  };
+  addPacketCounters(make.registry, counters, async (name) => (await nfacct.read(name))?.packets);
+  addProcessMetrics(make.registry);
+  return {
+    sync,
+    iptables,
+    agent,
+    async text() {
+      copyChangeCounts(sync, state);
+      return { text: await make.registry.metrics(), contentType: make.registry.contentType };
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { AgentConfig } from "@fairlead/config";
+import type { Backend, IPFamily, ModeSemantics } from "@fairlead/core";
+import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import type { ObjectSource, SourceReport } from "@fairlead/watch";
+import type { Clock } from "../clock.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import type { Log } from "../log/log.ts";
+
+/** Everything that an agent is put together from; nothing of it runs yet. */
+export interface AgentParts {
+  readonly config: AgentConfig;
+  readonly filter: FilterOptions;
+  readonly nodeName: string;
+  readonly kernel: Kernel;
+  readonly semantics: ModeSemantics;
+  readonly backends: ReadonlyMap<IPFamily, Backend>;
+  /** What the agent before this one remembered. */
+  readonly memory: Memory;
+  readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random?: () => number;
+}

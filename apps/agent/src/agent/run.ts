@@ -1,0 +1,105 @@
+import { sleep } from "../clock.ts";
+import { Readiness } from "../intake/readiness.ts";
+import { serviceAddressReason } from "../intake/service-address.ts";
+import { logSource } from "../intake/source-log.ts";
+import { type AgentSubscriptions, subscriptions } from "../intake/subscriptions.ts";
+import { describeError } from "../log/log.ts";
+import { followAddresses } from "../node/follow-addresses.ts";
+import type { SyncKind } from "../pacing/sync-loop.ts";
+import { watchConfigFile } from "../start/config-file.ts";
+import { type Assembled, assemble } from "./assemble.ts";
+import { NodeEligibility } from "./eligibility.ts";
+import type { AgentParts } from "./parts.ts";
+import { openServers } from "./servers.ts";
+
+/** Milliseconds that what runs gets to end after SIGTERM. A restore that is cut off leaves its tables as they were. */
+const lastWords = 1_500;
+
+/**
+ * Runs the agent until `stop` aborts or it cannot go on. The rules stay in place either way.
+ *
+ * @returns undefined after `stop`; else why it cannot go on
+ */
+export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<string | undefined> {
+  const agent = assemble(parts);
+  const ended = Promise.withResolvers<string | undefined>();
+  const down = new AbortController();
+  stop.addEventListener("abort", () => ended.resolve(undefined));
+  if (stop.aborted) ended.resolve(undefined);
+  start(parts, agent, down.signal, ended.resolve);
+  const reason = await ended.promise;
+  down.abort();
+  await Promise.race([windUp(agent), sleep(parts.clock, lastWords)]);
+  return reason;
+}
+
+function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (reason: string) => void): void {
+  const { config, clock, log, kernel } = parts;
+  const eligibility = new NodeEligibility(config.manifests === undefined);
+  openServers(parts, agent, eligibility, signal, fail);
+  const readiness = new Readiness(clock, () => begin(parts, agent));
+  const request = (kind: SyncKind) => {
+    if (readiness.ready) requestSync(parts, agent, kind);
+  };
+  const fatal = (what: string) => (error: unknown) => fail(`${what}: ${describeError(error)}`);
+  const follow = followAddresses(kernel, signal, (addresses, ips) => {
+    if (agent.inputs.setAddresses(addresses, ips)) request("partial");
+  });
+  follow.catch(fatal("node addresses cannot be followed"));
+  const intake = subscribe(agent, eligibility, readiness, request);
+  const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
+  source.run(intake, signal).catch(fatal("objects cannot be followed"));
+  if (config.configFile === undefined) return;
+  watchConfigFile({
+    ...config.configFile,
+    clock,
+    signal,
+    onChange: () => fail("the configuration file changed: ending, to be started again with the new one"),
+    onError: (error) => log.warn("The configuration file is not watched", { error: describeError(error) }),
+  });
+}
+
+function subscribe(
+  agent: Assembled,
+  eligibility: NodeEligibility,
+  readiness: Readiness,
+  request: (kind: SyncKind) => void,
+): AgentSubscriptions {
+  return subscriptions({
+    state: agent.state,
+    problems: agent.problems,
+    onChange: () => request("partial"),
+    onNode(node) {
+      eligibility.set(node);
+      if (node !== undefined && agent.inputs.setNode(node)) request("partial");
+    },
+    onSynced: (resource) => readiness.synced(resource),
+  });
+}
+
+function begin({ clock, log }: AgentParts, { families, health, metrics, loop, state }: Assembled): void {
+  log.verbose(2, "All objects are known, writing rules", { serviceChanges: state.serviceChanges.total });
+  for (const family of families) {
+    health.started(family);
+    metrics.sync.lastQueued.set({ ip_family: family }, clock.now() / 1000);
+  }
+  loop.start();
+}
+
+function requestSync({ clock }: AgentParts, { families, health, metrics, loop }: Assembled, kind: SyncKind): void {
+  for (const family of families) {
+    health.queued(family);
+    metrics.sync.lastQueued.set({ ip_family: family }, clock.now() / 1000);
+  }
+  loop.request(kind);
+}
+
+function isServiceAddress({ planner, families }: Assembled, address: string): string | undefined {
+  const known = families.some((family) => planner.lookup(family).at("TCP", address, 443) !== undefined);
+  return serviceAddressReason(address, () => known, process.env);
+}
+
+async function windUp({ loop, keeper, serviceHealth }: Assembled): Promise<void> {
+  await Promise.all([loop.stop(), ...Array.from(serviceHealth.values(), (servers) => servers.close())]);
+  await keeper.flush();
+}

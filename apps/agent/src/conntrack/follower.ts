@@ -1,0 +1,58 @@
+import type { FrontendLookup, IPFamily } from "@fairlead/core";
+import { CommandError, type Conntrack } from "@fairlead/kernel";
+import type { Clock } from "../clock.ts";
+import { describeError, type Log } from "../log/log.ts";
+import type { IptablesMetrics } from "../metrics/iptables-metrics.ts";
+import type { SyncFollower } from "../sync/syncer.ts";
+import { cleanConntrack } from "./clean.ts";
+import { CleaningQueue } from "./queue.ts";
+
+export interface ConntrackFollowerParts {
+  readonly families: readonly IPFamily[];
+  readonly conntrack: Conntrack;
+  readonly lookup: (family: IPFamily) => FrontendLookup;
+  readonly metrics: Pick<IptablesMetrics, "conntrackDuration" | "conntrackDeleted">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Cleans conntrack after syncs that the kernel took, where UDP or SCTP was concerned. What cannot be cleaned is left to
+ * time out: rules are more important than that, so it never makes a sync fail.
+ */
+export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
+  const queues = new Map(parts.families.map((family) => [family, new CleaningQueue(family)]));
+  let unusable = false;
+
+  async function clean(family: IPFamily, queue: CleaningQueue): Promise<void> {
+    const needs = queue.take();
+    if (needs === undefined || unusable) return;
+    const start = parts.clock.monotonic();
+    try {
+      const deleted = await cleanConntrack(parts.conntrack, parts.lookup(family), needs);
+      parts.metrics.conntrackDeleted.inc({ ip_family: family }, deleted);
+      if (deleted > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, flows: deleted });
+    } catch (error) {
+      unusable = error instanceof CommandError && error.reason === "not-found";
+      tell(family, error);
+    }
+    parts.metrics.conntrackDuration.observe({ ip_family: family }, (parts.clock.monotonic() - start) / 1000);
+  }
+
+  function tell(family: IPFamily, error: unknown): void {
+    const message = "Stale conntrack entries are not deleted: UDP clients stay on removed endpoints until they pause";
+    const hint = unusable ? { hint: "install conntrack (apt-get install conntrack)" } : {};
+    parts.log.warn(message, { ipFamily: family, error: describeError(error), ...hint });
+  }
+
+  return {
+    planned({ released }) {
+      for (const queue of queues.values()) queue.released(released);
+    },
+    async ran({ family, change, outcome }) {
+      const queue = queues.get(family);
+      queue?.changed(change);
+      if (queue !== undefined && outcome.kind === "synced") await clean(family, queue);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { IPFamily, PlanChange, Protocol, ServicePortGroup } from "@fairlead/core";
+
+/** Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP ours. */
+export const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
+
+/** What the next cleaning of a family has to look at. */
+export interface CleaningNeeds {
+  readonly protocols: ReadonlySet<Protocol>;
+  readonly released: readonly ServicePortGroup[];
+}
+
+/** Gathers, over syncs that may fail, what makes conntrack entries of one family stale. */
+export class CleaningQueue {
+  readonly #family: IPFamily;
+  /** The first sync finds whatever the process before it left. */
+  #protocols = new Set<Protocol>(cleanedProtocols);
+  #released: ServicePortGroup[] = [];
+
+  constructor(family: IPFamily) {
+    this.#family = family;
+  }
+
+  changed(change: PlanChange | undefined): void {
+    for (const { before, after } of change?.groups.values() ?? []) {
+      const protocol = (after ?? before)?.protocol;
+      if (protocol !== undefined && cleanedProtocols.includes(protocol)) this.#protocols.add(protocol);
+    }
+  }
+
+  /** Another network has taken over these frontends. */
+  released(groups: readonly ServicePortGroup[]): void {
+    for (const group of groups) {
+      if (group.family !== this.#family || !cleanedProtocols.includes(group.protocol)) continue;
+      this.#released.push(group);
+      this.#protocols.add(group.protocol);
+    }
+  }
+
+  /** What is to be done now; undefined: nothing. It is forgotten. */
+  take(): CleaningNeeds | undefined {
+    if (this.#protocols.size === 0) return undefined;
+    const needs = { protocols: this.#protocols, released: this.#released };
+    this.#protocols = new Set();
+    this.#released = [];
+    return needs;
+  }
+}

@@ -1,0 +1,14 @@
+import type { SyncFollower } from "../sync/syncer.ts";
+import type { ProxyHealth } from "./proxy-health.ts";
+
+/** Tells the proxy's health which changes have reached the kernel. */
+export function healthFollower(health: ProxyHealth, families: Parameters<ProxyHealth["taken"]>[0][]): SyncFollower {
+  return {
+    taken() {
+      for (const family of families) health.taken(family);
+    },
+    ran({ family, outcome }) {
+      if (outcome.kind === "synced" || outcome.kind === "unchanged") health.updated(family);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { SocketAddress } from "@fairlead/config";
+import type { Hono } from "hono";
+import type { Clock } from "../clock.ts";
+import { describeError, type Log } from "../log/log.ts";
+import { type Listener, listenWhenFree } from "./listen.ts";
+
+/** Milliseconds between attempts to take an address that is in use, as upstream. */
+const every = 5_000;
+
+export interface BindOptions {
+  /** For log lines: "health", "metrics". */
+  readonly name: string;
+  readonly at: SocketAddress;
+  /** bindAddressHardFail: the first failure ends the agent. */
+  readonly hardFail: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onHardFail: (reason: string) => void;
+}
+
+/** Serves an app on the agent's own address, and tries again while that is in use. */
+export async function bind(app: Hono, options: BindOptions): Promise<Listener | undefined> {
+  const { name, at, hardFail, clock, log, signal } = options;
+  const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
+  const onError = (error: unknown): boolean => {
+    const reason = describeError(error);
+    if (hardFail) options.onHardFail(`the ${name} server cannot listen on ${address}: ${reason}`);
+    else log.error("A server cannot listen, trying again", { server: name, address, error: reason });
+    return hardFail;
+  };
+  const listener = await listenWhenFree(app, { host: at.address, port: at.port }, { clock, every, signal, onError });
+  if (listener !== undefined) log.verbose(2, "Listening", { server: name, address });
+  return listener;
+}

@@ -1,0 +1,11 @@
+import type { SyncFollower } from "../sync/syncer.ts";
+import type { ProblemLog } from "./problem-log.ts";
+
+/** Tells what planning found wrong between objects; it tells each problem once by itself. */
+export function problemFollower(problems: ProblemLog): SyncFollower {
+  return {
+    planned(step) {
+      for (const problem of step.problems) problems.tell(problem);
+    },
+  };
+}

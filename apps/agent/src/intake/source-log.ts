@@ -1,0 +1,49 @@
+import type { SourceReport, UnreachableReport } from "@fairlead/watch";
+import type { Fields, Log } from "../log/log.ts";
+
+export interface SourceLogOptions {
+  readonly log: Log;
+  /** Why an address is taken for that of a Service; undefined: it is not. */
+  readonly serviceAddress: (address: string) => string | undefined;
+}
+
+/** Lines for what a source has to tell. */
+export function logSource({ log, serviceAddress }: SourceLogOptions): (report: SourceReport) => void {
+  return (report) => {
+    const { type, ...fields } = report;
+    switch (type) {
+      case "listed":
+        return log.verbose(2, "Listed", fields);
+      case "retry":
+        return log.verbose(4, "Request failed, trying again", fields);
+      case "unreachable":
+        return log.error(
+          "API server cannot be reached, trying on; rules stay as they are",
+          unreachable(report, serviceAddress),
+        );
+      case "reachable":
+        return log.info("API server is reachable", fields);
+      case "badObject":
+        return log.warn("Object skipped", fields);
+      case "badFile":
+        return log.error("Manifest file cannot be read; its last good objects stay", fields);
+      case "duplicate":
+        return log.warn("Object stands in several manifests", fields);
+      case "skippedKind":
+        return log.info("Objects of a kind that nothing here needs", fields);
+      case "waiting":
+        return log.error("Manifests are not there, waiting for them", fields);
+    }
+  };
+}
+
+function unreachable(report: UnreachableReport, serviceAddress: SourceLogOptions["serviceAddress"]): Fields {
+  const { server, address, error, resources, milliseconds } = report;
+  const fields = { server, error, milliseconds, resources: resources.join(",") };
+  const why = serviceAddress(address);
+  if (why === undefined) return fields;
+  const hint =
+    `${address} ${why}, which nothing serves before this proxy does: it needs the API server's own address ` +
+    "(server in its kubeconfig, --master, or KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)";
+  return { ...fields, hint };
+}

@@ -1,0 +1,88 @@
+import {
+  type ClusterState,
+  createIntern,
+  type Decoded,
+  decodeEndpointSlice,
+  decodeNode,
+  decodeService,
+  type EndpointSlice,
+  type NodeState,
+  type ObjectKind,
+  type Service,
+} from "@fairlead/core";
+import type { ObjectChange, ObjectKey, Subscription } from "@fairlead/watch";
+import type { ProblemLog } from "./problem-log.ts";
+
+export type Resource = "services" | "endpointSlices" | "node";
+
+export interface IntakeOptions {
+  readonly state: ClusterState;
+  readonly problems: ProblemLog;
+  /** A Service or EndpointSlice changed in a way that may matter. */
+  readonly onChange: () => void;
+  /** The own Node as it is now; undefined: there is none. */
+  readonly onNode: (node: NodeState | undefined) => void;
+  /** The first complete list of a resource is in. */
+  readonly onSynced: (resource: Resource) => void;
+}
+
+/** What the agent asks of a source of objects, and where the answers go. */
+export interface AgentSubscriptions {
+  readonly services: Subscription<Service>;
+  readonly endpointSlices: Subscription<EndpointSlice>;
+  readonly node: Subscription<NodeState>;
+}
+
+/** Leads the changes of a source through core's decoders into the cluster state. */
+export function subscriptions(options: IntakeOptions): AgentSubscriptions {
+  const { state, onChange } = options;
+  const intern = createIntern();
+  const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
+    return (raw: unknown): T | undefined => {
+      const { namespace, name, object, problems } = decode(raw);
+      options.problems.object(kind, namespace, name, problems);
+      return object;
+    };
+  };
+  const changed = (is: boolean) => {
+    if (is) onChange();
+  };
+  return {
+    services: {
+      decode: decoder("Service", (raw) => decodeService(raw, intern)),
+      onChange: follow("services", options, {
+        upsert: (service) => changed(state.upsertService(service)),
+        remove: (namespace, name) => changed(state.deleteService(namespace, name)),
+      }),
+    },
+    endpointSlices: {
+      decode: decoder("EndpointSlice", (raw) => decodeEndpointSlice(raw, intern)),
+      onChange: follow("endpointSlices", options, {
+        upsert: (slice) => changed(state.upsertSlice(slice)),
+        remove: (namespace, name) => changed(state.deleteSlice(namespace, name)),
+      }),
+    },
+    node: {
+      decode: decoder("Node", decodeNode),
+      onChange: follow("node", options, { upsert: options.onNode, remove: () => options.onNode(undefined) }),
+    },
+  };
+}
+
+interface Follower<T> {
+  upsert(object: T): void;
+  remove(namespace: string, name: string): void;
+}
+
+function follow<T>(resource: Resource, options: IntakeOptions, follower: Follower<T>) {
+  return (change: ObjectChange<T>): void => {
+    if (change.type === "upsert") follower.upsert(change.object);
+    else if (change.type === "delete") follower.remove(...splitKey(change.key));
+    else options.onSynced(resource);
+  };
+}
+
+function splitKey(key: ObjectKey): [namespace: string, name: string] {
+  const slash = key.indexOf("/");
+  return [key.slice(0, slash), key.slice(slash + 1)];
+}

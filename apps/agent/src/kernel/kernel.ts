@@ -1,0 +1,19 @@
+import type { IptablesPort } from "@fairlead/backend-iptables";
+import type { IPFamily } from "@fairlead/core";
+import type { Conntrack, Nfacct, NodeAddresses, Sysctl } from "@fairlead/kernel";
+
+/** All that the agent asks of the kernel. Production has the clients of `@fairlead/kernel`, tests its fakes. */
+export interface Kernel {
+  /**
+   * The iptables of a family.
+   *
+   * @throws IptablesError when the tools are missing or not permitted
+   */
+  iptables(family: IPFamily): Promise<IptablesPort>;
+  readonly addresses: NodeAddresses;
+  readonly conntrack: Conntrack;
+  readonly nfacct: Nfacct;
+  readonly sysctl: Sysctl;
+  /** The address that packets to elsewhere would leave from; undefined: there is no route. */
+  sourceAddress(family: IPFamily): Promise<string | undefined>;
+}

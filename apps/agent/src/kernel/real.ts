@@ -1,0 +1,26 @@
+import {
+  createConntrack,
+  createNfacct,
+  createNodeAddresses,
+  createRunner,
+  createSysctl,
+  openIptables,
+} from "@fairlead/kernel";
+import { describeError, type Log } from "../log/log.ts";
+import { sourceAddress } from "../node/source-address.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** The kernel of the network namespace that this process runs in. */
+export function realKernel(log: Log): Kernel {
+  const runner = createRunner();
+  const onProblem = (error: unknown) =>
+    log.warn("Node addresses cannot be followed, trying again", { error: describeError(error) });
+  return {
+    iptables: (family) => openIptables(runner, { family }),
+    addresses: createNodeAddresses(runner, { onProblem }),
+    conntrack: createConntrack(runner),
+    nfacct: createNfacct(runner),
+    sysctl: createSysctl(),
+    sourceAddress,
+  };
+}

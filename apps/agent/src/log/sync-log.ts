@@ -1,0 +1,38 @@
+import type { IPFamily } from "@fairlead/core";
+import type { FamilyRun, SyncFollower } from "../sync/syncer.ts";
+import { describeError, type Log } from "./log.ts";
+
+/** Lines about syncs: the first one that serves, every failure, every recovery; the others at verbosity 2. */
+export function syncLog(log: Log): SyncFollower {
+  const serving = new Set<IPFamily>();
+  return {
+    ran(run) {
+      const { family, outcome } = run;
+      if (outcome.kind === "synced") {
+        const fields = { ipFamily: family, kind: outcome.report.kind, ...figures(run), ...written(run) };
+        if (serving.has(family)) log.verbose(2, "Synced", fields);
+        else log.info("Rules are in place", fields);
+        serving.add(family);
+      } else if (outcome.kind === "failed") {
+        serving.delete(family);
+        log.error("Sync failed; what was there goes on serving, everything is written again", {
+          ipFamily: family,
+          kind: outcome.sync,
+          error: describeError(outcome.error),
+          milliseconds: Math.round(outcome.milliseconds),
+          retryMilliseconds: Math.round(outcome.retryIn),
+        });
+      }
+    },
+  };
+}
+
+function figures({ plan, change, outcome }: FamilyRun) {
+  const milliseconds = outcome.kind === "synced" ? Math.round(outcome.milliseconds) : 0;
+  return { servicePorts: plan.groups.size, changed: change?.groups.size ?? 0, milliseconds };
+}
+
+function written({ outcome }: FamilyRun): Record<string, number> {
+  if (outcome.kind !== "synced") return {};
+  return Object.fromEntries(Object.entries(outcome.report.objects).map(([name, { written }]) => [name, written]));
+}

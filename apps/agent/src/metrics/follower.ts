@@ -1,0 +1,89 @@
+import type { ClusterView, DirtyServices, IPFamily, Planner } from "@fairlead/core";
+import type { Clock } from "../clock.ts";
+import type { FamilyRun, SyncFollower } from "../sync/syncer.ts";
+import type { AgentMetrics } from "./agent-metrics.ts";
+import type { IptablesMetrics } from "./iptables-metrics.ts";
+import type { SyncMetrics } from "./sync-metrics.ts";
+
+export interface MetricsFollowerParts {
+  readonly sync: SyncMetrics;
+  readonly iptables: IptablesMetrics;
+  readonly agent: AgentMetrics;
+  readonly planner: Pick<Planner, "counts">;
+  readonly state: ClusterView;
+  readonly clock: Clock;
+}
+
+/** Feeds the metrics that follow each sync. */
+export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
+  const triggers = new Map<IPFamily, number[]>();
+  return {
+    planned(step, dirty) {
+      for (const family of step.changes.keys()) collectTriggers(triggers, family, dirty, parts.state);
+    },
+    ran(run) {
+      const { outcome, family } = run;
+      if (outcome.kind === "synced") {
+        synced(parts, run, outcome);
+        for (const time of triggers.get(family) ?? []) {
+          parts.sync.programming.observe({ ip_family: family }, (parts.clock.now() - time) / 1000);
+        }
+        triggers.delete(family);
+      } else if (outcome.kind === "failed") {
+        failed(parts, run, outcome);
+      }
+      followPlan(parts, family);
+    },
+  };
+}
+
+type Outcome<K extends FamilyRun["outcome"]["kind"]> = Extract<FamilyRun["outcome"], { kind: K }>;
+
+function synced({ sync, iptables, clock }: MetricsFollowerParts, { family }: FamilyRun, outcome: Outcome<"synced">) {
+  const labels = { ip_family: family };
+  observe(sync, family, outcome.report.kind, outcome.milliseconds);
+  sync.lastTimestamp.set(labels, clock.now() / 1000);
+  for (const [table, { total, written }] of Object.entries(outcome.report.objects)) {
+    iptables.rulesTotal.set({ table, ...labels }, total);
+    iptables.rulesLast.set({ table, ...labels }, written);
+  }
+}
+
+function failed({ sync, iptables }: MetricsFollowerParts, { family }: FamilyRun, outcome: Outcome<"failed">) {
+  observe(sync, family, outcome.sync, outcome.milliseconds);
+  iptables.restoreFailures.inc({ ip_family: family });
+  if (outcome.sync === "partial") iptables.partialRestoreFailures.inc({ ip_family: family });
+}
+
+function observe(sync: SyncMetrics, family: IPFamily, kind: "full" | "partial", milliseconds: number): void {
+  const labels = { ip_family: family };
+  sync.duration.observe(labels, milliseconds / 1000);
+  (kind === "full" ? sync.fullDuration : sync.partialDuration).observe(labels, milliseconds / 1000);
+}
+
+function followPlan({ sync, agent, planner }: MetricsFollowerParts, family: IPFamily): void {
+  const labels = { ip_family: family };
+  const counts = planner.counts(family);
+  for (const [ownership, services] of Object.entries(counts.services)) {
+    agent.services.set({ ...labels, ownership }, services);
+  }
+  agent.endpointsExcluded.set(labels, counts.endpointsExcluded);
+  for (const [policy, groups] of Object.entries(counts.noLocalEndpoints)) {
+    sync.noLocalEndpoints.set({ ...labels, traffic_policy: policy }, groups);
+  }
+}
+
+/** A service's times count in the families that it has slices of. */
+function collectTriggers(
+  triggers: Map<IPFamily, number[]>,
+  family: IPFamily,
+  { triggerTimes }: DirtyServices,
+  state: ClusterView,
+): void {
+  for (const [service, times] of triggerTimes) {
+    if (!state.slices(service).some((slice) => slice.family === family)) continue;
+    const waiting = triggers.get(family);
+    if (waiting === undefined) triggers.set(family, [...times]);
+    else waiting.push(...times);
+  }
+}

@@ -1,0 +1,79 @@
+import type { AgentConfig } from "@fairlead/config";
+import type { EndpointFilter, IPFamily, ModeSemantics, NodeState, PlannerOptions } from "@fairlead/core";
+import { detectorFor } from "./detectors.ts";
+import { type NodeIPs, nodeIPs } from "./node-ips.ts";
+import { nodePortAddressesFor } from "./node-port-addresses.ts";
+
+export interface NodeInputsParts {
+  readonly config: AgentConfig;
+  readonly nodeName: string;
+  readonly families: readonly IPFamily[];
+  readonly semantics: ModeSemantics;
+  readonly filter: EndpointFilter;
+}
+
+/** What is known of this node, which changes while the agent runs, as options of the planner. */
+export class NodeInputs {
+  readonly #parts: NodeInputsParts;
+  #node: NodeState | undefined;
+  #addresses: readonly string[] = [];
+  #kernelIPs: NodeIPs = {};
+  #options: PlannerOptions | undefined;
+
+  constructor(parts: NodeInputsParts) {
+    this.#parts = parts;
+  }
+
+  get node(): NodeState | undefined {
+    return this.#node;
+  }
+
+  /** Returns whether it matters. A node that vanished keeps its zone and addresses: they were good a moment ago. */
+  setNode(node: NodeState): boolean {
+    this.#node = node;
+    return this.#refresh();
+  }
+
+  /**
+   * Returns whether it matters: most addresses that come and go are those of pods' interfaces.
+   *
+   * @param kernelIPs what the kernel would send from, for a node without a Node object
+   */
+  setAddresses(addresses: readonly string[], kernelIPs: NodeIPs): boolean {
+    this.#addresses = addresses;
+    this.#kernelIPs = kernelIPs;
+    return this.#refresh();
+  }
+
+  options(): PlannerOptions {
+    this.#options ??= this.#derive();
+    return this.#options;
+  }
+
+  #refresh(): boolean {
+    const before = this.#options;
+    const after = this.#derive();
+    if (JSON.stringify(before) === JSON.stringify(after)) return false;
+    this.#options = after;
+    return true;
+  }
+
+  #derive(): PlannerOptions {
+    const { config, nodeName, families, semantics, filter } = this.#parts;
+    const node = this.#node;
+    const ips = nodeIPs({ bindAddress: config.bindAddress, node: node?.addresses ?? [], kernel: this.#kernelIPs });
+    const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
+      Object.fromEntries(families.map((family) => [family, make(family)]));
+    return {
+      nodeName,
+      ...(node?.zone === undefined ? {} : { zone: node.zone }),
+      families,
+      nodeIPs: ips,
+      detectors: each((family) => detectorFor(family, config.detectLocal, node?.podCIDRs ?? [])),
+      nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
+      masqueradeAll: config.masqueradeAll,
+      semantics,
+      filter,
+    };
+  }
+}

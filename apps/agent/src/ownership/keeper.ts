@@ -1,0 +1,67 @@
+import type { MemoryUpdate } from "@fairlead/core";
+import { type Memory, type MemoryScope, serialiseMemory } from "@fairlead/endpoint-filter";
+import type { Clock } from "../clock.ts";
+import { describeError, type Log } from "../log/log.ts";
+import { replaceFile } from "./memory-file.ts";
+
+/** Milliseconds that changes are gathered for: a rollout changes many services in a row. */
+const gather = 500;
+
+export interface KeeperOptions {
+  readonly path: string;
+  readonly scope: MemoryScope;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * The ownership memory of a running agent, written to its file some time after it changed. That it cannot be written is
+ * told once and no reason to stop.
+ */
+export class MemoryKeeper {
+  readonly #options: KeeperOptions;
+  #memory: Memory;
+  #cancel: (() => void) | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #told = false;
+
+  constructor(memory: Memory, options: KeeperOptions) {
+    this.#memory = memory;
+    this.#options = options;
+  }
+
+  get memory(): Memory {
+    return this.#memory;
+  }
+
+  apply(updates: Iterable<MemoryUpdate>): void {
+    const before = this.#memory;
+    this.#memory = before.apply(updates);
+    if (this.#memory !== before) this.#cancel ??= this.#options.clock.after(gather, () => this.#begin());
+  }
+
+  /** Writes what is not written yet; resolves when it is. */
+  async flush(): Promise<void> {
+    if (this.#cancel !== undefined) this.#begin();
+    await this.#writing;
+  }
+
+  #begin(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
+    const { path, scope, log } = this.#options;
+    try {
+      await replaceFile(path, serialiseMemory(this.#memory, scope));
+      this.#told = false;
+    } catch (error) {
+      if (this.#told) return;
+      this.#told = true;
+      const message = "Ownership memory is not kept: a restart decides anew for services without endpoints";
+      log.warn(message, { file: path, error: describeError(error) });
+    }
+  }
+}

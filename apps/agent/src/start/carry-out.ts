@@ -1,0 +1,102 @@
+import { writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import type { AgentConfig } from "@fairlead/config";
+import { acquireNodeLock } from "@fairlead/kernel";
+import { runAgent } from "../agent/run.ts";
+import { systemClock } from "../clock.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+import { realKernel } from "../kernel/real.ts";
+import { describeError, type Log } from "../log/log.ts";
+import { createLog } from "../log/pino.ts";
+import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/iptables.ts";
+import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
+import { version } from "../version.ts";
+import { cleanUp } from "./cleanup.ts";
+import { openFamilies } from "./families.ts";
+import { filterSettings } from "./filter.ts";
+import { checkMode } from "./modes.ts";
+import { adjustOOMScore } from "./oom-score.ts";
+import { failOnUnhandled, stopSignal } from "./process.ts";
+import { openSource } from "./source.ts";
+import { StartError } from "./start-error.ts";
+
+/** Does what the process was started for; resolves to its exit code. */
+export async function carryOut(
+  config: AgentConfig,
+  warnings: readonly string[],
+  err: (text: string) => void,
+): Promise<number> {
+  const log = createLog(config.logging);
+  for (const warning of warnings) log.warn(warning);
+  try {
+    return await act(config, log);
+  } catch (error) {
+    if (error instanceof StartError) err(`${error.message}\n`);
+    else log.error("Cannot go on", { error: describeError(error) });
+    return 1;
+  }
+}
+
+async function act(config: AgentConfig, log: Log): Promise<number> {
+  const { action } = config;
+  if (action.kind === "write-config") {
+    writeConfig(action.path, action.text);
+    return 0;
+  }
+  const kernel = realKernel(log);
+  if (action.kind === "cleanup") {
+    await lockNode();
+    return cleanUp(kernel, log);
+  }
+  checkMode(config.mode);
+  if (action.kind === "init-only") {
+    await openFamilies(kernel, config.bindAddress, log);
+    await prepareIptables(config, kernel, log);
+    log.info("System initialized and --init-only specified");
+    return 0;
+  }
+  return run(config, kernel, log);
+}
+
+async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
+  failOnUnhandled(log);
+  const stop = stopSignal(log);
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  await lockNode();
+  const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
+  const { excludeCIDRs } = filter.options;
+  log.info("Fairlead starts", { version: `v${version}`, mode: config.mode, node: nodeName, pid: process.pid });
+  if (excludeCIDRs.length > 0) log.info("Leaving services of these pod networks to them", { excludeCIDRs });
+  for (const note of filter.notes) log.info(note);
+  await adjustOOMScore(config.oomScoreAdj, log);
+  const source = await openSource(config, nodeName);
+  const ports = await openFamilies(kernel, config.bindAddress, log);
+  await prepareIptables(config, kernel, log);
+  const backends = await iptablesBackends(config, ports, kernel, log);
+  const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
+  const parts = { config, filter: filter.options, nodeName, kernel, backends, memory, source, log };
+  const reason = await runAgent({ ...parts, semantics: iptablesSemantics, clock: systemClock }, stop);
+  if (reason === undefined) {
+    log.info("Fairlead stops; its rules stay in place");
+    return 0;
+  }
+  log.error("Fairlead cannot go on", { reason });
+  return 1;
+}
+
+async function lockNode(): Promise<void> {
+  try {
+    await acquireNodeLock({ version, startedAt: Date.now() });
+  } catch (error) {
+    throw new StartError(describeError(error), { cause: error });
+  }
+}
+
+function writeConfig(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    throw new StartError(`--write-config-to=${path}: cannot be written: ${describeError(error)}`, { cause: error });
+  }
+}

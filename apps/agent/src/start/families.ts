@@ -1,0 +1,50 @@
+import type { IptablesPort } from "@fairlead/backend-iptables";
+import type { IPFamily } from "@fairlead/core";
+import type { Kernel } from "../kernel/kernel.ts";
+import { describeError, type Log } from "../log/log.ts";
+import { allFamilies, familyOf } from "../node/families.ts";
+import { StartError } from "./start-error.ts";
+
+/**
+ * Opens the iptables of each family that this node can do. The primary family has to work; the other one is left out
+ * with a line, as upstream leaves it out.
+ *
+ * @param bindAddress KubeProxyConfiguration.bindAddress; its family is the primary one
+ * @throws StartError saying what is missing and how to get it
+ */
+export async function openFamilies(
+  kernel: Kernel,
+  bindAddress: string,
+  log: Log,
+): Promise<ReadonlyMap<IPFamily, IptablesPort>> {
+  const primary = familyOf(bindAddress);
+  const ports = new Map<IPFamily, IptablesPort>();
+  for (const family of allFamilies) {
+    try {
+      ports.set(family, await open(kernel, family));
+    } catch (error) {
+      if (family === primary) {
+        throw new StartError(`${family} cannot be served: ${describeError(error)}`, { cause: error });
+      }
+      log.warn("This family is left out: its services are not served here", {
+        ipFamily: family,
+        reason: describeError(error),
+      });
+    }
+  }
+  return ports;
+}
+
+/** Opening finds the tools; only looking into the tables finds missing permissions and kernel parts. */
+async function open(kernel: Kernel, family: IPFamily): Promise<IptablesPort> {
+  if (family === "IPv6") await checkIPv6(kernel);
+  const port = await kernel.iptables(family);
+  for (const table of ["nat", "filter"] as const) await port.chains(table);
+  return port;
+}
+
+async function checkIPv6({ sysctl }: Kernel): Promise<void> {
+  const disabled = await sysctl.read("net/ipv6/conf/all/disable_ipv6");
+  if (disabled === undefined) throw new Error("this kernel has no IPv6");
+  if (disabled === "1") throw new Error("IPv6 is turned off (sysctl net.ipv6.conf.all.disable_ipv6=1)");
+}
