@@ -60,6 +60,7 @@ async function* streamOutput([program, ...args]: Argv, settings: Settings): Asyn
     if (!(await child).failed) throw error;
   } finally {
     if (!read) child.kill("SIGKILL");
+    await child;
   }
   const result = await child;
   if (result.failed) throw commandError([program, ...args], settings, result);

@@ -125,8 +125,7 @@ function add(kernel: FakeKernel, draft: TableDraft, chain: string, index: number
   draft.insert(chain, index, rule);
   const object = `rule in chain ${chain}`;
   if (next !== undefined && draft.table.isBuiltin(next)) {
-    const errno = rule.target?.kind === "goto" ? "No such file or directory" : "Operation not supported";
-    return { form: "builtin-target", operation, errno, object };
+    return { form: "builtin-target", operation, errno: "Operation not supported", object };
   }
   const fault = kernelFault(kernel, draft, chain, rule);
   return fault === undefined ? undefined : { form: "kernel", operation, object, ...fault };
