@@ -13,6 +13,8 @@ export interface Publisher {
   /** One object as it is now. The same version as last time is given once. */
   upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
   remove(key: ObjectKey): Promise<void>;
+  /** All that exists has been given. Told once. */
+  complete(): Promise<void>;
   /** Begins a complete list; what an unfinished one before it had given stays until this one ends. */
   beginList(): ListSession;
 }
@@ -58,14 +60,17 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
   const upsert = async (key: ObjectKey, version: string, raw: unknown) => {
     if (given.get(key) !== version) await give(key, version, raw);
   };
-  const endList = async (seen: ReadonlySet<ObjectKey>) => {
-    for (const key of [...given.keys()]) if (!seen.has(key)) await remove(key);
+  const complete = async () => {
     if (synced) return;
     synced = true;
     await tell({ type: "synced" });
   };
+  const endList = async (seen: ReadonlySet<ObjectKey>) => {
+    for (const key of [...given.keys()]) if (!seen.has(key)) await remove(key);
+    await complete();
+  };
 
-  return { resource, upsert, remove, beginList: () => listSession(give, remove, endList) };
+  return { resource, upsert, remove, complete, beginList: () => listSession(give, remove, endList) };
 }
 
 function listSession(

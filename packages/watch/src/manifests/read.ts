@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { breather } from "../breathe.ts";
+import type { ObjectKey, ResourceName } from "../change.ts";
+import { isObject, keyOf, type RawObject, textAt } from "../raw.ts";
+import type { OnReport } from "../report.ts";
+import type { ResourceSpec } from "../resources.ts";
+import { setDefaults } from "./defaults.ts";
+import { parseManifest } from "./parse.ts";
+
+/** An object of a manifest file as the API server would give it. */
+export interface ManifestObject {
+  readonly resource: ResourceName;
+  readonly key: ObjectKey;
+  /** Hash of the content: what a resourceVersion is for. */
+  readonly version: string;
+  readonly raw: RawObject;
+}
+
+/**
+ * The objects of a file that the server's selections would let through, with its defaults.
+ *
+ * @throws ManifestSyntaxError nothing of the file can be used then
+ */
+export async function readManifest(
+  file: string,
+  content: Uint8Array,
+  specs: readonly ResourceSpec[],
+  onReport: OnReport,
+): Promise<readonly ManifestObject[]> {
+  const breathe = breather();
+  const objects: ManifestObject[] = [];
+  const skipped = new Map<string, number>();
+  for (const raw of await parseManifest(file, content)) {
+    const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
+    if (spec === undefined || !isObject(raw)) count(skipped, kindText(raw));
+    else objects.push(...objectOf(file, raw, spec, onReport));
+    await breathe();
+  }
+  for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
+  return objects;
+}
+
+function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {
+  setDefaults(spec.kind, raw);
+  const key = keyOf(raw);
+  if (key === undefined) {
+    onReport({ type: "badObject", resource: spec.name, file, error: `a ${spec.kind} without metadata.name` });
+    return [];
+  }
+  if (!spec.selects(raw)) return [];
+  const version = createHash("sha1").update(JSON.stringify(raw)).digest("base64");
+  return [{ resource: spec.name, key: spec.namespaced ? key : `/${key.slice(key.indexOf("/") + 1)}`, version, raw }];
+}
+
+function count(counts: Map<string, number>, kind: string): void {
+  counts.set(kind, (counts.get(kind) ?? 0) + 1);
+}
+
+function kindText(raw: unknown): string {
+  const kind = textAt(raw, "kind");
+  return kind === undefined ? "an object without kind" : `${textAt(raw, "apiVersion") ?? "(no apiVersion)"} ${kind}`;
+}
