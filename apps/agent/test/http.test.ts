@@ -1,0 +1,65 @@
+import { Hono } from "hono";
+import { describe, expect, test } from "vitest";
+import { bind } from "../src/http/bind.ts";
+import { listen } from "../src/http/listen.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { settle, VirtualClock } from "./support/virtual-clock.ts";
+
+const app = new Hono().get("/", (c) => c.text("here"));
+const loopback = "127.0.0.1";
+
+function options(port: number, hardFail = false) {
+  const clock = new VirtualClock();
+  const log = recordedLog();
+  const stop = new AbortController();
+  const failed: string[] = [];
+  const at = { address: loopback, port };
+  const onHardFail = (reason: string) => failed.push(reason);
+  return {
+    clock,
+    log,
+    stop,
+    failed,
+    bind: { name: "health", at, hardFail, clock, log, signal: stop.signal, onHardFail },
+  };
+}
+
+/** Lets a real listen(2) come to its end while the virtual clock stands. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1_000 && !condition(); turn++) await settle();
+  expect(condition()).toBe(true);
+}
+
+describe("serving on an own address", () => {
+  test("a port in use is told and tried again until it is free", async () => {
+    const other = await listen(app, { host: loopback, port: 0 });
+    const { clock, log, bind: bound } = options(other.address.port);
+    const opening = bind(app, bound);
+    await until(() => clock.waiting === 1);
+    expect(log.lines).toMatchObject([{ level: "error", fields: { server: "health" } }]);
+    await other.close();
+    await clock.advance(5_000);
+    const listener = await opening;
+    const answer = await fetch(`http://${loopback}:${other.address.port}/`);
+    expect(await answer.text()).toBe("here");
+    await listener?.close();
+  });
+
+  test("with bindAddressHardFail the first failure ends it", async () => {
+    const other = await listen(app, { host: loopback, port: 0 });
+    const { failed, bind: bound } = options(other.address.port, true);
+    expect(await bind(app, bound)).toBeUndefined();
+    expect(failed[0]).toMatch(/^the health server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+    await other.close();
+  });
+
+  test("waiting ends with the agent", async () => {
+    const other = await listen(app, { host: loopback, port: 0 });
+    const { clock, stop, bind: bound } = options(other.address.port);
+    const opening = bind(app, bound);
+    await until(() => clock.waiting === 1);
+    stop.abort();
+    expect(await opening).toBeUndefined();
+    await other.close();
+  });
+});

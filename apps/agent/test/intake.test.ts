@@ -1,0 +1,124 @@
+import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
+import { describe, expect, test } from "vitest";
+import { ProblemLog } from "../src/intake/problem-log.ts";
+import { Readiness } from "../src/intake/readiness.ts";
+import { serviceAddressReason } from "../src/intake/service-address.ts";
+import { type Resource, subscriptions } from "../src/intake/subscriptions.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
+
+function service(name: string, ports: unknown[]) {
+  return { metadata: { namespace: "default", name }, spec: { clusterIP: "10.96.0.10", ports } };
+}
+
+function intake() {
+  const log = recordedLog();
+  const counted: Problem[] = [];
+  const seen = { changes: 0, nodes: [] as (NodeState | undefined)[], synced: [] as Resource[] };
+  const state = new ClusterState();
+  const subscribed = subscriptions({
+    state,
+    problems: new ProblemLog(log, (problem) => counted.push(problem)),
+    onChange: () => {
+      seen.changes++;
+    },
+    onNode: (node) => seen.nodes.push(node),
+    onSynced: (resource) => seen.synced.push(resource),
+  });
+  const give = (raw: unknown) => {
+    const object = subscribed.services.decode(raw);
+    if (object === undefined) return;
+    void subscribed.services.onChange({ type: "upsert", key: `${object.namespace}/${object.name}`, object });
+  };
+  return { log, counted, seen, state, subscribed, give };
+}
+
+describe("intake", () => {
+  test("a problem is told and counted once for an object, field and value, and again when it has changed", () => {
+    const { give, log, counted } = intake();
+    for (let i = 0; i < 3; i++) give(service("web", [{ port: 80 }, { name: "b", port: 70_000 }]));
+    expect(counted).toHaveLength(1);
+    give(service("web", [{ port: 80 }, { name: "b", port: 70_001 }]));
+    give(service("other", [{ port: 80 }, { name: "b", port: 70_000 }]));
+    expect(counted).toHaveLength(3);
+    expect(log.lines[0]).toMatchObject({
+      level: "warn",
+      fields: { kind: "Service", object: "default/web", field: "spec.ports[1].port", value: "70000" },
+    });
+  });
+
+  test("the good part of a bad object is served", () => {
+    const { give, state } = intake();
+    give(service("web", [{ port: 80 }, { name: "b", port: 70_000 }]));
+    expect(state.service("default/web")?.ports.map(({ port }) => port)).toEqual([80]);
+  });
+
+  test("only what changes something asks for a sync", () => {
+    const { give, seen, subscribed, state } = intake();
+    give(service("web", [{ port: 80 }]));
+    give(service("web", [{ port: 80 }]));
+    expect(seen.changes).toBe(1);
+    void subscribed.services.onChange({ type: "delete", key: "default/web" });
+    expect(seen.changes).toBe(2);
+    expect(state.service("default/web")).toBeUndefined();
+  });
+
+  test("the node comes and goes", () => {
+    const { subscribed, seen } = intake();
+    const node = subscribed.node.decode({
+      metadata: { name: "node-a", labels: { "topology.kubernetes.io/zone": "z1" } },
+    });
+    if (node === undefined) throw new Error("not decoded");
+    void subscribed.node.onChange({ type: "upsert", key: "/node-a", object: node });
+    void subscribed.node.onChange({ type: "delete", key: "/node-a" });
+    void subscribed.node.onChange({ type: "synced" });
+    expect(seen.nodes.map((one) => one?.zone)).toEqual(["z1", undefined]);
+    expect(seen.synced).toEqual(["node"]);
+  });
+});
+
+describe("readiness", () => {
+  function readiness() {
+    const clock = new VirtualClock();
+    const at: number[] = [];
+    return { clock, at, one: new Readiness(clock, () => at.push(clock.monotonic())) };
+  }
+
+  test("at once when Services, EndpointSlices and the Node are complete, in any order", () => {
+    const { at, one } = readiness();
+    one.synced("node");
+    one.synced("endpointSlices");
+    expect(one.ready).toBe(false);
+    one.synced("services");
+    expect(one.ready).toBe(true);
+    expect(at).toEqual([0]);
+  });
+
+  test("a Node that does not come is waited for only for a moment", async () => {
+    const { clock, at, one } = readiness();
+    one.synced("services");
+    one.synced("endpointSlices");
+    await clock.advance(5_000);
+    one.synced("node");
+    expect(at).toEqual([1_000]);
+  });
+});
+
+describe("an API server that is a Service", () => {
+  const unknown = () => false;
+
+  test.each([
+    ["10.96.0.1", {}, "looks like the address of a Service"],
+    ["fd00:10:96::1", {}, "looks like the address of a Service"],
+    ["10.43.0.7", { KUBERNETES_SERVICE_HOST: "10.43.0.7" }, "is the Service address that pods are given"],
+    ["192.0.2.10", {}, undefined],
+    ["10.0.0.5", {}, undefined],
+    ["api.example.com", {}, undefined],
+  ])("%s", (address, env, reason) => {
+    expect(serviceAddressReason(address, unknown, env)).toBe(reason);
+  });
+
+  test("a Service that was seen", () => {
+    expect(serviceAddressReason("192.0.2.10", () => true, {})).toBe("is the address of a Service");
+  });
+});

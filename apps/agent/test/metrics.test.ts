@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ClusterState } from "@fairlead/core";
+import { goldenFolder } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { createMetrics } from "../src/agent/metrics.ts";
+import { metricsApp } from "../src/http/metrics-app.ts";
+import { programmingBuckets } from "../src/metrics/buckets.ts";
+
+interface Metric {
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly buckets: readonly string[];
+}
+
+const packets = new Map([
+  ["ct_state_invalid_dropped_pkts", 3],
+  ["localhost_nps_accepted_pkts", 5],
+]);
+
+function metrics() {
+  return createMetrics(new ClusterState(), {
+    ensure: async () => ({ ok: true }),
+    read: async (name) => {
+      const count = packets.get(name);
+      return count === undefined ? undefined : { packets: count, bytes: 0 };
+    },
+  });
+}
+
+/** Gives every metric one sample in each label, so that the text shows all of them. */
+async function exposed(): Promise<Map<string, Metric>> {
+  const all = metrics();
+  const family = { ip_family: "IPv4" };
+  all.sync.duration.observe(family, 1);
+  all.sync.fullDuration.observe(family, 1);
+  all.sync.partialDuration.observe(family, 1);
+  all.sync.programming.observe(family, 1);
+  all.sync.lastTimestamp.set(family, 1);
+  all.sync.lastQueued.set(family, 1);
+  all.sync.noLocalEndpoints.set({ ...family, traffic_policy: "internal" }, 1);
+  all.iptables.rulesTotal.set({ ...family, table: "nat" }, 1);
+  all.iptables.rulesLast.set({ ...family, table: "nat" }, 1);
+  return parse((await all.text()).text);
+}
+
+function parse(text: string): Map<string, Metric> {
+  const found = new Map<string, Metric>();
+  for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    const samples = [...text.matchAll(new RegExp(`^${name}(?:_bucket|_sum|_count)?(?:\\{(.*)\\})? \\S+$`, "gm"))];
+    const pairs = samples.flatMap(([, labels = ""]) => [...labels.matchAll(/(\w+)="([^"]*)"/g)]);
+    const labels = new Set(pairs.map(([, label = ""]) => label));
+    const buckets = pairs
+      .filter(([, label, value]) => label === "le" && value !== "+Inf")
+      .map(([, , value = ""]) => value);
+    labels.delete("le");
+    found.set(name, { type, labels: [...labels].sort(), buckets });
+  }
+  return found;
+}
+
+function golden(): [name: string, metric: Metric][] {
+  const list = (text: string, separator: string) => (text === "-" ? [] : text.split(separator));
+  return readFileSync(join(goldenFolder, "kube-proxy", "metrics.tsv"), "utf8")
+    .split("\n")
+    .filter((line) => line.startsWith("kubeproxy_"))
+    .map((line) => {
+      const [name = "", type = "", labels = "-", buckets = "-"] = line.split("\t");
+      return [name, { type, labels: list(labels, ",").sort(), buckets: list(buckets, " ") }];
+    });
+}
+
+describe("metrics", () => {
+  test("every metric of kube-proxy is there with its type, labels and buckets", async () => {
+    const all = await exposed();
+    const wanted = golden();
+    expect(wanted.length).toBeGreaterThan(10);
+    for (const [name, metric] of wanted) expect([name, all.get(name)]).toEqual([name, metric]);
+  });
+
+  test("those that an iptables run of kube-proxy shows only when something went wrong", async () => {
+    const { text } = await metrics().text();
+    for (const name of [
+      "kubeproxy_sync_proxy_rules_iptables_restore_failures_total",
+      "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total",
+      "kubeproxy_network_programming_duration_seconds",
+      "kubeproxy_conntrack_reconciler_sync_duration_seconds",
+      "kubeproxy_conntrack_reconciler_deleted_entries_total",
+      "kubeproxy_proxy_healthz_total",
+      "kubeproxy_proxy_livez_total",
+      "fairlead_services",
+      "fairlead_endpoints_excluded",
+      "fairlead_invalid_objects_total",
+      "process_resident_memory_bytes",
+      "nodejs_eventloop_lag_seconds",
+    ]) {
+      expect(text).toContain(`# TYPE ${name} `);
+    }
+  });
+
+  test("the kernel's own packet counts are read when asked", async () => {
+    const all = metrics();
+    expect((await all.text()).text).toContain("kubeproxy_iptables_ct_state_invalid_dropped_packets_total 3\n");
+    packets.set("ct_state_invalid_dropped_pkts", 4);
+    expect((await all.text()).text).toContain("kubeproxy_iptables_ct_state_invalid_dropped_packets_total 4\n");
+    expect((await all.text()).text).toContain("kubeproxy_iptables_localhost_nodeports_accepted_packets_total 5\n");
+  });
+
+  test("buckets of network programming: 0.25, 0.5, 1…59, 60…115, 120…300", () => {
+    expect(programmingBuckets.slice(0, 3)).toEqual([0.25, 0.5, 1]);
+    expect(programmingBuckets.slice(60, 64)).toEqual([59, 60, 65, 70]);
+    expect(programmingBuckets.slice(-8)).toEqual([115, 120, 150, 180, 210, 240, 270, 300]);
+    expect(programmingBuckets).toHaveLength(2 + 59 + 12 + 7);
+  });
+});
+
+describe("the metrics port", () => {
+  const app = metricsApp({
+    metrics: async () => ({ text: "a 1\n", contentType: "text/plain; version=0.0.4; charset=utf-8" }),
+    proxyMode: () => "iptables",
+    configuration: () => ({ kind: "KubeProxyConfiguration", apiVersion: "kubeproxy.config.k8s.io/v1alpha1" }),
+    ownership: () => ({ services: [] }),
+  });
+
+  /** Lines such as `GET :10249/healthz     200 text/plain; charset=utf-8        ok`. */
+  const recorded = readFileSync(join(goldenFolder, "kube-proxy", "endpoints.txt"), "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const [, path = "", type = "", body = ""] =
+        /^GET :10249(\S+)\s+200 (text\/plain; charset=utf-8|application\/json)\s+(.+)$/.exec(line) ?? [];
+      return path === "" ? [] : [{ path, type, body: body.replace(/,…\}\}$/, "}}") }];
+    });
+
+  test("three of its paths were recorded from kube-proxy", () => {
+    expect(recorded.map(({ path }) => path)).toEqual(["/proxyMode", "/healthz", "/configz"]);
+  });
+
+  test.each(recorded)("$path answers as kube-proxy does", async ({ path, type, body }) => {
+    const answer = await app.request(path);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Content-Type")).toBe(type);
+    expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+    expect(await answer.text()).toBe(body);
+  });
+
+  test("an unknown path is 404", async () => {
+    expect((await app.request("/nothing")).status).toBe(404);
+  });
+});

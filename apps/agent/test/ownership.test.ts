@@ -1,0 +1,90 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Memory, type MemoryScope } from "@fairlead/endpoint-filter";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MemoryKeeper } from "../src/ownership/keeper.ts";
+import { loadMemory, memoryPath } from "../src/ownership/memory-file.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
+
+const scope: MemoryScope = {
+  excludeCIDRs: ["10.244.0.0/16"],
+  mixedServices: "own-endpoints",
+  ownershipAnnotation: true,
+};
+let dir = "";
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-memory-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+function keeper(path: string, memory = Memory.empty) {
+  const clock = new VirtualClock();
+  const log = recordedLog();
+  return { clock, log, keeper: new MemoryKeeper(memory, { path, scope, clock, log }) };
+}
+
+const foreign = { service: "default/ovn", family: "IPv4", ownership: "foreign" } as const;
+
+describe("the ownership memory", () => {
+  test("outlives the agent", async () => {
+    const path = memoryPath(join(dir, "not", "there", "yet"));
+    const first = keeper(path);
+    first.keeper.apply([foreign, { service: "default/web", family: "IPv6", ownership: "ours" }]);
+    first.keeper.apply([{ service: "default/web", family: "IPv6" }]);
+    await first.clock.advance(500);
+    await first.keeper.flush();
+
+    const log = recordedLog();
+    const memory = await loadMemory(path, scope, log);
+    expect([...memory.entries()]).toEqual([["default/ovn", { IPv4: "foreign" }]]);
+    expect(log.lines).toEqual([]);
+    expect(await readdir(join(dir, "not", "there", "yet"))).toEqual(["ownership.json"]);
+  });
+
+  test("many changes are one write, no change is none", async () => {
+    const { clock, keeper: one } = keeper(memoryPath(dir));
+    for (let i = 0; i < 100; i++) one.apply([{ service: `default/s${i}`, family: "IPv4", ownership: "ours" }]);
+    expect(clock.waiting).toBe(1);
+    await clock.advance(500);
+    await one.flush();
+    one.apply([{ service: "default/s0", family: "IPv4", ownership: "ours" }]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("what is not written yet is written at the end", async () => {
+    const { keeper: one } = keeper(memoryPath(dir));
+    one.apply([foreign]);
+    await one.flush();
+    expect(await readFile(memoryPath(dir), "utf8")).toContain("default/ovn");
+  });
+
+  test("a folder that cannot be written is told once, whatever changes", async () => {
+    await writeFile(join(dir, "file"), "");
+    const { log, keeper: one } = keeper(memoryPath(join(dir, "file")));
+    one.apply([foreign]);
+    await one.flush();
+    one.apply([{ ...foreign, ownership: "ours" }]);
+    await one.flush();
+    expect(log.messages()).toEqual([
+      "Ownership memory is not kept: a restart decides anew for services without endpoints",
+    ]);
+  });
+
+  test.each(["", "{", "[]", '{"version":1,"scope":"x","services":{}}'])("damaged or strange: %s", async (text) => {
+    await writeFile(memoryPath(dir), text);
+    const log = recordedLog();
+    expect((await loadMemory(memoryPath(dir), scope, log)).size).toBe(0);
+    expect(log.messages("warn")).toEqual(["Starting with an empty ownership memory"]);
+  });
+
+  test("missing: one line", async () => {
+    const log = recordedLog();
+    expect((await loadMemory(memoryPath(dir), scope, log)).size).toBe(0);
+    expect(log.lines).toHaveLength(1);
+  });
+});
