@@ -7,6 +7,7 @@ export * from "./conformance/options.ts";
 export { conformanceTable } from "./conformance/table.ts";
 export * from "./conformance/workload.ts";
 export * from "./golden/golden.ts";
+export * from "./golden/more.ts";
 export * from "./objects/endpoint-slice.ts";
 export { kubernetesService } from "./objects/kubernetes.ts";
 export * from "./objects/node.ts";

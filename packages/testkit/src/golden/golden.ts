@@ -59,7 +59,8 @@ export function goldenScenario(name: string): GoldenScenario {
   return dualStack ? { ...scenario, ip6tables: readGolden(`${name}.ip6tables`) } : scenario;
 }
 
-function goldenNode(dualStack: boolean): GoldenNode {
+/** The node that all recordings were made on. */
+export function goldenNode(dualStack: boolean): GoldenNode {
   return {
     name: "node-a",
     zone: "z1",
