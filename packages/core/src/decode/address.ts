@@ -24,7 +24,17 @@ export function parseAddress(text: string): Address | undefined {
 /** An IPv6 address, mapped ones included. Undefined: not one. */
 export function parseIPv6(text: string): ipaddr.IPv6 | undefined {
   if (!text.includes(":") || text.includes("%") || text.length > 64) return undefined;
-  return ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined;
+  const groups = text.includes(".") ? withoutDots(text) : text;
+  return groups !== undefined && ipaddr.IPv6.isValid(groups) ? ipaddr.IPv6.parse(groups) : undefined;
+}
+
+/** Writes an IPv4 tail as two groups: ipaddr.js takes `::1.2.3.4` for the IPv4-mapped address, which it is not. */
+function withoutDots(text: string): string | undefined {
+  const tail = text.lastIndexOf(":") + 1;
+  const v4 = canonicalIPv4(text.slice(tail));
+  if (v4 === undefined) return undefined;
+  const [a, b, c, d] = v4.split(".").map((octet) => Number(octet).toString(16).padStart(2, "0"));
+  return `${text.slice(0, tail)}${a}${b}:${c}${d}`;
 }
 
 /** The family of a canonical address or CIDR. */

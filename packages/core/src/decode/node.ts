@@ -42,9 +42,9 @@ function readNodeAddresses(status: Fields, problems: ProblemList): readonly stri
 
 function readPodCIDRs(spec: Fields, problems: ProblemList): readonly string[] {
   const listed = itemsOf(spec["podCIDRs"]);
-  const single = isAbsent(spec["podCIDR"]) || spec["podCIDR"] === "" ? [] : [spec["podCIDR"]];
-  const [field, values] = listed.length > 0 ? ["spec.podCIDRs", listed] : ["spec.podCIDR", single];
-  return readCIDRs(field, values, problems);
+  if (listed.length > 0) return readCIDRs("spec.podCIDRs", listed, problems);
+  const only = spec["podCIDR"];
+  return isAbsent(only) || only === "" ? [] : readCIDR("spec.podCIDR", only, problems);
 }
 
 function isToBeDeleted(spec: Fields): boolean {
@@ -53,10 +53,12 @@ function isToBeDeleted(spec: Fields): boolean {
 
 /** Canonical CIDRs of a list field; bad ones are reported and left out. */
 export function readCIDRs(field: string, values: readonly unknown[], problems: ProblemList): readonly string[] {
-  return values.flatMap((value, i) => {
-    const cidr = typeof value === "string" ? parseCIDR(value) : undefined;
-    if (cidr !== undefined) return [cidr.text];
-    problems.add(`${field}[${i}]`, value, "must be a CIDR");
-    return [];
-  });
+  return values.flatMap((value, i) => readCIDR(`${field}[${i}]`, value, problems));
+}
+
+function readCIDR(field: string, value: unknown, problems: ProblemList): readonly string[] {
+  const cidr = typeof value === "string" ? parseCIDR(value) : undefined;
+  if (cidr !== undefined) return [cidr.text];
+  problems.add(field, value, "must be a CIDR");
+  return [];
 }

@@ -2,7 +2,7 @@ import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { compact } from "../state/compact.ts";
 import { familyOf, type SpecialAddress } from "./address.ts";
-import { readAddresses } from "./addresses.ts";
+import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
@@ -75,11 +75,15 @@ function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: 
 /** One ClusterIP a family, the first one of each. */
 function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] {
   const listed = itemsOf(spec["clusterIPs"]);
-  const [field, values] = listed.length > 0 ? ["spec.clusterIPs", listed] : ["spec.clusterIP", [spec["clusterIP"]]];
-  const found = readAddresses(field, values, SPECIAL, problems);
+  if (listed.length === 0) {
+    const only = readAddress("spec.clusterIP", spec["clusterIP"], SPECIAL, problems);
+    return only === undefined ? [] : [only.text];
+  }
+  const found = readAddresses("spec.clusterIPs", listed, SPECIAL, problems);
   const first = found.filter((ip) => found.find((other) => familyOf(other) === familyOf(ip)) === ip);
   for (const ip of found) {
-    if (!first.includes(ip)) problems.add(field, ip, "is the second ClusterIP of its family; only the first is served");
+    if (!first.includes(ip))
+      problems.add("spec.clusterIPs", ip, "is the second ClusterIP of its family; only the first is served");
   }
   return compact(first);
 }

@@ -46,8 +46,8 @@ export class Planner {
   }
 
   /**
-   * Plans the dirty services again. Yields after each of them, so that the caller can do other things between. It has to
-   * run to its end: until then the live plans are between two states, and only its result tells what changed.
+   * Plans the dirty services again. Yields after each of them, so that the caller can do other things between; until it
+   * has run to its end the live plans are between two states. A step that is given up makes the next one plan everything.
    *
    * @param state may change between two slices; what does is dirty for the next step
    * @param memory must not change before the end
@@ -60,6 +60,7 @@ export class Planner {
   ): Generator<void, PlanStep, void> {
     if (this.#running) throw new Error("a planning step has begun and not ended");
     this.#running = true;
+    let finished = false;
     try {
       const input = { state, memory, options: this.#options, step: new StepCollector() };
       const queue = new Set(dirty === "all" || this.#planAll ? this.#everything(state, memory) : dirty);
@@ -71,9 +72,11 @@ export class Planner {
         }
         yield;
       }
+      finished = true;
       return input.step.finish(this.#takeChanges(input.options));
     } finally {
       this.#running = false;
+      if (!finished) this.#planAll = true;
     }
   }
 

@@ -1,0 +1,256 @@
+import { describe, expect, test } from "vitest";
+import { decodeService } from "../src/index.ts";
+
+function raw(spec: object = {}, rest: { metadata?: object; status?: object } = {}): unknown {
+  return {
+    metadata: { namespace: "default", name: "web", ...rest.metadata },
+    spec: { clusterIP: "10.96.0.10", ports: [{ port: 80 }], ...spec },
+    ...(rest.status === undefined ? {} : { status: rest.status }),
+  };
+}
+
+function fieldsOf(decoded: ReturnType<typeof decodeService>): readonly string[] {
+  return decoded.problems.map((problem) => problem.field);
+}
+
+test("fills in what the API server would have", () => {
+  expect(decodeService(raw())).toEqual({
+    namespace: "default",
+    name: "web",
+    object: {
+      namespace: "default",
+      name: "web",
+      clusterIPs: ["10.96.0.10"],
+      ports: [{ name: "", protocol: "TCP", port: 80 }],
+      externalIPs: [],
+      loadBalancerIPs: [],
+      loadBalancerSourceRanges: [],
+      internalTrafficPolicy: "Cluster",
+      externalTrafficPolicy: "Cluster",
+      annotations: {},
+    },
+    problems: [],
+  });
+});
+
+test("keeps what the model needs, and of the annotations its own", () => {
+  const { object, problems } = decodeService(
+    raw(
+      {
+        type: "LoadBalancer",
+        clusterIPs: ["10.96.0.10", "FD00:10:96:0:0:0:0:A"],
+        ports: [
+          { name: "dns", protocol: "UDP", port: 53, nodePort: 30053 },
+          { name: "dns", protocol: "TCP", port: 53, nodePort: 30053 },
+        ],
+        externalIPs: ["198.51.100.1", "198.51.100.001"],
+        externalTrafficPolicy: "Local",
+        internalTrafficPolicy: "Local",
+        sessionAffinity: "ClientIP",
+        healthCheckNodePort: 31000,
+        loadBalancerSourceRanges: [" 192.0.2.77/24 ", "2001:db8::1/32"],
+      },
+      {
+        metadata: { annotations: { "fairlead.dev/ownership": "ours", "example.com/note": "x", "fairlead.dev/bad": 1 } },
+        status: { loadBalancer: { ingress: [{ ip: "203.0.113.1", ipMode: "VIP" }, { hostname: "lb.example" }] } },
+      },
+    ),
+  );
+  expect(problems).toEqual([]);
+  expect(object).toMatchObject({
+    clusterIPs: ["10.96.0.10", "fd00:10:96::a"],
+    ports: [
+      { name: "dns", protocol: "UDP", port: 53, nodePort: 30053 },
+      { name: "dns", protocol: "TCP", port: 53, nodePort: 30053 },
+    ],
+    externalIPs: ["198.51.100.1"],
+    loadBalancerIPs: ["203.0.113.1"],
+    loadBalancerSourceRanges: ["192.0.2.0/24", "2001:db8::/32"],
+    internalTrafficPolicy: "Local",
+    externalTrafficPolicy: "Local",
+    affinitySeconds: 10_800,
+    healthCheckNodePort: 31_000,
+    annotations: { "fairlead.dev/ownership": "ours" },
+  });
+});
+
+describe("is none of ours", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["headless", raw({ clusterIP: "None" }), /headless/],
+    ["headless by list", raw({ clusterIP: "", clusterIPs: ["None"] }), /headless/],
+    ["ExternalName", raw({ type: "ExternalName", clusterIP: "", externalName: "example.com" }), /ExternalName/],
+    ["no ClusterIP yet", raw({ clusterIP: "" }), /no ClusterIP/],
+    [
+      "another proxy's",
+      raw({}, { metadata: { labels: { "service.kubernetes.io/service-proxy-name": "other" } } }),
+      /another proxy/,
+    ],
+  ])("%s", (_, object, reason) => {
+    const decoded = decodeService(object);
+    expect(decoded.ignored).toMatch(reason);
+    expect(decoded.object).toBeUndefined();
+    expect(decoded.problems).toEqual([]);
+  });
+});
+
+describe("is skipped with a problem", () => {
+  test.each<[string, unknown, string]>([
+    ["no ports", raw({ ports: [] }), "spec.ports"],
+    ["ports of no kind", raw({ ports: "80" }), "spec.ports"],
+    ["port 0", raw({ ports: [{ port: 0 }] }), "spec.ports[0].port"],
+    ["port 70000", raw({ ports: [{ port: 70_000 }] }), "spec.ports[0].port"],
+    ["a port that is text", raw({ ports: [{ port: "80" }] }), "spec.ports[0].port"],
+    ["half a port", raw({ ports: [{ port: 80.5 }] }), "spec.ports[0].port"],
+    ["None with NodePort", raw({ type: "NodePort", clusterIP: "None" }), "spec.clusterIP"],
+    ["a ClusterIP that is none", raw({ clusterIP: "ten" }), "spec.clusterIP"],
+    ["a loopback ClusterIP", raw({ clusterIP: "127.0.0.1" }), "spec.clusterIP"],
+    ["no name", raw({}, { metadata: { name: "" } }), "metadata.name"],
+    ["no namespace", raw({}, { metadata: { namespace: undefined } }), "metadata.namespace"],
+    ["a name that ends a comment", raw({}, { metadata: { name: 'web" -j ACCEPT' } }), "metadata.name"],
+    ["a name that is an option", raw({}, { metadata: { name: "--comment" } }), "metadata.name"],
+    ["a name of two lines", raw({}, { metadata: { name: "web\n-A INPUT" } }), "metadata.name"],
+    ["a name that ends a line", raw({}, { metadata: { name: "web\n" } }), "metadata.name"],
+    ["a namespace with a slash", raw({}, { metadata: { namespace: "a/b" } }), "metadata.namespace"],
+    ["a namespace with a space", raw({}, { metadata: { namespace: "a b" } }), "metadata.namespace"],
+    ["a name in capitals", raw({}, { metadata: { name: "Web" } }), "metadata.name"],
+    ["a name too long", raw({}, { metadata: { name: "a".repeat(254) } }), "metadata.name"],
+    ["a hostile port name", raw({ ports: [{ name: 'x" --', port: 80 }] }), "spec.ports[0].name"],
+    ["a port name of two lines", raw({ ports: [{ name: "x\n", port: 80 }] }), "spec.ports[0].name"],
+    ["an unknown protocol", raw({ ports: [{ protocol: "ICMP", port: 80 }] }), "spec.ports[0].protocol"],
+    ["nothing at all", null, "metadata.namespace"],
+  ])("%s", (_, object, field) => {
+    const decoded = decodeService(object ?? { spec: { clusterIP: "10.96.0.1" } });
+    expect(decoded.object).toBeUndefined();
+    expect(fieldsOf(decoded)).toContain(field);
+  });
+});
+
+describe("loses just the bad part", () => {
+  test.each<[string, object, string, object]>([
+    [
+      "one bad port of two",
+      {
+        ports: [
+          { name: "a", port: 0 },
+          { name: "b", port: 81 },
+        ],
+      },
+      "spec.ports[0].port",
+      { ports: [{ name: "b", protocol: "TCP", port: 81 }] },
+    ],
+    [
+      "a bad node port",
+      { type: "NodePort", ports: [{ port: 80, nodePort: 70_000 }] },
+      "spec.ports[0].nodePort",
+      { ports: [{ name: "", protocol: "TCP", port: 80 }] },
+    ],
+    [
+      "a port of the same name",
+      {
+        ports: [
+          { name: "a", port: 80 },
+          { name: "a", port: 81 },
+        ],
+      },
+      "spec.ports[1].name",
+      { ports: [{ name: "a", protocol: "TCP", port: 80 }] },
+    ],
+    [
+      "a second ClusterIP of the family",
+      { clusterIPs: ["10.96.0.10", "10.96.0.11"] },
+      "spec.clusterIPs",
+      { clusterIPs: ["10.96.0.10"] },
+    ],
+    [
+      "one bad ClusterIP of two",
+      { clusterIPs: ["10.96.0.10", "fd00::x"] },
+      "spec.clusterIPs[1]",
+      { clusterIPs: ["10.96.0.10"] },
+    ],
+    [
+      "a link-local external IP",
+      { externalIPs: ["169.254.1.1", "198.51.100.1"] },
+      "spec.externalIPs[0]",
+      { externalIPs: ["198.51.100.1"] },
+    ],
+    [
+      "a source range that is none",
+      { loadBalancerSourceRanges: ["192.0.2.0/24", "everywhere"] },
+      "spec.loadBalancerSourceRanges[1]",
+      { loadBalancerSourceRanges: ["192.0.2.0/24"] },
+    ],
+    [
+      "an unknown policy",
+      { internalTrafficPolicy: "local" },
+      "spec.internalTrafficPolicy",
+      { internalTrafficPolicy: "Cluster" },
+    ],
+    [
+      "an affinity too long",
+      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 100_000 } } },
+      "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+      { affinitySeconds: 10_800 },
+    ],
+    [
+      "a health check port that is none",
+      { type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: -1 },
+      "spec.healthCheckNodePort",
+      { externalTrafficPolicy: "Local" },
+    ],
+  ])("%s", (_, spec, field, left) => {
+    const decoded = decodeService(raw(spec));
+    expect(fieldsOf(decoded)).toEqual([field]);
+    expect(decoded.object).toMatchObject(left);
+  });
+});
+
+describe("source ranges", () => {
+  test("a range over a whole family takes that family's ranges away, no other's", () => {
+    const ranges = ["192.0.2.0/24", "0.0.0.0/0", "2001:db8::/32"];
+    expect(decodeService(raw({ loadBalancerSourceRanges: ranges })).object?.loadBalancerSourceRanges).toEqual([
+      "2001:db8::/32",
+    ]);
+  });
+
+  test("white space and empty ones mean nothing", () => {
+    const decoded = decodeService(raw({ loadBalancerSourceRanges: ["", "  ", "\t192.0.2.1/32\n"] }));
+    expect(decoded.object?.loadBalancerSourceRanges).toEqual(["192.0.2.1/32"]);
+    expect(decoded.problems).toEqual([]);
+  });
+});
+
+describe("external policy", () => {
+  test.each<[string, object, "Cluster" | "Local"]>([
+    ["NodePort", { type: "NodePort" }, "Local"],
+    ["LoadBalancer", { type: "LoadBalancer" }, "Local"],
+    ["ClusterIP with an external IP", { externalIPs: ["198.51.100.1"] }, "Local"],
+    ["ClusterIP without", {}, "Cluster"],
+  ])("of type %s", (_, spec, policy) => {
+    const { object } = decodeService(raw({ ...spec, externalTrafficPolicy: "Local" }));
+    expect(object?.externalTrafficPolicy).toBe(policy);
+  });
+});
+
+test("ipMode Proxy and unknown modes get no address; IPv4-mapped addresses are IPv4", () => {
+  const ingress = [
+    { ip: "203.0.113.1", ipMode: "Proxy" },
+    { ip: "203.0.113.2", ipMode: "Other" },
+    { ip: "::ffff:203.0.113.3", ipMode: null },
+    { ip: "" },
+  ];
+  const decoded = decodeService(raw({ type: "LoadBalancer" }, { status: { loadBalancer: { ingress } } }));
+  expect(decoded.object?.loadBalancerIPs).toEqual(["203.0.113.3"]);
+  expect(decoded.problems).toEqual([]);
+});
+
+test("a problem can stand in any log line", () => {
+  const { problems } = decodeService(raw({}, { metadata: { name: 'a\n"b"\u001b[31m', namespace: "x".repeat(300) } }));
+  for (const { namespace, name, value } of problems) {
+    for (const text of [namespace, name, value]) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+      expect(text).not.toMatch(/[\u0000-\u001f]/);
+      expect(text.length).toBeLessThan(100);
+    }
+  }
+  expect(problems).toHaveLength(2);
+});

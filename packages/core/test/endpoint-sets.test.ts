@@ -1,0 +1,238 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { EndpointSlice, SliceEndpoint } from "../src/index.ts";
+import { candidates } from "../src/select/candidates.ts";
+import { endpointSets } from "../src/select/endpoint-sets.ts";
+import { countLocalReady } from "../src/select/local-ready.ts";
+import { addressesOf, DRAINING, endpoint, HERE, NOT_READY, slice } from "./objects.ts";
+
+const PLACE = { nodeName: "node-a", zone: "z1" };
+const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
+
+function setsOf(endpoints: readonly SliceEndpoint[], place: { nodeName: string; zone?: string } = PLACE) {
+  const sets = endpointSets(candidates([slice("web", endpoints)], HTTP), place);
+  const { any, ...lists } = sets;
+  return {
+    any,
+    cluster: addressesOf(lists.cluster),
+    local: addressesOf(lists.local),
+    serving: addressesOf(lists.serving),
+  };
+}
+
+const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const;
+const zone = (...zoneHints: string[]) => ({ zoneHints });
+const node = (...nodeHints: string[]) => ({ nodeHints });
+
+describe("which endpoints are used", () => {
+  test.each<{ case: string; given: readonly SliceEndpoint[]; cluster: string[]; local: string[]; serving?: string[] }>([
+    { case: "none", given: [], cluster: [], local: [] },
+    { case: "ready ones", given: [endpoint(A), endpoint(B, HERE)], cluster: [A, B], local: [B] },
+    { case: "one not ready", given: [endpoint(A), endpoint(B, NOT_READY)], cluster: [A], local: [], serving: [A] },
+    { case: "none is ready or serves", given: [endpoint(A, NOT_READY)], cluster: [], local: [], serving: [] },
+    {
+      case: "one drains beside a ready one",
+      given: [endpoint(A), endpoint(B, DRAINING)],
+      cluster: [A],
+      local: [],
+      serving: [A, B],
+    },
+    { case: "all drain", given: [endpoint(A, DRAINING), endpoint(B, DRAINING)], cluster: [A, B], local: [] },
+    {
+      case: "the one here drains, another is ready",
+      given: [endpoint(A), endpoint(B, { ...HERE, ...DRAINING })],
+      cluster: [A],
+      local: [B],
+      serving: [A, B],
+    },
+    {
+      case: "of those here one drains, one is ready",
+      given: [endpoint(A, { ...HERE, ...DRAINING }), endpoint(B, HERE)],
+      cluster: [B],
+      local: [B],
+      serving: [A, B],
+    },
+    {
+      case: "all drain, one of them here",
+      given: [endpoint(A, DRAINING), endpoint(B, { ...HERE, ...DRAINING })],
+      cluster: [A, B],
+      local: [B],
+    },
+    {
+      case: "one is terminating and does not serve",
+      given: [endpoint(A, { ready: false, serving: false, terminating: true })],
+      cluster: [],
+      local: [],
+      serving: [],
+    },
+    {
+      case: "one serves, is not ready and does not terminate",
+      given: [endpoint(A, { ready: false })],
+      cluster: [],
+      local: [],
+      serving: [A],
+    },
+    {
+      case: "not-ready addresses are published",
+      given: [endpoint(A, { serving: false })],
+      cluster: [A],
+      local: [],
+      serving: [A],
+    },
+    {
+      case: "an endpoint without a node is not here",
+      given: [{ ...NOT_READY, ready: true, address: A }],
+      cluster: [A],
+      local: [],
+    },
+  ])("$case", ({ given, cluster, local, serving }) => {
+    const sets = setsOf(given);
+    expect(sets).toEqual({ any: cluster.length > 0, cluster, local, serving: serving ?? cluster });
+  });
+});
+
+describe("topology", () => {
+  test.each<{
+    case: string;
+    given: readonly SliceEndpoint[];
+    cluster: string[];
+    here?: { nodeName: string; zone?: string };
+  }>([
+    { case: "zone hints", given: [endpoint(A, zone("z1")), endpoint(B, zone("z2"))], cluster: [A] },
+    {
+      case: "one endpoint for two zones",
+      given: [endpoint(A, zone("z1", "z2")), endpoint(B, zone("z2"))],
+      cluster: [A],
+    },
+    { case: "zone hints, none for here", given: [endpoint(A, zone("z2")), endpoint(B, zone("z3"))], cluster: [A, B] },
+    { case: "one endpoint without a zone hint", given: [endpoint(A, zone("z1")), endpoint(B)], cluster: [A, B] },
+    {
+      case: "an endpoint that isn't ready needs no hint",
+      given: [endpoint(A, zone("z1")), endpoint(B, zone("z2")), endpoint(C, NOT_READY)],
+      cluster: [A],
+    },
+    {
+      case: "this node has no zone",
+      given: [endpoint(A, zone("z1")), endpoint(B, zone("z2"))],
+      cluster: [A, B],
+      here: { nodeName: "node-a" },
+    },
+    { case: "node hints", given: [endpoint(A, node("node-a")), endpoint(B, node("node-b"))], cluster: [A] },
+    {
+      case: "node hints before zone hints",
+      given: [
+        endpoint(A, { ...node("node-a"), ...zone("z1") }),
+        endpoint(B, { ...node("node-b"), ...zone("z1") }),
+        endpoint(C, { ...node("node-c"), ...zone("z2") }),
+      ],
+      cluster: [A],
+    },
+    {
+      case: "node hints for others fall back on zone hints",
+      given: [endpoint(A, { ...node("node-c"), ...zone("z1") }), endpoint(B, { ...node("node-b"), ...zone("z2") })],
+      cluster: [A],
+    },
+    {
+      case: "one endpoint without a node hint: zone hints",
+      given: [endpoint(A, { ...node("node-a"), ...zone("z2") }), endpoint(B, zone("z1"))],
+      cluster: [B],
+    },
+    {
+      case: "hints of draining endpoints count for nothing",
+      given: [endpoint(A, { ...DRAINING, ...zone("z1") }), endpoint(B, { ...DRAINING, ...zone("z2") })],
+      cluster: [A, B],
+    },
+  ])("$case", ({ given, cluster, here }) => expect(setsOf(given, here).cluster).toEqual(cluster));
+
+  test("never narrows the local set", () => {
+    const given = [endpoint(A, { ...HERE, ...zone("z2") }), endpoint(B, zone("z1"))];
+    expect(setsOf(given)).toMatchObject({ cluster: [B], local: [A], serving: [A, B] });
+  });
+});
+
+describe("an endpoint in two slices", () => {
+  const variants = [
+    endpoint(A),
+    endpoint(A, DRAINING),
+    endpoint(A, NOT_READY),
+    endpoint(A, { ready: false }),
+    endpoint(A, { ready: false, serving: false, terminating: true }),
+  ];
+
+  test("is taken as the one that doesn't terminate, whichever came first", () => {
+    for (const one of variants) {
+      for (const other of variants) {
+        const names = (a: string, b: string) =>
+          candidates([slice("web", [one], { name: a }), slice("web", [other], { name: b })], HTTP);
+        const [picked] = names("a", "b");
+        expect(picked?.endpoint.terminating).toBe(one.terminating && other.terminating);
+        if (one.ready && !one.terminating) expect(picked?.endpoint.ready).toBe(true);
+      }
+    }
+  });
+
+  test("counts once", () => {
+    const twice = [slice("web", [endpoint(A), endpoint(A)], { name: "a" }), slice("web", [endpoint(A)], { name: "b" })];
+    expect(candidates(twice, HTTP)).toHaveLength(1);
+  });
+});
+
+describe("ports", () => {
+  const slices: EndpointSlice[] = [
+    slice("dns", [endpoint(A)], {
+      ports: [
+        { name: "dns", protocol: "UDP", port: 53 },
+        { name: "dns", protocol: "TCP", port: 5353 },
+        { name: "metrics", protocol: "TCP", port: 9153 },
+      ],
+    }),
+    slice("dns", [endpoint("fd00::1")], {
+      name: "dns-6",
+      family: "IPv6",
+      ports: [{ name: "dns", protocol: "UDP", port: 53 }],
+    }),
+  ];
+
+  test.each([
+    ["IPv4", "dns", "UDP", ["10.0.0.1:53"]],
+    ["IPv4", "dns", "TCP", ["10.0.0.1:5353"]],
+    ["IPv4", "metrics", "TCP", ["10.0.0.1:9153"]],
+    ["IPv4", "metrics", "UDP", []],
+    ["IPv6", "dns", "UDP", ["[fd00::1]:53"]],
+    ["IPv6", "dns", "TCP", []],
+  ] as const)("%s %s/%s", (family, name, protocol, keys) => {
+    expect(candidates(slices, { family, name, protocol }).map((one) => one.key)).toEqual(keys);
+  });
+});
+
+test("endpoints stand in the byte order of address:port", () => {
+  const address = fc.constantFrom("10.0.0.1", "10.0.0.10", "10.0.0.2", "9.0.0.1", "10.0.0.100");
+  fc.assert(
+    fc.property(fc.array(address), fc.array(fc.constantFrom(80, 443, 8080)), (addresses, ports) => {
+      const given = slice(
+        "web",
+        addresses.map((one) => endpoint(one)),
+        { ports: ports.map((port) => ({ name: "", protocol: "TCP", port })) },
+      );
+      const keys = candidates([given], HTTP).map((one) => one.key);
+      const expected = new Set(
+        addresses.flatMap((one) => ports.map((port) => Buffer.from(`${one}:${port}`))).map(String),
+      );
+      expect(keys).toEqual([...expected].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
+    }),
+  );
+});
+
+test("a health check counts distinct ready addresses here, over ports and slices, without the excluded ones", () => {
+  const ports = [80, 443].map((port) => ({ name: `p${port}`, protocol: "TCP" as const, port }));
+  const slices = [
+    slice("web", [endpoint(A, HERE), endpoint(B, { ...HERE, ...DRAINING }), endpoint(C)], { ports, name: "a" }),
+    slice("web", [endpoint(A, HERE), endpoint("10.244.0.1", HERE)], { ports, name: "b" }),
+    slice("web", [endpoint("10.0.0.9", HERE)], { ports: [], name: "c" }),
+    slice("web", [endpoint("fd00::1", HERE)], { ports, name: "d", family: "IPv6" }),
+  ];
+  expect(countLocalReady(slices, "IPv4", "node-a", undefined)).toBe(2);
+  expect(countLocalReady(slices, "IPv4", "node-a", (address) => address.startsWith("10.244."))).toBe(1);
+  expect(countLocalReady(slices, "IPv6", "node-a", undefined)).toBe(1);
+  expect(countLocalReady(slices, "IPv4", "node-b", undefined)).toBe(1);
+});
