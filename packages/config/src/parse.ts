@@ -29,7 +29,7 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
   if (version.kind === "print") return { kind: "version", text: version.text };
   const source = chooseSource(line.flags, flags, environment);
   const given = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
-  const report = createReport(given, (path) => (path in flags.options ? `--${path}` : source.name(path)));
+  const report = createReport(given, (path) => (Object.hasOwn(flags.options, path) ? `--${path}` : source.name(path)));
   const config = resolve(source, flags.options, report);
   const warnings = [...deprecations(line.flags), ...version.warnings, ...source.warnings, ...report.warnings];
   const errors = [...source.errors, ...report.errors];

@@ -43,9 +43,9 @@ export function withoutKeys(root: RawObject, paths: readonly (readonly PropertyK
   return Object.fromEntries(entries);
 }
 
-/** Paths of all values below objects: `conntrack.min`, `mode`, … */
-export function leafPaths(root: RawObject, prefix: readonly string[] = []): string[] {
+/** Paths of all values below objects: `conntrack.min`, `mode`, … What lies deeper than `depth` is one value. */
+export function leafPaths(root: RawObject, prefix: readonly string[] = [], depth = 6): string[] {
   return Object.entries(root).flatMap(([key, value]) =>
-    isObject(value) ? leafPaths(value, [...prefix, key]) : [joinPath([...prefix, key])],
+    isObject(value) && depth > 0 ? leafPaths(value, [...prefix, key], depth - 1) : [joinPath([...prefix, key])],
   );
 }

@@ -12,6 +12,8 @@ export interface Report {
   error(path: string, message: string, value?: string): void;
   warn(text: string): void;
   name(path: string): string;
+  /** The value as it was given, "" where it was not. */
+  given(path: string): string;
 }
 
 /** @param raw what was given, to show a wrong value as it was written */
@@ -25,6 +27,7 @@ export function createReport(raw: unknown, name: FieldNames): Report {
     get warnings() {
       return [...warnings];
     },
+    given: (path) => showValue(valueAt(raw, path)),
     error(path, message, value = showValue(valueAt(raw, path))) {
       const error = { field: name(path), value, message };
       // One flag may set several fields: what is wrong with it is said once.
@@ -45,5 +48,6 @@ export function showValue(value: unknown): string {
 /** `--oom-score-adj=2000: must be …`, the line for the operator. */
 export function formatError({ field, value, message }: ConfigError): string {
   const separator = field.startsWith("--") ? "=" : ": ";
-  return `${field}${value === "" ? "" : `${separator}${JSON.stringify(value).slice(1, -1)}`}: ${message}`;
+  const printable = value.replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return `${field}${value === "" ? "" : `${separator}${printable}`}: ${message}`;
 }

@@ -72,8 +72,8 @@ function namer(flags: Readonly<Record<string, string>>, file?: string): FieldNam
   return (path) => {
     const keys = splitPath(path);
     for (let length = keys.length; length > 0; length--) {
-      const flag = flags[joinPath(keys.slice(0, length))];
-      if (flag !== undefined) return flag;
+      const above = joinPath(keys.slice(0, length));
+      if (Object.hasOwn(flags, above)) return flags[above] ?? above;
     }
     return file === undefined ? flagFor(path) : `${file}: ${path}`;
   };

@@ -24,7 +24,7 @@ export interface ConfigDocuments {
 
 /** @param path names the file in errors and warnings */
 export function readDocuments(path: string, text: string): ConfigDocuments {
-  const parsed = [...parseAllDocuments(text, YAML_OPTIONS)].map((document) => readDocument(path, document));
+  const parsed = parseAll(path, text);
   const errors = parsed.flatMap((document) => document.errors);
   const warnings = parsed.flatMap((document) => document.warnings);
   const found = new Map<string, RawObject>();
@@ -41,6 +41,14 @@ export function readDocuments(path: string, text: string): ConfigDocuments {
     });
   }
   return { kubeProxy: found.get(kubeProxy.KIND) ?? {}, fairlead: found.get(fairlead.KIND) ?? {}, errors, warnings };
+}
+
+function parseAll(path: string, text: string): ReadDocument[] {
+  try {
+    return [...parseAllDocuments(text, YAML_OPTIONS)].map((document) => readDocument(path, document));
+  } catch (error) {
+    return [unreadable(path, error)];
+  }
 }
 
 /**
@@ -72,9 +80,14 @@ function readDocument(path: string, document: Document): ReadDocument {
   try {
     return { value: document.toJS() as unknown, errors: [], warnings };
   } catch (error) {
-    const message = `is no readable YAML: ${error instanceof Error ? error.message : String(error)}`;
-    return { value: undefined, errors: [{ field: path, value: "", message }], warnings };
+    return unreadable(path, error);
   }
+}
+
+/** Aliases that multiply, nesting without end. */
+function unreadable(path: string, error: unknown): ReadDocument {
+  const message = `is no readable YAML: ${error instanceof Error ? error.message : String(error)}`;
+  return { value: undefined, errors: [{ field: path, value: "", message }], warnings: [] };
 }
 
 function syntaxError(path: string, error: YAMLError): ConfigError {

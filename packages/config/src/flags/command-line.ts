@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
+import { closest } from "../suggest.ts";
 import type { FlagDefinition } from "./definition.ts";
 import { FLAG_GROUPS, FLAGS } from "./table.ts";
 
@@ -35,7 +36,10 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
 }
 
 function usage({ message }: CommanderError): string {
-  const reason = message.replace(/^error: /, "").replace(/^unknown option/, "unknown flag");
+  const unknown = /^error: unknown option '--([^=']+)/.exec(message)?.[1];
+  const near = unknown === undefined ? undefined : closest(unknown, [...FLAGS.keys()]);
+  const hint = near === undefined ? "" : ` (did you mean --${near}?)`;
+  const reason = message.replace(/^error: /, "").replace(/^unknown option/, "unknown flag") + hint;
   return `${reason}\n\nUsage: ${PROGRAM} [flags]\nAll flags: ${PROGRAM} --help\n`;
 }
 
@@ -50,6 +54,7 @@ function createCommand(collect: Collect): Command {
     )
     .helpOption("-h, --help", "Print this text.")
     .allowExcessArguments(false)
+    .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({ writeOut: () => {}, writeErr: () => {} })
     .configureHelp({ helpWidth: 110, optionTerm: ({ flags }) => flags.replace(" <bool>", "") });

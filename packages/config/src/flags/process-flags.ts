@@ -60,7 +60,6 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         type: type.level,
         fields: ["logging.verbosity"],
         withConfig: true,
-        defaultText: "0",
         help: "How much is logged: 0 is quiet, 5 tells everything.",
       },
       {

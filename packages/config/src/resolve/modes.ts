@@ -102,12 +102,13 @@ function checkPeriods(block: Exclude<ProxyMode, "userspace">, periods: Periods, 
   if (syncPeriodMs <= 0) report.error(`${block}.syncPeriod`, "must be greater than 0, such as 30s");
   if (minSyncPeriodMs < 0) report.error(`${block}.minSyncPeriod`, "must not be negative");
   if (syncPeriodMs <= 0 || minSyncPeriodMs <= syncPeriodMs) return;
-  const limit = formatDuration(syncPeriodMs);
-  report.error(
-    `${block}.minSyncPeriod`,
-    `must not be longer than ${report.name(`${block}.syncPeriod`)}, which is ${limit}`,
-    formatDuration(minSyncPeriodMs),
-  );
+  const [sync, min] = [`${block}.syncPeriod`, `${block}.minSyncPeriod`];
+  // The one that was set is the one to change.
+  if (report.given(min) === "") {
+    report.error(sync, `must not be shorter than ${report.name(min)}, which is ${formatDuration(minSyncPeriodMs)}`);
+  } else {
+    report.error(min, `must not be longer than ${report.name(sync)}, which is ${formatDuration(syncPeriodMs)}`);
+  }
 }
 
 /** `10000-20000`, `10000+100` or one port; empty and `0-0`: any (k8s.io/apimachinery/pkg/util/net.PortRange). */

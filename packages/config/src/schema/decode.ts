@@ -33,10 +33,14 @@ function messageOf(issue: z.core.$ZodIssue): string {
     : issue.message;
 }
 
-/** Null and "" mean the default: keys that hold them are left out, at every depth (list entries stay). */
-function withoutEmpty(root: RawObject): RawObject {
+/**
+ * Null and "" mean the default: keys that hold them are left out, at every depth that the schemas have (list entries
+ * stay). What lies deeper belongs to no field.
+ */
+function withoutEmpty(root: RawObject, depth = 6): RawObject {
   const entries = Object.entries(root).filter(([, value]) => value !== null && value !== "");
-  return Object.fromEntries(entries.map(([key, value]) => [key, isObject(value) ? withoutEmpty(value) : value]));
+  const below = (value: unknown) => (depth > 0 && isObject(value) ? withoutEmpty(value, depth - 1) : value);
+  return Object.fromEntries(entries.map(([key, value]) => [key, below(value)]));
 }
 
 function unknownField(schema: z.ZodObject, path: readonly PropertyKey[], report: Report): string {

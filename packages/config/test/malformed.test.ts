@@ -1,0 +1,280 @@
+import { describe, expect, test } from "vitest";
+import { configFile, errorsOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
+
+const ADDRESS = "must be an IP address, such as 10.0.0.1 or fd00::1";
+const CIDR = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
+const DURATION = "must be a duration with units, such as 30s, 1m30s or 1h0m0s";
+const PORT = "must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256";
+const INT32 = "must be a whole number";
+const WINDOWS = "is a flag of Windows; leave it out";
+
+describe("flags", () => {
+  test.each([
+    [["--bind-address=node"], [`--bind-address=node: ${ADDRESS}`]],
+    [["--bind-address=10.0.0.01"], [`--bind-address=10.0.0.01: ${ADDRESS}`]],
+    [["--bind-address=fe80::1%eth0"], [`--bind-address=fe80::1%eth0: ${ADDRESS}`]],
+    [["--healthz-bind-address=localhost:10256"], [`--healthz-bind-address=localhost:10256: ${PORT}`]],
+    [["--healthz-bind-address=0.0.0.0:70000"], [`--healthz-bind-address=0.0.0.0:70000: ${PORT}`]],
+    [["--healthz-bind-address=::1:10256x"], [`--healthz-bind-address=::1:10256x: ${PORT}`]],
+    [
+      ["--metrics-bind-address=127.0.0.1:0"],
+      [
+        "--metrics-bind-address=127.0.0.1:0: must be an IP address and a port from 1 to 65535, such as 0.0.0.0:10249 or [::]:10249",
+      ],
+    ],
+    [["--metrics-port=0"], ["--metrics-port=0: the metrics server cannot be turned off; leave it out"]],
+    [["--oom-score-adj=2000"], ["--oom-score-adj=2000: must be a whole number from -1000 to 1000"]],
+    [["--oom-score-adj=low"], [`--oom-score-adj=low: ${INT32}`]],
+    [["--iptables-masquerade-bit=32"], ["--iptables-masquerade-bit=32: must be a whole number from 0 to 31"]],
+    [["--iptables-masquerade-bit=1.5"], [`--iptables-masquerade-bit=1.5: ${INT32}`]],
+    [["--conntrack-min=-1"], ["--conntrack-min=-1: must be a whole number from 0 to 2147483647"]],
+    [
+      ["--conntrack-max-per-core=3000000000"],
+      ["--conntrack-max-per-core=3000000000: must be a whole number from 0 to 2147483647"],
+    ],
+    [["--conntrack-udp-timeout=-5s"], ["--conntrack-udp-timeout=-5s: must not be negative; 0s leaves it as it is"]],
+    [["--kube-api-qps=many"], ["--kube-api-qps=many: must be a number, such as 5 or 0.5"]],
+    [["--kube-api-burst=-1"], ["--kube-api-burst=-1: must be a whole number from 0 to 2147483647"]],
+    [["--config-sync-period=0"], ["--config-sync-period=0: must be greater than 0, such as 15m0s"]],
+    [["--iptables-sync-period=30"], [`--iptables-sync-period=30: ${DURATION}`]],
+    [["--iptables-sync-period=0s"], ["--iptables-sync-period=0s: must be greater than 0, such as 30s"]],
+    [["--iptables-min-sync-period=-1s"], ["--iptables-min-sync-period=-1s: must not be negative"]],
+    [
+      ["--iptables-min-sync-period=2m"],
+      ["--iptables-min-sync-period=2m: must not be longer than --iptables-sync-period, which is 30s"],
+    ],
+    [
+      ["--proxy-mode=nftables", "--iptables-sync-period=1s", "--iptables-min-sync-period=5s"],
+      ["--iptables-min-sync-period=5s: must not be longer than --iptables-sync-period, which is 1s"],
+    ],
+    [["--cluster-cidr=pods"], [`--cluster-cidr=pods: ${CIDR}`]],
+    [["--cluster-cidr=10.144.0.0/16,10.145.0.0/33"], [`--cluster-cidr=10.145.0.0/33: ${CIDR}`]],
+    [["--cluster-cidr=::ffff:10.144.0.0/112"], [`--cluster-cidr=::ffff:10.144.0.0/112: ${CIDR}`]],
+    [
+      ["--nodeport-addresses=public"],
+      [`--nodeport-addresses=public: ${CIDR}, or one of the words primary, localhost, all`],
+    ],
+    [["--nodeport-addresses=all,all"], ["--nodeport-addresses=all: is there twice"]],
+    [
+      ["--proxy-mode=IPVS"],
+      ["--proxy-mode=IPVS: must be iptables, ipvs, nftables or userspace, or empty for iptables"],
+    ],
+    [
+      ["--proxy-mode=kernelspace"],
+      [
+        "--proxy-mode=kernelspace: is a mode of Windows; must be iptables, ipvs, nftables or userspace, or empty for iptables",
+      ],
+    ],
+    [
+      ["--proxy-mode=ipvs", "--ipvs-scheduler=random"],
+      ["--ipvs-scheduler=random: must be rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf or twos"],
+    ],
+    [
+      ["--proxy-mode=ipvs", "--ipvs-exclude-cidrs=1,2"],
+      [`--ipvs-exclude-cidrs=1: ${CIDR}`, `--ipvs-exclude-cidrs=2: ${CIDR}`],
+    ],
+    [
+      ["--proxy-mode=ipvs", "--ipvs-udp-timeout=-1s"],
+      ["--ipvs-udp-timeout=-1s: must not be negative; 0s leaves it as it is"],
+    ],
+    [
+      ["--detect-local-mode=Bridge"],
+      [
+        "--detect-local-mode=Bridge: must be ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix, or empty for ClusterCIDR",
+      ],
+    ],
+    [
+      ["--detect-local-mode=BridgeInterface"],
+      ["--detect-local-mode=BridgeInterface: BridgeInterface needs --pod-bridge-interface"],
+    ],
+    [
+      ["--detect-local-mode=InterfaceNamePrefix", "--pod-interface-name-prefix=a b"],
+      ["--pod-interface-name-prefix=a b: must be the name of a network interface: up to 15 letters, digits and _.@-"],
+    ],
+    [
+      ["--detect-local-mode=BridgeInterface", "--pod-bridge-interface=averyveryverylongname"],
+      [
+        "--pod-bridge-interface=averyveryverylongname: must be the name of a network interface: up to 15 letters, digits and _.@-",
+      ],
+    ],
+    [
+      ["--hostname-override=$(NODE_NAME)"],
+      [
+        "--hostname-override=$(NODE_NAME): must be the name of a Node: letters, digits, dots and dashes, such as node-1.example",
+      ],
+    ],
+    [
+      ["--hostname-override= "],
+      ["--hostname-override= : must be the name of a Node: letters, digits, dots and dashes, such as node-1.example"],
+    ],
+    [["--master=ftp://x"], ["--master=ftp://x: must be the URL of an API server, such as https://192.0.2.2:6443"]],
+    [
+      ["--feature-gates=AllAlpha"],
+      ["--feature-gates=AllAlpha: must be name=true or name=false, several separated by commas"],
+    ],
+    [
+      ["--feature-gates=AllAlpha=maybe"],
+      ["--feature-gates=AllAlpha=maybe: must be name=true or name=false, several separated by commas"],
+    ],
+    [
+      ["--show-hidden-metrics-for-version=1"],
+      ["--show-hidden-metrics-for-version=1: must be <major>.<minor>, such as 1.36"],
+    ],
+    [["--masquerade-all=maybe"], ["--masquerade-all=maybe: must be true or false"]],
+    [["-v=high"], ["--v=high: must be a whole number from 0 to 2147483647"]],
+    [["--v=-1"], ["--v=-1: must be a whole number from 0 to 2147483647"]],
+    [["--vmodule=watch"], ["--vmodule=watch: must be pattern=N, such as watch=5,apply=4"]],
+    [
+      ["--vmodule=watch=5", "--logging-format=json"],
+      ['--vmodule=[{"filePattern":"watch","verbosity":5}]: is for the format text alone'],
+    ],
+    [["--logging-format=xml"], ["--logging-format=xml: must be text or json"]],
+    [["--log-flush-frequency=-1s"], ["--log-flush-frequency=-1s: must be greater than 0, such as 5s"]],
+    [["--log-json-split-stream"], ["--log-json-split-stream=true: needs the feature gate LoggingAlphaOptions=true"]],
+    [
+      ["--log-text-info-buffer-size=big"],
+      ["--log-text-info-buffer-size=big: must be a number of bytes, such as 0, 512, 64K or 64Ki"],
+    ],
+    [["--mixed-services=some"], ["--mixed-services=some: must be own-endpoints, skip or all"]],
+    [["--excluded-frontends=none"], ["--excluded-frontends=none: must be all or cluster-ip"]],
+    [["--ownership-annotation=no"], ["--ownership-annotation=no: must be true or false"]],
+    [["--config=/nowhere"], ["--config=/nowhere: cannot be read: ENOENT: no such file or directory, open '/nowhere'"]],
+    [
+      ["--enable-dsr", "--source-vip=10.0.0.1"],
+      [`--enable-dsr=true: ${WINDOWS}`, `--source-vip=10.0.0.1: ${WINDOWS}`],
+    ],
+  ] satisfies [string[], string[]][])("%j", (argv, errors) => {
+    expect(errorsOf(parse(argv))).toEqual(errors);
+  });
+
+  test("all at once", () => {
+    const argv = ["--bind-address=x", "--oom-score-adj=2000", "--proxy-mode=tcp", "--nodeport-addresses=x", "--v=x"];
+    expect(errorsOf(parse(argv)).map((line) => line.split("=")[0])).toEqual([
+      "--bind-address",
+      "--v",
+      "--proxy-mode",
+      "--oom-score-adj",
+      "--nodeport-addresses",
+    ]);
+  });
+});
+
+describe("fields of a file", () => {
+  test.each([
+    ["mode: tcp", "mode: tcp: must be iptables, ipvs, nftables or userspace, or empty for iptables"],
+    ["mode: [ipvs]", 'mode: ["ipvs"]: must be text'],
+    ["oomScoreAdj: '5'", "oomScoreAdj: 5: must be a whole number from -1000 to 1000"],
+    ["oomScoreAdj: 1.5", "oomScoreAdj: 1.5: must be a whole number from -1000 to 1000"],
+    ["enableProfiling: 1", "enableProfiling: 1: must be true or false"],
+    ["iptables: {syncPeriod: 30}", "iptables.syncPeriod: 30: must be text"],
+    ["iptables: {syncPeriod: 30sec}", `iptables.syncPeriod: 30sec: ${DURATION}`],
+    ["iptables: {syncPeriod: -1s}", "iptables.syncPeriod: -1s: must be greater than 0, such as 30s"],
+    [
+      "iptables: {syncPeriod: 5s, minSyncPeriod: 10s}",
+      `iptables.minSyncPeriod: 10s: must not be longer than ${FILE}: iptables.syncPeriod, which is 5s`,
+    ],
+    [
+      "iptables: {syncPeriod: 500ms}",
+      `iptables.syncPeriod: 500ms: must not be shorter than ${FILE}: iptables.minSyncPeriod, which is 1s`,
+    ],
+    ["iptables: [1]", "iptables: [1]: must be a block of fields"],
+    ["conntrack: none", "conntrack: none: must be a block of fields"],
+    ["conntrack: {min: -1}", "conntrack.min: -1: must be a whole number from 0 to 2147483647"],
+    [
+      "conntrack: {tcpEstablishedTimeout: -1s}",
+      "conntrack.tcpEstablishedTimeout: -1s: must not be negative; 0s leaves it as it is",
+    ],
+    ["clientConnection: {qps: '5'}", "clientConnection.qps: 5: must be a number, such as 5 or 0.5"],
+    ["clientConnection: {burst: -1}", "clientConnection.burst: -1: must be a whole number from 0 to 2147483647"],
+    ["bindAddress: node", `bindAddress: node: ${ADDRESS}`],
+    ["clusterCIDR: [10.144.0.0/16]", 'clusterCIDR: ["10.144.0.0/16"]: must be text: CIDRs separated by commas'],
+    ["clusterCIDR: 10.144.0.0", `clusterCIDR[0]: 10.144.0.0: ${CIDR}`],
+    [
+      "nodePortAddresses: 10.0.0.0/8",
+      "nodePortAddresses: 10.0.0.0/8: must be a list of CIDRs and the words primary, localhost, all",
+    ],
+    ["nodePortAddresses: [all, 5]", "nodePortAddresses[1]: 5: must be text"],
+    ["featureGates: {AllAlpha: 'true'}", "featureGates.AllAlpha: true: must be true or false"],
+    ["featureGates: [AllAlpha]", 'featureGates: ["AllAlpha"]: must be a map of names to true or false'],
+    [
+      "mode: nftables\nnftables: {masqueradeBit: 32}",
+      "nftables.masqueradeBit: 32: must be a whole number from 0 to 31",
+    ],
+    [
+      "mode: userspace\nportRange: 1-70000",
+      "portRange: 1-70000: must be ports from 1 to 65535, such as 10000-20000 or 10000+100; empty for any",
+    ],
+    ["logging: {verbosity: -1}", "logging.verbosity: -1: must be a whole number from 0 to 2147483647"],
+    ["logging: {flushFrequency: soon}", `logging.flushFrequency: soon: ${DURATION}`],
+    [
+      "logging: {vmodule: [{filePattern: 'a=b'}]}",
+      "logging.vmodule[0].filePattern: a=b: must be a file name or pattern without equal sign and comma",
+    ],
+    [
+      "detectLocalMode: InterfaceNamePrefix",
+      `detectLocalMode: InterfaceNamePrefix: InterfaceNamePrefix needs ${FILE}: detectLocal.interfaceNamePrefix`,
+    ],
+  ])("%s", (lines, error) => {
+    expect(errorsOf(parseFile(lines))).toEqual([`${FILE}: ${error}`]);
+  });
+
+  test("an unknown field and wrong values, all at once", () => {
+    const result = parseFile("trictARP: true", "oomScoreAdj: x", "clusterCIDR: x", "nodePortAddresses: [x]");
+    expect(errorsOf(result)).toHaveLength(3);
+    expect(warningsOf(result)).toEqual([`${FILE}: trictARP: unknown field, ignored`]);
+  });
+});
+
+describe("files that are no configuration", () => {
+  const kinds =
+    "a document's kind must be KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) or FairleadConfiguration (fairlead.dev/v1alpha1)";
+  test.each([
+    ["", ": has no document of kind KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)"],
+    ["just text", ": just text: a document must be a block of fields"],
+    ["- a", ': ["a"]: a document must be a block of fields'],
+    ["mode: ipvs", `: kind: ${kinds}`],
+    ["kind: Service", `: kind Service: ${kinds}`],
+    [
+      "kind: KubeProxyConfiguration",
+      ": apiVersion: the apiVersion of KubeProxyConfiguration must be kubeproxy.config.k8s.io/v1alpha1",
+    ],
+    [
+      "kind: KubeProxyConfiguration\napiVersion: componentconfig/v1alpha1",
+      ": apiVersion componentconfig/v1alpha1: the apiVersion of KubeProxyConfiguration must be kubeproxy.config.k8s.io/v1alpha1",
+    ],
+    [`${configFile()}\n---\n${configFile()}`, ": kind KubeProxyConfiguration: must be there once"],
+    [
+      `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1`,
+      ": apiVersion fairlead.dev/v1: the apiVersion of FairleadConfiguration must be fairlead.dev/v1alpha1",
+    ],
+  ])("%j", (text, error) => {
+    expect(errorsOf(parse([`--config=${FILE}`], text))).toEqual([`${FILE}${error}`]);
+  });
+
+  test.each([
+    ["broken syntax", "mode: [ipvs"],
+    ["a tab for indentation", "iptables:\n\tsyncPeriod: 1s"],
+    [
+      "aliases that multiply",
+      `a: &a [${"x,".repeat(20)}]\nb: &b [${"*a,".repeat(20)}]\nc: &c [${"*b,".repeat(20)}]\nd: [${"*c,".repeat(20)}]`,
+    ],
+    ["nesting without end", `a: ${"[".repeat(50_000)}`],
+  ])("%s", (_name, text) => {
+    const errors = errorsOf(parse([`--config=${FILE}`], text));
+    expect(errors[0]).toMatch(new RegExp(`^${FILE}: is no readable YAML: .`));
+    for (const error of errors) expect(error.length).toBeLessThan(300);
+  });
+
+  test("a FairleadConfiguration's values are checked as strictly", () => {
+    const multiCNI = "multiCNI: {excludeClusterCIDRs: 10.244.0.0/16, mixedServices: some, ownershipAnnotaton: false}";
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\n${multiCNI}`;
+    const result = parse([`--config=${FILE}`], text);
+    expect(errorsOf(result)).toEqual([
+      `${FILE}: multiCNI.excludeClusterCIDRs: 10.244.0.0/16: must be a list of CIDRs`,
+      `${FILE}: multiCNI.mixedServices: some: must be own-endpoints, skip or all`,
+    ]);
+    expect(warningsOf(result)).toEqual([
+      `${FILE}: multiCNI.ownershipAnnotaton: unknown field, ignored (did you mean ownershipAnnotation?)`,
+    ]);
+  });
+});
