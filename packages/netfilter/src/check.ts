@@ -1,4 +1,5 @@
 import { RuleTextError } from "./errors.ts";
+import { isTargetName } from "./vocabulary.ts";
 
 /** XT_EXTENSION_MAXNAMELEN (linux/netfilter/x_tables.h) less its closing zero. */
 export const MAX_CHAIN_NAME_LENGTH = 28;
@@ -13,21 +14,27 @@ const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
 
 /**
  * @returns the name
- * @throws RuleTextError for what iptables refuses as a chain name: empty, over 28 characters, a leading dash or exclamation
- *   mark, white space; and for quotes and backslashes, which its text forms can't carry
+ * @throws RuleTextError for what iptables refuses as a chain name: empty, over 28 characters, the name of a target,
+ *   a leading dash or exclamation mark, white space; and for quotes and backslashes, which its text forms can't carry
  */
 export function checkChainName(name: string): string {
   if (name.length > MAX_CHAIN_NAME_LENGTH) {
     throw new RuleTextError("chain", name, `must not be longer than ${MAX_CHAIN_NAME_LENGTH} characters`);
   }
+  if (isTargetName(name)) throw new RuleTextError("chain", name, "must not be the name of a target");
   if (!CHAIN.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
     throw new RuleTextError("chain", name, "must be printable ASCII without spaces, quotes, a leading - or !");
   }
   return name;
 }
 
+/** Lengths that the kernel takes, less the closing zero: XT_RECENT_NAME_LEN, NFACCT_NAME_MAX, IPSET_MAXNAMELEN. */
+const MAX_NAME_LENGTH = { recent: 199, nfacct: 31, set: 31 } as const;
+
 /** Names of recent lists, nfacct objects and ipsets: iptables-save prints them bare, so they must be one word. */
-export function checkName(field: string, name: string): string {
+export function checkName(field: keyof typeof MAX_NAME_LENGTH, name: string): string {
+  const max = MAX_NAME_LENGTH[field];
+  if (name.length > max) throw new RuleTextError(field, name, `must not be longer than ${max} characters`);
   if (!NAME.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
     throw new RuleTextError(field, name, "must be printable ASCII without spaces, quotes, a leading - or !");
   }

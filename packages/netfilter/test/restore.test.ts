@@ -1,0 +1,155 @@
+import { describe, expect, test } from "vitest";
+import { type IPFamily, parseRestore, RuleParseError, renderRule } from "../src/index.ts";
+
+/** The rule of one -A line as iptables-save would print it. */
+function canonical(words: string, family: IPFamily = "IPv4"): string | undefined {
+  const [table] = parseRestore(`*nat\n-A X ${words}\nCOMMIT\n`, { family });
+  const command = table?.commands[0];
+  return command?.kind === "append" ? renderRule(command.rule) : undefined;
+}
+
+describe("what iptables-restore takes, in the form that iptables-save gives it back", () => {
+  test.each([
+    // As kube-proxy writes its rules.
+    [
+      '-m comment --comment "a/b cluster IP" -m tcp -p tcp -d 10.96.0.1 --dport 80 -j KUBE-SVC-A',
+      '-d 10.96.0.1/32 -p tcp -m comment --comment "a/b cluster IP" -m tcp --dport 80 -j KUBE-SVC-A',
+    ],
+    [
+      "-m tcp -p tcp -m comment --comment x -j DNAT --to-destination 10.0.0.1:80",
+      "-p tcp -m tcp -m comment --comment x -j DNAT --to-destination 10.0.0.1:80",
+    ],
+    [
+      "-m recent --name A --rcheck --reap --seconds 10 -j A",
+      "-m recent --rcheck --seconds 10 --reap --name A --mask 255.255.255.255 --rsource -j A",
+    ],
+    [
+      "-m statistic --mode random --probability 0.3333333333 -j A",
+      "-m statistic --mode random --probability 0.33333333349 -j A",
+    ],
+    ["-m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"],
+    ["-m nfacct --nfacct-name packets -j DROP", "-m nfacct --nfacct-name  packets -j DROP"],
+    // Marks.
+    ["-j MARK --set-mark 0x4000", "-j MARK --set-xmark 0x4000/0xffffffff"],
+    ["-j MARK --set-mark 0x4000/0xff", "-j MARK --set-xmark 0x4000/0x40ff"],
+    ["-j MARK --set-xmark 16384", "-j MARK --set-xmark 0x4000/0xffffffff"],
+    ["-j MARK --or-mark 040000", "-j MARK --set-xmark 0x4000/0x4000"],
+    ["-j MARK --xor-mark 0x4000", "-j MARK --set-xmark 0x4000/0x0"],
+    ["-j MARK --and-mark 0x4000", "-j MARK --set-xmark 0x0/0xffffbfff"],
+    ["-m mark --mark 0x80000000/0xffffffff", "-m mark --mark 0x80000000"],
+    // Addresses.
+    ["-s 10.0.0.7/255.255.0.0 -j A", "-s 10.0.0.0/16 -j A"],
+    ["-s 0.0.0.0/0 -j A", "-j A"],
+    ["! -s 10.0.0.1 -j A", "! -s 10.0.0.1/32 -j A"],
+    // Long names, order, defaults.
+    [
+      "--jump ACCEPT --source 1.2.3.4 --protocol 6 --in-interface eth0 ! --out-interface cali+",
+      "-s 1.2.3.4/32 -i eth0 ! -o cali+ -p tcp -j ACCEPT",
+    ],
+    ["-p tcp --dport 80 --sport 1024: -j A", "-p tcp -m tcp --sport 1024:65535 --dport 80 -j A"],
+    ["-p udp ! --dport :53 -j A", "-p udp -m udp ! --dport 0:53 -j A"],
+    ["-p 132 -j A", "-p sctp -j A"],
+    ["-p all -j A", "-j A"],
+    ["-j REJECT", "-j REJECT --reject-with icmp-port-unreachable"],
+    ["-g A", "-g A"],
+    ["-c 3 4 -j A", "-j A"],
+    ['-m comment --comment "say \\"x\\" \\\\ y"', '-m comment --comment "say \\"x\\" \\\\ y"'],
+    ["-m comment --comment -j -j A", '-m comment --comment "-j" -j A'],
+    ["-m state --state NEW -j A", "-m state --state NEW -j A"],
+  ])("%s", (words, expected) => {
+    expect(canonical(words)).toBe(expected);
+  });
+
+  test.each([
+    ["-d ::1 -p tcp -j DNAT --to-destination [fd00::1]:80", "-d ::1/128 -p tcp -j DNAT --to-destination [fd00::1]:80"],
+    ["-s FD00:0:0:1::9/64 -j A", "-s fd00:0:0:1::/64 -j A"],
+    ["-s ::ffff:1.2.3.4 -d ::1.2.3.4 -j A", "-s ::ffff:1.2.3.4/128 -d ::1.2.3.4/128 -j A"],
+    ["-p icmpv6 -j REJECT", "-p ipv6-icmp -j REJECT --reject-with icmp6-port-unreachable"],
+    ["-m recent --set", "-m recent --set --name DEFAULT --mask ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --rsource"],
+  ])("IPv6: %s", (words, expected) => expect(canonical(words, "IPv6")).toBe(expected));
+});
+
+describe("kept word for word", () => {
+  test.each([
+    "-p tcp -m multiport --dports 80,443 -j ACCEPT",
+    '-m limit --limit 5/min -j LOG --log-prefix "dropped: "',
+    "-p tcp -m tcp --dport 5 --tcp-flags FIN,SYN,RST,ACK SYN -j RETURN",
+    "-p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+    "-m statistic --mode random ! --probability 0.50000000000 -j RETURN",
+    "-m conntrack ! --ctstate ESTABLISHED --ctdir ORIGINAL -j RETURN",
+    "-m physdev --physdev-in veth+ -j RETURN",
+    "-m recent --update --name Y --mask 255.255.255.255 --rsource -j RETURN",
+    "-m addrtype ! --dst-type LOCAL --limit-iface-in -j RETURN",
+    "-j CT --notrack",
+    '-j NFLOG --nflog-prefix "a b" --nflog-group 2',
+    "-m set --match-set a src --return-nomatch -j RETURN",
+    "-p tcp -m tcp --dport http -j RETURN",
+    "-j MARK --set-xmark 0x1/0x1",
+  ])("%s", (words) => expect(canonical(words)).toBe(words));
+});
+
+describe("errors name line, problem and text", () => {
+  test.each([
+    ["*nat\n-A X -j\nCOMMIT\n", 2, "-j needs a value"],
+    ["*nat\n-A X -d 10.0.0.1/33 -j A\nCOMMIT\n", 2, '"10.0.0.1/33" has no prefix length from 0 to 32'],
+    ["*nat\n-A X -d example.org -j A\nCOMMIT\n", 2, '"example.org" is no address or CIDR'],
+    ["*nat\n-A X -p tcp --dport 65536 -j A\nCOMMIT\n", 2, 'port "65536" is no number from 0 to 65535'],
+    ["*nat\n-A X -p tcp --dport 9:8 -j A\nCOMMIT\n", 2, 'port range "9:8" ends before it begins'],
+    ["*nat\n-A X -j A -j B\nCOMMIT\n", 2, "more than one target"],
+    ["*nat\n-A X -d 1.1.1.1 -d 2.2.2.2\nCOMMIT\n", 2, "-d stands there twice"],
+    ["*nat\n-A X --dport 80\nCOMMIT\n", 2, "option --dport belongs to no match or target"],
+    ["*nat\n-A X stray\nCOMMIT\n", 2, 'unexpected word "stray"'],
+    ['*nat\n-A X -m comment --comment "a b\nCOMMIT\n', 2, "a quote is not closed"],
+    ["*nat\n-A X -m comment\nCOMMIT\n", 2, "-m comment needs --comment"],
+    ["*nat\n-A X -m recent --name a\nCOMMIT\n", 2, "-m recent needs one of --set and --rcheck"],
+    ["*nat\n-A X -m conntrack --ctstate OLD\nCOMMIT\n", 2, 'unknown connection state in "OLD"'],
+    ["*nat\n-A X ! -j A\nCOMMIT\n", 2, `"!" can't stand before -j`],
+    ["*nat\n-A X !\nCOMMIT\n", 2, '"!" stands before nothing'],
+    ["*nat\n-I X 0 -j A\nCOMMIT\n", 2, "positions count from 1"],
+    ["*nat\n-F\nCOMMIT\n", 2, "-F needs a chain"],
+    ["*nat\n-P INPUT DROP\nCOMMIT\n", 2, 'unknown command "-P"'],
+    ["*nat\n:X MAYBE [0:0]\nCOMMIT\n", 2, 'policy "MAYBE" is neither ACCEPT, DROP nor -'],
+    ["*other\nCOMMIT\n", 1, 'unknown table "other"'],
+    ["-A X -j A\n", 1, "no table was begun"],
+    ["*nat\n*filter\nCOMMIT\n", 2, "table nat is not committed yet"],
+    ["# a comment\n\n*nat\n-A X -j A\n", 4, "table nat is not committed"],
+  ])("%j", (text, line, problem) => {
+    const error = caught(() => parseRestore(text));
+    expect(error).toBeInstanceOf(RuleParseError);
+    expect(error).toMatchObject({ line, message: expect.stringContaining(problem) });
+  });
+
+  test("the text of the line is in the error", () => {
+    expect(caught(() => parseRestore("*nat\n-A X stray\nCOMMIT\n"))).toMatchObject({ text: "-A X stray" });
+  });
+});
+
+test("commands in their order, a table more than once", () => {
+  const text =
+    "*nat\n:A - [0:0]\n-F A\n-I A 2 -j B\n-I A -j B\n-D A -j B\n-X A\nCOMMIT\n*filter\nCOMMIT\n*nat\n-X B\nCOMMIT\n";
+  const rule = { matches: [], target: { kind: "jump", chain: "B" } };
+  expect(parseRestore(text)).toEqual([
+    {
+      table: "nat",
+      commands: [
+        { kind: "chain", chain: "A" },
+        { kind: "flush", chain: "A" },
+        { kind: "insert", chain: "A", position: 2, rule },
+        { kind: "insert", chain: "A", position: 1, rule },
+        { kind: "delete", chain: "A", rule },
+        { kind: "delete-chain", chain: "A" },
+      ],
+    },
+    { table: "filter", commands: [] },
+    { table: "nat", commands: [{ kind: "delete-chain", chain: "B" }] },
+  ]);
+});
+
+function caught(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}

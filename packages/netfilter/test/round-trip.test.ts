@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  canonicalRule,
+  type IPFamily,
+  parseList,
+  parseRestore,
+  parseSave,
+  renderCommand,
+  renderRule,
+  renderTable,
+  ruleEquals,
+} from "../src/index.ts";
+import { plainComment, rules, wordName } from "./arbitraries.ts";
+
+const families: IPFamily[] = ["IPv4", "IPv6"];
+
+describe.each(families)("%s", (family) => {
+  const anyRule = fc.oneof(
+    ...(["filter", "nat"] as const).map((table) =>
+      rules({ family, table, chains: ["KUBE-A", "cali-b"], objects: true, comment: plainComment }),
+    ),
+  );
+
+  test("a rule reads back as itself from restore, save and list text", () => {
+    fc.assert(
+      fc.property(anyRule, wordName, (rule, chain) => {
+        const append = renderCommand({ kind: "append", chain, rule });
+        expect(parseRestore(`*nat\n${append}\nCOMMIT\n`, { family })).toEqual([
+          { table: "nat", commands: [{ kind: "append", chain, rule }] },
+        ]);
+        const saved = parseSave(`*nat\n:${chain} - [0:0]\n[3:4] ${append}\nCOMMIT\n`, { family });
+        expect(saved.get("nat")?.chains.get(chain)?.rules).toEqual([rule]);
+        expect(parseList(append, "nat", { family }).chains.get(chain)?.rules).toEqual([rule]);
+      }),
+    );
+  });
+
+  test("a canonical rule is its own canonical form", () => {
+    fc.assert(
+      fc.property(anyRule, (rule) => {
+        expect(canonicalRule(rule, family)).toEqual(rule);
+        expect(ruleEquals(rule, structuredClone(rule))).toBe(true);
+      }),
+    );
+  });
+
+  test("rules are equal exactly when their texts are", () => {
+    fc.assert(
+      fc.property(anyRule, anyRule, (a, b) => {
+        expect(ruleEquals(a, b)).toBe(renderRule(a) === renderRule(b));
+      }),
+    );
+  });
+
+  test("commands of every kind come back in order, however the text is cut", () => {
+    const command = fc.oneof(
+      fc.record({ kind: fc.constantFrom("append", "delete"), chain: wordName, rule: anyRule }),
+      fc.record({
+        kind: fc.constant("insert"),
+        chain: wordName,
+        position: fc.integer({ min: 1, max: 999 }),
+        rule: anyRule,
+      }),
+      fc.record({ kind: fc.constantFrom("flush", "delete-chain", "chain"), chain: wordName }),
+      fc.record({ kind: fc.constant("chain"), chain: wordName, policy: fc.constantFrom("ACCEPT", "DROP") }),
+    );
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 6 }), fc.integer({ min: 1, max: 40 }), (commands, size) => {
+        const text = [...renderTable({ table: "nat", commands })].join("");
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
+          text.slice(at * size, (at + 1) * size),
+        );
+        expect(parseRestore(pieces, { family })).toEqual([{ table: "nat", commands }]);
+      }),
+    );
+  });
+});
