@@ -1,6 +1,7 @@
-import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
+import type { Argv, Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { type Host, nodeA, nodeB } from "@fairlead/testkit";
+import { applyLines, applySettings, runnerIn } from "./apply.ts";
 import type { IpLines } from "./ip-lines.ts";
 import type { ListenPorts } from "./peer/protocol.ts";
 import { type Peer, startPeer } from "./peer-process.ts";
@@ -66,17 +67,18 @@ async function openNamespaces(opened: AsyncDisposableStack): Promise<ReadonlyMap
 async function wire(namespaces: ReadonlyMap<string, NetworkNamespace>): Promise<void> {
   const pids = new Map([...namespaces].map(([name, { pid }]) => [name, pid]));
   const pid = (name: FixedNamespace) => known(pids, name);
-  await Promise.all([...namespaces].map(([name, namespace]) => applySettings(namespace, kernelSettings(name))));
-  const link = (name: string, lines: IpLines) => applyLines(known(namespaces, name), lines);
+  const runner = (name: string) => runnerIn(known(namespaces, name));
+  await Promise.all([...namespaces.keys()].map((name) => applySettings(runner(name), kernelSettings(name))));
+  const link = (name: string, lines: IpLines) => applyLines(runner(name), lines);
   await link(
     "fabric",
     fabricLines({ "node-a": pid("node-a"), "node-b": pid("node-b"), outside: pid("outside"), sink: pid("sink") }),
   );
-  await Promise.all(["-4", "-6"].map((family) => applyLines(known(namespaces, "fabric"), fabricRules, [family])));
+  await Promise.all(["-4", "-6"].map((family) => applyLines(runner("fabric"), fabricRules, [family])));
   await Promise.all([nodeA, nodeB].map((node) => link(node.name, nodeLines(node, pids))));
   await Promise.all([
     link("sink", sinkLines()),
-    ...["iptables", "ip6tables"].map((tool) => runnerIn(known(namespaces, "sink")).run(ownUdpAnswers(tool))),
+    ...["iptables", "ip6tables"].map((tool) => runner("sink").run(ownUdpAnswers(tool))),
     link("outside", outsideLines()),
     ...pods.map((pod) => link(pod.name, podLines(pod))),
   ]);
@@ -100,24 +102,9 @@ async function startPeers(
   return new Map(peers);
 }
 
-function runnerIn(namespace: NetworkNamespace): Runner {
-  return createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-}
-
-async function applyLines(namespace: NetworkNamespace, lines: IpLines, flags: readonly string[] = []): Promise<void> {
-  await runnerIn(namespace).run(["ip", ...flags, "-batch", "-"], { input: `${lines.join("\n")}\n` });
-}
-
 /** A datagram to an address that the sink has taken in is answered from that address: only NAT remembers it. */
 function ownUdpAnswers(tool: string): Argv {
   return [tool, "-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "REDIRECT"];
-}
-
-const WRITE_SETTINGS = 'for s; do echo "${s#*=}" > "/proc/sys/${s%%=*}" || exit 1; done';
-
-async function applySettings(namespace: NetworkNamespace, settings: Readonly<Record<string, string>>): Promise<void> {
-  const words = Object.entries(settings).map(([path, value]) => `${path}=${value}`);
-  await runnerIn(namespace).run(["sh", "-c", WRITE_SETTINGS, "sh", ...words]);
 }
 
 function known<T>(map: ReadonlyMap<string, T>, name: string): T {

@@ -1,0 +1,29 @@
+import type { AgentOptions, ConformanceCase, RawObject } from "@fairlead/testkit";
+
+/** Rows with equal options, which share one cluster. */
+export interface CaseGroup {
+  readonly options: AgentOptions;
+  readonly rows: readonly ConformanceCase[];
+  /** The histories of all rows as one: each state is complete, the last is the last of every row. */
+  readonly history: readonly (readonly RawObject[])[];
+}
+
+export function groupCases(rows: readonly ConformanceCase[]): readonly CaseGroup[] {
+  const groups = Map.groupBy(rows, ({ options }) => JSON.stringify(options));
+  return [...groups.values()].flatMap((members) => {
+    const options = members[0]?.options;
+    return options === undefined ? [] : [{ options, rows: members, history: mergedHistory(members) }];
+  });
+}
+
+function mergedHistory(rows: readonly ConformanceCase[]): readonly (readonly RawObject[])[] {
+  const length = Math.max(...rows.map(({ history }) => history.length));
+  return Array.from({ length }, (_, index) => mergedState(rows, index));
+}
+
+/** A row whose history is shorter stays in its last state. */
+function mergedState(rows: readonly ConformanceCase[], index: number): readonly RawObject[] {
+  const objects = rows.flatMap(({ history }) => history[Math.min(index, history.length - 1)] ?? []);
+  const keyOf = ({ kind, metadata }: RawObject) => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+  return [...new Map(objects.map((object) => [keyOf(object), object])).values()];
+}

@@ -1,0 +1,18 @@
+import type { ConformanceCase } from "@fairlead/testkit";
+import type { LabOptions } from "../lab/lab.ts";
+
+/** Where the lab has to listen so that whatever a packet of these rows reaches gives an answer. */
+export function portsOf(rows: readonly ConformanceCase[]): LabOptions {
+  const landing = (protocol: "TCP" | "UDP") =>
+    rows.filter(({ packet }) => packet.protocol === protocol).map(({ packet }) => packet.port);
+  const pods = [53, 80, 8080, 9090];
+  return {
+    podPorts: { tcp: pods, udp: pods },
+    // 6443: where default/kubernetes leads.
+    landingPorts: { tcp: unique([8080, 6443, ...landing("TCP")]), udp: unique([8080, ...landing("UDP")]) },
+  };
+}
+
+function unique(ports: readonly number[]): readonly number[] {
+  return [...new Set(ports)];
+}

@@ -1,0 +1,117 @@
+import {
+  type ConformanceCase,
+  familyOf,
+  hosts,
+  nodeA,
+  type Outcome,
+  packetFamily,
+  secondNodeAddress,
+  socketAddress,
+  type Ways,
+  waysOf,
+  wayTo,
+} from "@fairlead/testkit";
+import type { Lab } from "../lab/lab.ts";
+import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
+import { namespaceOf } from "../lab/topology.ts";
+import { probeSctp } from "./probe-sctp.ts";
+
+/** An answer that was to come has time; that none comes where none is to come shows soon. */
+const PATIENCE_MS = 5_000;
+const SILENCE_MS = 400;
+
+/**
+ * Sends real packets for a row and gives where they ended, with how often as the probability.
+ *
+ * @param patienceMs how long to wait for answers that are expected
+ */
+export async function probeCase(
+  lab: Lab,
+  row: ConformanceCase,
+  expected: Outcome,
+  patienceMs = PATIENCE_MS,
+): Promise<Ways> {
+  const { packet } = row;
+  if (packet.protocol === "SCTP") return probeSctp(lab, packet, requestsFor(expected));
+  const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
+  const results = await lab.peer(packet.from).send({ ...requests(row, expected, packet.protocol), timeoutMs });
+  const ends = results.map((result) => endOf(row, result));
+  const otherPort = new Set(ends.flatMap(({ way, differs }) => (differs === "port" ? [way] : [])));
+  // The node's own packets keep their address when masqueraded; the port tells, in all but one of some 30,000 requests.
+  const masked = ({ way, differs }: End) => differs === "address" || (packet.from === nodeA && otherPort.has(way));
+  return waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length })));
+}
+
+function requests(
+  { packet, sticky }: ConformanceCase,
+  expected: Outcome,
+  protocol: "TCP" | "UDP",
+): Omit<Probe, "timeoutMs"> {
+  return {
+    protocol,
+    to: packet.destination,
+    port: packet.port,
+    ...(packet.from !== nodeA && { source: packet.source }),
+    count: sticky ? 12 : requestsFor(expected),
+    // One at a time: the second may look for the first one's affinity.
+    parallel: sticky ? 1 : 8,
+  };
+}
+
+/** As many as it takes so that one of the endpoints is missed once in ten million times. */
+export function requestsFor(expected: Outcome): number {
+  const landings = expected.verdict === "endpoints" ? expected.landings : [];
+  if (landings.length <= 1) return 3;
+  const rarest = Math.min(...landings.map(({ probability }) => probability));
+  return Math.ceil(Math.log(1e-7 / landings.length) / Math.log(1 - rarest));
+}
+
+interface End {
+  readonly way: string;
+  /**
+   * How the sender that the server sees differs from the one that sent. The port alone may differ without masquerading:
+   * two services with one endpoint meet with the same ports, and the kernel picks another for the second.
+   */
+  readonly differs: "nothing" | "port" | "address";
+}
+
+function endOf(row: ConformanceCase, result: ProbeResult): End {
+  if (result.kind === "refused") return { way: "reject", differs: "nothing" };
+  if (result.kind === "lost") return { way: "drop", differs: "nothing" };
+  if (result.kind === "error") return { way: `error ${result.code}`, differs: "nothing" };
+  const { destination, port } = row.packet;
+  const local = arrival(row, result);
+  const way = local === socketAddress(destination, port) ? "leave" : local;
+  return { way: asNode(result) ? way : `${way} as ${result.remote}`, differs: difference(result) };
+}
+
+function difference({ remote, sender }: { remote: string; sender: string }): End["differs"] {
+  if (remote === sender) return "nothing";
+  return hostPart(remote) === hostPart(sender) ? "port" : "address";
+}
+
+/** Who is not the sender must be the node. */
+function asNode({ remote, sender }: { remote: string; sender: string }): boolean {
+  const seen = hostPart(remote);
+  return seen === hostPart(sender) || nodeAddresses.includes(seen);
+}
+
+function hostPart(socket: string): string {
+  return socket.slice(0, socket.lastIndexOf(":"));
+}
+
+const nodeAddresses: readonly string[] = [nodeA.addresses, secondNodeAddress].flatMap(({ IPv4, IPv6 }) => [
+  IPv4,
+  `[${IPv6}]`,
+]);
+
+/** Where the request arrived. A UDP server knows its port alone; who it is tells the address. */
+function arrival({ packet }: ConformanceCase, { server, local }: { server: string; local: string }): string {
+  if (!local.startsWith("*:")) return local;
+  const port = Number(local.slice(2));
+  const family = packetFamily(packet);
+  const owner = hosts.find((host) => namespaceOf(host) === server);
+  // What the sink answers was sent to no host of the lab: it is where every untranslated address ends.
+  const address = server === "sink" ? packet.destination : (owner?.addresses[family] ?? server);
+  return socketAddress(address, familyOf(address) === family ? port : packet.port);
+}
