@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { ClusterState, Planner, type Service } from "../src/index.ts";
+import { OPTIONS, replan, service } from "./objects.ts";
+
+const NODE_PORT = [{ name: "", protocol: "TCP", port: 80, nodePort: 30_080 }] as const;
+
+/** Services a, b, c with ClusterIPs of their own that all want one frontend more. */
+function rivals(fields: Partial<Service>, order: readonly string[]) {
+  const state = new ClusterState();
+  const planner = new Planner(OPTIONS);
+  const put = (name: string) =>
+    state.upsertService(service(name, { clusterIPs: [`10.96.0.${name.charCodeAt(0)}`], ...fields }));
+  const problems = order.flatMap((name) => {
+    put(name);
+    return replan(planner, state).problems;
+  });
+  const holders = () =>
+    [...planner.plan("IPv4").groups.values()].filter((group) => group.frontends.length > 1).map((group) => group.id);
+  return { state, planner, put, problems, holders };
+}
+
+const WANTS: readonly [string, Partial<Service>][] = [
+  ["an external IP", { externalIPs: ["198.51.100.1"] }],
+  ["a load-balancer address", { loadBalancerIPs: ["198.51.100.1"] }],
+  ["a node port", { ports: NODE_PORT }],
+];
+
+describe.each(WANTS)("%s that several services want", (_, fields) => {
+  test.each([
+    ["a", "b", "c"],
+    ["c", "b", "a"],
+    ["b", "c", "a"],
+  ])("is held by the smallest, as %s %s %s came", (...order) => {
+    expect(rivals(fields, order).holders()).toEqual(["default/a/tcp"]);
+  });
+
+  test("goes to the next when its holder goes or wants it no more, and back", () => {
+    const { state, planner, put, holders } = rivals(fields, ["a", "b", "c"]);
+    state.deleteService("default", "a");
+    const step = replan(planner, state);
+    expect(holders()).toEqual(["default/b/tcp"]);
+    expect([...(step.changes.get("IPv4")?.groups.keys() ?? [])].sort()).toEqual(["default/a/tcp", "default/b/tcp"]);
+    state.upsertService(service("b", { clusterIPs: ["10.96.0.98"] }));
+    replan(planner, state);
+    expect(holders()).toEqual(["default/c/tcp"]);
+    put("a");
+    replan(planner, state);
+    expect(holders()).toEqual(["default/a/tcp"]);
+  });
+
+  test("is a problem of each that lost it, told once", () => {
+    const { state, planner, problems } = rivals(fields, ["c", "b", "a"]);
+    // c lost it to b, b lost it to a.
+    expect(problems.map((problem) => problem.name)).toEqual(["c", "b"]);
+    state.upsertService(service("c", { ...fields, clusterIPs: ["10.96.0.99"], affinitySeconds: 5 }));
+    expect(replan(planner, state).problems).toEqual([]);
+  });
+});
+
+test("kinds do not matter: an external IP may be another's load-balancer address", () => {
+  const state = new ClusterState();
+  state.upsertService(service("b", { clusterIPs: ["10.96.0.2"], externalIPs: ["198.51.100.1"] }));
+  state.upsertService(service("a", { clusterIPs: ["10.96.0.1"], loadBalancerIPs: ["198.51.100.1"] }));
+  const planner = new Planner(OPTIONS);
+  const { problems } = replan(planner, state);
+  expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.id).toBe("default/a/tcp");
+  expect(problems).toEqual([
+    {
+      kind: "Service",
+      namespace: "default",
+      name: "b",
+      field: "spec.externalIPs",
+      value: '"TCP 198.51.100.1 80"',
+      reason: "is default/a/tcp's already; it is served for that one alone",
+    },
+  ]);
+});
+
+test("another port or protocol is another frontend", () => {
+  const state = new ClusterState();
+  const externalIPs = ["198.51.100.1"];
+  const port = (protocol: "TCP" | "UDP", number: number) => [{ name: "", protocol, port: number }];
+  state.upsertService(service("a", { clusterIPs: ["10.96.0.1"], externalIPs, ports: port("TCP", 80) }));
+  state.upsertService(service("b", { clusterIPs: ["10.96.0.2"], externalIPs, ports: port("UDP", 80) }));
+  state.upsertService(service("c", { clusterIPs: ["10.96.0.3"], externalIPs, ports: port("TCP", 81) }));
+  const planner = new Planner(OPTIONS);
+  expect(replan(planner, state).problems).toEqual([]);
+  expect([...planner.plan("IPv4").groups.values()].map((group) => group.frontends.length)).toEqual([2, 2, 2]);
+});
+
+test("inside one service port an address may stand as external IP and as load-balancer address", () => {
+  const state = new ClusterState();
+  state.upsertService(service("a", { externalIPs: ["198.51.100.1"], loadBalancerIPs: ["198.51.100.1"] }));
+  const planner = new Planner(OPTIONS);
+  expect(replan(planner, state).problems).toEqual([]);
+  const kinds = planner
+    .plan("IPv4")
+    .groups.get("default/a/tcp")
+    ?.frontends.map((frontend) => frontend.kind);
+  expect(kinds).toEqual(["cluster-ip", "external-ip", "load-balancer"]);
+});
+
+test("a service port that holds nothing has no group", () => {
+  const state = new ClusterState();
+  state.upsertService(service("a"));
+  state.upsertService(service("b"));
+  const planner = new Planner(OPTIONS);
+  replan(planner, state);
+  expect([...planner.plan("IPv4").groups.keys()]).toEqual(["default/a/tcp"]);
+  state.deleteService("default", "a");
+  replan(planner, state);
+  expect([...planner.plan("IPv4").groups.keys()]).toEqual(["default/b/tcp"]);
+});
+
+test("two ports of one service on one number are the smaller id's", () => {
+  const state = new ClusterState();
+  const ports = ["b", "a"].map((name) => ({ name, protocol: "TCP" as const, port: 80 }));
+  state.upsertService(service("web", { ports }));
+  const planner = new Planner(OPTIONS);
+  const { problems } = replan(planner, state);
+  expect([...planner.plan("IPv4").groups.keys()]).toEqual(["default/web:a/tcp"]);
+  expect(problems).toHaveLength(1);
+});
+
+test("of many rivals only those that a change moves are planned again", () => {
+  const state = new ClusterState();
+  const planner = new Planner(OPTIONS);
+  const name = (i: number) => `s${String(i).padStart(3, "0")}`;
+  for (let i = 0; i < 100; i++) {
+    state.upsertService(service(name(i), { clusterIPs: [`10.96.0.${i}`], externalIPs: ["198.51.100.1"] }));
+  }
+  replan(planner, state);
+  state.deleteService("default", name(0));
+  const steps = [...planner.replan(state, state.takeDirty().services, { get: () => undefined })];
+  expect(steps).toHaveLength(2);
+  expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.id).toBe(`default/${name(1)}/tcp`);
+});
