@@ -71,7 +71,7 @@ describe("its text", () => {
   ])("%j is empty, with a reason", (text, what) => {
     const { memory, reason } = parseMemory(text, scope);
     expect(memory.size).toBe(0);
-    expect(reason).toBe(`the ownership memory ${what}; starting with an empty one`);
+    expect(reason).toBe(`the ownership memory ${what}`);
   });
 
   test.each([

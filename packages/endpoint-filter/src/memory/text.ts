@@ -41,7 +41,7 @@ export function parseMemory(text: string, scope: MemoryScope): ParsedMemory {
 }
 
 function nothing(what: string): ParsedMemory {
-  return { memory: Memory.empty, reason: `the ownership memory ${what}; starting with an empty one` };
+  return { memory: Memory.empty, reason: `the ownership memory ${what}` };
 }
 
 /** Order and repetition of CIDRs mean nothing. */
