@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import {
+  ClusterState,
+  type ConntrackFlow,
+  frontendLookup,
+  Planner,
+  releasedFlows,
+  type Service,
+  type SliceEndpoint,
+  staleFlows,
+} from "../src/index.ts";
+import { fakeFilter } from "./fake-filter.ts";
+import { DRAINING, endpoint, Memory, NOT_READY, OPTIONS, replan, service, slice } from "./objects.ts";
+
+const DNS = {
+  ports: [{ name: "", protocol: "UDP", port: 53, nodePort: 30_053 }],
+  externalIPs: ["198.51.100.1"],
+  loadBalancerIPs: ["203.0.113.1"],
+} as const;
+const POD = "10.144.1.5";
+
+/** `udp 10.96.0.10:53 <- 10.144.1.5:8080`, to where the client sent and from where the answer comes. */
+function flow(text: string): ConntrackFlow & { readonly text: string } {
+  const [protocol = "", to = "", , from = ""] = text.split(" ");
+  const [originalDestination = "", originalPort] = to.split(":");
+  const [replySource = "", replyPort] = from.split(":");
+  const ports = { originalPort: Number(originalPort), replyPort: Number(replyPort) };
+  return { text, family: "IPv4", protocol, originalDestination, replySource, ...ports };
+}
+
+function planned(
+  fields: Partial<Service>,
+  endpoints: readonly SliceEndpoint[],
+  protocol: "UDP" | "TCP" | "SCTP" = "UDP",
+) {
+  const state = new ClusterState();
+  const ports = [{ name: "", protocol, port: 8080 }];
+  state.upsertService(service("web", fields));
+  state.upsertSlice(slice("web", endpoints, { ports }));
+  const memory = new Memory();
+  const planner = new Planner({ ...OPTIONS, filter: fakeFilter() });
+  replan(planner, state, memory);
+  const move = (addresses: readonly string[]) => {
+    state.upsertSlice(
+      slice(
+        "web",
+        addresses.map((address) => endpoint(address)),
+        { ports },
+      ),
+    );
+    return replan(planner, state, memory);
+  };
+  return { planner, move };
+}
+
+function isStale(planner: Planner, text: string, nodeAddresses?: ReadonlySet<string>): boolean {
+  const options = nodeAddresses === undefined ? {} : { nodeAddresses };
+  return [...staleFlows(planner.lookup("IPv4"), [flow(text)], options)].length > 0;
+}
+
+describe("stale", () => {
+  const { planner } = planned(DNS, [
+    endpoint(POD),
+    endpoint("10.144.1.6", DRAINING),
+    endpoint("10.144.1.7", NOT_READY),
+  ]);
+
+  test.each([
+    ["udp 10.96.0.10:53 <- 10.144.1.5:8080", false],
+    ["udp 10.96.0.10:53 <- 10.144.1.6:8080", false],
+    ["udp 10.96.0.10:53 <- 10.144.1.7:8080", true],
+    ["udp 10.96.0.10:53 <- 10.144.9.9:8080", true],
+    ["udp 10.96.0.10:53 <- 10.144.1.5:53", true],
+    ["udp 10.96.0.10:53 <- 10.96.0.10:53", true],
+    ["udp 198.51.100.1:53 <- 10.144.9.9:8080", true],
+    ["udp 203.0.113.1:53 <- 10.144.9.9:8080", true],
+    ["udp 203.0.113.1:53 <- 10.144.1.5:8080", false],
+    ["udp 10.201.0.10:30053 <- 10.144.9.9:8080", true],
+    ["udp 10.201.0.10:30053 <- 10.144.1.5:8080", false],
+    ["tcp 10.96.0.10:53 <- 10.144.9.9:8080", false],
+    ["sctp 10.96.0.10:53 <- 10.144.9.9:8080", false],
+    ["icmp 10.96.0.10 <- 10.144.9.9", false],
+    ["udp 10.96.0.10:54 <- 10.144.9.9:8080", false],
+    ["udp 10.96.0.11:53 <- 10.144.9.9:8080", false],
+  ])("%s: %s", (text, stale) => expect(isStale(planner, text)).toBe(stale));
+
+  test("flows of the other family are passed over", () => {
+    const other = { ...flow("udp 10.96.0.10:53 <- 10.144.9.9:8080"), family: "IPv6" as const };
+    expect([...staleFlows(planner.lookup("IPv4"), [other])]).toEqual([]);
+  });
+
+  test("flows come back as they were given, with whatever else they carry", () => {
+    const given = flow("udp 10.96.0.10:53 <- 10.144.9.9:8080");
+    expect([...staleFlows(planner.lookup("IPv4"), [given])]).toEqual([given]);
+    expect([...staleFlows(planner.lookup("IPv4"), [given])][0]).toBe(given);
+  });
+});
+
+test("without serving endpoints addresses are still cleaned, node ports are not", () => {
+  const { planner } = planned(DNS, [endpoint(POD, NOT_READY)]);
+  expect(isStale(planner, "udp 10.96.0.10:53 <- 10.144.1.5:8080")).toBe(true);
+  expect(isStale(planner, "udp 10.201.0.10:30053 <- 10.144.1.5:8080")).toBe(false);
+});
+
+test("a node port is one on the node's own addresses, where these are known", () => {
+  const { planner } = planned(DNS, [endpoint(POD)]);
+  const elsewhere = "udp 192.0.2.77:30053 <- 192.0.2.77:30053";
+  const own = new Set(["10.201.0.10"]);
+  expect(isStale(planner, elsewhere)).toBe(true);
+  expect(isStale(planner, elsewhere, own)).toBe(false);
+  expect(isStale(planner, "udp 10.201.0.10:30053 <- 10.144.9.9:8080", own)).toBe(true);
+});
+
+test("SCTP is cleaned as UDP is, TCP never", () => {
+  const ports = (protocol: "SCTP" | "TCP") => ({ ports: [{ name: "", protocol, port: 80 }] });
+  const sctp = planned(ports("SCTP"), [endpoint(POD)], "SCTP");
+  expect(isStale(sctp.planner, "sctp 10.96.0.10:80 <- 10.144.9.9:8080")).toBe(true);
+  expect(isStale(sctp.planner, "sctp 10.96.0.10:80 <- 10.144.1.5:8080")).toBe(false);
+  const tcp = planned(ports("TCP"), [endpoint(POD)], "TCP");
+  expect(isStale(tcp.planner, "tcp 10.96.0.10:80 <- 10.144.9.9:8080")).toBe(false);
+});
+
+test("policies and topology mean nothing: an endpoint elsewhere keeps its conversations under Local", () => {
+  const { planner } = planned({ ...DNS, internalTrafficPolicy: "Local", externalTrafficPolicy: "Local" }, [
+    endpoint(POD, { nodeName: "node-b", zoneHints: ["z2"] }),
+  ]);
+  expect(isStale(planner, "udp 10.96.0.10:53 <- 10.144.1.5:8080")).toBe(false);
+});
+
+test("an address comes before a node port of the same number", () => {
+  const { planner } = planned({ ...DNS, ports: [{ name: "", protocol: "UDP", port: 30_053, nodePort: 30_053 }] }, []);
+  expect(isStale(planner, "udp 10.96.0.10:30053 <- 10.144.9.9:8080")).toBe(true);
+});
+
+describe("a service that another network took over", () => {
+  test("is none of ours from then on", () => {
+    const { planner, move } = planned(DNS, [endpoint(POD)]);
+    move(["10.244.1.5"]);
+    for (const to of ["10.96.0.10:53", "203.0.113.1:53", "10.201.0.10:30053"]) {
+      expect(isStale(planner, `udp ${to} <- 10.244.1.5:8080`)).toBe(false);
+      expect(isStale(planner, `udp ${to} <- 10.144.1.5:8080`)).toBe(false);
+    }
+  });
+
+  test.each([
+    ["udp 10.96.0.10:53 <- 10.144.1.5:8080", true],
+    ["udp 203.0.113.1:53 <- 10.144.1.5:8080", true],
+    ["udp 10.201.0.10:30053 <- 10.144.1.5:8080", true],
+    ["udp 10.96.0.10:53 <- 10.244.1.5:8080", false],
+    ["udp 10.96.0.10:53 <- 10.96.0.10:53", false],
+    ["tcp 10.96.0.10:53 <- 10.144.1.5:8080", false],
+    ["udp 10.96.0.11:53 <- 10.144.1.5:8080", false],
+  ])("gets once the flows that our DNAT made: %s: %s", (text, ours) => {
+    const { move } = planned(DNS, [endpoint(POD)]);
+    const { released } = move(["10.244.1.5"]);
+    expect([...releasedFlows(released, [flow(text)])].map((one) => one.text)).toEqual(ours ? [text] : []);
+    expect(move(["10.244.1.6"]).released).toEqual([]);
+  });
+});
+
+test("a lookup can be had from a plan alone, and answers as the planner's", () => {
+  const { planner } = planned(DNS, [endpoint(POD)]);
+  const plan = planner.plan("IPv4");
+  const made = frontendLookup("IPv4", plan.groups.values());
+  for (const address of ["10.96.0.10", "198.51.100.1", "203.0.113.1", "192.0.2.1"]) {
+    expect(made.at("UDP", address, 53)).toBe(planner.lookup("IPv4").at("UDP", address, 53));
+    expect(made.at("TCP", address, 53)).toBeUndefined();
+  }
+  expect(made.atNodePort("UDP", 30_053)?.id).toBe("default/web/udp");
+});

@@ -1,0 +1,33 @@
+import type { EndpointFilter, OwnershipDecision } from "../src/index.ts";
+
+/** The other network's addresses, IPv4 and IPv6. */
+export function isForeign(address: string): boolean {
+  return address.startsWith("10.244.") || address.startsWith("fd00:244:");
+}
+
+/** Decides as the real filter's defaults do; `leave` says what it leaves of a foreign service. */
+export function fakeFilter(leave: "all" | "cluster-ip" = "all"): EndpointFilter {
+  return {
+    decide: (service, _family, addresses, remembered): OwnershipDecision => {
+      const distinct = [...new Set(addresses)];
+      const excludedEndpoints = distinct.filter(isForeign).length;
+      const ownEndpoints = distinct.length - excludedEndpoints;
+      const decided = distinct.length > 0;
+      const seen = excludedEndpoints === 0 ? "ours" : ownEndpoints === 0 ? "foreign" : "mixed";
+      const ownership = decided ? seen : (remembered ?? "ours");
+      const annotation = service.annotations["fairlead.dev/ownership"];
+      const ofForeign = leave === "all" ? "none" : "all-but-cluster-ip";
+      return {
+        ownership,
+        decided,
+        why: `${ownEndpoints} own, ${excludedEndpoints} excluded`,
+        frontends: ownership === "foreign" ? ofForeign : "all",
+        ...(ownership === "mixed" ? { excludes: isForeign } : {}),
+        decidingCIDRs: excludedEndpoints > 0 ? ["10.244.0.0/16"] : [],
+        ownEndpoints,
+        excludedEndpoints,
+        ...(annotation === undefined ? {} : { problem: `annotation ${annotation} means nothing` }),
+      };
+    },
+  };
+}
