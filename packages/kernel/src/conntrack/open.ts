@@ -1,6 +1,7 @@
 import type { IPFamily, Protocol } from "../family.ts";
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
+import { withCommandFile } from "./command-file.ts";
 import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
 import { parseFlow } from "./parse-flow.ts";
 
@@ -25,8 +26,9 @@ async function deleteFlows(runner: Runner, flows: Iterable<ConntrackFlow>): Prom
   const commands = new Set<string>();
   for (const flow of flows) commands.add(deletion(flow));
   if (commands.size === 0) return;
-  // It says each deleted entry; nobody needs to know.
-  await runner.run(["conntrack", "-R", "-"], { input: commands, maxStdout: Number.MAX_SAFE_INTEGER });
+  // It prints each deleted entry.
+  const maxStdout = Number.MAX_SAFE_INTEGER;
+  await withCommandFile(commands, (path) => runner.run(["conntrack", "-R", path], { maxStdout }));
 }
 
 function deletion(flow: ConntrackFlow): string {

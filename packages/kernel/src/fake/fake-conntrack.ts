@@ -1,5 +1,6 @@
 import type { Conntrack, ConntrackFlow } from "../conntrack/conntrack.ts";
 import type { IPFamily, Protocol } from "../family.ts";
+import type { Argv } from "../runner/runner.ts";
 import { Faults, killed, singleStep } from "./faults.ts";
 
 /** A connection tracking table in memory. Each `track` is one client's entry. */
@@ -32,10 +33,11 @@ export class FakeConntrack implements Conntrack {
   async delete(flows: Iterable<ConntrackFlow>): Promise<void> {
     const gone = [...new Set(Array.from(flows, keyOf))];
     if (gone.length === 0) return;
-    const fault = await this.faults.enter(["conntrack", "-R", "-"]);
+    const argv: Argv = ["conntrack", "-R", "commands"];
+    const fault = await this.faults.enter(argv);
     const reached = new Set(fault?.kind === "kill" ? gone.slice(0, fault.transactions) : gone);
     this.#entries = this.#entries.filter((entry) => !reached.has(keyOf(entry)));
-    if (fault !== undefined) throw killed(["conntrack", "-R", "-"]);
+    if (fault !== undefined) throw killed(argv);
   }
 }
 

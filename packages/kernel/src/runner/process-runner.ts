@@ -35,21 +35,20 @@ function processOptions(options: ProcessRunnerOptions, call: RunOptions & Stream
     forceKillAfterDelay: 2_000,
     stripFinalNewline: false,
     reject: false,
-    stdin: "ignore",
   } as const satisfies Options;
 }
 
 type Settings = ReturnType<typeof processOptions>;
 
 async function runToEnd([program, ...args]: Argv, settings: Settings, input?: Input): Promise<RunResult> {
-  const given = input === undefined ? {} : { stdin: typeof input === "string" ? coalesce([input]) : coalesce(input) };
-  const result = await execa(program, args, { ...settings, ...given });
+  const stdin = input === undefined ? "ignore" : coalesce(typeof input === "string" ? [input] : input);
+  const result = await execa(program, args, { ...settings, stdin });
   if (result.failed) throw commandError([program, ...args], settings, result);
   return { stdout: result.stdout, stderr: result.stderr };
 }
 
 async function* streamOutput([program, ...args]: Argv, settings: Settings): AsyncGenerator<string, void, void> {
-  const child = execa(program, args, { ...settings, buffer: { stdout: false, stderr: true } });
+  const child = execa(program, args, { ...settings, stdin: "ignore", buffer: { stdout: false, stderr: true } });
   let read = false;
   try {
     child.stdout.setEncoding("utf8");

@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { isNodeChange, parseAddresses } from "../src/addresses/parse.ts";
+import { FakeNodeAddresses, FakeRunner, settled, VirtualTimers } from "../src/fake/index.ts";
+import { createNodeAddresses, createRunner, type NodeAddress, type NodeAddresses } from "../src/index.ts";
+import { createNamespace } from "../src/netns/index.ts";
+import { kernelTest } from "./kernel-test.ts";
+
+const eth0 = (address: string): NodeAddress => ({
+  family: address.includes(":") ? "IPv6" : "IPv4",
+  address,
+  prefixLength: 24,
+  interface: "eth0",
+  scope: "global",
+});
+
+/** As `ip -json address` prints them. */
+function json(addresses: readonly NodeAddress[]): string {
+  const links = addresses.map(({ family, address, prefixLength, interface: ifname, scope }) => ({
+    ifname,
+    addr_info: [{ family: family === "IPv4" ? "inet" : "inet6", local: address, prefixlen: prefixLength, scope }],
+  }));
+  return JSON.stringify(links);
+}
+
+describe("parse", () => {
+  test("addresses of all devices but kube-ipvs0", () => {
+    const all = [eth0("192.0.2.1"), eth0("2001:db8::1"), { ...eth0("10.96.0.1"), interface: "kube-ipvs0" }];
+    expect(parseAddresses(json(all))).toEqual(all.slice(0, 2));
+  });
+
+  test("what a filter or another version leaves out is passed over", () => {
+    expect(parseAddresses('[{"ifname":"lo","addr_info":[{},{"family":"inet"}]},{},{"ifname":"x"}]')).toEqual([]);
+    expect(parseAddresses("")).toEqual([]);
+  });
+
+  test.for<[string, boolean]>([
+    ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", true],
+    ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", true],
+    ["7: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0\\       valid_lft forever", false],
+    ["Deleted 7: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0\\  valid_lft forever", false],
+    ["       valid_lft forever preferred_lft forever", false],
+  ])("%s", ([line, expected]) => {
+    expect(isNodeChange(line)).toBe(expected);
+  });
+});
+
+/** Collects what a watch gives. */
+function collect(addresses: NodeAddresses, signal: AbortSignal) {
+  const seen: string[][] = [];
+  const done = (async () => {
+    for await (const list of addresses.watch({ signal })) seen.push(list.map(({ address }) => address));
+  })();
+  return { seen, done };
+}
+
+describe("watch with time turned by hand", () => {
+  const start = (runner: FakeRunner, problems: string[] = []) => {
+    const timers = new VirtualTimers();
+    const stop = new AbortController();
+    const onProblem = (error: unknown) => problems.push(String(error));
+    const addresses = createNodeAddresses(runner, { timers, onProblem });
+    return { timers, stop, ...collect(addresses, stop.signal) };
+  };
+
+  test("a monitor that ends is started again, ever later, and the addresses are looked at each time", async () => {
+    let now = [eth0("192.0.2.1")];
+    const monitored: number[] = [];
+    const runner = new FakeRunner({
+      ip: (args) => {
+        if (!args.includes("monitor")) return json(now);
+        monitored.push(timers.now);
+        return "";
+      },
+    });
+    const problems: string[] = [];
+    const { timers, stop, seen, done } = start(runner, problems);
+    await timers.advance(16_000);
+    expect(monitored).toEqual([0, 1000, 3000, 7000, 15_000]);
+    expect(problems).toHaveLength(5);
+    expect(seen).toEqual([["192.0.2.1"]]);
+    now = [eth0("192.0.2.2")];
+    await timers.advance(60_000);
+    expect(seen).toEqual([["192.0.2.1"], ["192.0.2.2"]]);
+    stop.abort();
+    await done;
+  });
+
+  test("a listing that fails is told and tried again", async () => {
+    let broken = true;
+    const runner = new FakeRunner({
+      ip: (args) => (broken && args.includes("-json") ? { exitCode: 1, stderr: "no" } : json([eth0("192.0.2.1")])),
+    });
+    const problems: string[] = [];
+    const { timers, stop, seen, done } = start(runner, problems);
+    await timers.advance(500);
+    expect(seen).toEqual([]);
+    expect(problems.join()).toContain("exit code 1: no");
+    broken = false;
+    await timers.advance(2000);
+    expect(seen).toEqual([["192.0.2.1"]]);
+    stop.abort();
+    await done;
+  });
+});
+
+test("in memory: at once, at each change, not for the services' device", async () => {
+  const addresses = new FakeNodeAddresses([eth0("192.0.2.1")]);
+  const stop = new AbortController();
+  const { seen, done } = collect(addresses, stop.signal);
+  await settled();
+  addresses.add(eth0("2001:db8::1"));
+  await settled();
+  addresses.add({ ...eth0("10.96.0.1"), interface: "kube-ipvs0" });
+  addresses.remove("192.0.2.1");
+  await settled();
+  stop.abort();
+  await done;
+  expect(seen).toEqual([["192.0.2.1"], ["192.0.2.1", "2001:db8::1"], ["2001:db8::1"]]);
+  expect(await addresses.list()).toEqual([eth0("2001:db8::1")]);
+});
+
+kernelTest("on the kernel: changes are seen, those that come together once", async () => {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix });
+  const addresses = createNodeAddresses(runner, { settleMs: 100 });
+  await runner.run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "kube-ipvs0"]);
+  await runner.run(["ip", "addr", "add", "192.0.2.1/24", "dev", "eth0"]);
+  const onEth0 = (list: readonly NodeAddress[]) =>
+    list.filter((one) => one.interface !== "lo").map((one) => one.address);
+  expect(onEth0(await addresses.list())).toEqual(["192.0.2.1"]);
+  const stop = new AbortController();
+  const { seen, done } = collect(addresses, stop.signal);
+  await expect.poll(() => seen.length, { timeout: 5000 }).toBe(1);
+  await runner.run(["ip", "addr", "add", "10.96.0.1/32", "dev", "kube-ipvs0"]);
+  await runner.run(["ip", "-batch", "-"], {
+    input: "addr add 192.0.2.2/24 dev eth0\naddr add 192.0.2.3/24 dev eth0\n",
+  });
+  await expect
+    .poll(() => seen.at(-1), { timeout: 5000 })
+    .toEqual(["127.0.0.1", "::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]);
+  expect(seen).toHaveLength(2);
+  stop.abort();
+  await done;
+});

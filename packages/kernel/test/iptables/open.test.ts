@@ -1,0 +1,230 @@
+import { describe, expect, test } from "vitest";
+import { FakeRunner, type Program } from "../../src/fake/index.ts";
+import { createRunner, detectVariant, IptablesError, openIptables } from "../../src/index.ts";
+import { createNamespace } from "../../src/netns/index.ts";
+import { kernelTest } from "../kernel-test.ts";
+
+const nft = "iptables v1.8.9 (nf_tables)\n";
+const legacy = "iptables v1.8.9 (legacy)\n";
+const hint = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
+const canary = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
+const rules = (count: number) => `*filter\n:INPUT ACCEPT [0:0]\n${"-A INPUT -j ACCEPT\n".repeat(count)}COMMIT\n`;
+
+describe("which variant the host uses", () => {
+  test.for<[string, Record<string, string>, string]>([
+    ["kubelet's hint in nft", { "iptables-nft-save": hint, "iptables-legacy-save": rules(50) }, "nft"],
+    ["kubelet's canary in nft, IPv6", { "ip6tables-nft-save": canary, "iptables-legacy-save": hint }, "nft"],
+    ["kubelet's hint in legacy", { "iptables-nft-save": rules(50), "iptables-legacy-save": hint }, "legacy"],
+    ["kubelet's canary in legacy, IPv6", { "iptables-nft-save": rules(50), "ip6tables-legacy-save": canary }, "legacy"],
+    ["more rules in legacy", { "iptables-nft-save": rules(2), "iptables-legacy-save": rules(3) }, "legacy"],
+    ["more rules in nft", { "iptables-nft-save": rules(3), "iptables-legacy-save": rules(3) }, "nft"],
+    [
+      "rules of both families count",
+      { "iptables-nft-save": rules(3), "iptables-legacy-save": rules(2), "ip6tables-legacy-save": rules(2) },
+      "legacy",
+    ],
+    ["no rules at all", {}, "nft"],
+    ["a chain that only begins like the hint", { "iptables-legacy-save": hint.replace("HINT", "HINTS") }, "nft"],
+  ])("%s", async ([, programs, expected]) => {
+    expect(await detectVariant(new FakeRunner(programs))).toBe(expected);
+  });
+
+  test("asks legacy for no single table, which would make the kernel create it", async () => {
+    const runner = new FakeRunner({ "iptables-legacy-save": "", "ip6tables-legacy-save": "" });
+    await detectVariant(runner);
+    const asked = runner.faults.calls.map(({ argv }) => argv).filter(([program]) => program.includes("legacy"));
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.every((argv) => argv.length === 1)).toBe(true);
+  });
+
+  kernelTest("on the kernel: kubelet's hint decides", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    expect(await detectVariant(runner)).toBe("nft");
+    await runner.run(["iptables-legacy-restore", "-w", "5"], { input: "*filter\n-A INPUT -j ACCEPT\nCOMMIT\n" });
+    expect(await detectVariant(runner)).toBe("legacy");
+    await runner.run(["ip6tables-nft-restore", "-w", "5"], { input: hint });
+    expect(await detectVariant(runner)).toBe("nft");
+    expect((await openIptables(runner, { family: "IPv4" })).variant).toBe("nft");
+  });
+});
+
+describe("choice of the tools", () => {
+  const open = (programs: Record<string, string | Program>, variant?: "nft" | "legacy") =>
+    openIptables(new FakeRunner(programs), { family: "IPv4", ...(variant && { variant }) });
+
+  test("both there: as the host does, or as wanted", async () => {
+    const both = { "iptables-nft": nft, "iptables-legacy": legacy, "iptables-legacy-save": hint };
+    expect((await open(both)).variant).toBe("legacy");
+    expect((await open(both, "nft")).variant).toBe("nft");
+  });
+
+  test("one there: that one, whatever the host does", async () => {
+    expect((await open({ "iptables-nft": nft, "iptables-legacy-save": hint })).variant).toBe("nft");
+    expect((await open({ iptables: legacy })).variant).toBe("legacy");
+    expect((await open({ iptables: nft })).variant).toBe("nft");
+  });
+
+  test("a plain iptables is used by its own name", async () => {
+    const runner = new FakeRunner({ iptables: nft, "iptables-save": "*nat\n:X - [0:0]\nCOMMIT\n" });
+    const client = await openIptables(runner, { family: "IPv4" });
+    expect(await client.chains("nat")).toContain("X");
+  });
+
+  test("none: what installs it", async () => {
+    const error = await open({}).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(IptablesError);
+    expect(error).toMatchObject({
+      kind: "not-installed",
+      message: expect.stringContaining("apt-get install iptables"),
+    });
+    await expect(open({ iptables: nft }, "legacy")).rejects.toMatchObject({ kind: "not-installed" });
+  });
+
+  test("too old", async () => {
+    const error = open({ iptables: "iptables v1.6.1\n" });
+    await expect(error).rejects.toMatchObject({
+      kind: "too-old",
+      message: "iptables 1.6.1 is too old, at least 1.8.7 is needed",
+    });
+    await expect(open({ iptables: "iptables v1.8.10 (nf_tables)\n" })).resolves.toMatchObject({ variant: "nft" });
+  });
+});
+
+describe("what is told when it fails", () => {
+  /** Words of iptables 1.8.9, both variants. */
+  test.for<[string, string, string, RegExp]>([
+    [
+      "no rights (nft)",
+      "iptables-nft-restore v1.8.9 (nf_tables): Could not fetch rule set generation id: Permission denied (you must be root)",
+      "no-permission",
+      /CAP_NET_ADMIN/,
+    ],
+    [
+      "no rights (legacy)",
+      "iptables-save v1.8.9 (legacy): Cannot initialize: Permission denied (you must be root)",
+      "no-permission",
+      /CAP_NET_ADMIN/,
+    ],
+    [
+      "no rights for the lock file",
+      "Fatal: can't open lock file /run/xtables.lock: Permission denied",
+      "no-permission",
+      /\/run\/xtables.lock.*XTABLES_LOCKFILE/,
+    ],
+    [
+      "the lock is taken",
+      "Can't lock /run/xtables.lock: Resource temporarily unavailable\nAnother app is currently holding the xtables lock. Stopped waiting after 5s.",
+      "locked",
+      /holds the xtables lock/,
+    ],
+    [
+      "no such table",
+      "iptables v1.8.9 (legacy): can't initialize iptables table `nat': Table does not exist (do you need to insmod?)\nPerhaps iptables or your kernel needs to be upgraded.",
+      "no-table",
+      /modprobe iptable_nat/,
+    ],
+    [
+      "table cannot be opened",
+      "iptables-restore v1.8.9 (legacy): iptables-restore: unable to initialize table 'nat'\nError occurred at line: 1",
+      "no-table",
+      /CAP_NET_ADMIN or the kernel module iptable_nat/,
+    ],
+    [
+      "no nf_tables",
+      "iptables-nft-restore v1.8.9 (nf_tables): Could not fetch rule set generation id: Invalid argument",
+      "no-table",
+      /modprobe nf_tables/,
+    ],
+    [
+      "something new",
+      "iptables-nft-restore v1.9.0 (nf_tables): the moon is in the wrong phase",
+      "failed",
+      /the moon is in the wrong phase/,
+    ],
+  ])("%s", async ([, stderr, kind, message]) => {
+    const runner = new FakeRunner({ "iptables-nft": nft, "iptables-nft-restore": { stderr, exitCode: 4 } });
+    const client = await openIptables(runner, { family: "IPv4" });
+    const error: unknown = await client.restore("*nat\nCOMMIT\n").catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ kind, message: expect.stringMatching(message), cause: { exitCode: 4 } });
+  });
+
+  test("a restore that is killed is no refusal", async () => {
+    const runner = new FakeRunner({ "iptables-nft": nft, "iptables-nft-restore": "" });
+    const client = await openIptables(runner, { family: "IPv4" });
+    runner.faults.failNext({ kind: "kill" });
+    await expect(client.restore("*nat\nCOMMIT\n")).rejects.toMatchObject({
+      kind: "failed",
+      cause: { signal: "SIGKILL" },
+    });
+  });
+
+  test("lines of large payloads are numbered right, and known near the end", async () => {
+    const filler = `-A A -m comment --comment "${"x".repeat(200)}" -j ACCEPT\n`;
+    const payload = [
+      "*nat\n:A - [0:0]\n",
+      ...Array.from({ length: 50_000 }, () => filler),
+      "-A A -j NOPE\n",
+      "COMMIT\n",
+    ];
+    const say = (line: number) => ({ stderr: `iptables-nft-restore: line ${line} failed: no`, exitCode: 1 });
+    const runner = new FakeRunner({ "iptables-nft": nft });
+    const client = await openIptables(runner, { family: "IPv4" });
+    runner.install("iptables-nft-restore", say(50_003));
+    await expect(client.restore(payload)).rejects.toMatchObject({ line: 50_003, text: "-A A -j NOPE" });
+    runner.install("iptables-nft-restore", say(7));
+    await expect(client.restore(payload)).rejects.toMatchObject({ line: 7, text: undefined });
+  });
+});
+
+describe("on the kernel", () => {
+  kernelTest("a chain that is not there, a number beyond the last, one rule alone", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    for (const variant of ["nft", "legacy"] as const) {
+      const client = await openIptables(runner, { family: "IPv4", variant });
+      await client.restore("*nat\n:A - [0:0]\n-A A -j ACCEPT\n-A A -j RETURN\nCOMMIT\n");
+      expect(await client.list("nat", "NOPE")).toBeUndefined();
+      expect(await client.list("nat", "A", 9)).toEqual([]);
+      expect(await client.list("nat", "A", 2)).toEqual([{ matches: [], target: { kind: "return" } }]);
+      expect(await client.list("nat", "A")).toHaveLength(2);
+      expect(await client.list("nat", "OUTPUT")).toEqual([]);
+      expect([...(await client.chains("nat"))].sort()).toEqual(["A", "INPUT", "OUTPUT", "POSTROUTING", "PREROUTING"]);
+      expect(await client.chains("raw")).toEqual(new Set(["PREROUTING", "OUTPUT"]));
+    }
+  });
+
+  kernelTest("a lock that somebody holds is told, and waited for", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    const client = await openIptables(runner, { family: "IPv4", variant: "legacy", lockSeconds: 1 });
+    const { XTABLES_LOCKFILE = "" } = namespace.env;
+    for await (const _ of runner.stream([
+      "flock",
+      "--no-fork",
+      XTABLES_LOCKFILE,
+      "sh",
+      "-c",
+      "echo held; exec sleep 60",
+    ])) {
+      await expect(client.restore("*nat\nCOMMIT\n")).rejects.toMatchObject({ kind: "locked" });
+      break;
+    }
+    await expect.poll(() => client.restore("*nat\nCOMMIT\n").then(() => "taken")).toBe("taken");
+  });
+
+  kernelTest("a payload that throws half way commits nothing of its table", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    function* broken() {
+      yield "*nat\n:A - [0:0]\nCOMMIT\n";
+      yield "*nat\n:B - [0:0]\n";
+      throw new Error("cannot render");
+    }
+    for (const variant of ["nft", "legacy"] as const) {
+      const client = await openIptables(runner, { family: "IPv4", variant });
+      await expect(client.restore(broken())).rejects.toThrow("cannot render");
+      expect(await client.chains("nat")).not.toContain("B");
+    }
+  });
+});

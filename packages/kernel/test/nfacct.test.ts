@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { FakeIptables, FakeNfacct, FakeRunner } from "../src/fake/index.ts";
+import { createNfacct, createRunner, type Nfacct } from "../src/index.ts";
+import { createNamespace } from "../src/netns/index.ts";
+import { kernelTest } from "./kernel-test.ts";
+
+async function check(nfacct: Nfacct): Promise<void> {
+  expect(await nfacct.read("dropped")).toBeUndefined();
+  expect(await nfacct.ensure("dropped")).toEqual({ ok: true });
+  expect(await nfacct.ensure("dropped")).toEqual({ ok: true });
+  expect(await nfacct.read("dropped")).toEqual({ packets: 0, bytes: 0 });
+  expect(await nfacct.read("other")).toBeUndefined();
+}
+
+test("in memory", () => check(new FakeNfacct()));
+
+kernelTest("on the kernel, counters count", async () => {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  const nfacct = createNfacct(runner);
+  await check(nfacct);
+  const rule = "-A OUTPUT -d 127.0.0.9/32 -m nfacct --nfacct-name dropped -j DROP";
+  await runner.run(["iptables-nft-restore", "--noflush"], { input: `*filter\n${rule}\nCOMMIT\n` });
+  const send = 'const s = require("dgram").createSocket("udp4"); s.send("12", 9, "127.0.0.9", () => s.close())';
+  await runner.run([process.execPath, "-e", send]);
+  // 20 bytes of IPv4 header, 8 of UDP, 2 of text.
+  expect(await nfacct.read("dropped")).toEqual({ packets: 1, bytes: 30 });
+});
+
+describe("where there is none", () => {
+  test("says what is missing", async () => {
+    const missing = await createNfacct(new FakeRunner()).ensure("x");
+    expect(missing).toEqual({ ok: false, reason: "nfacct is not installed (apt-get install nfacct)" });
+    const denied = new FakeRunner({ nfacct: { exitCode: 1, stderr: "nfacct v1.0.2: error: Operation not permitted" } });
+    expect(await createNfacct(denied).ensure("x")).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("CAP_NET_ADMIN"),
+    });
+  });
+
+  test("a name that the kernel would cut", async () => {
+    expect(await createNfacct(new FakeRunner()).ensure("x".repeat(32))).toMatchObject({ ok: false });
+  });
+
+  test("a kernel without, in memory", async () => {
+    const nfacct = new FakeNfacct({ supported: false });
+    expect(await nfacct.ensure("x")).toMatchObject({ ok: false });
+    expect(await nfacct.read("x")).toBeUndefined();
+  });
+});
+
+test("a fake's rules may name the counters that were made", async () => {
+  const nfacct = new FakeNfacct();
+  const iptables = new FakeIptables({ family: "IPv4", nfacct });
+  const payload = "*filter\n-A INPUT -m nfacct --nfacct-name dropped -j DROP\nCOMMIT\n";
+  await expect(iptables.restore(payload)).rejects.toMatchObject({ line: 2 });
+  await nfacct.ensure("dropped");
+  await iptables.restore(payload);
+  nfacct.count("dropped", 2, 120);
+  expect(await nfacct.read("dropped")).toEqual({ packets: 2, bytes: 120 });
+});

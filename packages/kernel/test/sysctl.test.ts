@@ -1,0 +1,104 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FakeSysctl } from "../src/fake/index.ts";
+import { createRunner, createSysctl, type Sysctl } from "../src/index.ts";
+import { createNamespace } from "../src/netns/index.ts";
+import { kernelTest } from "./kernel-test.ts";
+
+let root = "";
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "fairlead-sysctl-"));
+  await mkdir(join(root, "net"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const makers: readonly [string, (values: Record<string, string>) => Promise<Sysctl>][] = [
+  ["in memory", async (values) => new FakeSysctl(values)],
+  [
+    "in files",
+    async (values) => {
+      for (const [key, value] of Object.entries(values)) await writeFile(join(root, key), `${value}\n`);
+      return createSysctl(root);
+    },
+  ],
+];
+
+for (const [name, make] of makers) {
+  describe(name, () => {
+    test("set writes what is different", async () => {
+      const sysctl = await make({ "net/a": "0" });
+      expect(await sysctl.set("net/a", 1)).toEqual({ outcome: "changed", before: "0", value: "1" });
+      expect(await sysctl.set("net/a", 1)).toEqual({ outcome: "kept", value: "1" });
+      expect(await sysctl.read("net/a")).toBe("1");
+    });
+
+    test("raise writes what is more", async () => {
+      const sysctl = await make({ "net/max": "131072" });
+      expect(await sysctl.raise("net/max", 1000)).toEqual({ outcome: "kept", value: "131072" });
+      expect(await sysctl.raise("net/max", 262144)).toEqual({ outcome: "changed", before: "131072", value: "262144" });
+      expect(await sysctl.read("net/max")).toBe("262144");
+    });
+
+    test("a key that is not there", async () => {
+      const sysctl = await make({});
+      expect(await sysctl.read("net/none")).toBeUndefined();
+      expect(await sysctl.set("net/none", 1)).toEqual({ outcome: "missing", reason: "there is no sysctl net/none" });
+    });
+  });
+}
+
+test("values of several words compare by word", async () => {
+  await writeFile(join(root, "net/range"), "1024\t65535\n");
+  expect(await createSysctl(root).set("net/range", "1024 65535")).toMatchObject({ outcome: "kept" });
+  expect(await readFile(join(root, "net/range"), "utf8")).toBe("1024\t65535\n");
+});
+
+test("in memory, read-only", async () => {
+  const sysctl = new FakeSysctl({ "net/a": 0 });
+  sysctl.readOnly = true;
+  expect(await sysctl.set("net/a", 1)).toMatchObject({
+    outcome: "refused",
+    reason: expect.stringContaining("read-only"),
+  });
+  expect(await sysctl.set("net/a", 0)).toMatchObject({ outcome: "kept" });
+});
+
+describe("on the kernel", () => {
+  const script = `
+    import { createSysctl } from "@fairlead/kernel";
+    const key = "net/ipv4/conf/all/route_localnet";
+    const sysctl = createSysctl();
+    console.log(JSON.stringify([await sysctl.set(key, process.argv[1]), await sysctl.read(key)]));`;
+  const node = [
+    process.execPath,
+    "--no-warnings",
+    "--conditions=@fairlead/source",
+    "--input-type=module",
+    "-e",
+    script,
+  ];
+
+  async function setInside(value: string, wrap: readonly string[] = []) {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: [...namespace.argvPrefix, ...wrap] });
+    const [program = "node", ...args] = node;
+    const { stdout } = await runner.run([program, ...args, value]);
+    return JSON.parse(stdout) as unknown;
+  }
+
+  kernelTest("a setting of the namespace", async () => {
+    expect(await setInside("1")).toEqual([{ outcome: "changed", before: "0", value: "1" }, "1"]);
+  });
+
+  kernelTest("a value that the kernel refuses", async () => {
+    expect(await setInside("many")).toEqual([{ outcome: "refused", reason: expect.stringContaining("EINVAL") }, "0"]);
+  });
+
+  kernelTest("/proc/sys read-only, as in a container", async () => {
+    const mount = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"';
+    const result = await setInside("1", ["unshare", "-m", "--", "sh", "-c", mount, "sh"]);
+    expect(result).toEqual([{ outcome: "refused", reason: expect.stringContaining("/proc/sys is read-only") }, "0"]);
+  });
+});
