@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { bind } from "../src/http/bind.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
-import { settle, VirtualClock } from "./support/virtual-clock.ts";
+import { until } from "./support/until.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
 
 const app = new Hono().get("/", (c) => c.text("here"));
 const loopback = "127.0.0.1";
@@ -22,12 +23,6 @@ function options(port: number, hardFail = false) {
     failed,
     bind: { name: "health", at, hardFail, clock, log, signal: stop.signal, onHardFail },
   };
-}
-
-/** Lets a real listen(2) come to its end while the virtual clock stands. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1_000 && !condition(); turn++) await settle();
-  expect(condition()).toBe(true);
 }
 
 describe("serving on an own address", () => {

@@ -1,0 +1,121 @@
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommandError, createRunner } from "@fairlead/kernel";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+/** The bundle in a folder of its own: nothing but Node beside it. */
+let dir = "";
+const bundle = () => join(dir, "main.js");
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-bundle-"));
+  await copyFile(join(import.meta.dirname, "..", "dist", "main.js"), bundle());
+});
+afterAll(async () => {
+  await rm(dir, { recursive: true });
+});
+
+interface Answer {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function proxy(...args: string[]): Promise<Answer> {
+  try {
+    const { stdout, stderr } = await createRunner().run([process.execPath, bundle(), ...args]);
+    return { code: 0, out: stdout, err: stderr };
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode === undefined) throw error;
+    return { code: error.exitCode, out: "", err: error.stderr };
+  }
+}
+
+describe("the bundle", () => {
+  test("--version", async () => {
+    const { version } = JSON.parse(await readFile(join(import.meta.dirname, "..", "package.json"), "utf8"));
+    expect(await proxy("--version")).toEqual({ code: 0, out: `Fairlead v${version}\n`, err: "" });
+  });
+
+  test("--help names its flags", async () => {
+    const { code, out } = await proxy("--help");
+    expect(code).toBe(0);
+    for (const flag of ["--config", "--exclude-cluster-cidr", "--manifests", "--proxy-mode", "--cleanup"]) {
+      expect(out).toContain(flag);
+    }
+  });
+
+  test("an unknown flag is exit 2 and usage", async () => {
+    const { code, err } = await proxy("--clusterr-cidr=10.0.0.0/8");
+    expect(code).toBe(2);
+    expect(err).toMatch(/unknown flag.*--clusterr-cidr/);
+    expect(err).toContain("Usage: fairlead-proxy [flags]");
+  });
+
+  test.each([
+    [
+      "host bits",
+      ["--exclude-cluster-cidr=10.244.1.0/16"],
+      /^--exclude-cluster-cidr=10\.244\.1\.0\/16: .*10\.244\.0\.0\/16$/,
+    ],
+    ["a whole family", ["--exclude-cluster-cidr=::/0"], /^--exclude-cluster-cidr=::\/0: .*IPv6/],
+    [
+      "no CIDR",
+      ["--exclude-cluster-cidr=ovn"],
+      /^--exclude-cluster-cidr=ovn: must be a CIDR, such as 10\.244\.0\.0\/16/,
+    ],
+    [
+      "IPv4-mapped",
+      ["--exclude-cluster-cidr=::ffff:10.244.0.0/112"],
+      /^--exclude-cluster-cidr=\S+: .*10\.244\.0\.0\/16/,
+    ],
+    [
+      "all of the cluster's",
+      ["--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.144.0.0/16"],
+      /^--exclude-cluster-cidr=10\.144\.0\.0\/16: leaves nothing of --cluster-cidr 10\.144\.0\.0\/16/,
+    ],
+    ["a mode that is not there", ["--proxy-mode=ipvs"], /^--proxy-mode=ipvs .*use iptables$/],
+    ["a wrong value", ["--oom-score-adj=2000"], /^--oom-score-adj=2000: /],
+    ["no kubeconfig", ["--kubeconfig=/does/not/exist"], /\/does\/not\/exist/],
+  ])("%s is exit 1 and says what would be right", async (_what, flags, message) => {
+    const { code, err } = await proxy("--manifests=/does/not/exist", ...flags, ...withoutManifests(flags));
+    expect(err.split("\n").filter((line) => message.test(line))).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+
+  test("every wrong CIDR is told at once", async () => {
+    const { code, err } = await proxy("--exclude-cluster-cidr=10.244.1.0/16,fd00::1/64");
+    expect(code).toBe(1);
+    expect(err.trim().split("\n")).toHaveLength(2);
+  });
+
+  test("the founding case's configuration is read and written back", async () => {
+    await writeFile(join(dir, "config.conf"), foundingConfig);
+    const { code } = await proxy(`--config=${join(dir, "config.conf")}`, `--write-config-to=${join(dir, "out.yaml")}`);
+    expect(code).toBe(0);
+    const text = await readFile(join(dir, "out.yaml"), "utf8");
+    expect(text).toContain("clusterCIDR: 10.144.0.0/16");
+    expect(text).toContain("mode: iptables");
+  });
+});
+
+/** An empty --manifests takes the one before it back, where the API server is what is tested. */
+function withoutManifests(flags: readonly string[]): string[] {
+  return flags.some((flag) => flag.startsWith("--kubeconfig")) ? ["--manifests="] : [];
+}
+
+const foundingConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+bindAddress: 0.0.0.0
+clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /var/lib/kube-proxy/kubeconfig.conf, qps: 0}
+clusterCIDR: 10.144.0.0/16
+configSyncPeriod: 0s
+conntrack: {maxPerCore: null, min: null, tcpCloseWaitTimeout: null, tcpEstablishedTimeout: null}
+iptables: {masqueradeAll: false, masqueradeBit: null, minSyncPeriod: 0s, syncPeriod: 0s}
+ipvs: {excludeCIDRs: null, minSyncPeriod: 0s, scheduler: "", trictARP: false, syncPeriod: 0s}
+metricsBindAddress: ""
+mode: "iptables"
+nodePortAddresses: null
+udpIdleTimeout: 0s
+`;

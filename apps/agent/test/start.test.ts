@@ -1,0 +1,153 @@
+import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
+import { describe, expect, test } from "vitest";
+import type { Kernel } from "../src/kernel/kernel.ts";
+import { CounterMaker } from "../src/mode/counters.ts";
+import { iptablesBackends, prepareIptables } from "../src/mode/iptables.ts";
+import { cleanUp } from "../src/start/cleanup.ts";
+import { openFamilies } from "../src/start/families.ts";
+import { filterSettings } from "../src/start/filter.ts";
+import { checkMode } from "../src/start/modes.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { configOf } from "./support/running-agent.ts";
+
+const ipv6On = { "net/ipv6/conf/all/disable_ipv6": 0, "net/ipv4/conf/all/route_localnet": 0 };
+
+function kernel(sysctls: Readonly<Record<string, number>> = ipv6On) {
+  const nfacct = new FakeNfacct();
+  const tables = {
+    IPv4: new FakeIptables({ family: "IPv4", nfacct }),
+    IPv6: new FakeIptables({ family: "IPv6", nfacct }),
+  };
+  const sysctl = new FakeSysctl(sysctls);
+  const log = recordedLog();
+  const fake: Kernel = {
+    iptables: async (family) => tables[family],
+    addresses: new FakeNodeAddresses(),
+    conntrack: new FakeConntrack(),
+    nfacct,
+    sysctl,
+    sourceAddress: async () => undefined,
+  };
+  return { tables, sysctl, log, kernel: fake };
+}
+
+const denied = {
+  kind: "fail",
+  exitCode: 4,
+  stderr: "Fatal: can't open lock file /run/xtables.lock: Permission denied",
+} as const;
+
+describe("families", () => {
+  test("both, where both work", async () => {
+    const one = kernel();
+    expect([...(await openFamilies(one.kernel, "0.0.0.0", one.log)).keys()]).toEqual(["IPv4", "IPv6"]);
+    expect(one.log.lines).toEqual([]);
+  });
+
+  test.each([
+    [{}, "this kernel has no IPv6"],
+    [{ "net/ipv6/conf/all/disable_ipv6": 1 }, "IPv6 is turned off (sysctl net.ipv6.conf.all.disable_ipv6=1)"],
+  ])("IPv6 is left out with one line: %j", async (sysctls, reason) => {
+    const one = kernel(sysctls);
+    expect([...(await openFamilies(one.kernel, "0.0.0.0", one.log)).keys()]).toEqual(["IPv4"]);
+    expect(one.log.lines).toMatchObject([{ level: "warn", fields: { ipFamily: "IPv6", reason } }]);
+  });
+
+  test("the primary family has to work, and the error says what is missing", async () => {
+    const one = kernel();
+    one.tables.IPv4.faults.onCall(() => denied);
+    await expect(openFamilies(one.kernel, "0.0.0.0", one.log)).rejects.toThrow(/^IPv4 cannot be served: .*run as root/);
+    expect([...(await openFamilies(one.kernel, "::", one.log)).keys()]).toEqual(["IPv6"]);
+    const off = kernel({});
+    await expect(openFamilies(off.kernel, "fd00::5", off.log)).rejects.toThrow(
+      "IPv6 cannot be served: this kernel has no IPv6",
+    );
+  });
+});
+
+describe("the kernel settings of iptables mode", () => {
+  const key = "net/ipv4/conf/all/route_localnet";
+
+  test("route_localnet is set for node ports on 127.0.0.1, and only for them", async () => {
+    for (const [flags, value] of [
+      [[], "1"],
+      [["--nodeport-addresses=localhost"], "1"],
+      [["--nodeport-addresses=10.0.0.0/8"], "0"],
+      [["--iptables-localhost-nodeports=false"], "0"],
+    ] as const) {
+      const one = kernel();
+      await prepareIptables(configOf(flags), one.kernel, one.log);
+      expect([flags, await one.sysctl.read(key)]).toEqual([flags, value]);
+    }
+  });
+
+  test("that it cannot be set costs one line", async () => {
+    const one = kernel();
+    one.sysctl.readOnly = true;
+    await prepareIptables(configOf([]), one.kernel, one.log);
+    expect(one.log.lines).toMatchObject([{ level: "warn", fields: { name: "net.ipv4.conf.all.route_localnet" } }]);
+  });
+
+  test("one line for all counters that the kernel has not", async () => {
+    const log = recordedLog();
+    const counters = new CounterMaker(new FakeNfacct({ supported: false }), log);
+    expect(await counters.ensure(["a", "b"])).toEqual(new Set());
+    expect(await counters.ensure(["a", "b"])).toEqual(new Set());
+    expect(log.lines).toHaveLength(1);
+    const good = new CounterMaker(new FakeNfacct(), log);
+    expect(await good.ensure(["a", "b"])).toEqual(new Set(["a", "b"]));
+  });
+});
+
+describe("--cleanup", () => {
+  const foreign = "*nat\n:KUBE-ROUTER - [0:0]\n-A KUBE-ROUTER -j RETURN\n-A PREROUTING -j KUBE-ROUTER\nCOMMIT\n";
+
+  test("removes ours of both families and nothing else", async () => {
+    const one = kernel();
+    const config = configOf([]);
+    await one.tables.IPv4.meddle(foreign);
+    const before = one.tables.IPv4.table("nat");
+    const ports = await openFamilies(one.kernel, config.bindAddress, one.log);
+    for (const [family, backend] of await iptablesBackends(config, ports, one.kernel, one.log)) {
+      await backend.sync({
+        family,
+        groups: new Map(),
+        node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
+        healthChecks: new Map(),
+        foreignClusterIPs: new Set(),
+        endpointCount: 0,
+      });
+    }
+    expect(one.tables.IPv6.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
+    expect(await cleanUp(one.kernel, one.log)).toBe(0);
+    expect(one.tables.IPv4.table("nat")).toEqual(before);
+    expect(one.tables.IPv6.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
+  });
+
+  test("a family that fails does not keep the other from being cleaned, and the exit code says so", async () => {
+    const one = kernel();
+    one.tables.IPv4.faults.onCall(() => denied);
+    expect(await cleanUp(one.kernel, one.log)).toBe(1);
+    expect(one.log.lines.map(({ level, fields }) => [level, fields["ipFamily"]])).toEqual([
+      ["error", "IPv4"],
+      ["info", "IPv6"],
+    ]);
+  });
+});
+
+describe("configuration that only the agent can judge", () => {
+  test("an excluded CIDR is named as it was given, with the right form", () => {
+    const settings = filterSettings(configOf(["--exclude-cluster-cidr=10.244.1.0/16,0.0.0.0/0"]));
+    expect(settings.ok ? [] : settings.errors).toEqual([
+      "--exclude-cluster-cidr=10.244.1.0/16: has bits set behind its prefix; write 10.244.0.0/16",
+      expect.stringMatching(/^--exclude-cluster-cidr=0\.0\.0\.0\/0: is every IPv4 address/),
+    ]);
+  });
+
+  test("a mode that is not there is never replaced in silence", () => {
+    expect(() => checkMode("iptables")).not.toThrow();
+    for (const mode of ["ipvs", "nftables", "userspace"] as const) {
+      expect(() => checkMode(mode)).toThrow(`this version of Fairlead has no ${mode} mode; use iptables`);
+    }
+  });
+});

@@ -1,0 +1,113 @@
+import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
+import { type AgentConfig, parseArguments } from "@fairlead/config";
+import type { IPFamily } from "@fairlead/core";
+import { Memory } from "@fairlead/endpoint-filter";
+import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl, Faults } from "@fairlead/kernel/fake";
+import { renderRule } from "@fairlead/netfilter";
+import type { ObjectSource } from "@fairlead/watch";
+import type { AgentParts } from "../../src/agent/parts.ts";
+import { runAgent } from "../../src/agent/run.ts";
+import { filterSettings } from "../../src/start/filter.ts";
+import { recordedLog } from "./recorded-log.ts";
+import { ScriptedSource } from "./scripted-source.ts";
+import { settle, VirtualClock } from "./virtual-clock.ts";
+
+export interface RunningAgentOptions {
+  readonly flags?: readonly string[];
+  readonly families?: readonly IPFamily[];
+  readonly memory?: Memory;
+  readonly source?: ObjectSource;
+  readonly clock?: VirtualClock;
+}
+
+/** A configuration with which two agents at once do not meet on ports and files. */
+function configApart(flags: readonly string[]): AgentConfig {
+  const { healthzBindAddress: _none, ...config } = configOf(["--state-dir=/dev/null/none", ...flags]);
+  return { ...config, metricsBindAddress: { address: "127.0.0.1", port: 0 } };
+}
+
+export function configOf(flags: readonly string[]): AgentConfig {
+  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
+  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
+  return parsed.config;
+}
+
+export type RunningAgent = ReturnType<typeof runningAgent>;
+
+/** A whole agent in this process, on kernels in memory and in virtual time. */
+export function runningAgent(options: RunningAgentOptions = {}) {
+  const { flags = [], families = ["IPv4"], memory = Memory.empty, clock = new VirtualClock() } = options;
+  const config = configApart(flags);
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  const faults = { IPv4: new Faults(clock), IPv6: new Faults(clock) };
+  const nfacct = new FakeNfacct();
+  const tables = {
+    IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct }),
+    IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct }),
+  };
+  const counters = async (names: readonly string[]) => {
+    for (const name of names) await nfacct.ensure(name);
+    return new Set(names);
+  };
+  const now = () => clock.monotonic();
+  const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
+  const conntrack = new FakeConntrack();
+  const scripted = new ScriptedSource();
+  const log = recordedLog();
+  const parts: AgentParts = {
+    config,
+    filter: filter.options,
+    nodeName: "node-a",
+    kernel: {
+      iptables: async (family) => tables[family],
+      addresses,
+      conntrack,
+      nfacct,
+      sysctl: new FakeSysctl(),
+      sourceAddress: async () => undefined,
+    },
+    semantics: iptablesSemantics,
+    backends: new Map(families.map((family) => [family, createIptablesBackend(tables[family], { counters, now })])),
+    memory,
+    source: () => options.source ?? scripted,
+    clock,
+    log,
+    random: () => 1,
+  };
+  const stop = new AbortController();
+  const ended = runAgent(parts, stop.signal);
+  return {
+    clock,
+    log,
+    faults,
+    tables,
+    addresses,
+    conntrack,
+    nfacct,
+    source: scripted,
+    ended,
+    /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */
+    nat: (family: IPFamily = "IPv4") => kubeRules(tables[family], "nat"),
+    filter: (family: IPFamily = "IPv4") => kubeRules(tables[family], "filter"),
+    async stop() {
+      stop.abort();
+      const ending = ended;
+      for (let turn = 0; turn < 50; turn++) await settle();
+      await clock.advance(2_000);
+      return ending;
+    },
+  };
+}
+
+export function address(text: string, scope = "global") {
+  const family: IPFamily = text.includes(":") ? "IPv6" : "IPv4";
+  return { family, address: text, prefixLength: 24, interface: "eth0", scope };
+}
+
+function kubeRules(tables: FakeIptables, table: "nat" | "filter"): string[] {
+  return [...tables.table(table).chains.values()]
+    .filter(({ name }) => name.startsWith("KUBE-"))
+    .flatMap(({ name, rules }) => rules.map((rule) => `-A ${name} ${renderRule(rule)}`))
+    .sort();
+}

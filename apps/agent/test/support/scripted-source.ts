@@ -1,0 +1,63 @@
+import type { ObjectKey, ObjectSource, Subscription, Subscriptions } from "@fairlead/watch";
+
+interface RawObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+const resources: Readonly<Record<string, "services" | "endpointSlices" | "node">> = {
+  Service: "services",
+  EndpointSlice: "endpointSlices",
+  Node: "node",
+};
+
+/** A source of objects that does what a test tells it, in the order it tells. */
+export class ScriptedSource implements ObjectSource {
+  #subscriptions: Subscriptions = {};
+  readonly #given = new Set<string>();
+
+  async run<S, E, N, C>(subscriptions: Subscriptions<S, E, N, C>, signal: AbortSignal): Promise<void> {
+    this.#subscriptions = erased(subscriptions);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve());
+    await promise;
+  }
+
+  async put(...objects: readonly RawObject[]): Promise<void> {
+    for (const raw of objects) {
+      const subscription = this.#of(raw.kind);
+      const object = subscription.decode(raw);
+      const key = keyOf(raw);
+      if (object === undefined) await this.remove(raw);
+      else await subscription.onChange({ type: "upsert", key, object });
+      if (object !== undefined) this.#given.add(`${raw.kind} ${key}`);
+    }
+  }
+
+  async remove(...objects: readonly RawObject[]): Promise<void> {
+    for (const raw of objects) {
+      if (!this.#given.delete(`${raw.kind} ${keyOf(raw)}`)) continue;
+      await this.#of(raw.kind).onChange({ type: "delete", key: keyOf(raw) });
+    }
+  }
+
+  /** The first lists of these are complete. */
+  async synced(...names: readonly ("services" | "endpointSlices" | "node")[]): Promise<void> {
+    for (const name of names) await this.#subscriptions[name]?.onChange({ type: "synced" });
+  }
+
+  #of(kind: string): Subscription<unknown> {
+    const subscription = this.#subscriptions[resources[kind] ?? "serviceCIDRs"];
+    if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
+    return subscription;
+  }
+}
+
+function keyOf({ metadata }: RawObject): ObjectKey {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** The consumer gets back only what its own `decode` made, so the type of the objects does not matter in between. */
+function erased(subscriptions: object): Subscriptions {
+  return subscriptions;
+}

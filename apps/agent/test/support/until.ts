@@ -1,0 +1,22 @@
+import { settle, type VirtualClock } from "./virtual-clock.ts";
+
+/** Milliseconds, real ones, that the outside world (sockets, file events) gets before a test fails. */
+const patience = 10_000;
+
+/** Turns the event loop until the condition holds, and virtual time with it where a clock is given. */
+export async function until(condition: () => boolean, clock?: VirtualClock): Promise<void> {
+  const deadline = performance.now() + patience;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`did not happen within ${patience} ms: ${condition}`);
+    await clock?.advance(100);
+    await settle();
+  }
+}
+
+/** Turns the event loop and virtual time long enough for what is under way to show. */
+export async function aWhile(clock: VirtualClock): Promise<void> {
+  for (let turn = 0; turn < 300; turn++) {
+    await clock.advance(100);
+    await settle();
+  }
+}
