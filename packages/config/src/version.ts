@@ -4,7 +4,7 @@ export type VersionAsked =
   | { readonly kind: "no"; readonly warnings: readonly string[] };
 
 /** The release of kube-proxy whose flags, fields and defaults these are. */
-export const KUBE_PROXY_RELEASE = "v1.37";
+const KUBE_PROXY_RELEASE = "v1.37";
 
 export function versionAsked(option: unknown, version: string): VersionAsked {
   if (option === undefined || option === "false") return { kind: "no", warnings: [] };

@@ -4,7 +4,7 @@ import { configOf, FILE, fixture, parse, warningsOf } from "./parse.ts";
 /** The DaemonSet that operators run today, with its image changed and nothing else. */
 describe("the founding case", () => {
   const argv = [`--config=${FILE}`, "--hostname-override=node-a", "--exclude-cluster-cidr=10.244.0.0/16", "--v=5"];
-  const result = parse(argv, fixture("founding-config.conf"));
+  const result = parse(argv, fixture("recorded/founding-case.in.yaml"));
 
   test("its file is taken as it stands", () => {
     expect(warningsOf(result)).toEqual([
@@ -60,6 +60,6 @@ describe("the founding case", () => {
   });
 
   test("the text is kept, to notice a change of the file", () => {
-    expect(configOf(result).configFile).toEqual({ path: FILE, text: fixture("founding-config.conf") });
+    expect(configOf(result).configFile).toEqual({ path: FILE, text: fixture("recorded/founding-case.in.yaml") });
   });
 });

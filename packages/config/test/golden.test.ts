@@ -1,8 +1,10 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { parse as parseYAML } from "yaml";
 import { FLAGS } from "../src/flags/table.ts";
-import { configOf, fixture, parse } from "./parse.ts";
+import { configOf, FILE, fixture, parse } from "./parse.ts";
 
-/** The fixtures are what kube-proxy v1.37.1 wrote with --write-config-to, and its flags. */
+/** The fixtures are what kube-proxy v1.37.1 wrote with --write-config-to, for its defaults and for files and flags, and its flags. */
 describe("as kube-proxy v1.37.1", () => {
   test.each(["iptables", "ipvs", "nftables"])("--write-config-to writes the same file, %s", (mode) => {
     const { action } = configOf(parse([`--proxy-mode=${mode}`, "--write-config-to=/tmp/out"]));
@@ -11,8 +13,22 @@ describe("as kube-proxy v1.37.1", () => {
 
   test.each(["iptables", "ipvs", "nftables"])("the file that it wrote says the same again, %s", (mode) => {
     const file = fixture(`defaults-${mode}.yaml`);
-    const result = parse(["--config=/etc/config.conf", "--write-config-to=/tmp/out"], file);
+    const result = parse([`--config=${FILE}`, "--write-config-to=/tmp/out"], file);
     expect(result).toMatchObject({ warnings: [], config: { action: { text: file } } });
+  });
+
+  const recorded = readdirSync(new URL("fixtures/recorded/", import.meta.url));
+  const names = (suffix: string) =>
+    recorded.filter((name) => name.endsWith(suffix)).map((name) => name.replace(suffix, ""));
+
+  test.each(names(".in.yaml"))("%s: the file means the same", (name) => {
+    const { kubeProxyConfiguration } = configOf(parse([`--config=${FILE}`], fixture(`recorded/${name}.in.yaml`)));
+    expect(kubeProxyConfiguration).toEqual(parseYAML(fixture(`recorded/${name}.out.yaml`)));
+  });
+
+  test.each(names(".args"))("%s: the flags mean the same", (name) => {
+    const { kubeProxyConfiguration } = configOf(parse(fixture(`recorded/${name}.args`).trimEnd().split("\n")));
+    expect(kubeProxyConfiguration).toEqual(parseYAML(fixture(`recorded/${name}.out.yaml`)));
   });
 
   const flags = fixture("flags.tsv")

@@ -11,7 +11,7 @@ export type CommandLine =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "usage-error"; readonly message: string };
 
-export const PROGRAM = "fairlead-proxy";
+const PROGRAM = "fairlead-proxy";
 
 /**
  * Takes the arguments apart as kube-proxy's pflag does. What the flags' texts mean is not looked at.

@@ -1,7 +1,7 @@
 import { parseCIDR } from "../address.ts";
 import type { Report } from "../report.ts";
 
-export const CIDR_FORM = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
+const CIDR_FORM = "must be a CIDR, such as 10.144.0.0/16 or fd00:144::/48";
 
 /**
  * CIDRs of a list in canonical form, each once. kube-proxy drops host bits without a word; here there is one.

@@ -54,7 +54,7 @@ export const address = text.transform((value, context) => {
   return z.NEVER;
 });
 
-export function socketForm(port: number): string {
+function socketForm(port: number): string {
   return `must be an IP address and a port from 1 to 65535, such as 0.0.0.0:${port} or [::]:${port}`;
 }
 
