@@ -44,6 +44,11 @@ export class FakeApi {
     this.#interceptors.push(interceptor);
   }
 
+  /** Interceptors that have not been used yet are dropped. */
+  forget(): void {
+    this.#interceptors.length = 0;
+  }
+
   /** Resolves once that many requests have come in all. */
   async requestsCame(count: number): Promise<void> {
     if (this.requests.length < count) await new Promise<void>((wake) => this.#waiting.push({ count, wake }));

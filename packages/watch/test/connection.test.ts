@@ -1,0 +1,228 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { KubeConfig } from "@kubernetes/client-node";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { httpTransport } from "../src/api/http-transport.ts";
+import { type ApiConnection, type ConnectionOptions, loadConnection, systemClock } from "../src/index.ts";
+import { Consumer } from "./support/consumer.ts";
+import { temporaryFolder } from "./support/manifests.ts";
+import { endAfterEach, fakeApi, later, run } from "./support/run.ts";
+
+endAfterEach();
+
+const tls = fileURLToPath(new URL("./fixtures/tls/", import.meta.url));
+const pem = (name: string) => readFile(join(tls, name), "utf8");
+const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
+
+async function kubeconfig(cluster: object, user: object, more: object = {}): Promise<string> {
+  const file = join(await temporaryFolder(), "kubeconfig.conf");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "default", cluster }],
+    users: [{ name: "default", user }],
+    contexts: [{ name: "default", context: { cluster: "default", user: "default" } }],
+    "current-context": "default",
+    ...more,
+  };
+  await writeFile(file, stringify(config));
+  return file;
+}
+
+const get = async (connection: ApiConnection) => {
+  const response = await httpTransport(
+    connection,
+    "test",
+    systemClock,
+  )({ path: "/", signal: AbortSignal.timeout(4000) });
+  let body = "";
+  for await (const chunk of response.body) body += Buffer.from(chunk).toString();
+  return body;
+};
+
+async function httpsServer(options: ServerOptions = {}): Promise<number> {
+  const [key, cert] = [await pem("server-key.pem"), await pem("server.pem")];
+  const server = createServer({ key, cert, ...options }, ({ socket, headers }, response) => {
+    const peer = (socket as TLSSocket).getPeerCertificate();
+    response.end(JSON.stringify({ client: peer.subject?.CN, authorization: headers.authorization }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+test("a kubeconfig as kube-proxy's: CA and token files, relative to it, read anew for each request", async () => {
+  const server = `https://127.0.0.1:${await httpsServer()}`;
+  const file = await kubeconfig({ server, "certificate-authority": "ca.crt" }, { tokenFile: "./token" });
+  await writeFile(join(file, "..", "ca.crt"), await pem("ca.pem"));
+  await writeFile(join(file, "..", "token"), "first\n");
+  const connection = await loadConnection({ kubeconfig: file });
+  expect(JSON.parse(await get(connection))).toEqual({ authorization: "Bearer first" });
+  await writeFile(join(file, "..", "token"), "second");
+  expect(JSON.parse(await get(connection))).toEqual({ authorization: "Bearer second" });
+});
+
+test("client certificates as data; the server's certificate must be the CA's", async () => {
+  const ca = await pem("ca.pem");
+  const server = `https://127.0.0.1:${await httpsServer({ ca, requestCert: true, rejectUnauthorized: true })}`;
+  const user = {
+    "client-certificate-data": await base64("client.pem"),
+    "client-key-data": await base64("client-key.pem"),
+  };
+  const trusting = await kubeconfig({ server, "certificate-authority-data": await base64("ca.pem") }, user);
+  expect(JSON.parse(await get(await loadConnection({ kubeconfig: trusting })))).toEqual({
+    client: "system:node:node-a",
+  });
+  const strange = await kubeconfig({ server }, user);
+  await expect(get(await loadConnection({ kubeconfig: strange }))).rejects.toThrow(/certificate/);
+  const careless = await kubeconfig({ server, "insecure-skip-tls-verify": true }, user);
+  expect(JSON.parse(await get(await loadConnection({ kubeconfig: careless })))).toHaveProperty("client");
+});
+
+test("tls-server-name is what the certificate must be for", async () => {
+  const server = `https://127.0.0.1:${await httpsServer()}`;
+  const ca = { "certificate-authority-data": await base64("ca.pem") };
+  const right = await kubeconfig({ server, ...ca, "tls-server-name": "kubernetes.test" }, {});
+  await expect(get(await loadConnection({ kubeconfig: right }))).resolves.toBe("{}");
+  const wrong = await kubeconfig({ server, ...ca, "tls-server-name": "other.test" }, {});
+  await expect(get(await loadConnection({ kubeconfig: wrong }))).rejects.toThrow(/does not match certificate/);
+});
+
+test("inline token, basic auth, impersonation", async () => {
+  const headers = async (user: object) =>
+    (await (await loadConnection({ kubeconfig: await kubeconfig({ server: "https://x" }, user) })).credentials())
+      .headers;
+  expect(await headers({ token: "t" })).toEqual({ authorization: "Bearer t" });
+  expect(await headers({ username: "u", password: "p" })).toEqual({ authorization: "Basic dTpw" });
+  expect(await headers({ token: "t", as: "other" })).toEqual({
+    authorization: "Bearer t",
+    "impersonate-user": "other",
+  });
+});
+
+test("in a pod: the service account's token and CA", async () => {
+  const dir = await temporaryFolder();
+  await writeFile(join(dir, "token"), "pod");
+  await writeFile(join(dir, "ca.crt"), await pem("ca.pem"));
+  const port = String(await httpsServer());
+  const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: port };
+  const connection = await loadConnection({ env, serviceAccountDir: dir });
+  expect(JSON.parse(await get(connection))).toEqual({ authorization: "Bearer pod" });
+  const six = { KUBERNETES_SERVICE_HOST: "fd00:10:96::1", KUBERNETES_SERVICE_PORT: "443" };
+  expect((await loadConnection({ env: six, serviceAccountDir: dir })).server).toBe("https://[fd00:10:96::1]");
+});
+
+test("--master overrides the server, and alone is enough", async () => {
+  const file = await kubeconfig({ server: "https://192.0.2.1:6443/" }, { token: "t" });
+  expect((await loadConnection({ kubeconfig: file })).server).toBe("https://192.0.2.1:6443");
+  const both = await loadConnection({ kubeconfig: file, master: "https://192.0.2.2" });
+  expect([both.server, (await both.credentials()).headers]).toEqual([
+    "https://192.0.2.2",
+    { authorization: "Bearer t" },
+  ]);
+  expect(await loadConnection({ master: "192.0.2.3:8080" })).toMatchObject({ server: "http://192.0.2.3:8080" });
+});
+
+test("a token that rotates: 401 with the old one, then followed with the new one", async () => {
+  const { api, server } = await fakeApi();
+  api.token = "new";
+  const file = await kubeconfig({ server }, { tokenFile: "token" });
+  const token = join(file, "..", "token");
+  await writeFile(token, "old");
+  const connection = await loadConnection({ kubeconfig: file });
+  const transport = httpTransport(connection, "fairlead-proxy/0", systemClock);
+  const consumer = new Consumer();
+  const rotating: typeof transport = async (request) => {
+    const response = await transport(request);
+    if (response.status === 401) await writeFile(token, "new");
+    return response;
+  };
+  const { reports } = run(server, { services: consumer.subscription }, { connection, transport: rotating });
+  await consumer.until(() => consumer.synced > 0);
+  expect(reports[0]).toMatchObject({ type: "unreachable", error: "401 Unauthorized" });
+});
+
+test("credential plugins: refused unless the caller runs them, asked again when the credential has expired", async () => {
+  const exec = {
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: "login",
+    args: ["--for", "a b"],
+    env: [{ name: "A", value: "1" }],
+  };
+  const file = await kubeconfig({ server: "https://x" }, { exec });
+  await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(/credential plugins .* are not run/);
+  const asked: unknown[] = [];
+  const runExecPlugin: ConnectionOptions["runExecPlugin"] = async (plugin) => {
+    asked.push(plugin);
+    const expirationTimestamp = new Date(asked.length === 1 ? 0 : 8.64e15).toISOString();
+    return JSON.stringify({ status: { token: `t${asked.length}`, expirationTimestamp } });
+  };
+  const { credentials } = await loadConnection({ kubeconfig: file, runExecPlugin });
+  const tokens = [await credentials(), await credentials(), await credentials()].map(({ headers }) => headers);
+  expect(tokens.map((headers) => Object.values(headers))).toEqual([["Bearer t1"], ["Bearer t2"], ["Bearer t2"]]);
+  const info = { apiVersion: exec.apiVersion, kind: "ExecCredential", spec: { interactive: false } };
+  const env = { A: "1", KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+  expect(asked[0]).toEqual({ command: "login", args: ["--for", "a b"], env });
+});
+
+test.each<[string, object, object, object, RegExp]>([
+  ["no such context", {}, {}, { "current-context": "other" }, /there is no context "other" in contexts/],
+  ["no such user", { server: "https://x" }, {}, { users: [] }, /there is no user "default" in users/],
+  ["no server", {}, {}, {}, /the cluster has no server/],
+  ["a server that is no URL", { server: "ftp://x" }, {}, {}, /server ftp:\/\/x is not a URL such as https:/],
+  [
+    "auth-provider",
+    { server: "https://x" },
+    { "auth-provider": { name: "gcp" } },
+    {},
+    /auth-provider is not supported/,
+  ],
+  ["a socks proxy", { server: "https://x", "proxy-url": "socks5://y" }, {}, {}, /proxy-url socks5:\/\/y is not/],
+])("a kubeconfig with %s is refused with the reason", async (_what, cluster, user, more, message) => {
+  const file = await kubeconfig(cluster, user, more);
+  await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(message);
+  await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(file);
+});
+
+test("files that aren't there or hold nothing are named", async () => {
+  await expect(loadConnection({ kubeconfig: "/nonexistent" })).rejects.toThrow("--kubeconfig /nonexistent: ENOENT");
+  await expect(loadConnection({ env: {} })).rejects.toThrow("no API server known: give --kubeconfig or --master");
+  const file = await kubeconfig({ server: "https://x" }, { tokenFile: "empty" });
+  const { credentials } = await loadConnection({ kubeconfig: file });
+  await expect(credentials()).rejects.toThrow(`token file ${join(file, "..", "empty")}: ENOENT`);
+  await writeFile(join(file, "..", "empty"), "\n");
+  await expect(credentials()).rejects.toThrow(/does not hold one token/);
+  await mkdir(join(file, "..", "dir"));
+  await expect(loadConnection({ kubeconfig: join(file, "..", "dir") })).rejects.toThrow("EISDIR");
+});
+
+test("reads a kubeconfig as the client library does, and the field that it doesn't know", async () => {
+  const server = "https://192.0.2.1:6443";
+  const data = {
+    "client-certificate-data": await base64("client.pem"),
+    "client-key-data": await base64("client-key.pem"),
+  };
+  const file = await kubeconfig(
+    { server, "certificate-authority-data": await base64("ca.pem"), "tls-server-name": "n" },
+    { ...data, token: "t" },
+  );
+  const library = new KubeConfig();
+  library.loadFromFile(file);
+  const theirs: Record<string, unknown> = {};
+  await library.applyToHTTPSOptions(theirs);
+  const ours = await (await loadConnection({ kubeconfig: file })).credentials();
+  const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString() : value);
+  expect(library.getCurrentCluster()?.server).toBe(server);
+  for (const field of ["ca", "cert", "key", "servername"] as const) expect(ours.tls[field]).toBe(text(theirs[field]));
+  const withTokenFile = new KubeConfig();
+  withTokenFile.loadFromFile(await kubeconfig({ server }, { tokenFile: "/var/run/secrets/token" }));
+  expect(withTokenFile.getCurrentUser()?.token).toBeUndefined();
+});
