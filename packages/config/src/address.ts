@@ -38,11 +38,10 @@ export function parseCIDR(text: string): ParsedCIDR | undefined {
 export function parseSocketAddress(text: string, defaultPort: number): SocketAddress | undefined {
   const bare = canonicalAddress(text);
   if (bare !== undefined) return { address: bare, port: defaultPort };
-  const [, six, four, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
-  const address = canonicalAddress(six ?? four ?? "");
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = canonicalAddress(bracketed ?? plain ?? "");
   const port = Number(digits);
-  const rightBrackets = address?.includes(":") === (six !== undefined);
-  if (address === undefined || !rightBrackets || port < 1 || port > 65_535) return undefined;
+  if (address === undefined || port < 1 || port > 65_535) return undefined;
   return { address, port };
 }
 

@@ -28,6 +28,23 @@ describe("forms that pflag takes", () => {
     expect(configOf(parse(argv)).multiCNI.excludeClusterCIDRs).toEqual(wanted);
   });
 
+  test.each([
+    ["1.2.3.4:80", "1.2.3.4", 80],
+    ["1.2.3.4", "1.2.3.4", 10_256],
+    ["[1.2.3.4]:80", "1.2.3.4", 80],
+    ["[FD00:0::1]:80", "fd00::1", 80],
+    ["fd00::1:80", "fd00::1:80", 10_256],
+    ["", "0.0.0.0", 10_256],
+  ])("--healthz-bind-address=%s", (text, address, port) => {
+    expect(configOf(parse([`--healthz-bind-address=${text}`])).healthzBindAddress).toEqual({ address, port });
+  });
+
+  test("a health server is turned off by --healthz-port=0 alone, which is deprecated", () => {
+    const result = parse(["--healthz-port=0"]);
+    expect(configOf(result)).not.toHaveProperty("healthzBindAddress");
+    expect(warningsOf(result)).toEqual(["--healthz-port is deprecated: use --healthz-bind-address"]);
+  });
+
   test("an argument that looks like a flag is a value where one is due", () => {
     expect(configOf(parse(["--state-dir", "--v"])).stateDir).toBe("--v");
   });
