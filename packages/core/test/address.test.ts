@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseAddress, specialKind } from "../src/decode/address.ts";
@@ -80,6 +81,18 @@ test("canonical IPv4 text is given back as it is, whatever zeros stood before", 
       const padded = text.replaceAll(/\d+/g, (octet) => "0".repeat(zeros) + octet);
       expect(parseAddress(padded)).toEqual({ family: "IPv4", text });
     }),
+  );
+});
+
+test("what looks like IPv6 is read if and only if it is", () => {
+  const nearly = fc.array(fc.constantFrom("1", "0", "fd00", "ffff", "g", ":", "::", ":"), { maxLength: 17 });
+  fc.assert(
+    fc.property(nearly, (parts) => {
+      const text = parts.join("");
+      fc.pre(!/[0-9a-f]{5}/.test(text));
+      expect(parseAddress(text) !== undefined).toBe(isIPv6(text));
+    }),
+    { numRuns: 2000 },
   );
 });
 

@@ -2,7 +2,7 @@ import type { IPFamily, Protocol } from "../objects.ts";
 import type { ServicePortGroup } from "../plan.ts";
 import { claimKey } from "../planner/frontend-spec.ts";
 import type { FrontendLookup } from "../planner/lookup.ts";
-import { isLeft } from "../planner/released.ts";
+import { isLeft } from "../planner/treatments.ts";
 
 /**
  * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is that

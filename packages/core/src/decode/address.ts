@@ -25,7 +25,13 @@ export function parseAddress(text: string): Address | undefined {
 export function parseIPv6(text: string): ipaddr.IPv6 | undefined {
   if (!text.includes(":") || text.includes("%") || text.length > 64) return undefined;
   const groups = text.includes(".") ? withoutDots(text) : text;
-  return groups !== undefined && ipaddr.IPv6.isValid(groups) ? ipaddr.IPv6.parse(groups) : undefined;
+  if (groups === undefined) return undefined;
+  try {
+    // Not isValid first: it parses too, and a list may hold a hundred thousand addresses.
+    return ipaddr.IPv6.parse(groups);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Writes an IPv4 tail as two groups: ipaddr.js takes `::1.2.3.4` for the IPv4-mapped address, which it is not. */

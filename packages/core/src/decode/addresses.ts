@@ -1,5 +1,5 @@
+import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import { compact } from "../state/compact.ts";
 import { type Address, parseAddress, type SpecialAddress, specialKind } from "./address.ts";
 import { isAbsent } from "./fields.ts";
 

@@ -1,6 +1,6 @@
+import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import { compact } from "../state/compact.ts";
 import type { Decoded } from "./decoded.ts";
 import { readEndpoint } from "./endpoint.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";

@@ -1,6 +1,6 @@
+import { compact } from "../data/compact.ts";
 import type { IPFamily, SliceEndpoint } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
-import { compact } from "../state/compact.ts";
 import type { SpecialAddress } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { fieldsOf, itemsOf } from "./fields.ts";

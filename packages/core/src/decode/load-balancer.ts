@@ -1,5 +1,5 @@
+import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import { compact } from "../state/compact.ts";
 import type { SpecialAddress } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { parseCIDR } from "./cidr.ts";

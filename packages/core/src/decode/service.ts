@@ -1,6 +1,6 @@
+import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import { compact } from "../state/compact.ts";
 import { familyOf, type SpecialAddress } from "./address.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";

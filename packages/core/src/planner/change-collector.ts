@@ -1,6 +1,6 @@
+import { equal } from "../data/equal.ts";
 import type { ServiceKey } from "../objects.ts";
 import type { ForwardingPlan, GroupChange, HealthCheck, NodePlan, PlanChange, ServicePortGroup } from "../plan.ts";
-import { equal } from "../state/equal.ts";
 
 /**
  * Remembers how what is touched in a plan was before, so that the step from there to the plan as it is can be told.

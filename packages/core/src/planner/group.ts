@@ -6,7 +6,7 @@ import type { FrontendSpec } from "./frontend-spec.ts";
 import type { GroupDraft } from "./group-draft.ts";
 import type { PlannerOptions } from "./options.ts";
 import { allowedSources } from "./source-ranges.ts";
-import { LEFT_ALONE, type TreatmentFacts, treatments } from "./treatments.ts";
+import { isLeft, LEFT_ALONE, type TreatmentFacts, treatments } from "./treatments.ts";
 
 /** What a group is made from. */
 export interface GroupInput {
@@ -91,7 +91,7 @@ function usesSet(frontends: readonly Frontend[], set: EndpointSetName): boolean 
 
 function noLocal(frontends: readonly Frontend[], sets: EndpointSets): Omit<BuiltGroup, "group"> {
   const lacksLocal = (frontend: Frontend) =>
-    sets.any && sets.local.length === 0 && frontend.policy === "Local" && frontend.treatments !== LEFT_ALONE;
+    sets.any && sets.local.length === 0 && frontend.policy === "Local" && !isLeft(frontend);
   return {
     noLocalInternal: frontends.some((one) => one.kind === "cluster-ip" && lacksLocal(one)),
     noLocalExternal: frontends.some((one) => one.kind !== "cluster-ip" && lacksLocal(one)),

@@ -1,6 +1,6 @@
+import { equal } from "../data/equal.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { ForwardingPlan, HealthCheck, NodePlan, ServicePortGroup } from "../plan.ts";
-import { equal } from "../state/equal.ts";
 import { ChangeCollector } from "./change-collector.ts";
 import { CountedSet } from "./counted-set.ts";
 import type { ServiceRecord } from "./service-plan.ts";

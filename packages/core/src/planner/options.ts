@@ -1,7 +1,7 @@
+import { equal } from "../data/equal.ts";
 import type { EndpointFilter } from "../filter.ts";
 import type { IPFamily } from "../objects.ts";
 import type { LocalTrafficDetector, ModeSemantics, NodePlan, NodePortAddresses } from "../plan.ts";
-import { equal } from "../state/equal.ts";
 
 /** What is planned for, apart from the objects. */
 export interface PlannerOptions {

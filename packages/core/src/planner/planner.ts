@@ -1,7 +1,7 @@
+import { equal } from "../data/equal.ts";
 import type { OwnershipDecision, OwnershipMemory } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { ForwardingPlan, PlanChange } from "../plan.ts";
-import { equal } from "../state/equal.ts";
 import type { ClusterView } from "../state/view.ts";
 import { FamilyPlanner } from "./family-planner.ts";
 import type { FrontendLookup } from "./lookup.ts";

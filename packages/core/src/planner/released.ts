@@ -1,4 +1,5 @@
 import type { Frontend, ServicePortGroup } from "../plan.ts";
+import { isLeft } from "./treatments.ts";
 
 /**
  * What of `before` another network has taken over: the groups with those frontends alone that `after` no longer has, or
@@ -15,11 +16,6 @@ export function releasedGroups(
     );
     return frontends.length === 0 ? [] : [{ ...group, frontends }];
   });
-}
-
-/** Whether another network serves a frontend. */
-export function isLeft(frontend: Frontend): boolean {
-  return frontend.treatments.outside.verdict === "leave";
 }
 
 function isSame(a: Frontend, b: Frontend): boolean {

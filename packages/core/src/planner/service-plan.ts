@@ -1,13 +1,13 @@
+import { compact } from "../data/compact.ts";
 import type { OwnershipDecision } from "../filter.ts";
 import { type ServiceKey, serviceKey } from "../objects.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
 import { countLocalReady } from "../select/local-ready.ts";
-import { compact } from "../state/compact.ts";
 import type { GroupClaims } from "./claims.ts";
 import { claimKey } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupInput } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft } from "./group-draft.ts";
-import { isLeft } from "./released.ts";
+import { isLeft } from "./treatments.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory alone. */
 export interface ServiceDraft {

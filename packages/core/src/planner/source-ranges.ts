@@ -1,8 +1,8 @@
+import { compact } from "../data/compact.ts";
 import { familyOf } from "../decode/address.ts";
 import { contains } from "../decode/cidr.ts";
 import type { IPFamily, Service } from "../objects.ts";
 import type { AllowedSources } from "../plan.ts";
-import { compact } from "../state/compact.ts";
 
 const NONE: readonly string[] = [];
 

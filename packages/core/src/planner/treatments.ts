@@ -22,6 +22,11 @@ const LEAVE: Treatment = { verdict: "leave" };
 /** Of a frontend that another network serves. */
 export const LEFT_ALONE: Treatments = { pod: LEAVE, node: LEAVE, outside: LEAVE };
 
+/** Whether another network serves a frontend. */
+export function isLeft(frontend: { readonly treatments: Treatments }): boolean {
+  return frontend.treatments.outside.verdict === "leave";
+}
+
 export function treatments(kind: FrontendKind, policy: "Cluster" | "Local", facts: TreatmentFacts): Treatments {
   if (kind === "cluster-ip") return internal(policy, facts);
   return policy === "Cluster" ? externalCluster(facts) : externalLocal(facts);

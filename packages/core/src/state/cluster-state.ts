@@ -1,6 +1,6 @@
+import { compact } from "../data/compact.ts";
+import { equal, equalLists } from "../data/equal.ts";
 import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "../objects.ts";
-import { compact } from "./compact.ts";
-import { equal, equalLists } from "./equal.ts";
 import { type ChangeCounts, type DirtyServices, PendingChanges } from "./pending.ts";
 import type { ClusterView } from "./view.ts";
 
