@@ -1,3 +1,4 @@
 import { packageTests } from "@fairlead/tooling/vitest";
 
-export default packageTests();
+/** Properties on a busy machine take their time. */
+export default packageTests({ testTimeout: 60_000 });

@@ -1,0 +1,168 @@
+import type { FakeCall, Fault } from "@fairlead/kernel/fake";
+import { FakeIptables } from "@fairlead/kernel/fake";
+import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { COUNTERS, createIptablesBackend } from "../src/index.ts";
+import { isEndBetween, whereabouts } from "./support/packets.ts";
+import { type SlotState, slotState } from "./support/slots.ts";
+import { World } from "./support/world.ts";
+
+const SLOTS = [1, 2, 3, 4];
+const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
+  minLength: 1,
+  maxLength: 6,
+});
+const fault: fc.Arbitrary<Fault> = fc.oneof(
+  fc.constant<Fault>({ kind: "fail" }),
+  fc.constant<Fault>({ kind: "lost" }),
+  fc.integer({ min: 0, max: 4 }).map((transactions): Fault => ({ kind: "kill", transactions })),
+);
+const counters = async () => new Set(COUNTERS);
+
+describe("a fault at any process: every packet goes as before or as wanted, and the next sync converges", () => {
+  test("in a change", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, fault, async (before, after, injected) => {
+        const { fake, world, backend, old } = await serving(before);
+        const change = world.change(after);
+        if (change === undefined) return;
+        fake.faults.failNext(injected);
+        await ignoringFault(backend.apply(world.plan, change));
+        fake.faults.clear();
+        await expectOldOrNew(fake.ruleSet(), old, world);
+        await backend.sync(world.plan);
+        expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("in a change, and the caller goes on with changes", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, slots, fault, async (before, after, later, injected) => {
+        const { fake, world, backend } = await serving(before);
+        fake.faults.failNext(injected);
+        for (const step of [after, later]) {
+          const change = world.change(step);
+          if (change !== undefined) await ignoringFault(backend.apply(world.plan, change));
+        }
+        fake.faults.clear();
+        await backend.apply(world.plan, world.change([[1, undefined]]) ?? nothing);
+        expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("in a full sync over what serves", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, fault, fc.integer({ min: 1, max: 8 }), async (before, after, injected, call) => {
+        const { fake, world, old } = await serving(before);
+        world.change(after);
+        const restarted = createIptablesBackend(fake, { counters });
+        fake.faults.failCall(fake.faults.calls.length + call, injected);
+        await ignoringFault(restarted.sync(world.plan));
+        fake.faults.clear();
+        await expectOldOrNew(fake.ruleSet(), old, world);
+        await restarted.sync(world.plan);
+        expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
+      }),
+      { numRuns: 80 },
+    );
+  });
+
+  test("in a full sync in batches", { timeout: 30_000 }, async () => {
+    const many = Array.from({ length: 260 }, (_, slot): [number, SlotState] => [slot % 250, manyState(slot)]);
+    const { fake, world, old } = await serving(many.slice(0, 100), "nft");
+    world.change(many);
+    const calls: FakeCall[] = [];
+    const stop = fake.faults.onCall((call) => {
+      calls.push(call);
+      return undefined;
+    });
+    await createIptablesBackend(fake, { counters }).sync(world.plan);
+    stop();
+    expect(restores(calls)).toBeGreaterThan(3);
+    for (let call = 1; call <= calls.length; call++) {
+      const again = await serving(many.slice(0, 100), "nft");
+      again.world.change(many);
+      again.fake.faults.failCall(again.fake.faults.calls.length + call, { kind: "fail" });
+      await ignoringFault(createIptablesBackend(again.fake, { counters }).sync(again.world.plan));
+      again.fake.faults.clear();
+      const seen = whereabouts(again.fake.ruleSet(), [3, 99, 150]);
+      const wanted = whereabouts(fake.ruleSet(), [3, 99, 150]);
+      expect(wrongEnds(seen, old, wanted)).toEqual([]);
+    }
+  });
+});
+
+test("a change that renders to nothing starts no process", async () => {
+  const { fake, world, backend } = await serving([[1, manyState(1)]]);
+  const calls = fake.faults.calls.length;
+  const report = await backend.apply(world.plan, nothing);
+  expect(report.objects).toMatchObject({ nat: { written: 0 }, filter: { written: 0 } });
+  expect(fake.faults.calls.length).toBe(calls);
+});
+
+const nothing = {
+  family: "IPv4",
+  groups: new Map(),
+  healthChecks: new Map(),
+  foreignClusterIPs: { added: [], removed: [] },
+} as const;
+
+function manyState(slot: number): SlotState {
+  return {
+    type: slot % 2 === 0 ? "ClusterIP" : "NodePort",
+    protocol: "TCP",
+    ports: 1,
+    internal: "Cluster",
+    external: "Cluster",
+    externalIP: false,
+    ranges: false,
+    affinity: slot % 3 === 0,
+    endpoints: slot > 250 ? ["none", "none", "ready", "none"] : ["ready", "none", "none", "none"],
+  };
+}
+
+function restores(calls: readonly FakeCall[]): number {
+  return calls.filter(({ argv }) => argv[0].endsWith("-restore")).length;
+}
+
+async function serving(
+  before: Iterable<readonly [number, SlotState | undefined]>,
+  variant: "nft" | "legacy" = "legacy",
+) {
+  const fake = new FakeIptables({ family: "IPv4", variant, nfacct: new Set(COUNTERS) });
+  const backend = createIptablesBackend(fake, { counters });
+  const world = new World();
+  world.change(before);
+  await backend.sync(world.plan);
+  return { fake, world, backend, old: whereabouts(fake.ruleSet(), variant === "nft" ? [3, 99, 150] : SLOTS) };
+}
+
+async function expectOldOrNew(now: RuleSet, old: ReadonlyMap<string, string>, world: World): Promise<void> {
+  const wanted = whereabouts(await fresh(world), SLOTS);
+  expect(wrongEnds(whereabouts(now, SLOTS), old, wanted)).toEqual([]);
+}
+
+type Ends = ReadonlyMap<string, string>;
+
+function wrongEnds(now: Ends, before: Ends, after: Ends): string[] {
+  return [...now]
+    .filter(([packet, end]) => !isEndBetween(end, before.get(packet), after.get(packet)))
+    .map(([packet, end]) => `${packet}: ${end}; before: ${before.get(packet)}, wanted: ${after.get(packet)}`);
+}
+
+async function fresh({ plan }: World): Promise<RuleSet> {
+  const fake = new FakeIptables({ family: "IPv4", nfacct: new Set(COUNTERS) });
+  await createIptablesBackend(fake, { counters }).sync(plan);
+  return fake.ruleSet();
+}
+
+async function ignoringFault(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof Error) || error.name !== "IptablesError") throw error;
+  });
+}
