@@ -5,7 +5,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 const NO_FIELDS: Fields = {};
 const NO_ITEMS: readonly unknown[] = [];
 
-export function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
