@@ -42,7 +42,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
     case "physdev":
       return isBridged(match, place) !== (match.negated === true);
     case "unknown":
-      throw undecidable(place, `the tracer does not know the match "${match.module}" with these options`);
+      throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
   }
 }
 

@@ -47,7 +47,7 @@ export function applyTarget(target: Target, place: Place): Step {
     case "masquerade":
       return masquerade(place);
     case "unknown":
-      throw undecidable(place, `the tracer does not know the target ${target.name} with these options`);
+      throw undecidable(place, `the tracer does not know the target ${target.name}, at least with these options`);
   }
 }
 

@@ -54,7 +54,7 @@ export interface Environment {
   /** Broadcast addresses beside 255.255.255.255. */
   readonly broadcastAddresses?: Iterable<string>;
   /** The interface that packets to the address leave by; lo for the host's own. */
-  readonly outInterface?: (destination: string) => string;
+  readonly outInterface?: (destination: string) => string | undefined;
   /** The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family. */
   readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */

@@ -1,0 +1,31 @@
+import { endpointText } from "@fairlead/netfilter";
+import type { Outcome } from "./types.ts";
+
+/** Outcomes that nobody but the host itself could tell apart, taken together. */
+export interface Landing {
+  readonly verdict: Outcome["verdict"];
+  /** `10.144.1.5:8080`, `[fd00::1]:80`; without a port where the protocol has none. */
+  readonly destination: string;
+  readonly translated: boolean;
+  readonly masqueraded: boolean;
+  readonly probability: number;
+}
+
+/** Where the packet may end and how probable each place is, in the order in which the places come up. */
+export function landings(outcomes: Iterable<Outcome>): Landing[] {
+  const found = new Map<string, Landing>();
+  for (const outcome of outcomes) {
+    const landing = landingOf(outcome);
+    const { verdict, destination, translated, masqueraded } = landing;
+    const key = [verdict, destination, translated, masqueraded].join(" ");
+    const before = found.get(key)?.probability ?? 0;
+    found.set(key, { ...landing, probability: before + landing.probability });
+  }
+  return [...found.values()];
+}
+
+function landingOf({ verdict, destination, translated, masqueraded, probability }: Outcome): Landing {
+  const { address, port } = destination;
+  const text = port === undefined ? address : endpointText(address, port);
+  return { verdict, destination: text, translated, masqueraded, probability };
+}

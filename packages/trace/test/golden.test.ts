@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { type IPFamily, parseSave, type RuleSet } from "@fairlead/netfilter";
+import { describe, expect, test } from "vitest";
+import { type Environment, packetSets } from "../src/index.ts";
+import { ipv4, ipv6, OTHER_POD_HERE, OUTSIDE, STRANGER } from "./golden-cases.ts";
+import { HOST, only, ownPacket, packet, places } from "./rule-set.ts";
+
+const folder = new URL("../../testkit/fixtures/golden/", import.meta.url);
+
+function read(name: string): string {
+  return readFileSync(new URL(name, folder), "utf8");
+}
+
+function golden(name: string, family: IPFamily): RuleSet {
+  return parseSave(read(`${name}.${family === "IPv4" ? "iptables" : "ip6tables"}`), { family });
+}
+
+describe("the real kube-proxy's rules", () => {
+  test.each([...ipv4, ...ipv6])("%s: %s", (scenario, _, sent, expected) => {
+    expect(places(golden(scenario, sent.family), sent).toSorted()).toEqual(expected);
+  });
+
+  test("a client's later packets go where its first one went, until the time is over", () => {
+    const rules = golden("12-affinity", "IPv4");
+    const sent = packet({ ...OTHER_POD_HERE, destination: "10.96.1.12" });
+    const list = "KUBE-SEP-4R4M4HSXC7XMDVED";
+    const seen = (seconds: number): Environment => ({
+      ...HOST,
+      recent: new Map([[list, new Map([["10.144.1.9", [seconds]]])]]),
+    });
+    expect(places(rules, sent, seen(599))).toEqual(["→ 10.144.2.6:8080"]);
+    expect(only(rules, sent, seen(599)).recentlySeen).toEqual([{ list, address: "10.144.1.9" }]);
+    expect(places(rules, sent, seen(601))).toHaveLength(2);
+  });
+
+  test("packets of connections that nobody knows are dropped on their way on", () => {
+    expect(only(golden("01-clusterip", "IPv4"), packet({ state: "INVALID" }))).toMatchObject({
+      verdict: "drop",
+      hook: "FORWARD",
+    });
+  });
+
+  test("127.0.0.0/8 is closed to outsiders", () => {
+    const sent = packet({ destination: "127.0.0.1", dport: 10_249 });
+    expect(only(golden("01-clusterip", "IPv4"), sent)).toMatchObject({ verdict: "drop", hook: "INPUT" });
+  });
+
+  test("the chains on the way are told", () => {
+    const { visits } = only(golden("01-clusterip", "IPv4"), ownPacket({ destination: "10.96.67.75" }));
+    expect(visits.filter(({ table }) => table === "nat").map(({ chain, index }) => `${chain} ${index}`)).toEqual([
+      "OUTPUT 0",
+      "KUBE-SERVICES 1",
+      "KUBE-SVC-RH2G6EKXTJDCSNM7 0",
+      "KUBE-MARK-MASQ 0",
+      "KUBE-SVC-RH2G6EKXTJDCSNM7 1",
+      "KUBE-SEP-ZMODNQBWAQHJ2KQZ 1",
+      "POSTROUTING 0",
+      "KUBE-POSTROUTING 1",
+      "KUBE-POSTROUTING 2",
+    ]);
+  });
+});
+
+/** In ipvs mode iptables only marks and filters; the services' addresses are the host's own there. */
+describe("the real kube-proxy's rules beside ipvs", () => {
+  const text = read("10-lb-source-ranges.ipvs");
+  const part = (name: string) => new RegExp(`^# ${name}\\n((?:[^#].*\\n)*)`, "m").exec(text)?.[1] ?? "";
+  const rules = parseSave(part("iptables"));
+  const environment = {
+    localAddresses: ["10.201.0.60", "10.96.0.1", "10.96.1.10", "203.0.113.10"],
+    sets: packetSets(part("ipset")),
+  };
+
+  test.each([
+    ["an allowed source", OUTSIDE.source, "203.0.113.10", 80, "accept", 0x4000],
+    ["another source", STRANGER.source, "203.0.113.10", 80, "drop", 0x4000],
+    ["a pod to a ClusterIP", "10.144.1.5", "10.96.1.10", 80, "accept", 0],
+    ["outside to a ClusterIP", STRANGER.source, "10.96.1.10", 80, "accept", 0x4000],
+    ["a port that no service has", STRANGER.source, "10.96.1.10", 81, "reject", 0],
+    ["a node port", STRANGER.source, "10.201.0.60", 30110, "accept", 0x4000],
+  ])("%s", (_, source, destination, dport, verdict, mark) => {
+    expect(only(rules, packet({ source, destination, dport }), environment)).toMatchObject({ verdict, mark });
+  });
+});
