@@ -15,5 +15,5 @@ export type * from "./objects/raw.ts";
 export * from "./objects/service.ts";
 export * from "./run/cluster.ts";
 export * from "./run/run-case.ts";
-export { nodeEnvironment, tracedWays } from "./run/traced.ts";
+export { nodeEnvironment, tracedWays, tracePacket } from "./run/traced.ts";
 export * from "./run/ways.ts";

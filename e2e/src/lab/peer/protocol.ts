@@ -35,8 +35,11 @@ export interface Answer {
   readonly remote: string;
 }
 
-export type ProbeResult =
-  | ({ readonly kind: "answer"; readonly sender: string; readonly ms: number } & Answer)
+/** What came of one request. `at`: when that was known, in milliseconds since the epoch, with fractions. */
+export type ProbeResult = { readonly at: number; readonly ms: number } & Ending;
+
+export type Ending =
+  | ({ readonly kind: "answer"; readonly sender: string } & Answer)
   | { readonly kind: "refused" }
   | { readonly kind: "lost" }
   | { readonly kind: "error"; readonly code: string };

@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { request } from "node:http";
-import type { Answer, Probe, ProbeResult } from "./protocol.ts";
+import type { Answer, Ending, Probe, ProbeResult } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
 
 /** Sends the probe's requests, `parallel` at a time. */
@@ -9,14 +9,20 @@ export async function send(probe: Probe): Promise<readonly ProbeResult[]> {
   let left = probe.count;
   const once = probe.protocol === "TCP" ? requestHttp : requestUdp;
   const lane = async () => {
-    while (left-- > 0) results.push(await once(probe));
+    while (left-- > 0) results.push(await timed(() => once(probe)));
   };
   await Promise.all(Array.from({ length: Math.min(probe.parallel, probe.count) }, lane));
   return results;
 }
 
-function requestHttp(probe: Probe): Promise<ProbeResult> {
+async function timed(request: () => Promise<Ending>): Promise<ProbeResult> {
   const started = performance.now();
+  const ending = await request();
+  const ended = performance.now();
+  return { at: performance.timeOrigin + ended, ms: ended - started, ...ending };
+}
+
+function requestHttp(probe: Probe): Promise<Ending> {
   return new Promise((resolve) => {
     let sender = "";
     const call = request({
@@ -37,7 +43,7 @@ function requestHttp(probe: Probe): Promise<ProbeResult> {
       response.on("data", (piece: string) => {
         body += piece;
       });
-      response.on("end", () => resolve(answered(body, sender, started)));
+      response.on("end", () => resolve(answered(body, sender)));
     });
     call.on("timeout", () => {
       resolve({ kind: "lost" });
@@ -48,17 +54,16 @@ function requestHttp(probe: Probe): Promise<ProbeResult> {
   });
 }
 
-function requestUdp(probe: Probe): Promise<ProbeResult> {
-  const started = performance.now();
+function requestUdp(probe: Probe): Promise<Ending> {
   const socket = createSocket(probe.to.includes(":") ? "udp6" : "udp4");
-  return new Promise<ProbeResult>((resolve) => {
+  return new Promise<Ending>((resolve) => {
     const late = setTimeout(() => resolve({ kind: "lost" }), probe.timeoutMs);
-    const end = (result: ProbeResult) => {
+    const end = (result: Ending) => {
       clearTimeout(late);
       resolve(result);
     };
     socket.on("error", (error) => end(failed(error)));
-    socket.on("message", (message) => end(answered(String(message), senderOf(socket), started)));
+    socket.on("message", (message) => end(answered(String(message), senderOf(socket))));
     // Only a connected socket is told of ICMP errors.
     socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
     const from = probe.source === undefined ? {} : { address: probe.source };
@@ -71,12 +76,12 @@ function senderOf(socket: { address(): { address: string; port: number } }): str
   return endpointText(address, port);
 }
 
-function answered(body: string, sender: string, started: number): ProbeResult {
+function answered(body: string, sender: string): Ending {
   const answer: Answer = JSON.parse(body);
-  return { kind: "answer", sender, ms: performance.now() - started, ...answer };
+  return { kind: "answer", sender, ...answer };
 }
 
-function failed(error: unknown): ProbeResult {
+function failed(error: unknown): Ending {
   const code = codeOf(error);
   return code === "ECONNREFUSED" ? { kind: "refused" } : { kind: "error", code };
 }

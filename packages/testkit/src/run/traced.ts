@@ -19,7 +19,8 @@ export function tracedWays(row: ConformanceCase, ruleSet: RuleSet): Ways {
   return waysOf([...ends, ...strays]);
 }
 
-function tracePacket(packet: CasePacket): Packet {
+/** The packet as the tracer takes it: the first of a connection from port 40000. */
+export function tracePacket(packet: CasePacket): Packet {
   const { from, source, destination, port, protocol } = packet;
   return {
     family: packetFamily(packet),

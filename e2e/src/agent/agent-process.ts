@@ -1,0 +1,63 @@
+import { access } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
+
+/** A running agent. */
+export interface AgentProcess {
+  readonly pid: number;
+  /** Everything that it has logged so far. */
+  log(): string;
+  /** How it ended; never rejects. */
+  readonly ended: Promise<AgentEnd>;
+  /** Tells it to stop and waits until it did. */
+  stop(): Promise<AgentEnd>;
+  /** kill -9 */
+  kill(): Promise<AgentEnd>;
+}
+
+export interface AgentEnd {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly log: string;
+}
+
+/** The built agent: FAIRLEAD_AGENT, or what `pnpm build` makes. */
+export const agentFile =
+  process.env["FAIRLEAD_AGENT"] ?? fileURLToPath(new URL("../../../apps/agent/dist/main.js", import.meta.url));
+
+/** @throws Error that says how to build it */
+export async function requireAgent(): Promise<void> {
+  await access(agentFile).catch(() => {
+    throw new Error(`there is no agent at ${agentFile}; build it with: pnpm --filter @fairlead/agent build`);
+  });
+}
+
+/** Starts the agent inside a namespace. It is killed when this process ends. */
+export function startAgent(namespace: NetworkNamespace, flags: readonly string[]): AgentProcess {
+  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
+  const child = execa(program, [...prefix, process.execPath, agentFile, ...flags], {
+    env: { ...namespace.env, NODE_OPTIONS: "" },
+    stdin: "ignore",
+    all: true,
+    buffer: false,
+    reject: false,
+  });
+  let log = "";
+  child.all.setEncoding("utf8");
+  child.all.on("data", (piece: string) => {
+    log += piece;
+  });
+  const ended = child.then(({ exitCode, signal }) => ({ exitCode, signal, log }));
+  const end = (signal: "SIGTERM" | "SIGKILL") => {
+    child.kill(signal);
+    return ended;
+  };
+  return {
+    pid: child.pid ?? 0,
+    log: () => log,
+    ended,
+    stop: () => end("SIGTERM"),
+    kill: () => end("SIGKILL"),
+  };
+}

@@ -1,0 +1,18 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const PAUSE_MS = 20;
+
+/**
+ * Asks again and again until the answer is there.
+ *
+ * @throws Error that says what never came
+ */
+export async function waitUntil<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${withinMs} ms`);
+    await sleep(PAUSE_MS);
+  }
+}

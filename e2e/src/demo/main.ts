@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { parseArgs } from "node:util";
+import { clientA } from "@fairlead/testkit";
+import { missingHere } from "../support/machine.ts";
+import { memoryStage } from "./memory-stage.ts";
+import { realStage } from "./real-stage.ts";
+import { demoObjects, nginxCalicoIP } from "./services.ts";
+import { play, verdict } from "./show.ts";
+import type { Stage } from "./stage.ts";
+
+const usage = `Usage: npm run demo [-- --keep] [-- --memory]
+  --keep    leaves everything running to look around in, until Ctrl-C
+  --memory  plays on the kernel in memory, even where the real one can be used`;
+
+process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== "--"));
+
+async function main(args: readonly string[]): Promise<number> {
+  const flags = parseFlags(args);
+  if (flags === undefined) {
+    console.error(usage);
+    return 2;
+  }
+  try {
+    const stage = await openStage(flags.memory);
+    return await perform(stage, flags.keep);
+  } catch (error) {
+    console.error(`Failed: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+}
+
+function parseFlags(args: readonly string[]) {
+  try {
+    const flag = { type: "boolean", default: false } as const;
+    return parseArgs({ args: [...args], options: { keep: flag, memory: flag } }).values;
+  } catch {
+    return undefined;
+  }
+}
+
+async function openStage(memory: boolean): Promise<Stage> {
+  const missing = memory ? "--memory was given" : await missingHere();
+  if (missing === undefined) return realStage(demoObjects(), { from: clientA, to: nginxCalicoIP, port: 80, count: 4 });
+  console.log(`No real kernel: ${missing}`);
+  return memoryStage(demoObjects());
+}
+
+/** Ctrl-C ends the show wherever it is; everything is taken down all the same. */
+async function perform(stage: Stage, keep: boolean): Promise<number> {
+  const stopped = once(process, "SIGINT").then(() => undefined);
+  const started = performance.now();
+  console.log(`Fairlead on ${stage.ground}`);
+  console.log(
+    "Calico-like pods 10.144.0.0/16 are ours, OVN-like pods 10.244.0.0/16 are another's (--exclude-cluster-cidr)\n",
+  );
+  const findings = await Promise.race([play(stage, console.log), stopped]).catch(async (error) => {
+    await stage.close();
+    throw error;
+  });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (keep && stage.real && findings !== undefined) await keepRunning(stage, stopped);
+  const left = await stage.close();
+  console.log(findings === undefined ? "\nStopped." : `\n${verdict(stage, findings, left)} (${seconds} s)`);
+  return findings?.every(({ ok }) => ok) && left.length === 0 ? 0 : 1;
+}
+
+async function keepRunning(stage: Stage, stopped: Promise<undefined>): Promise<void> {
+  console.log(["", "Still running; look around, Ctrl-C ends it:", ...stage.tour.map((line) => `  ${line}`)].join("\n"));
+  await stopped;
+}

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { hosts, type RawObject } from "@fairlead/testkit";
+import { type AgentProcess, requireAgent, startAgent } from "../agent/agent-process.ts";
+import { type AgentFolder, agentFolder } from "../agent/manifests.ts";
+import { waitUntil } from "../agent/wait-until.ts";
+import { type Lab, openLab } from "../lab/lab.ts";
+import type { ProbeResult } from "../lab/peer/protocol.ts";
+import { namespaceOf } from "../lab/topology.ts";
+import { leftovers } from "./leftovers.ts";
+import { demoFlags, web } from "./services.ts";
+import type { Ask, Reply, Stage } from "./stage.ts";
+import { tourOf } from "./tour.ts";
+
+const START_MS = 20_000;
+const TIMEOUT_MS = 2_000;
+/** Longer than the agent's minSyncPeriod: a change that comes alone is written at once. */
+const APART_MS = 1_100;
+
+/**
+ * The demo on the real kernel: the lab's namespaces, real HTTP servers as pods, and the built agent on node-a.
+ *
+ * @param until what must be served before the show begins
+ * @throws Error when the machine does not allow it, or the agent does not come up
+ */
+export async function realStage(objects: readonly RawObject[], until: Ask): Promise<Stage> {
+  await requireAgent();
+  const opened = new AsyncDisposableStack();
+  try {
+    const lab = opened.use(
+      await openLab({ podPorts: ports([80, 8080]), landingPorts: ports([80, 8080, web.nodePort]) }),
+    );
+    const folder = await agentFolder(objects);
+    opened.defer(() => folder.remove());
+    const agent = startAgent(lab.namespace("node-a"), [...demoFlags, ...pathFlags(folder)]);
+    opened.defer(async () => void (await agent.stop()));
+    await served(lab, agent, until);
+    return stageOf(lab, folder, agent, opened.move());
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+async function stageOf(
+  lab: Lab,
+  folder: AgentFolder,
+  agent: AgentProcess,
+  opened: AsyncDisposableStack,
+): Promise<Stage> {
+  const node = lab.runner("node-a");
+  const { stdout } = await node.run(["iptables", "--version"]);
+  const pids = [agent.pid, ...[...lab.namespaces.values()].map(({ pid }) => pid)];
+  return {
+    ground: `the real kernel (${stdout.trim()})`,
+    real: true,
+    change: async (objects) => {
+      await sleep(APART_MS);
+      return folder.write(objects);
+    },
+    ask: (ask) => requests(lab, ask),
+    rules: async () => {
+      const tools = ["iptables-save", "ip6tables-save"];
+      const saved = await Promise.all(tools.map((tool) => node.run([tool])));
+      return saved.flatMap((result) => result.stdout.split("\n").filter((line) => line.startsWith("-A ")));
+    },
+    tour: tourOf(lab, folder, agent),
+    close: async () => {
+      await opened.disposeAsync();
+      return leftovers(pids, folder.path);
+    },
+  };
+}
+
+async function served(lab: Lab, agent: AgentProcess, until: Ask): Promise<void> {
+  const early = agent.ended.then(({ exitCode, log }) => {
+    throw new Error(`the agent ended with exit code ${exitCode}:\n${log}`);
+  });
+  const first = waitUntil("the first answer from a service", START_MS, async () => {
+    const replies = await requests(lab, until);
+    return replies.every(({ end }) => end !== "untouched" && end !== "silence") ? true : undefined;
+  });
+  await Promise.race([first, early]);
+}
+
+async function requests(lab: Lab, { from, to, port, count }: Ask): Promise<readonly Reply[]> {
+  const probe = { protocol: "TCP", to, port, count, parallel: 4, timeoutMs: TIMEOUT_MS } as const;
+  const results = await lab.peer(from).send(probe);
+  return results.map(replyOf);
+}
+
+function replyOf(result: ProbeResult): Reply {
+  const { at } = result;
+  if (result.kind === "refused") return { at, end: "refused" };
+  if (result.kind === "lost") return { at, end: "silence" };
+  if (result.kind === "error") return { at, end: result.code };
+  const pod = hosts.find((host) => host.place === "pod" && namespaceOf(host) === result.server);
+  return { at, end: pod?.name ?? "untouched", seenAs: result.remote.slice(0, result.remote.lastIndexOf(":")) };
+}
+
+function ports(tcp: readonly number[]) {
+  return { tcp, udp: [] };
+}
+
+function pathFlags({ manifests, state }: AgentFolder): readonly string[] {
+  return [`--manifests=${manifests}`, `--state-dir=${state}`, "-v=2"];
+}

@@ -1,0 +1,36 @@
+import type { Host, RawObject } from "@fairlead/testkit";
+
+export interface Ask {
+  readonly from: Host;
+  readonly to: string;
+  readonly port: number;
+  readonly count: number;
+  /** Default: the sender's own address. */
+  readonly source?: string;
+}
+
+/** What came of one request. */
+export interface Reply {
+  /** When it was known, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Name of the pod that answered; `untouched`: it arrived as it was sent, where no pod is. */
+  readonly end: string;
+  /** Whom the pod saw as the sender. */
+  readonly seenAs?: string;
+}
+
+/** Where the demo plays: the real kernel, or one in memory. */
+export interface Stage {
+  /** What it is, in words. */
+  readonly ground: string;
+  readonly real: boolean;
+  /** Puts these objects in place of those before. Gives the moment, in milliseconds since the epoch. */
+  change(objects: readonly RawObject[]): Promise<number>;
+  ask(ask: Ask): Promise<readonly Reply[]>;
+  /** Every rule of both families, as iptables-save prints them. */
+  rules(): Promise<readonly string[]>;
+  /** How to look around in it while it is there; nothing where there is nothing to enter. */
+  readonly tour: readonly string[];
+  /** Ends it. Gives what was left behind: nothing, if all is well. */
+  close(): Promise<readonly string[]>;
+}

@@ -1,0 +1,22 @@
+import { clientA } from "@fairlead/testkit";
+import type { AgentProcess } from "../agent/agent-process.ts";
+import type { AgentFolder } from "../agent/manifests.ts";
+import type { Lab } from "../lab/lab.ts";
+import { nginxCalicoIP, web } from "./services.ts";
+
+/** Commands to look around with while the demo is kept running. */
+export function tourOf(lab: Lab, folder: AgentFolder, agent: AgentProcess): readonly string[] {
+  const inside = (name: string, command: string) => `${lab.namespace(name).argvPrefix.join(" ")} ${command}`;
+  return [
+    "the node's rules:",
+    `  ${inside("node-a", "iptables -t nat -L -vn")}`,
+    "a request from a pod, and from the node:",
+    `  ${inside(clientA.name, `curl -s http://${nginxCalicoIP}`)}`,
+    `  ${inside("node-a", `curl -s http://127.0.0.1:${web.nodePort}`)}`,
+    "who owns which service, and the metrics:",
+    `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
+    `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,
+    `the objects, followed live: ${folder.manifests}/objects.yaml`,
+    `the agent: process ${agent.pid}`,
+  ];
+}
