@@ -1,6 +1,13 @@
-import type { PlanChange, ServicePortGroup } from "@fairlead/core";
+import { ClusterState, frontendLookup, type PlanChange, type ServicePortGroup } from "@fairlead/core";
+import { CommandError } from "@fairlead/kernel";
+import { FakeConntrack } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
+import { createMetrics } from "../src/agent/metrics.ts";
+import { conntrackFollower } from "../src/conntrack/follower.ts";
 import { CleaningQueue } from "../src/conntrack/queue.ts";
+import type { FamilyRun } from "../src/sync/syncer.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
 
 function group(protocol: "TCP" | "UDP" | "SCTP", family: "IPv4" | "IPv6" = "IPv4"): ServicePortGroup {
   return {
@@ -45,5 +52,69 @@ describe("what conntrack has to be cleaned of", () => {
     const released = group("UDP");
     queue.released([released, group("TCP"), group("UDP", "IPv6")]);
     expect(queue.take()).toEqual({ protocols: new Set(["UDP"]), released: [released] });
+  });
+});
+
+describe("cleaning", () => {
+  const run: FamilyRun = {
+    family: "IPv4",
+    plan: {
+      family: "IPv4",
+      groups: new Map(),
+      node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
+      healthChecks: new Map(),
+      foreignClusterIPs: new Set(),
+      endpointCount: 0,
+    },
+    change: change(group("UDP")),
+    outcome: { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 },
+  };
+
+  function follower(installed: boolean) {
+    const conntrack = new FakeConntrack();
+    const log = recordedLog();
+    const { iptables: metrics } = createMetrics(new ClusterState(), {
+      ensure: async () => ({ ok: true }),
+      read: async () => undefined,
+    });
+    const notInstalled = { list: () => rejecting(), delete: () => Promise.reject(missing) };
+    const one = conntrackFollower({
+      families: ["IPv4"],
+      conntrack: installed ? conntrack : notInstalled,
+      lookup: (family) => frontendLookup(family, []),
+      metrics,
+      clock: new VirtualClock(),
+      log,
+    });
+    return { conntrack, log, one };
+  }
+
+  const missing = new CommandError({ argv: ["conntrack"], reason: "not-found" });
+  async function* rejecting(): AsyncGenerator<never> {
+    yield* [];
+    throw missing;
+  }
+
+  test("a missing tool is told once, with how to get it", async () => {
+    const { one, log } = follower(false);
+    for (let i = 0; i < 3; i++) await one.ran?.(run);
+    expect(log.lines).toMatchObject([
+      {
+        level: "warn",
+        fields: { error: "conntrack: conntrack is not installed", hint: expect.stringContaining("apt-get install") },
+      },
+    ]);
+  });
+
+  test("after a failed sync nothing is deleted, after the next one that the kernel took it is looked", async () => {
+    const { one, conntrack } = follower(true);
+    const failed = { ...run, outcome: { kind: "waiting" } as const };
+    await one.ran?.(failed);
+    expect(conntrack.faults.calls).toHaveLength(0);
+    await one.ran?.({ ...run, change: undefined });
+    expect(conntrack.faults.calls.map(({ argv }) => argv.slice(0, 2).join(" "))).toEqual([
+      "conntrack -L",
+      "conntrack -L",
+    ]);
   });
 });

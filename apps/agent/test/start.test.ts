@@ -26,6 +26,7 @@ function kernel(sysctls: Readonly<Record<string, number>> = ipv6On) {
     conntrack: new FakeConntrack(),
     nfacct,
     sysctl,
+    removeNftTables: async () => [],
     sourceAddress: async () => undefined,
   };
   return { tables, sysctl, log, kernel: fake };

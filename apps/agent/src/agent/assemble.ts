@@ -11,6 +11,7 @@ import { ProblemLog } from "../intake/problem-log.ts";
 import { describeError } from "../log/log.ts";
 import { syncLog } from "../log/sync-log.ts";
 import { metricsFollower } from "../metrics/follower.ts";
+import { leftoversFollower } from "../mode/leftovers.ts";
 import { NodeInputs } from "../node/node-inputs.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
@@ -53,6 +54,7 @@ export function assemble(parts: AgentParts) {
     state,
     memory: () => keeper.memory,
     families: familySyncs(parts),
+    familiesAtOnce: parts.familiesAtOnce,
     options: () => inputs.options(),
     slicing: { clock, budget: sliceBudget, pause: nextTurn },
     followers: [
@@ -63,6 +65,7 @@ export function assemble(parts: AgentParts) {
       metricsFollower({ ...metrics, planner, state, clock }),
       serviceHealthFollower(serviceHealth),
       conntrackFollower({ families, conntrack: parts.kernel.conntrack, lookup, metrics: metrics.iptables, clock, log }),
+      leftoversFollower(parts.kernel, families, log),
     ],
     log,
   });

@@ -14,6 +14,8 @@ export interface AgentParts {
   readonly kernel: Kernel;
   readonly semantics: ModeSemantics;
   readonly backends: ReadonlyMap<IPFamily, Backend>;
+  /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
+  readonly familiesAtOnce: boolean;
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;

@@ -14,6 +14,12 @@ export interface Kernel {
   readonly conntrack: Conntrack;
   readonly nfacct: Nfacct;
   readonly sysctl: Sysctl;
+  /**
+   * Removes the tables of kube-proxy's nftables mode and names them.
+   *
+   * @throws CommandError when nft fails
+   */
+  removeNftTables(): Promise<readonly string[]>;
   /** The address that packets to elsewhere would leave from; undefined: there is no route. */
   sourceAddress(family: IPFamily): Promise<string | undefined>;
 }

@@ -9,6 +9,7 @@ import {
 import { describeError, type Log } from "../log/log.ts";
 import { sourceAddress } from "../node/source-address.ts";
 import type { Kernel } from "./kernel.ts";
+import { removeNftTables } from "./nft-leftovers.ts";
 
 /** The kernel of the network namespace that this process runs in. */
 export function realKernel(log: Log): Kernel {
@@ -21,6 +22,7 @@ export function realKernel(log: Log): Kernel {
     conntrack: createConntrack(runner),
     nfacct: createNfacct(runner),
     sysctl: createSysctl(),
+    removeNftTables: () => removeNftTables(runner),
     sourceAddress,
   };
 }

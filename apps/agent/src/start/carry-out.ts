@@ -75,7 +75,8 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   await prepareIptables(config, kernel, log);
   const backends = await iptablesBackends(config, ports, kernel, log);
   const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
-  const parts = { config, filter: filter.options, nodeName, kernel, backends, memory, source, log };
+  const familiesAtOnce = [...ports.values()].every(({ variant }) => variant === "nft");
+  const parts = { config, filter: filter.options, nodeName, kernel, backends, familiesAtOnce, memory, source, log };
   const reason = await runAgent({ ...parts, semantics: iptablesSemantics, clock: systemClock }, stop);
   if (reason === undefined) {
     log.info("Fairlead stops; its rules stay in place");

@@ -1,6 +1,7 @@
 import { removeIptablesMode } from "@fairlead/backend-iptables";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
+import { removeLeftovers } from "../mode/leftovers.ts";
 import { allFamilies } from "../node/families.ts";
 
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
@@ -15,7 +16,8 @@ export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
       log.error("Cannot remove the iptables rules", { ipFamily: family, errors: messages(error) });
     }
   }
-  return failed ? 1 : 0;
+  const nothingLeft = await removeLeftovers(kernel, log);
+  return failed || !nothingLeft ? 1 : 0;
 }
 
 function messages(error: unknown): readonly string[] {

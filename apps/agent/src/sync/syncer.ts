@@ -37,6 +37,8 @@ export interface SyncerParts {
   readonly state: ClusterState;
   readonly memory: () => OwnershipMemory;
   readonly families: readonly FamilySync[];
+  /** False where the families' tools wait for one another's lock: then one comes after the other. */
+  readonly familiesAtOnce: boolean;
   /** What is planned for now, apart from the objects. */
   readonly options: () => PlannerOptions;
   readonly slicing: Slicing;
@@ -55,32 +57,41 @@ export class Syncer implements SyncLoopWork {
   }
 
   async sync(kind: SyncKind): Promise<number | undefined> {
-    const { families, slicing, followers } = this.#parts;
+    const { families, slicing } = this.#parts;
     // What arrived in the same turn of the event loop belongs together.
     await slicing.pause();
     if (kind === "full") for (const family of families) family.owesAll();
-    for (const follower of followers) follower.taken?.();
+    await this.#tell((follower) => follower.taken?.());
     const step = await this.#plan();
-    await Promise.all(families.map((family) => this.#run(family, step?.changes.get(family.family))));
+    await this.#each((family) => this.#run(family, step?.changes.get(family.family)));
     const waits = families.flatMap((family) => family.retryIn ?? []);
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
   async check(): Promise<boolean> {
-    const checks = await Promise.all(this.#parts.families.map((family) => this.#intact(family)));
-    return checks.every((intact) => intact);
+    let intact = true;
+    await this.#each(async (family) => {
+      intact = (await this.#intact(family)) && intact;
+    });
+    return intact;
+  }
+
+  async #each(work: (family: FamilySync) => Promise<void>): Promise<void> {
+    const { families, familiesAtOnce } = this.#parts;
+    if (familiesAtOnce) await Promise.all(families.map(work));
+    else for (const family of families) await work(family);
   }
 
   async #plan(): Promise<PlanStep | undefined> {
-    const { planner, state, memory, options, slicing, followers, families, log } = this.#parts;
+    const { planner, state, memory, options, slicing, families, log } = this.#parts;
     const dirty = state.takeDirty();
     const services = this.#planAll ? "all" : dirty.services;
     this.#planAll = true;
     try {
       planner.setOptions(options());
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
-      for (const follower of followers) follower.planned?.(step, dirty);
       this.#planAll = false;
+      await this.#tell((follower) => follower.planned?.(step, dirty));
       return step;
     } catch (error) {
       for (const family of families) family.owesAll();
@@ -93,8 +104,17 @@ export class Syncer implements SyncLoopWork {
     if (this.#planAll) return;
     const plan = this.#parts.planner.plan(family.family);
     const outcome = await family.run(plan, change);
+    await this.#tell((follower) => follower.ran?.({ family: family.family, plan, change, outcome }));
+  }
+
+  /** One follower's failure is no reason to keep the others, or the next sync, from their work. */
+  async #tell(call: (follower: SyncFollower) => void | Promise<void>): Promise<void> {
     for (const follower of this.#parts.followers) {
-      await follower.ran?.({ family: family.family, plan, change, outcome });
+      try {
+        await call(follower);
+      } catch (error) {
+        this.#parts.log.error("Something beside the rules failed", { error: describeError(error) });
+      }
     }
   }
 

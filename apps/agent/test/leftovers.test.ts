@@ -1,0 +1,57 @@
+import { FakeRunner } from "@fairlead/kernel/fake";
+import { describe, expect, test } from "vitest";
+import { removeNftTables } from "../src/kernel/nft-leftovers.ts";
+import { leftoversFollower } from "../src/mode/leftovers.ts";
+import type { FamilyRun } from "../src/sync/syncer.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+
+/** nft with these tables; notes what it is told to delete. */
+function nft(...tables: string[]) {
+  const deleted: string[] = [];
+  const runner = new FakeRunner({
+    nft: (args) => {
+      if (args[0] === "list") return tables.map((table) => `table ${table}\n`).join("");
+      deleted.push(args.join(" "));
+      return "";
+    },
+  });
+  return { runner, deleted };
+}
+
+describe("what kube-proxy's nftables mode left", () => {
+  test("its tables are removed, nobody else's", async () => {
+    const { runner, deleted } = nft("ip kube-proxy", "ip6 kube-proxy", "inet kube-proxy", "ip nat", "ip kube-proxy-2");
+    expect(await removeNftTables(runner)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
+    expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
+  });
+
+  test("nothing there, or no nft: nothing is done", async () => {
+    const { runner, deleted } = nft("ip nat");
+    expect(await removeNftTables(runner)).toEqual([]);
+    expect(deleted).toEqual([]);
+    expect(await removeNftTables(new FakeRunner())).toEqual([]);
+  });
+
+  test("not before every family serves, and once", async () => {
+    let removals = 0;
+    const kernel = {
+      async removeNftTables() {
+        removals++;
+        return [];
+      },
+    };
+    const follower = leftoversFollower(kernel, ["IPv4", "IPv6"], recordedLog());
+    const ran = async (family: "IPv4" | "IPv6", kind: "synced" | "waiting") => {
+      const plan = { family, groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>() };
+      const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
+      const synced = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 } as const;
+      const outcome: FamilyRun["outcome"] = kind === "synced" ? synced : { kind };
+      await follower.ran?.({ family, plan: { ...plan, node, endpointCount: 0 }, change: undefined, outcome });
+      return removals;
+    };
+    expect(await ran("IPv4", "synced")).toBe(0);
+    expect(await ran("IPv6", "waiting")).toBe(0);
+    expect(await ran("IPv6", "synced")).toBe(1);
+    expect(await ran("IPv4", "synced")).toBe(1);
+  });
+});
