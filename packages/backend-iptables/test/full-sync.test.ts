@@ -1,0 +1,210 @@
+import { FakeIptables } from "@fairlead/kernel/fake";
+import { compareRuleSets, renderRule, type Table } from "@fairlead/netfilter";
+import { describe, expect, test } from "vitest";
+import { createIptablesBackend } from "../src/index.ts";
+import { clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
+import { RecordingPort } from "./support/recording-port.ts";
+
+const web = clusterIPGroup("web", "10.96.0.10", endpoints(3));
+const plan = planOf([web]);
+
+/** What kubelet, CNIs and operators have in the tables; none of it is ours. */
+const OTHERS = `*filter
+:KUBE-FIREWALL - [0:0]
+:KUBE-KUBELET-CANARY - [0:0]
+:KUBE-ROUTER-INPUT - [0:0]
+:cali-INPUT - [0:0]
+-A INPUT -j cali-INPUT
+-A INPUT -j KUBE-ROUTER-INPUT
+-A INPUT -j KUBE-FIREWALL
+-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP
+-A KUBE-ROUTER-INPUT -d 10.96.0.0/12 -j RETURN
+-A FORWARD -s 10.144.0.0/16 -j ACCEPT
+COMMIT
+*nat
+:KUBE-KUBELET-CANARY - [0:0]
+:CNI-HOSTPORT-DNAT - [0:0]
+-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT
+-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE
+COMMIT
+*mangle
+:KUBE-KUBELET-CANARY - [0:0]
+:KUBE-IPTABLES-HINT - [0:0]
+COMMIT
+`;
+
+describe("converges", () => {
+  test("chains and rules of others stay, in their order", async () => {
+    const { fake, backend } = make();
+    await fake.meddle(OTHERS);
+    const theirs = new Set([
+      "KUBE-KUBELET-CANARY",
+      "KUBE-ROUTER-INPUT",
+      "cali-INPUT",
+      "CNI-HOSTPORT-DNAT",
+      "KUBE-IPTABLES-HINT",
+    ]);
+    const before = fake.ruleSet();
+    await backend.sync(plan);
+    const changed = planOf([web, clusterIPGroup("other", "10.96.0.11", [])]);
+    await backend.sync(changed);
+    expect(compareRuleSets(before, fake.ruleSet(), { chains: (_, chain) => theirs.has(chain) })).toEqual([]);
+    expect(texts(fake, "filter", "INPUT").slice(-3)).toEqual([
+      "-j cali-INPUT",
+      "-j KUBE-ROUTER-INPUT",
+      "-j KUBE-FIREWALL",
+    ]);
+    expect(texts(fake, "filter", "KUBE-FIREWALL")).toEqual([
+      "-m mark --mark 0x8000/0x8000 -j DROP",
+      expect.stringContaining("block incoming localnet connections"),
+    ]);
+    expect(texts(fake, "filter", "FORWARD").at(-1)).toBe("-s 10.144.0.0/16 -j ACCEPT");
+  });
+
+  test("jumps that are doubled, missing or out of order are put right where the first stood", async () => {
+    const { fake, backend } = make();
+    await backend.sync(plan);
+    const wanted = texts(fake, "filter", "FORWARD");
+    await fake.meddle(`*filter
+-I FORWARD 1 -i docker0 -j ACCEPT
+-D FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-A FORWARD -o docker0 -j ACCEPT
+COMMIT
+`);
+    await backend.sync(plan);
+    expect(texts(fake, "filter", "FORWARD")).toEqual(["-i docker0 -j ACCEPT", ...wanted, "-o docker0 -j ACCEPT"]);
+  });
+
+  test("jumps that stand right are left alone, whatever others put between them", async () => {
+    const { fake, port, backend } = make();
+    await backend.sync(plan);
+    await fake.meddle("*filter\n-I FORWARD 2 -i docker0 -j ACCEPT\nCOMMIT\n");
+    const before = texts(fake, "filter", "FORWARD");
+    port.take();
+    await backend.sync(plan);
+    expect(texts(fake, "filter", "FORWARD")).toEqual(before);
+    const touched = port
+      .take()
+      .flatMap((payload) => payload.flatMap(({ commands }) => commands.map((one) => one.chain)));
+    expect(touched).not.toContain("FORWARD");
+  });
+
+  test("stale chains of an older proxy go, a chain that somebody else leads to stays and is told of", async () => {
+    const problems: string[] = [];
+    const { fake, backend } = make({ onProblem: (problem: string) => problems.push(problem) });
+    await fake.meddle(`*nat
+:KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]
+:KUBE-SEP-AAAAAAAAAAAAAAAA - [0:0]
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -j KUBE-SEP-AAAAAAAAAAAAAAAA
+COMMIT
+`);
+    await backend.sync(plan);
+    expect([...fake.table("nat").chains.keys()].filter((chain) => chain.endsWith("AAAA"))).toEqual([]);
+    await fake.meddle("*nat\n:KUBE-SVC-BBBBBBBBBBBBBBBB - [0:0]\n-A OUTPUT -j KUBE-SVC-BBBBBBBBBBBBBBBB\nCOMMIT\n");
+    await backend.sync(plan);
+    expect(problems).toHaveLength(1);
+    expect(await backend.intact(plan)).toBe(true);
+  });
+
+  test("a full sync over itself leaves everything as it is", async () => {
+    const { fake, backend } = make();
+    await backend.sync(plan);
+    const before = fake.ruleSet();
+    await backend.sync(plan);
+    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
+  });
+});
+
+test("legacy: one payload, with one transaction for each table", async () => {
+  const { port, backend } = make();
+  await backend.sync(plan);
+  expect(port.take().map((payload) => payload.map(({ table }) => table))).toEqual([["filter", "nat", "mangle"]]);
+});
+
+describe("several cluster CIDRs", () => {
+  const node = {
+    detector: { kind: "cidrs", cidrs: ["10.144.0.0/16", "10.244.0.0/16"] },
+    nodePortAddresses: { kind: "all" },
+  } as const;
+
+  test("the mark is set by a shared chain that returns for each of them", async () => {
+    const { fake, backend } = make();
+    await backend.sync(planOf([web], node));
+    const marking = fake.table("nat").chains.get("KUBE-SVC-LOLE4ISW44XBNF3G")?.rules[0];
+    const shared = marking?.target?.kind === "jump" ? marking.target.chain : "";
+    expect(shared).toMatch(/^KUBE-EXT-[A-Z2-7]{16}$/);
+    expect(marking && renderRule(marking)).toContain("-d 10.96.0.10/32 -p tcp");
+    expect(texts(fake, "nat", shared)).toEqual([
+      "-s 10.144.0.0/16 -j RETURN",
+      "-s 10.244.0.0/16 -j RETURN",
+      "-j KUBE-MARK-MASQ",
+    ]);
+  });
+
+  test("back to one, nothing of it is left", async () => {
+    const { fake, backend } = make();
+    await backend.sync(plan);
+    const before = fake.ruleSet();
+    await backend.sync(planOf([web], node));
+    await backend.sync(plan);
+    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
+  });
+});
+
+describe("intact", () => {
+  test.each<[Table, boolean]>([
+    ["nat", false],
+    ["nat", true],
+    ["filter", false],
+    ["filter", true],
+  ])("sees that %s was flushed (chains deleted: %s), and a sync brings it back", async (table, chains) => {
+    const { fake, backend } = make();
+    await backend.sync(plan);
+    const before = fake.ruleSet();
+    expect(await backend.intact(plan)).toBe(true);
+    fake.flush(table, { chains });
+    expect(await backend.intact(plan)).toBe(false);
+    await backend.sync(plan);
+    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
+  });
+
+  test.each([
+    ["a jump is gone", "*nat\n-D PREROUTING 1\nCOMMIT\n", "PREROUTING"],
+    ["KUBE-SERVICES is empty", "*nat\n-F KUBE-SERVICES\nCOMMIT\n", ""],
+    ["the canary is gone", "*filter\n-X KUBE-PROXY-CANARY\nCOMMIT\n", ""],
+  ])("sees that %s", async (_, text, chain) => {
+    const { fake, backend } = make();
+    await backend.sync(plan);
+    const rule = fake.table("nat").chains.get(chain)?.rules[0];
+    await fake.meddle(rule === undefined ? text : `*nat\n-D ${chain} ${renderRule(rule)}\nCOMMIT\n`);
+    expect(await backend.intact(plan)).toBe(false);
+  });
+
+  test("is content with a node that has no services and no node ports", async () => {
+    const bare = planOf([], { detector: { kind: "none" }, nodePortAddresses: { kind: "list", addresses: [] } });
+    const { backend } = make();
+    await backend.sync(bare);
+    expect(await backend.intact(bare)).toBe(true);
+  });
+
+  test("rejects in filter's KUBE-SERVICES are looked for where the plan has some", async () => {
+    const refused = planOf([clusterIPGroup("none", "10.96.0.11", [])]);
+    const { fake, backend } = make();
+    await backend.sync(refused);
+    expect(await backend.intact(refused)).toBe(true);
+    await fake.meddle("*filter\n-F KUBE-SERVICES\nCOMMIT\n");
+    expect(await backend.intact(refused)).toBe(false);
+  });
+});
+
+function make(options = {}) {
+  const fake = new FakeIptables({ family: "IPv4", variant: "legacy" });
+  const port = new RecordingPort(fake);
+  return { fake, port, backend: createIptablesBackend(port, options) };
+}
+
+function texts(fake: FakeIptables, table: Table, chain: string): string[] {
+  return (fake.table(table).chains.get(chain)?.rules ?? []).map(renderRule);
+}
