@@ -23,7 +23,7 @@ export function parseTableLine(line: string): Table {
   return name;
 }
 
-export function isTable(name: string): name is Table {
+function isTable(name: string): name is Table {
   return TABLES.has(name);
 }
 

@@ -104,7 +104,7 @@ function conntrack(raw: RawModule): Match | undefined {
 }
 
 /** Each state once, in the order in which iptables-save prints them. */
-export function canonicalStates(states: readonly string[]): ConntrackState[] {
+function canonicalStates(states: readonly string[]): ConntrackState[] {
   const known = CONNTRACK_STATES.filter((state) => states.includes(state));
   if (known.length !== new Set(states).size) throw new Problem(`unknown connection state in "${states.join(",")}"`);
   return known;

@@ -5,7 +5,7 @@ import { goldenTexts } from "./golden.ts";
 const golden = goldenTexts();
 
 test("the golden files are there", () => {
-  expect(golden.length).toBeGreaterThanOrEqual(44);
+  expect(golden.length).toBeGreaterThanOrEqual(70);
 });
 
 describe.each(golden)("$name", ({ family, text }) => {

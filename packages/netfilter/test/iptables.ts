@@ -5,6 +5,9 @@ import type { IPFamily } from "../src/index.ts";
 
 const { CI = "", PATH } = process.env;
 
+/** Of util-linux. */
+const NAMESPACE_TOOL = "unshare";
+
 export type Variant = "nft" | "legacy";
 
 /** Runs restore and save one after the other; $1 and $2 are their names. Restore reads the payload from standard input. */
@@ -42,7 +45,7 @@ function inNamespace(variant: Variant, family: IPFamily, payload: string) {
   const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}`;
   const namespace = process.getuid?.() === 0 ? "-n" : "-Urn";
   const argv = [namespace, "--", "sh", "-c", SCRIPT, "sh", `${tool}-restore`, `${tool}-save`];
-  return spawnSync("unshare", argv, {
+  return spawnSync(NAMESPACE_TOOL, argv, {
     input: payload,
     encoding: "utf8",
     timeout: 20_000,

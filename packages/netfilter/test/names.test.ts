@@ -31,7 +31,8 @@ describe("names that others know", () => {
 });
 
 describe("endpoint chains of the golden files, both families", () => {
-  test.each(goldenTexts())("$name", ({ family, text }) => {
+  // In a large cluster kube-proxy leaves out the comments that say whose endpoint it is.
+  test.each(goldenTexts().filter(({ name }) => !name.includes("large-cluster")))("$name", ({ family, text }) => {
     for (const [name, { rules }] of parseSave(text, { family }).get("nat")?.chains ?? []) {
       if (!name.startsWith("KUBE-SEP-")) continue;
       const target = rules.at(-1)?.target;
