@@ -4,7 +4,7 @@ import { parseFlow } from "../src/conntrack/parse-flow.ts";
 import { FakeConntrack, FakeRunner } from "../src/fake/index.ts";
 import { type Conntrack, type ConntrackFlow, createConntrack, createRunner, type Runner } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
-import { kernelTest } from "./kernel-test.ts";
+import { kernelSuite } from "./kernel-test.ts";
 
 const flow = (change: Partial<ConntrackFlow> = {}): ConntrackFlow => ({
   family: "IPv4",
@@ -114,15 +114,13 @@ describe("in memory", () => {
   });
 });
 
-describe("on the kernel", () => {
-  for (const given of cases) {
-    kernelTest(`delete ${given.name}`, async () => {
-      await using namespace = await createNamespace();
-      const runner = createRunner({ prefix: namespace.argvPrefix });
-      for (const [client, entry] of tracked.entries()) await track(runner, entry, client);
-      await check(createConntrack(runner), given);
-    });
-  }
+kernelSuite("on the kernel", () => {
+  test.for(cases)("delete $name", async (given) => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix });
+    for (const [client, entry] of tracked.entries()) await track(runner, entry, client);
+    await check(createConntrack(runner), given);
+  });
 });
 
 describe("client", () => {

@@ -1,19 +1,46 @@
-import { test } from "vitest";
+import { describe, test } from "vitest";
+import { createRunner } from "../src/index.ts";
 import { namespaceSupport } from "../src/netns/index.ts";
 
+const TOOLS = [
+  "iptables-nft",
+  "iptables-legacy",
+  "ip6tables-nft",
+  "ip6tables-legacy",
+  "conntrack",
+  "nfacct",
+  "ip",
+  "flock",
+];
+
 const { CI = "" } = process.env;
-const support = await namespaceSupport();
+const noKernel = await whyNot();
 
-/** Why tests on the real kernel cannot run here; undefined where they can. */
-export const noKernel: string | undefined = support.ok ? undefined : support.reason;
-
-/** A test that needs a network namespace: skipped with the reason where there can be none, a failure where CI=1. */
-export function kernelTest(name: string, body: () => Promise<void>): void {
-  test(name, { timeout: 30_000 }, async ({ skip }) => {
-    if (noKernel !== undefined) {
+/** Tests on the real kernel: one skip with its reason where they cannot run, which is a failure where CI is set. */
+export function kernelSuite(name: string, define: () => void): void {
+  if (noKernel === undefined) describe(name, { timeout: 30_000 }, define);
+  else
+    test(name, ({ skip }) => {
       if (CI !== "") throw new Error(`CI must run this: ${noKernel}`);
       skip(noKernel);
-    }
-    await body();
-  });
+    });
+}
+
+/** A single one of them. */
+export function kernelTest(name: string, body: () => Promise<void>): void {
+  kernelSuite("on the kernel", () => test(name, body));
+}
+
+async function whyNot(): Promise<string | undefined> {
+  const support = await namespaceSupport();
+  if (!support.ok) return support.reason;
+  const runner = createRunner();
+  for (const tool of TOOLS) {
+    const missing = await runner.run([tool, tool === "ip" ? "-V" : "--version"]).then(
+      () => false,
+      (error: unknown) => error instanceof Error && error.message.endsWith("is not installed"),
+    );
+    if (missing) return `${tool} is not installed (apt-get install iptables conntrack nfacct iproute2 util-linux)`;
+  }
+  return undefined;
 }

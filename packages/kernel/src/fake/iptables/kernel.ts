@@ -29,14 +29,13 @@ interface TargetLimits {
 }
 
 /** @returns undefined for targets that work everywhere */
-export function limitsOf(target: string, variant: Variant): TargetLimits | undefined {
+export function limitsOf(target: string): TargetLimits | undefined {
   switch (target) {
     case "dnat":
     case "redirect":
       return { table: "nat", hooks: ["PREROUTING", "OUTPUT"] };
     case "masquerade":
-      // x_tables has let OUTPUT through ever since; nothing is masqueraded there.
-      return { table: "nat", hooks: variant === "nft" ? ["POSTROUTING"] : ["POSTROUTING", "OUTPUT"] };
+      return { table: "nat", hooks: ["POSTROUTING"] };
     case "reject":
       return { table: "filter", hooks: ["INPUT", "FORWARD", "OUTPUT"] };
     default:

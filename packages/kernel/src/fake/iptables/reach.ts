@@ -1,58 +1,88 @@
-import type { Rule } from "@fairlead/netfilter";
+import type { ChainState, Rule } from "@fairlead/netfilter";
 import { type FakeKernel, limitsOf } from "./kernel.ts";
 import { jumpOf, type TableDraft } from "./table.ts";
 
+/** Errors of a kernel that follows the ways of packets through the chains. */
+export type ReachError = "Too many links" | "Invalid argument";
+
+/**
+ * nft, when a rule was added to a chain: whether packets may go on by it.
+ *
+ * @returns a loop, or a target that does not work where packets may come from
+ */
+export function checkRuleReach(ways: Ways, chain: string, rule: Rule): ReachError | undefined {
+  const hooks = hooksOf(ways, chain);
+  if (hooks.size === 0) return undefined;
+  if (!targetWorks(hooks, rule)) return "Invalid argument";
+  const next = jumpOf(rule);
+  return next === undefined ? undefined : checkBelow(ways, next, hooks);
+}
+
+/** legacy, when a table is committed: whether packets may go on from a chain that was changed. */
+export function checkChainReach(ways: Ways, chain: string): ReachError | undefined {
+  const hooks = hooksOf(ways, chain);
+  return hooks.size === 0 ? undefined : checkBelow(ways, chain, hooks);
+}
+
+/** The work on a table whose ways are followed. */
+export interface Ways {
+  readonly kernel: FakeKernel;
+  readonly draft: TableDraft;
+  /** Rules that the kernel never gets to see. */
+  readonly withheld: ReadonlySet<Rule>;
+}
+
 /** The built-in chains from which packets can come to a chain; itself, where it is one. */
-export function hooksOf(draft: TableDraft, chain: string): ReadonlySet<string> {
+function hooksOf(ways: Ways, chain: string): ReadonlySet<string> {
+  const { draft } = ways;
   const hooks = new Set<string>();
   const seen = new Set([chain]);
   for (const name of seen) {
     if (draft.table.isBuiltin(name)) hooks.add(name);
-    for (const referrer of draft.referrers(name).keys()) seen.add(referrer);
+    for (const referrer of draft.referrers(name).keys()) {
+      if (liveRules(ways, draft.chain(referrer)).some((rule) => jumpOf(rule) === name)) seen.add(referrer);
+    }
   }
   return hooks;
 }
 
-/**
- * Whether the kernel lets packets go on from the chain by this rule, which stands in the draft already.
- *
- * @returns its error: a loop, or a target that does not work where packets may come from
- */
-export function checkReach(
-  kernel: FakeKernel,
-  draft: TableDraft,
-  chain: string,
-  rule: Rule,
-): "Too many links" | "Invalid argument" | undefined {
-  const hooks = hooksOf(draft, chain);
-  if (!targetWorks(kernel, hooks, rule)) return "Invalid argument";
-  const next = jumpOf(rule);
-  if (hooks.size === 0 || next === undefined) return undefined;
-  const seen = new Set([next]);
+function checkBelow(ways: Ways, start: string, hooks: ReadonlySet<string>): ReachError | undefined {
+  const seen = new Set([start]);
   for (const name of seen) {
-    if (name === chain) return "Too many links";
-    for (const below of draft.chain(name)?.rules ?? []) {
-      if (!targetWorks(kernel, hooks, below)) return "Invalid argument";
-      const target = jumpOf(below);
-      if (target !== undefined) seen.add(target);
+    for (const rule of liveRules(ways, ways.draft.chain(name))) {
+      if (!targetWorks(hooks, rule)) return "Invalid argument";
+      const next = jumpOf(rule);
+      if (next !== undefined) seen.add(next);
     }
   }
-  // A loop further down was unreachable until now and did no harm.
-  return hasLoop(draft, next, new Set(), new Set()) ? "Too many links" : undefined;
+  return hasLoop(ways, start, new Set(), new Set()) ? "Too many links" : undefined;
 }
 
-function targetWorks({ variant }: FakeKernel, hooks: ReadonlySet<string>, rule: Rule): boolean {
-  const limits = rule.target && limitsOf(rule.target.kind, variant);
+/** x_tables does not look at what stands behind a rule that every packet ends at. */
+function liveRules({ kernel, withheld }: Ways, chain: ChainState | undefined): readonly Rule[] {
+  const all = chain?.rules ?? [];
+  const rules = withheld.size === 0 ? all : all.filter((rule) => !withheld.has(rule));
+  const last = kernel.variant === "nft" ? -1 : rules.findIndex(endsAll);
+  return last < 0 ? rules : rules.slice(0, last + 1);
+}
+
+function endsAll({ matches, target, ...conditions }: Rule): boolean {
+  if (matches.length > 0 || Object.keys(conditions).length > 0) return false;
+  return target?.kind === "accept" || target?.kind === "drop" || target?.kind === "return";
+}
+
+function targetWorks(hooks: ReadonlySet<string>, rule: Rule): boolean {
+  const limits = rule.target && limitsOf(rule.target.kind);
   return limits === undefined || [...hooks].every((hook) => limits.hooks.includes(hook));
 }
 
-function hasLoop(draft: TableDraft, name: string, above: Set<string>, done: Set<string>): boolean {
+function hasLoop(ways: Ways, name: string, above: Set<string>, done: Set<string>): boolean {
   if (above.has(name)) return true;
   if (done.has(name)) return false;
   above.add(name);
-  for (const rule of draft.chain(name)?.rules ?? []) {
+  for (const rule of liveRules(ways, ways.draft.chain(name))) {
     const next = jumpOf(rule);
-    if (next !== undefined && hasLoop(draft, next, above, done)) return true;
+    if (next !== undefined && hasLoop(ways, next, above, done)) return true;
   }
   above.delete(name);
   done.add(name);

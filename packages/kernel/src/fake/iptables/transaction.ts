@@ -1,9 +1,9 @@
-import { type Command, MAX_CHAIN_NAME_LENGTH, type Rule } from "@fairlead/netfilter";
-import { type FakeKernel, limitsOf } from "./kernel.ts";
-import { checkReach } from "./reach.ts";
+import type { Command, Rule } from "@fairlead/netfilter";
+import { read, take } from "./commands.ts";
+import type { FakeKernel } from "./kernel.ts";
+import { checkChainReach, type ReachError, type Ways } from "./reach.ts";
 import { type Refusal, stageOf } from "./refusal.ts";
-import { checkRule } from "./rule-checks.ts";
-import { jumpOf, type TableDraft } from "./table.ts";
+import type { TableDraft } from "./table.ts";
 
 export interface NumberedCommand {
   readonly line: number;
@@ -25,19 +25,57 @@ export function carryOut(
   draft: TableDraft,
   commands: readonly NumberedCommand[],
 ): Refused | undefined {
-  // The nft variant reads the whole section before it looks at the table, legacy goes line by line.
-  if (kernel.variant === "nft") {
-    const unreadable = first(commands, ({ command }) => read(kernel, command));
-    if (unreadable !== undefined) return unreadable;
-  }
+  return kernel.variant === "nft" ? carryOutNft(kernel, draft, commands) : carryOutLegacy(kernel, draft, commands);
+}
+
+/** Reads the whole section, then looks at the table, then asks the kernel, which goes rule by rule. */
+function carryOutNft(kernel: FakeKernel, draft: TableDraft, commands: readonly NumberedCommand[]): Refused | undefined {
+  const ways: Ways = { kernel, draft, withheld: flushedAgain(draft, commands) };
+  const unreadable = first(commands, ({ command }) => read(kernel, command));
+  return unreadable ?? takeAll(ways, commands, take);
+}
+
+/** Goes line by line and follows the ways of packets when all is done. */
+function carryOutLegacy(
+  kernel: FakeKernel,
+  draft: TableDraft,
+  commands: readonly NumberedCommand[],
+): Refused | undefined {
+  const ways: Ways = { kernel, draft, withheld: new Set() };
+  const refused = takeAll(ways, commands, (_, command) => read(kernel, command) ?? take(ways, command));
+  return refused ?? first(commands, ({ command }) => blocked(checkChainReach(ways, command.chain), command.chain));
+}
+
+/** @returns what is refused while commands are taken in, else what the kernel would refuse afterwards */
+function takeAll(
+  ways: Ways,
+  commands: readonly NumberedCommand[],
+  takeOne: (ways: Ways, command: Command) => Refusal | undefined,
+): Refused | undefined {
   let fromKernel: Refused | undefined;
   const atOnce = first(commands, ({ line, command }) => {
-    const refusal = (kernel.variant === "legacy" ? read(kernel, command) : undefined) ?? take(kernel, draft, command);
-    if (refusal === undefined || stageOf(refusal, kernel.variant) !== "kernel") return refusal;
+    const refusal = takeOne(ways, command);
+    if (refusal === undefined || stageOf(refusal, ways.kernel.variant) !== "kernel") return refusal;
     fromKernel ??= { line, refusal };
     return undefined;
   });
   return atOnce ?? fromKernel;
+}
+
+/** Rules that their chain's flush in the same section takes back: iptables-nft does not send them. */
+function flushedAgain(draft: TableDraft, commands: readonly NumberedCommand[]): ReadonlySet<Rule> {
+  const flushed = new Set<string>();
+  const rules = new Set<Rule>();
+  for (const { command } of commands.toReversed()) {
+    const { kind, chain } = command;
+    if (kind === "flush" || (kind === "chain" && !draft.table.isBuiltin(chain))) flushed.add(chain);
+    if ((kind === "append" || kind === "insert") && flushed.has(chain)) rules.add(command.rule);
+  }
+  return rules;
+}
+
+function blocked(errno: ReachError | undefined, chain: string): Refusal | undefined {
+  return errno && { form: "kernel", operation: "RULE_APPEND", errno, object: `rule in chain ${chain}` };
 }
 
 function first(
@@ -49,129 +87,4 @@ function first(
     if (refusal !== undefined) return { line: command.line, refusal };
   }
   return undefined;
-}
-
-function read(kernel: FakeKernel, command: Command): Refusal | undefined {
-  const { chain } = command;
-  if (command.kind === "chain" && chain.length > MAX_CHAIN_NAME_LENGTH) {
-    const words =
-      kernel.variant === "nft"
-        ? `chain name \`${chain}' too long (must be under 29 chars)`
-        : `Invalid chain name \`${chain}' (28 chars max)`;
-    return { form: "usage", words };
-  }
-  if (!("rule" in command)) return undefined;
-  const next = jumpOf(command.rule);
-  if (next !== undefined && next.length > MAX_CHAIN_NAME_LENGTH) {
-    return { form: "usage", words: `Invalid target name \`${next}' (28 chars max)` };
-  }
-  return checkRule(kernel, chain, command.rule);
-}
-
-const NO_CHAIN: Refusal = { form: "missing", words: "No chain/target/match by that name" };
-
-function take(kernel: FakeKernel, draft: TableDraft, command: Command): Refusal | undefined {
-  const { chain } = command;
-  if (command.kind === "chain") return declare(kernel, draft, command);
-  if ("rule" in command) {
-    const missing = checkTargetChain(draft, command.rule);
-    if (missing !== undefined) return missing;
-  }
-  const present = draft.chain(chain);
-  if (present === undefined) return NO_CHAIN;
-  switch (command.kind) {
-    case "append":
-      return add(kernel, draft, chain, present.rules.length, command.rule);
-    case "insert":
-      if (command.position > present.rules.length + 1) return { form: "missing", words: "Index of insertion too big" };
-      return add(kernel, draft, chain, command.position - 1, command.rule);
-    case "delete":
-      if (draft.remove(chain, command.rule)) return undefined;
-      return { form: "missing", words: "Bad rule (does a matching rule exist in that chain?)" };
-    case "flush":
-      draft.flush(chain);
-      return undefined;
-    case "delete-chain":
-      return deleteChain(kernel, draft, chain);
-  }
-}
-
-function declare(
-  kernel: FakeKernel,
-  draft: TableDraft,
-  command: Extract<Command, { kind: "chain" }>,
-): Refusal | undefined {
-  const { chain, policy } = command;
-  if (draft.table.isBuiltin(chain)) {
-    // With --noflush a built-in chain keeps its rules.
-    if (policy !== undefined) draft.setPolicy(chain, policy);
-    return undefined;
-  }
-  if (policy !== undefined && kernel.variant === "legacy") return NO_CHAIN;
-  if (draft.chain(chain) === undefined) draft.create(chain);
-  else draft.flush(chain);
-  return undefined;
-}
-
-function checkTargetChain(draft: TableDraft, rule: Rule): Refusal | undefined {
-  const next = jumpOf(rule);
-  if (next === undefined || draft.chain(next) !== undefined) return undefined;
-  return { form: "no-target", chain: next, go: rule.target?.kind === "goto" };
-}
-
-function add(kernel: FakeKernel, draft: TableDraft, chain: string, index: number, rule: Rule): Refusal | undefined {
-  const next = jumpOf(rule);
-  const operation = index === draft.chain(chain)?.rules.length ? "RULE_APPEND" : "RULE_INSERT";
-  draft.insert(chain, index, rule);
-  const object = `rule in chain ${chain}`;
-  if (next !== undefined && draft.table.isBuiltin(next)) {
-    return { form: "builtin-target", operation, errno: "Operation not supported", object };
-  }
-  const fault = kernelFault(kernel, draft, chain, rule);
-  return fault === undefined ? undefined : { form: "kernel", operation, object, ...fault };
-}
-
-function kernelFault(kernel: FakeKernel, draft: TableDraft, chain: string, rule: Rule) {
-  const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
-  if (lacking !== undefined) {
-    const warning = `Warning: Extension ${lacking} revision 0 not supported, missing kernel module?`;
-    return { errno: "No such file or directory", warning };
-  }
-  const counter = rule.matches.find((match) => match.kind === "nfacct");
-  if (counter !== undefined && !kernel.nfacct.has(counter.name)) return { errno: "No such file or directory" };
-  if (!wellFormed(kernel, draft, rule)) return { errno: "Invalid argument" };
-  const errno = checkReach(kernel, draft, chain, rule);
-  return errno === undefined ? undefined : { errno };
-}
-
-/** Whether target and matches go with the table and the rule's own protocol. */
-function wellFormed(kernel: FakeKernel, draft: TableDraft, rule: Rule): boolean {
-  const { target, matches } = rule;
-  const protocol = rule.protocol?.negated === true ? undefined : rule.protocol?.value;
-  const limits = target && limitsOf(target.kind, kernel.variant);
-  if (limits !== undefined && limits.table !== draft.table.name) return false;
-  if (target?.kind === "reject" && target.with === "tcp-reset" && protocol !== "tcp") return false;
-  return matches.every(({ kind }) => !["tcp", "udp", "sctp"].includes(kind) || kind === protocol);
-}
-
-function extensionsOf(rule: Rule): string[] {
-  const modules = rule.matches.map((match) => (match.kind === "unknown" ? match.module : match.kind));
-  const { target } = rule;
-  return target?.kind === "unknown" ? [...modules, target.name] : modules;
-}
-
-function deleteChain(kernel: FakeKernel, draft: TableDraft, chain: string): Refusal | undefined {
-  if (draft.table.isBuiltin(chain)) {
-    // nft only forgets it until it is used again.
-    return kernel.variant === "nft" && draft.chain(chain)?.rules.length === 0
-      ? undefined
-      : { form: "busy", ...busy(chain) };
-  }
-  const inUse = draft.referrers(chain).size > 0 || draft.chain(chain)?.rules.length !== 0;
-  draft.delete(chain);
-  return inUse ? { form: "busy", ...busy(chain) } : undefined;
-}
-
-function busy(chain: string) {
-  return { operation: "CHAIN_DEL", errno: "Device or resource busy", object: `chain ${chain}` };
 }
