@@ -200,3 +200,34 @@ test("a response that is no list is a failure like others", async () => {
   expect(errors[1]).toMatch(/^the list is not JSON: /);
   expect(errors[2]).toBe("the list has no resourceVersion");
 });
+
+test("a server that has forgotten the version is asked for a list soon, however long it was away", async () => {
+  const clock = new VirtualClock();
+  const { api, consumer } = await following(oneService, { clock });
+  for (let i = 0; i < 6; i++) {
+    api.intercept((request, response) => isWatch(request) && !!response.writeHead(503).end());
+  }
+  api.endWatches();
+  for (const wait of [800, 1600, 3200, 6400, 12_800, 25_600]) {
+    await clock.timer((delay) => delay === wait);
+    api.store.put(servicesPath, service("b"));
+    api.store.compact();
+    clock.advance(wait);
+  }
+  await clock.timer((delay) => delay === 800);
+  clock.advance(800);
+  await consumer.until(() => consumer.state.has("default/b"));
+});
+
+test("WatchList that ends before all objects were sent is begun again", async () => {
+  const { api, server } = await fakeApi();
+  oneService(api);
+  api.intercept(
+    (request, response) => isWatch(request) && !!response.end(line("ADDED", api.store.list(servicesPath)[0])),
+  );
+  const consumer = new Consumer();
+  const { reports } = run(server, { services: consumer.subscription });
+  await consumer.until(() => consumer.synced > 0);
+  expect(modes(api)).toEqual(["watchList", "watchList"]);
+  expect(reports).toContainEqual(expect.objectContaining({ error: "the watch ended before all objects were sent" }));
+});

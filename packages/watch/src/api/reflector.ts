@@ -4,7 +4,16 @@ import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { backoff } from "./backoff.ts";
-import { afterEvent, afterFailure, afterList, atStart, type Cursor, failureOf, type ListMode } from "./cursor.ts";
+import {
+  afterEvent,
+  afterFailure,
+  afterList,
+  atStart,
+  type Cursor,
+  type Failure,
+  failureOf,
+  type ListMode,
+} from "./cursor.ts";
 import { ApiError, BrokenResponseError } from "./errors.ts";
 import type { BookmarkEvent, ObjectEvent } from "./events.ts";
 import { readList } from "./list.ts";
@@ -44,6 +53,8 @@ export class Reflector {
   readonly #spec: ResourceSpec;
   readonly #to: Publisher;
   readonly #nextDelay: () => number;
+  /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
+  readonly #nextRelistDelay: () => number;
   #cursor: Cursor = atStart;
   /** Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor on. */
   #attempt = { began: 0, opened: false, progressed: false };
@@ -53,6 +64,7 @@ export class Reflector {
     this.#spec = spec;
     this.#to = to;
     this.#nextDelay = backoff(ports.clock, ports.random);
+    this.#nextRelistDelay = backoff(ports.clock, ports.random);
   }
 
   /** Until `signal` aborts. @throws ConsumerError */
@@ -179,9 +191,13 @@ export class Reflector {
     this.#cursor = afterFailure(this.#cursor, failure);
     const noWatchList = failure === "refused" && mode === "watchList";
     if (!noWatchList && failure !== "expired") this.#ports.reachability.failed(this.#spec.name, error);
-    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#nextDelay(), askedDelay(error));
+    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#delayAfter(failure), askedDelay(error));
     this.#ports.onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
     await sleep(this.#ports.clock, delayMilliseconds, signal);
+  }
+
+  #delayAfter(failure: Failure): number {
+    return failure === "expired" || failure === "ahead" ? this.#nextRelistDelay() : this.#nextDelay();
   }
 
   async #absent(signal: AbortSignal): Promise<void> {
