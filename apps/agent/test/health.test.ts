@@ -1,5 +1,6 @@
 import type { HealthCheck, ServiceKey } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
+import { NodeEligibility } from "../src/agent/eligibility.ts";
 import { healthApp } from "../src/health/app.ts";
 import { ProxyHealth } from "../src/health/proxy-health.ts";
 import { serviceHealthApp } from "../src/health/service-app.ts";
@@ -184,5 +185,20 @@ describe("health-check node ports", () => {
     expect([...bound]).toEqual(["192.0.2.2:30001"]);
     await servers.update(new Map(), ["192.0.2.2"]);
     expect([...bound]).toEqual([]);
+  });
+});
+
+describe("a node that load balancers may send to", () => {
+  const node = { name: "node-a", addresses: [], podCIDRs: [], goingAway: false };
+
+  test("with the API server it needs its Node object, with manifests it may do without", () => {
+    const [api, manifests] = [new NodeEligibility(true), new NodeEligibility(false)];
+    expect([api.eligible, manifests.eligible]).toEqual([false, true]);
+    for (const one of [api, manifests]) one.set(node);
+    expect([api.eligible, manifests.eligible]).toEqual([true, true]);
+    for (const one of [api, manifests]) one.set({ ...node, goingAway: true });
+    expect([api.eligible, manifests.eligible]).toEqual([false, false]);
+    for (const one of [api, manifests]) one.set(undefined);
+    expect([api.eligible, manifests.eligible]).toEqual([false, true]);
   });
 });

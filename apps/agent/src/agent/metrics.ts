@@ -8,8 +8,6 @@ import { addPacketCounters } from "../metrics/packet-counters.ts";
 import { addProcessMetrics, metricFactory } from "../metrics/registry.ts";
 import { syncMetrics } from "../metrics/sync-metrics.ts";
 
-export type Metrics = ReturnType<typeof createMetrics>;
-
 /** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, nfacct: Nfacct) {
   const make = metricFactory();

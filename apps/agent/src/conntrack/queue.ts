@@ -1,7 +1,7 @@
 import type { IPFamily, PlanChange, Protocol, ServicePortGroup } from "@fairlead/core";
 
 /** Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP ours. */
-export const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
+const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
 
 /** What the next cleaning of a family has to look at. */
 export interface CleaningNeeds {

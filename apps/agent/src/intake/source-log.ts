@@ -10,7 +10,8 @@ export interface SourceLogOptions {
 /** Lines for what a source has to tell. */
 export function logSource({ log, serviceAddress }: SourceLogOptions): (report: SourceReport) => void {
   return (report) => {
-    const { type, ...fields } = report;
+    const { type, ...told } = report;
+    const fields = wholeMilliseconds(told);
     switch (type) {
       case "listed":
         return log.verbose(2, "Listed", fields);
@@ -39,11 +40,16 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
 
 function unreachable(report: UnreachableReport, serviceAddress: SourceLogOptions["serviceAddress"]): Fields {
   const { server, address, error, resources, milliseconds } = report;
-  const fields = { server, error, milliseconds, resources: resources.join(",") };
+  const fields = { server, error, milliseconds: Math.round(milliseconds), resources: resources.join(",") };
   const why = serviceAddress(address);
   if (why === undefined) return fields;
   const hint =
     `${address} ${why}, which nothing serves before this proxy does: it needs the API server's own address ` +
     "(server in its kubeconfig, --master, or KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)";
   return { ...fields, hint };
+}
+
+function wholeMilliseconds(fields: Fields): Fields {
+  const { milliseconds } = fields;
+  return typeof milliseconds === "number" ? { ...fields, milliseconds: Math.round(milliseconds) } : fields;
 }

@@ -1,0 +1,164 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner, lines } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const agentDir = join(import.meta.dirname, "..");
+const bundle = join(agentDir, "dist", "main.js");
+const reason = await whyNot();
+
+/** Why the bundle cannot run on a kernel here; undefined: it can. */
+async function whyNot(): Promise<string | undefined> {
+  const support = await namespaceSupport();
+  if (!support.ok) return support.reason;
+  return createRunner()
+    .run(["iptables", "--version"])
+    .then(
+      () => undefined,
+      () => "iptables is not installed",
+    );
+}
+
+describe.skipIf(reason !== undefined)(
+  `the bundle on a real kernel${reason === undefined ? "" : ` (${reason})`}`,
+  () => {
+    let dir = "";
+    let namespace: NetworkNamespace;
+
+    beforeAll(async () => {
+      namespace = await createNamespace();
+      dir = await mkdtemp(join(tmpdir(), "fairlead-running-"));
+      await mkdir(join(dir, "manifests"));
+      await writeFile(join(dir, "manifests", "web.yaml"), await readmeBlock("yaml"));
+    });
+    afterAll(async () => {
+      await namespace.dispose();
+      await rm(dir, { recursive: true });
+    });
+
+    const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    const nat = async () => (await inside().run(["iptables-save", "-t", "nat"])).stdout;
+
+    /** Asks from inside the namespace: the ports are on its loopback interface. */
+    async function ask(url: string): Promise<string> {
+      const script = `fetch(${JSON.stringify(url)}).then(async (a) => console.log(a.status, (await a.text()).trim()))`;
+      return (await inside().run([process.execPath, "-e", script])).stdout.trim();
+    }
+
+    /** The lines of a bundle's run as they come, its exit code the last of them: `exit 0`. */
+    function running(...args: string[]) {
+      const script = 'cd "$1" && shift && "$@" 2>&1; echo "exit $?"';
+      return lines(
+        inside().stream(["sh", "-c", script, "sh", dir, process.execPath, bundle, ...args], { timeoutMs: 60_000 }),
+      );
+    }
+
+    async function toEnd(...args: string[]): Promise<string[]> {
+      const said: string[] = [];
+      for await (const line of running(...args)) said.push(line);
+      return said;
+    }
+
+    test("the README's example: serves, follows, guards the node, stops and cleans up", {
+      timeout: 60_000,
+    }, async () => {
+      const [, ...flags] = (await readmeBlock("sh", /^fairlead-proxy --manifests/)).trim().split(/\s+/);
+      const log: string[] = [];
+      let told = 0;
+      for await (const line of running(...flags)) {
+        log.push(line);
+        if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+        await checkServing();
+        await checkGuarded(pidOf(log));
+        told = performance.now();
+        process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.at(-1)).toBe("exit 0");
+      expect(performance.now() - told).toBeLessThan(2_000);
+      expect(await nat()).toContain("KUBE-SVC-RH2G6EKXTJDCSNM7");
+      expect(JSON.parse(await readFile(join(dir, "state", "ownership.json"), "utf8"))).toMatchObject({
+        services: { "default/nginx-calico": { IPv4: "ours" } },
+      });
+
+      expect((await toEnd("--cleanup")).at(-1)).toBe("exit 0");
+      expect(await nat()).not.toContain("KUBE-");
+    });
+
+    async function checkServing(): Promise<void> {
+      expect(await nat()).toContain("--to-destination 10.144.154.71:80");
+      expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 iptables");
+      expect(await ask("http://127.0.0.1:10256/healthz")).toMatch(
+        /^200 \{"lastUpdated":.*"nodeEligible":true,"healthy":true/,
+      );
+      expect(await ask("http://127.0.0.1:10249/ownership")).toContain('"service": "default/nginx-calico"');
+      expect(await ask("http://127.0.0.1:10249/metrics")).toContain(
+        'fairlead_services{ip_family="IPv4",ownership="ours"} 1',
+      );
+    }
+
+    /** Neither a second agent nor a clean-up may work beside it. */
+    async function checkGuarded(pid: number): Promise<void> {
+      for (const args of [["--cleanup"], ["--manifests=manifests"]]) {
+        const said = await toEnd(...args);
+        expect(said.at(-1)).toBe("exit 1");
+        expect(said.join("\n")).toContain(`another agent works on this node: process ${pid} `);
+      }
+    }
+
+    test("a changed configuration file ends it with exit 1", { timeout: 60_000 }, async () => {
+      const file = join(dir, "config.conf");
+      const config =
+        "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nclusterCIDR: 10.144.0.0/16\n";
+      await writeFile(file, config);
+      const log: string[] = [];
+      for await (const line of running(`--config=${file}`, "--manifests=manifests", "--state-dir=state", "-v=2")) {
+        log.push(line);
+        if (line.includes('"Rules are in place" ipFamily="IPv4"')) await writeFile(file, `${config}mode: iptables\n`);
+      }
+      expect(log.at(-1)).toBe("exit 1");
+      expect(log.at(-2)).toContain("the configuration file changed");
+      await toEnd("--cleanup");
+    });
+
+    test("an API server that is a Service which nothing serves yet: told what it needs, and it keeps trying", async () => {
+      const log: string[] = [];
+      for await (const line of running("--master=https://10.96.0.1:443", "--state-dir=state")) {
+        log.push(line);
+        if (line.includes("API server cannot be reached")) process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.filter((line) => line.includes("cannot be reached"))).toEqual([
+        expect.stringMatching(
+          /server="https:\/\/10\.96\.0\.1".*10\.96\.0\.1 looks like.*needs the API server's own address/,
+        ),
+      ]);
+      expect(log.at(-1)).toBe("exit 0");
+      expect(await nat()).not.toContain("KUBE-");
+    });
+
+    test("--init-only does the privileged part and ends", async () => {
+      const log = await toEnd("--init-only");
+      expect(log.at(-1)).toBe("exit 0");
+      expect(log.at(-2)).toContain("System initialized and --init-only specified");
+      expect(await nat()).not.toContain("KUBE-");
+    });
+  },
+);
+
+function pidOf(log: readonly string[]): number {
+  const pid = log.flatMap((line) => / pid=(\d+)/.exec(line)?.[1] ?? [])[0];
+  if (pid === undefined) throw new Error(`no pid in ${log.join("\n")}`);
+  return Number(pid);
+}
+
+/** The first block of a language in the README that begins as asked. */
+async function readmeBlock(language: string, begins = /^/): Promise<string> {
+  const readme = await readFile(join(agentDir, "README.md"), "utf8");
+  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(
+    ([, text = ""]) => text,
+  );
+  const block = blocks.find((text) => begins.test(text));
+  if (block === undefined) throw new Error(`the README has no such ${language} block`);
+  return block;
+}
