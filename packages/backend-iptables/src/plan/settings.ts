@@ -45,7 +45,10 @@ export function renderContext(
 }
 
 /** Node ports on loopback: IPv4, wanted, and among the node-port addresses. */
-export function servesLocalhost(settings: IptablesSettings, node: NodePlan): boolean {
+export function servesLocalhost(
+  settings: Pick<IptablesSettings, "family" | "localhostNodePorts">,
+  node: NodePlan,
+): boolean {
   if (settings.family !== "IPv4" || !settings.localhostNodePorts) return false;
   return node.nodePortAddresses.kind === "all" || node.nodePortAddresses.addresses.some(isLoopback);
 }

@@ -10,13 +10,11 @@ export interface RequiredSysctl {
 }
 
 /** The sysctls that must be set before node ports can answer on 127.0.0.1. */
-export function requiredSysctls(settings: IptablesSettings, node: NodePlan): readonly RequiredSysctl[] {
+export function requiredSysctls(
+  settings: Pick<IptablesSettings, "family" | "localhostNodePorts">,
+  node: NodePlan,
+): readonly RequiredSysctl[] {
   if (!servesLocalhost(settings, node)) return [];
-  return [
-    {
-      name: "net.ipv4.conf.all.route_localnet",
-      value: "1",
-      reason: "node ports on 127.0.0.1 (iptables.localhostNodePorts)",
-    },
-  ];
+  const reason = "node ports on 127.0.0.1 (iptables.localhostNodePorts)";
+  return [{ name: "net.ipv4.conf.all.route_localnet", value: "1", reason }];
 }
