@@ -11,7 +11,7 @@ export type Fault =
   | { readonly kind: "fail"; readonly exitCode?: number; readonly stderr?: string }
   | { readonly kind: "kill"; readonly transactions?: number }
   | { readonly kind: "lost" }
-  | { readonly kind: "delay"; readonly ms: number; readonly then?: Fault };
+  | { readonly kind: "delay"; readonly ms: number; readonly next?: Fault };
 
 /** One process that the real client would have started. */
 export interface FakeCall {
@@ -87,7 +87,7 @@ export class Faults {
     switch (fault?.kind) {
       case "delay":
         await sleep(this.#timers, fault.ms);
-        return this.#act(fault.then, argv);
+        return this.#act(fault.next, argv);
       case "fail":
         throw new CommandError({
           argv,

@@ -126,7 +126,7 @@ function deleteChain(kernel: FakeKernel, draft: TableDraft, chain: string): Refu
       ? undefined
       : { form: "busy", ...busy(chain) };
   }
-  const inUse = draft.referrers(chain).size > 0 || draft.chain(chain)?.rules.length !== 0;
+  const inUse = draft.isReferred(chain) || draft.chain(chain)?.rules.length !== 0;
   draft.delete(chain);
   return inUse ? { form: "busy", ...busy(chain) } : undefined;
 }

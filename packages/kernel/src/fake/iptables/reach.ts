@@ -39,7 +39,7 @@ function hooksOf(ways: Ways, chain: string): ReadonlySet<string> {
   const seen = new Set([chain]);
   for (const name of seen) {
     if (draft.table.isBuiltin(name)) hooks.add(name);
-    for (const referrer of draft.referrers(name).keys()) {
+    for (const referrer of draft.referrers(name)) {
       if (liveRules(ways, draft.chain(referrer)).some((rule) => jumpOf(rule) === name)) seen.add(referrer);
     }
   }

@@ -6,7 +6,7 @@ export class FakeTable {
   readonly name: Table;
   readonly chains = new Map<string, ChainState>();
   /** Chain → the chains with rules that jump or go to it → how many. */
-  readonly referrers = new Map<string, ReadonlyMap<string, number>>();
+  readonly referrers = new Map<string, Map<string, number>>();
 
   constructor(name: Table) {
     this.name = name;
@@ -33,7 +33,8 @@ export class TableDraft {
   readonly table: FakeTable;
   /** undefined: deleted. */
   readonly #chains = new Map<string, { readonly chain: ChainState; readonly rules: Rule[] } | undefined>();
-  readonly #referrers = new Map<string, Map<string, number>>();
+  /** What is added to the table's `referrers`. */
+  readonly #references = new Map<string, Map<string, number>>();
 
   constructor(table: FakeTable) {
     this.table = table;
@@ -44,8 +45,15 @@ export class TableDraft {
   }
 
   /** The chains that have rules which lead to this one. */
-  referrers(name: string): ReadonlyMap<string, number> {
-    return this.#referrers.get(name) ?? this.table.referrers.get(name) ?? new Map();
+  *referrers(name: string): Generator<string, void, void> {
+    const before = this.table.referrers.get(name);
+    const changes = this.#references.get(name);
+    for (const [from, count] of before ?? []) if (count + (changes?.get(from) ?? 0) > 0) yield from;
+    for (const [from, count] of changes ?? []) if (count > 0 && before?.has(from) !== true) yield from;
+  }
+
+  isReferred(name: string): boolean {
+    return this.referrers(name).next().done !== true;
   }
 
   create(name: string): void {
@@ -88,10 +96,17 @@ export class TableDraft {
       if (copy === undefined) this.table.chains.delete(name);
       else this.table.chains.set(name, copy.chain);
     }
-    for (const [name, referrers] of this.#referrers) {
-      if (referrers.size === 0) this.table.referrers.delete(name);
-      else this.table.referrers.set(name, referrers);
+    for (const [name, changes] of this.#references) this.#commitReferences(name, changes);
+  }
+
+  #commitReferences(name: string, changes: ReadonlyMap<string, number>): void {
+    const referrers = this.table.referrers.get(name) ?? new Map<string, number>();
+    for (const [from, change] of changes) {
+      const count = (referrers.get(from) ?? 0) + change;
+      if (count > 0) referrers.set(from, count);
+      else referrers.delete(from);
     }
+    this.table.referrers.set(name, referrers);
   }
 
   #writable(name: string): Rule[] {
@@ -106,11 +121,9 @@ export class TableDraft {
   #refer(from: string, rule: Rule, difference: 1 | -1): void {
     const target = jumpOf(rule);
     if (target === undefined) return;
-    const referrers = this.#referrers.get(target) ?? new Map(this.table.referrers.get(target));
-    const count = (referrers.get(from) ?? 0) + difference;
-    if (count > 0) referrers.set(from, count);
-    else referrers.delete(from);
-    this.#referrers.set(target, referrers);
+    const changes = this.#references.get(target) ?? new Map<string, number>();
+    changes.set(from, (changes.get(from) ?? 0) + difference);
+    this.#references.set(target, changes);
   }
 }
 

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { FakeConntrack, FakeIptables, FakeRunner, Faults, settled, VirtualTimers } from "../src/fake/index.ts";
+import { IptablesError } from "../src/index.ts";
+
+const two = "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n";
+
+async function chains(iptables: FakeIptables): Promise<string[]> {
+  const all = [iptables.table("filter"), iptables.table("nat")].flatMap(({ chains }) => [...chains.keys()]);
+  return all.filter((name) => name.length === 1);
+}
+
+describe("faults", () => {
+  test("the next calls fail, then it works again", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    iptables.faults.failNext({ kind: "fail", exitCode: 4, stderr: "out of memory" }, 2);
+    await expect(iptables.restore(two)).rejects.toMatchObject({
+      kind: "failed",
+      cause: { exitCode: 4, stderr: "out of memory" },
+    });
+    await expect(iptables.save("nat")).rejects.toBeInstanceOf(IptablesError);
+    expect(await chains(iptables)).toEqual([]);
+    await iptables.restore(two);
+    expect(await chains(iptables)).toEqual(["A", "B"]);
+  });
+
+  test("the n-th call fails, counted over all fakes that share the faults", async () => {
+    const faults = new Faults();
+    const [v4, v6] = [new FakeIptables({ family: "IPv4", faults }), new FakeIptables({ family: "IPv6", faults })];
+    const conntrack = new FakeConntrack(faults);
+    faults.failCall(3);
+    await v4.restore(two);
+    await v6.list("nat", "B");
+    await expect(conntrack.list("IPv4", "UDP").next()).rejects.toThrow("injected fault");
+    await v6.restore(two);
+    expect(faults.calls.map(({ number, argv }) => `${number} ${argv.join(" ")}`)).toEqual([
+      "1 iptables-nft-restore --noflush --counters -w 5",
+      "2 ip6tables-nft -w 5 -t nat -S B",
+      "3 conntrack -L -f ipv4 -p udp",
+      "4 ip6tables-nft-restore --noflush --counters -w 5",
+    ]);
+  });
+
+  test("killed half way: the transactions before that stay", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    iptables.faults.failNext({ kind: "kill", transactions: 1 });
+    await expect(iptables.restore(two)).rejects.toMatchObject({ cause: { reason: "signal", signal: "SIGKILL" } });
+    expect(await chains(iptables)).toEqual(["A"]);
+    iptables.faults.failNext({ kind: "kill" });
+    await expect(iptables.restore("*filter\n-X A\nCOMMIT\n")).rejects.toThrow("SIGKILL");
+    expect(await chains(iptables)).toEqual(["A"]);
+  });
+
+  test("done, but the answer is lost", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    iptables.faults.failNext({ kind: "lost" });
+    await expect(iptables.restore(two)).rejects.toThrow("SIGKILL");
+    expect(await chains(iptables)).toEqual(["A", "B"]);
+  });
+
+  test("a delay is over when the clock says so, and may end in a fault", async () => {
+    const timers = new VirtualTimers();
+    const iptables = new FakeIptables({ family: "IPv4", timers });
+    iptables.faults.failNext({ kind: "delay", ms: 3000 });
+    const restored = iptables.restore(two);
+    await timers.advance(2999);
+    expect(await chains(iptables)).toEqual([]);
+    await timers.advance(1);
+    await restored;
+    iptables.faults.failNext({ kind: "delay", ms: 10, next: { kind: "fail" } });
+    const failed = expect(iptables.restore(two)).rejects.toThrow("injected fault");
+    await timers.advance(10);
+    await failed;
+  });
+
+  test("somebody meddles just before a call", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    await iptables.restore(two);
+    const stop = iptables.faults.onCall(({ argv }) => {
+      if (argv[0].endsWith("-restore")) iptables.flush("nat", { chains: true });
+      return undefined;
+    });
+    await expect(iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
+    stop();
+    await iptables.restore(two);
+    await iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n");
+    expect(await iptables.list("nat", "B")).toHaveLength(1);
+  });
+
+  test("a payload that throws commits what was complete", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    function* broken() {
+      yield "*filter\n:A - [0:0]\nCOMMIT\n*nat\n";
+      yield ":B - [0:0]\n";
+      throw new Error("cannot render");
+    }
+    await expect(iptables.restore(broken())).rejects.toThrow("cannot render");
+    expect(await chains(iptables)).toEqual(["A"]);
+  });
+
+  test("clear forgets what was planned", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    iptables.faults.failNext();
+    iptables.faults.failCall(1);
+    iptables.faults.clear();
+    await iptables.restore(two);
+  });
+});
+
+describe("meddling", () => {
+  test("flush keeps chains unless asked, and policies", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    await iptables.meddle("*nat\n:OUTPUT DROP [0:0]\n:A - [0:0]\n-A OUTPUT -j A\n-A A -j RETURN\nCOMMIT\n");
+    iptables.flush("nat");
+    expect(await iptables.list("nat", "A")).toEqual([]);
+    expect(iptables.table("nat").chains.get("OUTPUT")).toEqual({ name: "OUTPUT", policy: "DROP", rules: [] });
+    iptables.flush("nat", { chains: true });
+    expect(await iptables.list("nat", "A")).toBeUndefined();
+    await iptables.restore("*nat\n:A - [0:0]\n-X A\nCOMMIT\n");
+  });
+
+  test("is no call and meets no fault, but is checked", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    iptables.faults.failNext();
+    await iptables.meddle(two);
+    expect(iptables.faults.calls).toEqual([]);
+    await expect(iptables.meddle("*nat\n-A NOPE -j ACCEPT\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
+  });
+
+  test("the lock: waited for, or given up after its seconds; nft has none", async () => {
+    const timers = new VirtualTimers();
+    const legacy = new FakeIptables({ family: "IPv4", variant: "legacy", timers });
+    const release = legacy.holdLock();
+    const waiting = legacy.restore(two);
+    await timers.advance(4000);
+    expect(await chains(legacy)).toEqual([]);
+    release();
+    await waiting;
+    expect(await chains(legacy)).toEqual(["A", "B"]);
+    legacy.holdLock();
+    const late = expect(legacy.restore(two)).rejects.toMatchObject({ kind: "locked" });
+    await timers.advance(5000);
+    await late;
+    const nft = new FakeIptables({ family: "IPv4", timers });
+    nft.holdLock();
+    await nft.restore(two);
+  });
+});
+
+describe("rule set", () => {
+  test("all tables, and what was given stays as it was", async () => {
+    const iptables = new FakeIptables({ family: "IPv4" });
+    const before = iptables.ruleSet();
+    await iptables.restore("*nat\n-A OUTPUT -j ACCEPT\nCOMMIT\n");
+    const between = iptables.ruleSet();
+    await iptables.restore("*nat\n-F OUTPUT\nCOMMIT\n");
+    expect([...before.keys()]).toEqual(["filter", "nat", "mangle", "raw", "security"]);
+    expect(before.get("nat")?.chains.get("OUTPUT")?.rules).toHaveLength(0);
+    expect(between.get("nat")?.chains.get("OUTPUT")?.rules).toHaveLength(1);
+  });
+
+  test("ipsets and extensions that a kernel has or lacks", async () => {
+    const payload =
+      "*filter\n-A INPUT -m set --match-set KUBE-X src -m statistic --mode random --probability 0.5 -j ACCEPT\nCOMMIT\n";
+    const sets = new Set<string>();
+    const iptables = new FakeIptables({ family: "IPv4", sets, lacking: ["statistic"] });
+    await expect(iptables.restore(payload)).rejects.toThrow("Set KUBE-X doesn't exist");
+    sets.add("KUBE-X");
+    await expect(iptables.restore(payload)).rejects.toMatchObject({
+      kind: "no-extension",
+      message: expect.stringContaining("xt_statistic"),
+    });
+  });
+});
+
+test("virtual timers fire in order, and those that are set on the way", async () => {
+  const timers = new VirtualTimers();
+  const fired: string[] = [];
+  timers.after(20, () => fired.push(`b ${timers.now}`));
+  timers.after(10, () => {
+    fired.push(`a ${timers.now}`);
+    timers.after(5, () => fired.push(`c ${timers.now}`));
+  });
+  timers.after(10, () => fired.push("never"))();
+  await timers.advance(30);
+  expect(fired).toEqual(["a 10", "c 15", "b 20"]);
+  expect(timers.now).toBe(30);
+  await settled();
+});
+
+test("a runner of functions: installed, removed, failing", async () => {
+  const runner = new FakeRunner({ cat: (_, input) => input });
+  expect(await runner.run(["cat"], { input: ["a", "b"] })).toEqual({ stdout: "ab", stderr: "" });
+  runner.uninstall("cat");
+  await expect(runner.run(["cat"])).rejects.toMatchObject({ reason: "not-found" });
+});

@@ -1,0 +1,9 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runReadmeExample } from "@fairlead/tooling/readme";
+import { expect, test } from "vitest";
+
+test("README example", { timeout: 30_000 }, async () => {
+  const { printed, promised } = await runReadmeExample(dirname(dirname(fileURLToPath(import.meta.url))));
+  expect(printed).toBe(promised);
+});
