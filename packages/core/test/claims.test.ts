@@ -135,3 +135,15 @@ test("of many rivals only those that a change moves are planned again", () => {
   expect(steps).toHaveLength(2);
   expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.id).toBe(`default/${name(1)}/tcp`);
 });
+
+test("a ClusterIP is its service's own, whatever the name of a service that names it as an external IP", () => {
+  const { planner, state } = rivals({ externalIPs: ["10.96.0.122"] }, ["a", "b"]);
+  state.upsertService(service("z", { clusterIPs: ["10.96.0.122"] }));
+  const { problems } = replan(planner, state);
+  const holder = () => planner.lookup("IPv4").at("TCP", "10.96.0.122", 80)?.id;
+  expect(holder()).toBe("default/z/tcp");
+  expect(problems.map(({ name }) => name)).toEqual(["a"]);
+  state.deleteService("default", "z");
+  replan(planner, state);
+  expect(holder()).toBe("default/a/tcp");
+});

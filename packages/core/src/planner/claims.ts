@@ -1,12 +1,15 @@
-/** The frontends that one group asks for, as claim keys. */
+/** Frontends that one group asks for, as claim keys. */
 export interface GroupClaims {
   readonly group: string;
+  /** They are its ClusterIPs, which the API server gave it; the others are what a Service's author wrote. */
+  readonly allocated: boolean;
   readonly keys: readonly string[];
 }
 
 /**
- * Who holds which frontend. Where several groups claim one, the one with the smallest id in byte order holds it, whoever
- * came first; when it goes the next one takes it. The cost of a change follows the claims that change.
+ * Who holds which frontend. Where several groups claim one, the one whose ClusterIP it is holds it (else anybody could
+ * take a service's traffic by an external IP), then the one with the smallest id in byte order, whoever came first; when
+ * it goes the next one takes it. The cost of a change follows the claims that change.
  */
 export class ClaimIndex {
   /** The only claimant, or all of them in byte order. */
@@ -14,7 +17,7 @@ export class ClaimIndex {
 
   holder(key: string): string | undefined {
     const claimants = this.#claimants.get(key);
-    return typeof claimants === "string" ? claimants : claimants?.[0];
+    return groupOf(typeof claimants === "string" ? claimants : claimants?.[0]);
   }
 
   /** Replaces the claims of a service; gives the groups, of whatever service, that gained or lost a frontend by it. */
@@ -23,8 +26,8 @@ export class ClaimIndex {
     for (const claims of [...before, ...after]) {
       for (const key of claims.keys) holders.set(key, this.holder(key));
     }
-    forEachClaim(before, (key, group) => this.#remove(key, group));
-    forEachClaim(after, (key, group) => this.#add(key, group));
+    forEachClaim(before, (key, claimant) => this.#remove(key, claimant));
+    forEachClaim(after, (key, claimant) => this.#add(key, claimant));
     const moved = new Set<string>();
     for (const [key, old] of holders) {
       const now = this.holder(key);
@@ -35,14 +38,14 @@ export class ClaimIndex {
     return moved;
   }
 
-  #add(key: string, group: string): void {
+  #add(key: string, added: string): void {
     const claimants = this.#list(key);
-    if (claimants.includes(group)) return;
-    this.#claimants.set(key, claimants.length === 0 ? group : [...claimants, group].sort(byBytes));
+    if (claimants.includes(added)) return;
+    this.#claimants.set(key, claimants.length === 0 ? added : [...claimants, added].sort(byBytes));
   }
 
-  #remove(key: string, group: string): void {
-    const left = this.#list(key).filter((claimant) => claimant !== group);
+  #remove(key: string, removed: string): void {
+    const left = this.#list(key).filter((claimant) => claimant !== removed);
     const [only] = left;
     if (only === undefined) this.#claimants.delete(key);
     else this.#claimants.set(key, left.length === 1 ? only : left);
@@ -55,10 +58,18 @@ export class ClaimIndex {
   }
 }
 
-function forEachClaim(claims: readonly GroupClaims[], visit: (key: string, group: string) => void): void {
-  for (const { group, keys } of claims) {
-    for (const key of keys) visit(key, group);
+/** Sorts behind every id: they begin with a letter or a digit. */
+const WRITTEN = "~";
+
+function forEachClaim(claims: readonly GroupClaims[], visit: (key: string, claimant: string) => void): void {
+  for (const { group, allocated, keys } of claims) {
+    const claimant = allocated ? group : WRITTEN + group;
+    for (const key of keys) visit(key, claimant);
   }
+}
+
+function groupOf(claimant: string | undefined): string | undefined {
+  return claimant?.startsWith(WRITTEN) ? claimant.slice(WRITTEN.length) : claimant;
 }
 
 function byBytes(a: string, b: string): number {

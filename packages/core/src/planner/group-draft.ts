@@ -1,4 +1,5 @@
 import type { IPFamily, Service, ServicePortSpec } from "../objects.ts";
+import type { FrontendKind } from "../plan.ts";
 import type { GroupClaims } from "./claims.ts";
 import { claimKey, type FrontendSpec, frontendSpecs } from "./frontend-spec.ts";
 
@@ -23,9 +24,29 @@ export function draftGroups(service: Service, family: IPFamily, leaveClusterIP: 
   });
 }
 
-export function claimsOf(draft: GroupDraft): GroupClaims {
+export function claimsOf(draft: GroupDraft): readonly GroupClaims[] {
   const ours = draft.frontends.filter((frontend) => !frontend.left);
-  return { group: draft.id, keys: [...new Set(ours.map((frontend) => draftClaimKey(draft, frontend)))] };
+  return groupClaims(
+    draft.id,
+    ours.map(({ kind, address, port }) => ({ kind, key: claimKey(draft.port.protocol, address, port) })),
+  );
+}
+
+/** The claims of a group, those of its ClusterIPs apart; no frontend is claimed twice. */
+export function groupClaims(
+  group: string,
+  frontends: readonly { readonly kind: FrontendKind; readonly key: string }[],
+): readonly GroupClaims[] {
+  const keysOf = (allocated: boolean) =>
+    frontends.filter(({ kind }) => (kind === "cluster-ip") === allocated).map(({ key }) => key);
+  const clusterIPs = keysOf(true);
+  const written = new Set(keysOf(false));
+  for (const key of clusterIPs) written.delete(key);
+  const claims = [
+    { group, allocated: true, keys: [...new Set(clusterIPs)] },
+    { group, allocated: false, keys: [...written] },
+  ];
+  return claims.filter(({ keys }) => keys.length > 0);
 }
 
 export function draftClaimKey(draft: GroupDraft, frontend: FrontendSpec): string {

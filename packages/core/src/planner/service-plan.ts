@@ -6,7 +6,7 @@ import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
 import { claimKey } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupInput } from "./group.ts";
-import { claimsOf, draftClaimKey, draftGroups, type GroupDraft } from "./group-draft.ts";
+import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
 import { isLeft } from "./treatments.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory alone. */
@@ -46,7 +46,7 @@ export function draftService(
     clusterIP,
     decision,
     groups,
-    claims: groups.map(claimsOf),
+    claims: groups.flatMap(claimsOf),
     input: { ...input, excludes: decision.excludes },
   };
 }
@@ -70,16 +70,20 @@ export function finishService(draft: ServiceDraft, holder: Holder): ServiceRecor
 
 /** All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the heap. */
 export function claimsOfRecord({ groups, lost }: ServiceRecord): readonly GroupClaims[] {
-  const held = groups.map(({ id, protocol, frontends }) => ({
-    group: id,
-    keys: frontends.filter((one) => !isLeft(one)).map((one) => claimKey(protocol, one.address, one.port)),
-  }));
+  const held = groups.flatMap(({ id, protocol, frontends }) =>
+    groupClaims(
+      id,
+      frontends
+        .filter((one) => !isLeft(one))
+        .map(({ kind, address, port }) => ({ kind, key: claimKey(protocol, address, port) })),
+    ),
+  );
   return [...held, ...lost];
 }
 
 function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly GroupClaims[] {
   const lost = claims
-    .map(({ group, keys }) => ({ group, keys: keys.filter((key) => holder(key) !== group) }))
+    .map((claims) => ({ ...claims, keys: claims.keys.filter((key) => holder(key) !== claims.group) }))
     .filter(({ keys }) => keys.length > 0);
   return compact(lost);
 }
