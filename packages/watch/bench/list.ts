@@ -4,10 +4,11 @@ import { objectsAt, valueAt } from "../src/raw.ts";
 /**
  * Time, memory and longest block of the event loop for the first list of the server's EndpointSlices.
  *
- *   node --conditions=@fairlead/source bench/list.ts URL [list]
+ *   node --conditions=@fairlead/source bench/list.ts URL [list|chunks]
  *
  * with the URL that bench/serve.ts prints, or a real API server's (TOKEN in the environment). `list`: as with a server
- * that doesn't have WatchList.
+ * that doesn't have WatchList; `chunks`: with one that can't give the list at once either
+ * (then 0.8 s of the time are back-off).
  */
 
 const [url = "", mode = "watchList"] = process.argv.slice(2);
@@ -29,10 +30,14 @@ const source = createApiSource({
   connection,
   nodeName: "node-a",
   userAgent: "fairlead-bench/0",
-  transport: (request) =>
-    mode === "list" && request.path.includes("sendInitialEvents") ? Promise.resolve(refusal) : real(request),
+  transport: (request) => (refuses(request.path) ? Promise.resolve(refusal) : real(request)),
+  random: () => 0,
 });
 const refusal = { status: 422, header: () => undefined, body: (async function* () {})() };
+function refuses(path: string): boolean {
+  if (path.includes("sendInitialEvents")) return mode !== "watchList";
+  return mode === "chunks" && !path.includes("limit=") && !path.includes("watch=");
+}
 await source.run(
   {
     endpointSlices: {

@@ -1,4 +1,5 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -225,4 +226,17 @@ test("reads a kubeconfig as the client library does, and the field that it doesn
   const withTokenFile = new KubeConfig();
   withTokenFile.loadFromFile(await kubeconfig({ server }, { tokenFile: "/var/run/secrets/token" }));
   expect(withTokenFile.getCurrentUser()?.token).toBeUndefined();
+});
+
+test("proxy-url: requests go there", async () => {
+  const proxy = createHttpServer(({ url }, response) => response.end(`for ${url}`));
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  // Nobody listens on port 1 (tcpmux).
+  const file = await kubeconfig({ server: "http://127.0.0.1:1", "proxy-url": proxyUrl }, {});
+  expect(await get(await loadConnection({ kubeconfig: file }))).toBe("for http://127.0.0.1:1/");
 });
