@@ -15,8 +15,8 @@ export interface IptablesOptions {
   readonly variant?: Variant;
   /** Seconds to wait for the xtables lock. Default 5. */
   readonly lockSeconds?: number;
-  /** Milliseconds one restore may take. Default 600,000: a full sync of a large cluster takes minutes on slow machines. */
-  readonly restoreTimeoutMs?: number;
+  /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
+  readonly timeoutMs?: number;
 }
 
 /**
@@ -29,13 +29,13 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
   const { family } = options;
   const tools = await chooseTools(runner, family, options.variant);
   const wait = String(options.lockSeconds ?? 5);
-  const timeoutMs = options.restoreTimeoutMs ?? 600_000;
+  const timeoutMs = options.timeoutMs ?? 600_000;
   return {
     family,
     variant: tools.variant,
     restore: (payload) => restore(runner, [tools.restore, "--noflush", "--counters", "-w", wait], payload, timeoutMs),
-    save: (table) => save(runner, [tools.save, "-t", table], table, family),
-    chains: (table) => chainNames(runner, [tools.save, "-t", table], table),
+    save: (table) => save(runner.stream([tools.save, "-t", table], { timeoutMs }), table, family),
+    chains: (table) => chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
     list: (table, chain, number) => {
       const which = number === undefined ? [chain] : [chain, String(number)];
       return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
@@ -64,10 +64,10 @@ async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: nu
   await explained(() => runner.run(argv, { input, timeoutMs }), tail);
 }
 
-async function save(runner: Runner, argv: Argv, table: Table, family: IPFamily): Promise<TableState> {
+async function save(saved: AsyncIterable<string>, table: Table, family: IPFamily): Promise<TableState> {
   const parser = new SaveParser({ family });
   await explained(async () => {
-    for await (const piece of runner.stream(argv)) parser.push(piece);
+    for await (const piece of saved) parser.push(piece);
   });
   return withBuiltins(table, parser.end().get(table));
 }
@@ -80,10 +80,10 @@ function withBuiltins(table: Table, state: TableState | undefined): TableState {
   return { table, chains };
 }
 
-async function chainNames(runner: Runner, argv: Argv, table: Table): Promise<ReadonlySet<string>> {
+async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<ReadonlySet<string>> {
   const names = new Set(builtinChains[table]);
   await explained(async () => {
-    for await (const line of lines(runner.stream(argv))) {
+    for await (const line of lines(saved)) {
       if (line.startsWith(":")) names.add(line.slice(1, line.indexOf(" ")));
     }
   });

@@ -94,7 +94,8 @@ function reasonOf(result: Ended, stderr: string): FailureReason {
   if (result.timedOut) return "timeout";
   if (result.isCanceled) return "aborted";
   if (result.isMaxBuffer) return "output";
-  if (result.code === "ENOENT") return "not-found";
+  // EACCES: not found either, and a folder of PATH may not be looked into.
+  if (result.code === "ENOENT" || result.code === "EACCES") return "not-found";
   // nsenter, env and their like say so themselves when what they should run is not there.
   if (result.exitCode === 127 && stderr.includes("No such file or directory")) return "not-found";
   if (result.signal !== undefined) return "signal";
