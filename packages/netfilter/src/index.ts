@@ -2,6 +2,8 @@ export { canonicalCIDR } from "./address.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./check.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./compare.ts";
 export { RuleParseError, RuleTextError } from "./errors.ts";
+export type * from "./ipset.ts";
+export type * from "./ipvs.ts";
 export { canonicalRule, ruleEquals, ruleKey } from "./key.ts";
 export { parseList } from "./list.ts";
 export {
@@ -12,8 +14,13 @@ export {
   servicePortChainName,
 } from "./names.ts";
 export { evenProbability, statisticProbability } from "./numbers.ts";
+export { ConnectionReader } from "./parse-connections.ts";
+export { ServerReader } from "./parse-servers.ts";
+export { SetReader } from "./parse-sets.ts";
 export { renderCommand, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
 export { renderRule } from "./render-rule.ts";
+export { renderServerCommand, renderServerKey } from "./render-server.ts";
+export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
 export { parseSave, type SaveOptions, SaveParser } from "./save.ts";

@@ -1,3 +1,4 @@
+import { canonicalCIDR } from "./address.ts";
 import type { RawModule, RawOption } from "./collect.ts";
 import { parseMark, parseUnsigned, statisticProbability } from "./numbers.ts";
 import { negation, rawArgs, typedOptions } from "./options.ts";
@@ -44,6 +45,8 @@ function typedMatch(raw: RawModule, family: IPFamily): Match | undefined {
       return set(raw);
     case "physdev":
       return physdev(raw);
+    case "ipvs":
+      return ipvs(raw);
     default:
       return undefined;
   }
@@ -187,4 +190,29 @@ function physdev(raw: RawModule): Match | undefined {
   const is = (["in", "out", "bridged"] as const).find((fact) => option?.name === `--physdev-is-${fact}`);
   if (option === undefined || is === undefined || more.length > 0) return undefined;
   return { kind: "physdev", ...negation(option), is };
+}
+
+const IPVS_PROTOCOLS: Readonly<Record<string, "tcp" | "udp" | "sctp">> = {
+  "6": "tcp",
+  "17": "udp",
+  "132": "sctp",
+  tcp: "tcp",
+  udp: "udp",
+  sctp: "sctp",
+};
+
+function ipvs(raw: RawModule): Match | undefined {
+  const options = typedOptions(raw, ["--vproto", "--vaddr", "--vport"]);
+  const protocol = IPVS_PROTOCOLS[options?.get("--vproto")?.values[0] ?? ""];
+  const [address, rest] = (options?.get("--vaddr")?.values[0] ?? "").split("/");
+  const port = options?.get("--vport")?.values[0];
+  if (protocol === undefined || address === undefined || address === "" || rest !== undefined || port === undefined) {
+    return undefined;
+  }
+  if (raw.options.some((option) => option.negated)) return undefined;
+  return { kind: "ipvs", protocol, address: hostAddress(address), port: parseUnsigned(port, 0xffff, "port") };
+}
+
+function hostAddress(text: string): string {
+  return canonicalCIDR(text).split("/")[0] ?? text;
 }

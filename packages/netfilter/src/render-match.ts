@@ -34,6 +34,8 @@ export function renderMatch(match: Match): string {
       return ` -m set${not(match)} --match-set ${checkName("set", match.name)} ${renderFlags(match.flags)}`;
     case "physdev":
       return ` -m physdev${not(match)} --physdev-is-${checkValue("physdev", match.is)}`;
+    case "ipvs":
+      return renderIpvs(match);
     case "unknown":
       return ` -m ${checkValue("match", match.module)}${renderWords(match.args)}`;
   }
@@ -84,4 +86,12 @@ function renderRecent(match: MatchOf<"recent">): string {
   const reap = match.reap === true ? " --reap" : "";
   const mask = match.mask === undefined ? "" : ` --mask ${checkValue("mask", match.mask)}`;
   return ` -m recent --${match.op}${seconds}${reap} --name ${checkName("recent", match.name)}${mask} --${match.side}`;
+}
+
+const IPVS_PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
+
+/** In the order and with the numbers that iptables-save prints. */
+function renderIpvs({ protocol, address, port }: MatchOf<"ipvs">): string {
+  const number = IPVS_PROTOCOLS[protocol];
+  return ` -m ipvs --vproto ${number} --vaddr ${checkValue("address", address)} --vport ${checkInteger("port", port, 0xffff)}`;
 }

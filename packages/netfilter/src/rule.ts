@@ -75,6 +75,14 @@ export type Match =
     }
   /** `--physdev-is-in` and its kin: whether the packet came in, goes out, or both by a bridge's port. */
   | { readonly kind: "physdev"; readonly negated?: boolean; readonly is: "in" | "out" | "bridged" }
+  /** The connection belongs to that virtual server of IPVS (`-m ipvs --vproto --vaddr --vport`). */
+  | {
+      readonly kind: "ipvs";
+      readonly protocol: "tcp" | "udp" | "sctp";
+      /** Canonical address. */
+      readonly address: string;
+      readonly port: number;
+    }
   /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */
   | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] };
 

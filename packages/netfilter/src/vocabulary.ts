@@ -36,6 +36,15 @@ export const MATCH_OPTIONS: ReadonlyMap<string, ReadonlyMap<string, number>> = n
     },
     nfacct: { "--nfacct-name": 1 },
     set: { "--match-set": 2 },
+    ipvs: {
+      "--ipvs": 0,
+      "--vproto": 1,
+      "--vaddr": 1,
+      "--vport": 1,
+      "--vdir": 1,
+      "--vmethod": 1,
+      "--vportctl": 1,
+    },
     physdev: {
       "--physdev-is-in": 0,
       "--physdev-is-out": 0,

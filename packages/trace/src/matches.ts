@@ -41,6 +41,8 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
       return matchesSet(match, place);
     case "physdev":
       return isBridged(match, place) !== (match.negated === true);
+    case "ipvs":
+      throw undecidable(place, "the tracer knows nothing of virtual servers");
     case "unknown":
       throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
   }
