@@ -54,6 +54,13 @@ const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation
     }),
   ],
   [
+    /TABLE_ADD failed \(([^)]+)\): table (\S+)/,
+    ([, errno = "", table = ""]) => ({
+      kind: "no-table",
+      message: `the kernel's nf_tables has no table "${table}" (${errno}); try: modprobe nft_chain_nat, or the legacy variant`,
+    }),
+  ],
+  [
     /generation id: (Invalid argument|Protocol not supported|Operation not supported)/,
     () => ({
       kind: "no-table",

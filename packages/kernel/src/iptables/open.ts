@@ -20,8 +20,8 @@ export interface IptablesOptions {
 }
 
 /**
- * Finds the tools of a family and gives its client. Both variants installed, the host's own decides; one installed, it is
- * that one.
+ * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft and
+ * this kernel's nf_tables has no nat; one installed, it is that one.
  *
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
@@ -35,6 +35,7 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
     variant: tools.variant,
     restore: (payload) => restore(runner, [tools.restore, "--noflush", "--counters", "-w", wait], payload, timeoutMs),
     save: (table) => save(runner.stream([tools.save, "-t", table], { timeoutMs }), table, family),
+    saveLines: (table) => savedLines(runner.stream([tools.save, "-t", table], { timeoutMs })),
     chains: (table) => chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
     list: (table, chain, number) => {
       const which = number === undefined ? [chain] : [chain, String(number)];
@@ -55,7 +56,21 @@ async function chooseTools(runner: Runner, family: IPFamily, wanted: Variant | u
     if (only === undefined) throw notInstalled();
     return only;
   }
-  return (await detectVariant(runner)) === "nft" ? nft : legacy;
+  const wish = await detectVariant(runner);
+  return wish === "nft" && (await nftHasNat(runner, nft)) ? nft : legacy;
+}
+
+/** Makes a chain and takes it back at once: some kernels' nf_tables has no nat, and says so only when it is written to. */
+async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
+  try {
+    const input = "*nat\n:FAIRLEAD-PROBE - [0:0]\n-X FAIRLEAD-PROBE\nCOMMIT\n";
+    await runner.run([nft.restore, "--noflush", "-w", "5"], { input });
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    // What else is wrong is told, better, by the first use.
+    return explain(error).kind !== "no-table";
+  }
 }
 
 async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: number): Promise<void> {
@@ -78,6 +93,14 @@ function withBuiltins(table: Table, state: TableState | undefined): TableState {
   for (const name of builtinChains[table]) chains.set(name, { name, policy: "ACCEPT", rules: [] });
   for (const [name, chain] of state?.chains ?? []) chains.set(name, chain);
   return { table, chains };
+}
+
+async function* savedLines(saved: AsyncIterable<string>): AsyncGenerator<string, void, void> {
+  try {
+    yield* lines(saved);
+  } catch (error) {
+    throw error instanceof CommandError ? explain(error) : error;
+  }
 }
 
 async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<ReadonlySet<string>> {

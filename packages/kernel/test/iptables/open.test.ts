@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FakeRunner, type Program } from "../../src/fake/index.ts";
+import { FakeRunner, type ProgramAnswer } from "../../src/fake/index.ts";
 import { createRunner, detectVariant, IptablesError, openIptables } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite, kernelTest } from "../kernel-test.ts";
@@ -53,7 +53,7 @@ describe("which variant the host uses", () => {
 });
 
 describe("choice of the tools", () => {
-  const open = (programs: Record<string, string | Program>, variant?: "nft" | "legacy") =>
+  const open = (programs: Record<string, ProgramAnswer>, variant?: "nft" | "legacy") =>
     openIptables(new FakeRunner(programs), { family: "IPv4", ...(variant && { variant }) });
 
   test("both there: as the host does, or as wanted", async () => {
@@ -66,6 +66,24 @@ describe("choice of the tools", () => {
     expect((await open({ "iptables-nft": nft, "iptables-legacy-save": hint })).variant).toBe("nft");
     expect((await open({ iptables: legacy })).variant).toBe("legacy");
     expect((await open({ iptables: nft })).variant).toBe("nft");
+  });
+
+  test("a kernel whose nf_tables has no nat: legacy, unless nft is wanted", async () => {
+    const stderr =
+      "iptables-nft-restore v1.8.9 (nf_tables): \nline 2: TABLE_ADD failed (Operation not supported): table nat\n" +
+      "line 2: CHAIN_USER_ADD failed (No such file or directory): chain FAIRLEAD-PROBE\n";
+    const without = { "iptables-nft": nft, "iptables-legacy": legacy, "iptables-nft-restore": { stderr, exitCode: 4 } };
+    expect((await open(without)).variant).toBe("legacy");
+    const wanted = await open(without, "nft");
+    await expect(wanted.restore("*nat\n:X - [0:0]\nCOMMIT\n")).rejects.toMatchObject({
+      kind: "no-table",
+      message: expect.stringContaining("the legacy variant"),
+    });
+    const denied = {
+      stderr: "Could not fetch rule set generation id: Permission denied (you must be root)",
+      exitCode: 4,
+    };
+    expect((await open({ ...without, "iptables-nft-restore": denied })).variant).toBe("nft");
   });
 
   test("a plain iptables is used by its own name", async () => {

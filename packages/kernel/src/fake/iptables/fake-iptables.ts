@@ -1,4 +1,11 @@
-import type { IPFamily, Rule, RuleSet, Table, TableState } from "@fairlead/netfilter";
+import {
+  type IPFamily,
+  type Rule,
+  type RuleSet,
+  renderRuleSet,
+  type Table,
+  type TableState,
+} from "@fairlead/netfilter";
 import type { IptablesClient, Variant } from "../../iptables/client.ts";
 import { explain } from "../../iptables/explain.ts";
 import { PayloadTail } from "../../iptables/payload-tail.ts";
@@ -79,6 +86,10 @@ export class FakeIptables implements IptablesClient {
 
   save(table: Table): Promise<TableState> {
     return this.#do([this.#tool("-save"), "-t", table], () => this.table(table));
+  }
+
+  async *saveLines(table: Table): AsyncGenerator<string, void, void> {
+    for (const piece of renderRuleSet(new Map([[table, await this.save(table)]]))) yield* piece.trimEnd().split("\n");
   }
 
   chains(table: Table): Promise<ReadonlySet<string>> {
