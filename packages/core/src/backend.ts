@@ -19,6 +19,13 @@ export interface Backend {
   apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport>;
   /** Looks whether what must be there is still there (flushed tables); false asks for `sync`. Cheap. */
   intact(plan: ForwardingPlan): Promise<boolean>;
+  /**
+   * Looks after what has to wait, where the mode has such a thing (ipvs: destinations that drain). Absent, or undefined:
+   * there is nothing to look after until the next sync or change.
+   *
+   * @returns milliseconds until it should be called again
+   */
+  maintain?(): Promise<number | undefined>;
   /** Removes everything that this mode ever programs, kube-proxy's leftovers of the mode included. */
   cleanup(): Promise<void>;
 }

@@ -64,6 +64,11 @@ export interface ServicePortGroup {
   readonly local: readonly PlanEndpoint[];
   /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
   readonly serving: readonly PlanEndpoint[];
+  /**
+   * Every endpoint on this node, ready or not, used or not. A pod that reaches itself by the service has to be masqueraded
+   * whoever it is, and ipvs knows such packets by a set of these alone. Absent: there is none.
+   */
+  readonly onNode?: readonly PlanEndpoint[];
   /** All endpoints counted, in use or not: upstream's large-cluster threshold counts these. */
   readonly endpointCount: number;
   /** Seconds of ClientIP affinity; absent: none. */
@@ -103,6 +108,11 @@ export interface HealthCheck {
 export interface NodePlan {
   readonly detector: LocalTrafficDetector;
   readonly nodePortAddresses: NodePortAddresses;
+  /**
+   * The addresses of the node's own interfaces, canonical, sorted; they change while the node runs. Absent where the
+   * mode has no use for them: ipvs alone programs addresses, iptables asks the kernel packet by packet.
+   */
+  readonly nodeAddresses?: readonly string[];
 }
 
 /** The whole plan of one IP family. The maps are live views of the planner: read them, do not keep them across changes. */

@@ -45,6 +45,7 @@ export function buildGroup(draft: GroupDraft, held: readonly FrontendSpec[], inp
     endpointCount: found.length,
     frontends,
     annotations: service.annotations,
+    ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
     ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
     ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
   };

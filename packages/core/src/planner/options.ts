@@ -17,6 +17,8 @@ export interface PlannerOptions {
   readonly detectors: Partial<Readonly<Record<IPFamily, LocalTrafficDetector>>>;
   /** Absent for a family: kind all. */
   readonly nodePortAddresses: Partial<Readonly<Record<IPFamily, NodePortAddresses>>>;
+  /** `NodePlan.nodeAddresses` by family. */
+  readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   readonly masqueradeAll: boolean;
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
@@ -25,9 +27,11 @@ export interface PlannerOptions {
 
 /** The part of a family's plan that follows from the options alone. */
 export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
+  const nodeAddresses = options.nodeAddresses?.[family];
   return {
     detector: options.detectors[family] ?? { kind: "none" },
     nodePortAddresses: options.nodePortAddresses[family] ?? { kind: "all" },
+    ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
   };
 }
 

@@ -14,6 +14,8 @@ export interface EndpointSets {
    * (publishNotReadyAddresses), since they get traffic.
    */
   readonly serving: readonly PlanEndpoint[];
+  /** All on this node, whatever they are good for. */
+  readonly onNode: readonly PlanEndpoint[];
   /** Whether anything can be reached, from whatever node. */
   readonly any: boolean;
 }
@@ -26,18 +28,19 @@ interface Usable {
 const NONE: readonly PlanEndpoint[] = [];
 
 export function endpointSets(candidates: readonly Candidate[], place: Place): EndpointSets {
-  const usable = candidates.flatMap(({ endpoint, port }): Usable[] => {
-    if (!endpoint.ready && !endpoint.serving) return [];
+  const all = candidates.map(({ endpoint, port }): Usable => {
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
-    return [{ source: endpoint, planned: { address: endpoint.address, port, local } }];
+    return { source: endpoint, planned: { address: endpoint.address, port, local } };
   });
+  const usable = all.filter(({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);
   const cluster = pickCluster(usable, place);
-  const local = pickReady(usable.filter((one) => one.planned.local));
+  const local = oneArray(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
   return {
     serving,
     cluster: oneArray(plannedOf(cluster), serving),
-    local: oneArray(plannedOf(local), serving),
+    local,
+    onNode: oneArray(plannedOf(all.filter((one) => one.planned.local)), local, serving),
     any: cluster.length > 0,
   };
 }
@@ -62,7 +65,10 @@ function plannedOf(usable: readonly Usable[]): readonly PlanEndpoint[] {
   return usable.length === 0 ? NONE : usable.map((one) => one.planned);
 }
 
-/** Most lists of most services are the same one: it is kept once. Both are sublists of the same candidates. */
-function oneArray(list: readonly PlanEndpoint[], serving: readonly PlanEndpoint[]): readonly PlanEndpoint[] {
-  return list.length === serving.length ? serving : list;
+/** Most lists of most services are the same one: it is kept once. The endpoints of both are the same objects. */
+function oneArray(
+  list: readonly PlanEndpoint[],
+  ...known: readonly (readonly PlanEndpoint[])[]
+): readonly PlanEndpoint[] {
+  return known.find((other) => other.length === list.length && other.every((one, at) => one === list[at])) ?? list;
 }
