@@ -20,6 +20,8 @@ export interface IptablesPort {
   restore(payload: Iterable<string> | AsyncIterable<string>): Promise<void>;
   /** `iptables-save -t TABLE`, parsed; a table that does not exist has its built-in chains alone. */
   save(table: Table): Promise<TableState>;
+  /** `iptables-save -t TABLE` line by line as it comes: of a large table no more is kept than the reader needs. */
+  saveLines(table: Table): AsyncIterable<string>;
   /** The names of the table's chains (`iptables-save` read as a stream; rules are not kept). */
   chains(table: Table): Promise<ReadonlySet<string>>;
   /**
