@@ -26,6 +26,7 @@ const sink = {
     for await (const piece of payload) sink.bytes += piece.length;
   },
   save: async (table: TableState["table"]): Promise<TableState> => ({ table, chains: new Map() }),
+  async *saveLines() {},
   chains: async () => new Set<string>(),
   list: async () => [],
 } satisfies IptablesPort & { payloads: number; bytes: number };

@@ -108,6 +108,21 @@ COMMIT
     expect(await backend.intact(plan)).toBe(true);
   });
 
+  test("a chain that somebody has changed is written anew, and no other", async () => {
+    const { fake, port, backend } = make();
+    await backend.sync(plan);
+    const before = fake.ruleSet();
+    const chain = [...fake.table("nat").chains.keys()].find((name) => name.startsWith("KUBE-SEP-")) ?? "";
+    await fake.meddle(`*nat\n-A ${chain} -j RETURN\nCOMMIT\n`);
+    port.take();
+    await backend.sync(plan);
+    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
+    const chains = port.take().flatMap((payload) => payload.flatMap(({ commands }) => commands));
+    expect(
+      chains.filter((one) => one.kind === "chain" && one.chain.startsWith("KUBE-S")).map((one) => one.chain),
+    ).toEqual(["KUBE-SERVICES", chain, "KUBE-SERVICES"]);
+  });
+
   test("a full sync over itself leaves everything as it is", async () => {
     const { fake, backend } = make();
     await backend.sync(plan);

@@ -12,6 +12,7 @@ import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend, type IptablesOptions, type IptablesPort } from "../src/index.ts";
 import { plannerOptions, TestCluster } from "./support/cluster.ts";
 import { kernelTest } from "./support/real-kernel.ts";
+import { RecordingPort } from "./support/recording-port.ts";
 
 const TABLES: readonly Table[] = ["mangle", "filter", "nat"];
 
@@ -40,6 +41,9 @@ describe.each(["nft", "legacy"] as const)("on the real kernel, %s", (variant) =>
     for (const recording of recordings) {
       const port = await kernel.open(recording.family, variant);
       await sync(port, recording, kernel.counters);
+      const again = new RecordingPort(port);
+      await sync(again, recording, kernel.counters);
+      expect(again.payloads.join("").match(/^:KUBE-(?:SEP|SVC|SVL|EXT|FW)-.*$/gm), "chains written anew").toBe(null);
       const states = await Promise.all(TABLES.map(async (table) => [table, await port.save(table)] as const));
       expect(
         differences(recording, new Map(states), (_, chain) => chain !== "KUBE-FIREWALL"),

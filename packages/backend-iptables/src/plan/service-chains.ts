@@ -1,5 +1,5 @@
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { endpointText, type Match, type Rule } from "@fairlead/netfilter";
+import { endpointText, evenProbability, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { detects, notFromPods } from "./detector.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
@@ -71,7 +71,7 @@ function* spread(
   for (const [index, { endpoint, chain }] of endpoints.entries()) {
     const left = endpoints.length - index;
     const share: readonly Match[] =
-      left === 1 ? [] : [{ kind: "statistic", mode: "random", probability: (1 / left).toFixed(10) }];
+      left === 1 ? [] : [{ kind: "statistic", mode: "random", probability: evenProbability(left) }];
     yield { matches: [...remark(group, endpoint, context), ...share], target: jump(chain) };
   }
 }
