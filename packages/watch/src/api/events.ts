@@ -17,7 +17,7 @@ export interface BookmarkEvent {
   readonly endsInitialEvents: boolean;
 }
 
-export interface ErrorEvent {
+interface ErrorEvent {
   readonly type: "ERROR";
   readonly error: ApiError;
 }

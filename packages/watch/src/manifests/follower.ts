@@ -3,12 +3,15 @@ import { breather } from "../breathe.ts";
 import type { ObjectKey, ResourceName } from "../change.ts";
 import type { Publisher } from "../publisher.ts";
 import { errorText } from "../raw.ts";
-import type { OnReport } from "../report.ts";
+import type { FileReport, OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { type ObjectId, Ownership } from "./ownership.ts";
 import { type ManifestObject, readManifest } from "./read.ts";
-import { signatureOf } from "./scan.ts";
+import { type FileState, fileState } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
+
+/** A file that changes all the time is waited for this many looks; then the others get their turn. */
+const patience = 20;
 
 /** The consumer's side of one pass over the files, and what the files held at the last one. */
 export class ManifestFollower {
@@ -16,10 +19,14 @@ export class ManifestFollower {
   readonly #to: ReadonlyMap<ResourceName, Publisher>;
   readonly #onReport: OnReport;
   readonly #ownership = new Ownership();
-  /** Signature of each file as last read, well or not. */
+  /** State of each file as last read, well or not. */
   readonly #read = new Map<string, string>();
   /** From which file an object was last given. */
   readonly #givenFrom = new Map<ObjectId, string>();
+  /** What files no longer hold: another file's, or to be removed. */
+  readonly #gone = new Set<ObjectId>();
+  /** Passes in a row that found a file changing. */
+  #postponed = 0;
   /** Duplicates that were reported. */
   readonly #known = new Set<string>();
 
@@ -36,32 +43,44 @@ export class ManifestFollower {
   /**
    * Takes in what has changed in the files; nothing that only moved from one file to another is deleted on the way.
    *
-   * @param files in the order of their names, each with its signature
-   * @returns true: a file changed while it was read, so look again soon
+   * @param files in the order of their names
+   * @returns true: a file changed just before or while it was read, so look again soon
    */
-  async pass(files: ReadonlyMap<string, string>): Promise<boolean> {
-    let unstable = false;
-    const gone = new Set<ObjectId>();
-    // The last file wins, so it comes first: then each object is given once.
-    for (const [file, signature] of [...files].reverse()) {
-      if (this.#read.get(file) === signature) continue;
-      const stable = await this.#take(file, gone);
-      if (stable) this.#read.set(file, signature);
-      else unstable = true;
-    }
-    for (const file of [...this.#read.keys()].filter((known) => !files.has(known))) this.#drop(file, gone);
-    await this.#settle(gone);
+  async pass(files: ReadonlyMap<string, FileState>): Promise<boolean> {
+    const patient = this.#postponed < patience;
+    const unsteady = !(await this.#readChanged(files, patient));
+    this.#postponed = unsteady ? this.#postponed + 1 : 0;
+    if (unsteady && patient) return true;
+    for (const file of [...this.#read.keys()].filter((known) => !files.has(known))) this.#drop(file);
+    await this.#settle();
     for (const publisher of this.#to.values()) await publisher.complete();
-    return unstable;
+    return unsteady;
   }
 
-  async #take(file: string, gone: Set<ObjectId>): Promise<boolean> {
-    const before = await signatureOf(file);
+  /**
+   * @param patient none is read while one is just being changed
+   * @returns false: not all of them could be read yet
+   */
+  async #readChanged(files: ReadonlyMap<string, FileState>, patient: boolean): Promise<boolean> {
+    // The last file wins, so it comes first: then each object is given once.
+    const changed = [...files].reverse().filter(([file, { text }]) => this.#read.get(file) !== text);
+    if (patient && changed.some(([, { fresh }]) => fresh)) return false;
+    let all = true;
+    for (const [file, { text }] of changed) {
+      const taken = await this.#take(file);
+      if (taken) this.#read.set(file, text);
+      all &&= taken;
+    }
+    return all;
+  }
+
+  async #take(file: string): Promise<boolean> {
+    const before = await fileState(file, Date.now);
     if (before === undefined) return false;
     const objects = await this.#objectsOf(file);
-    if ((await signatureOf(file)) !== before) return false;
+    if ((await fileState(file, Date.now))?.text !== before.text) return false;
     if (objects === undefined) return true;
-    for (const id of this.#ownership.replace(file, new Set(objects.map(idOf)))) gone.add(id);
+    for (const id of this.#ownership.replace(file, new Set(objects.map(idOf)))) this.#gone.add(id);
     const breathe = breather();
     for (const object of objects) {
       await this.#give(file, object);
@@ -79,15 +98,7 @@ export class ManifestFollower {
         this.#onReport,
       );
     } catch (error) {
-      const { line, column } = error instanceof ManifestSyntaxError ? error : { line: undefined, column: undefined };
-      this.#onReport({
-        type: "badFile",
-        file,
-        ...(line === undefined ? {} : { line }),
-        ...(column === undefined ? {} : { column }),
-        error: errorText(error),
-        kept: this.#ownership.count(file),
-      });
+      this.#onReport(badFile(file, error, this.#ownership.count(file)));
       return undefined;
     }
   }
@@ -112,20 +123,21 @@ export class ManifestFollower {
     }
   }
 
-  #drop(file: string, gone: Set<ObjectId>): void {
+  #drop(file: string): void {
     this.#read.delete(file);
-    for (const id of this.#ownership.replace(file, new Set())) gone.add(id);
+    for (const id of this.#ownership.replace(file, new Set())) this.#gone.add(id);
   }
 
   /** What a file no longer holds is another file's now, or gone. Objects aren't kept here, so the other file is read again. */
-  async #settle(gone: ReadonlySet<ObjectId>): Promise<void> {
+  async #settle(): Promise<void> {
     const again = new Set<string>();
-    for (const id of gone) {
+    for (const id of this.#gone) {
       const winner = this.#ownership.winner(id);
       if (winner === undefined) await this.#remove(id);
       else if (this.#givenFrom.get(id) !== winner) again.add(winner);
     }
-    for (const file of again) if (!(await this.#take(file, new Set()))) this.#read.delete(file);
+    this.#gone.clear();
+    for (const file of again) if (!(await this.#take(file))) this.#read.set(file, "");
   }
 
   async #remove(id: ObjectId): Promise<void> {
@@ -133,6 +145,12 @@ export class ManifestFollower {
     const { resource, key } = partsOf(id);
     await this.#to.get(resource)?.remove(key);
   }
+}
+
+function badFile(file: string, error: unknown, kept: number): FileReport {
+  const { line, column } = error instanceof ManifestSyntaxError ? error : { line: undefined, column: undefined };
+  const where = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+  return { type: "badFile", file, ...where, error: errorText(error), kept };
 }
 
 /** Of objects that stand in the file more than once the last one. */

@@ -2,21 +2,36 @@ import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errorText } from "../raw.ts";
 
+/** Tells two states of a file apart without reading it. */
+export interface FileState {
+  readonly text: string;
+  /**
+   * Changed so lately that another change could leave the text the same, since file systems count time in steps of some
+   * milliseconds: too early to read it.
+   */
+  readonly fresh: boolean;
+}
+
 /** What is at the manifest path now. */
 export type Scan =
-  /** Files in the order of their names, each with a text that changes when its content may have. */
-  | { readonly type: "files"; readonly isFolder: boolean; readonly files: ReadonlyMap<string, string> }
+  /** Files in the order of their names. */
+  | { readonly type: "files"; readonly isFolder: boolean; readonly files: ReadonlyMap<string, FileState> }
   /** No such file in an existing folder. */
   | { readonly type: "noFile"; readonly error: string }
   /** Neither it nor its folder, or no permission. */
   | { readonly type: "unreadable"; readonly error: string };
 
-/** Never rejects. Links are followed, so that a ConfigMap's swapped `..data` folder shows as changed files. */
-export async function scan(path: string): Promise<Scan> {
+/**
+ * Never rejects. Links are followed, so that a ConfigMap's swapped `..data` folder shows as changed files.
+ *
+ * @param timeOfDay milliseconds since the epoch, as the file system has it
+ */
+export async function scan(path: string, timeOfDay: () => number): Promise<Scan> {
   try {
     const found = await stat(path, { bigint: true });
-    if (!found.isDirectory()) return { type: "files", isFolder: false, files: new Map([[path, signature(found)]]) };
-    return { type: "files", isFolder: true, files: await filesIn(path) };
+    if (!found.isDirectory())
+      return { type: "files", isFolder: false, files: new Map([[path, stateOf(found, timeOfDay)]]) };
+    return { type: "files", isFolder: true, files: await filesIn(path, timeOfDay) };
   } catch (error) {
     const parentIsThere = await stat(dirname(path)).then(
       () => true,
@@ -28,21 +43,23 @@ export async function scan(path: string): Promise<Scan> {
 }
 
 /** Of one file; undefined when it is not there or not a file. */
-export async function signatureOf(file: string): Promise<string | undefined> {
+export async function fileState(file: string, timeOfDay: () => number): Promise<FileState | undefined> {
   try {
     const found = await stat(file, { bigint: true });
-    return found.isFile() ? signature(found) : undefined;
+    return found.isFile() ? stateOf(found, timeOfDay) : undefined;
   } catch (error) {
     // It may be there without being accessible: reading it will say so.
-    return error instanceof Error && "code" in error && error.code === "ENOENT" ? undefined : errorText(error);
+    return error instanceof Error && "code" in error && error.code === "ENOENT"
+      ? undefined
+      : { text: errorText(error), fresh: false };
   }
 }
 
-async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
-  const files = new Map<string, string>();
+async function filesIn(folder: string, timeOfDay: () => number): Promise<ReadonlyMap<string, FileState>> {
+  const files = new Map<string, FileState>();
   for (const name of (await readdir(folder)).filter(isManifestName).sort()) {
     const file = join(folder, name);
-    const is = await signatureOf(file);
+    const is = await fileState(file, timeOfDay);
     if (is !== undefined) files.set(file, is);
   }
   return files;
@@ -53,6 +70,15 @@ function isManifestName(name: string): boolean {
   return !name.startsWith(".") && /\.(ya?ml|json)$/.test(name);
 }
 
-function signature(stats: { ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
-  return `${stats.ino}/${stats.size}/${stats.mtimeNs}/${stats.ctimeNs}`;
+/** In nanoseconds; the coarsest clock of Linux' file systems in use ticks every 10 ms. */
+const freshFor = 20_000_000n;
+
+function stateOf(
+  stats: { ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint },
+  timeOfDay: () => number,
+): FileState {
+  const text = `${stats.ino}/${stats.size}/${stats.mtimeNs}/${stats.ctimeNs}`;
+  const age = BigInt(Math.trunc(timeOfDay())) * 1_000_000n - stats.ctimeNs;
+  // A time in the future is a clock that was set back, not a change of just now.
+  return { text, fresh: age < freshFor && age > -freshFor };
 }

@@ -4,7 +4,7 @@ import type { OnReport } from "../report.ts";
 import { resourceSpecs } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
 import { ManifestFollower } from "./follower.ts";
-import { type Scan, scan } from "./scan.ts";
+import { type FileState, type Scan, scan } from "./scan.ts";
 import { fileTrigger, type Trigger } from "./trigger.ts";
 
 export interface ManifestsSourceOptions {
@@ -53,7 +53,7 @@ async function follow(
   const waiting = waitingReports(path, clock, onReport);
   let wasFile = false;
   while (!signal.aborted) {
-    const found = await scan(path);
+    const found = await scan(path, Date.now);
     const files = filesOf(found, wasFile);
     waiting(files === undefined ? { error: errorOf(found), kept: follower.objects } : undefined);
     if (files !== undefined && (await follower.pass(files))) trigger.pull();
@@ -64,7 +64,7 @@ async function follow(
 }
 
 /** undefined: what the files are can't be known now. */
-function filesOf(found: Scan, wasFile: boolean): ReadonlyMap<string, string> | undefined {
+function filesOf(found: Scan, wasFile: boolean): ReadonlyMap<string, FileState> | undefined {
   if (found.type === "files") return found.files;
   return found.type === "noFile" && wasFile ? new Map() : undefined;
 }

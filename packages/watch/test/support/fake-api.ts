@@ -157,7 +157,7 @@ export function line(type: string, object: unknown): string {
   return `${JSON.stringify({ type, object })}\n`;
 }
 
-export function json(response: ServerResponse, code: number, body: unknown): ServerResponse {
+function json(response: ServerResponse, code: number, body: unknown): ServerResponse {
   response.writeHead(code, { "content-type": "application/json" });
   return response.end(JSON.stringify(body));
 }
