@@ -15,7 +15,9 @@ export {
 } from "./names.ts";
 export { evenProbability, statisticProbability } from "./numbers.ts";
 export { ConnectionReader } from "./parse-connections.ts";
+export { parseServerCommand } from "./parse-server-command.ts";
 export { ServerReader } from "./parse-servers.ts";
+export { parseSetCommand } from "./parse-set-command.ts";
 export { SetReader } from "./parse-sets.ts";
 export { renderCommand, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
 export { renderRule } from "./render-rule.ts";

@@ -1,5 +1,5 @@
 import type { Destination, DestinationConnections, ServerConnections } from "./ipvs.ts";
-import { parseAddressAndPort } from "./parse-servers.ts";
+import { parseAddressAndPort } from "./parse-server-command.ts";
 
 const FORWARDING: Readonly<Record<string, Destination["forwarding"]>> = {
   Masq: "masquerade",

@@ -1,4 +1,5 @@
 import type { SetState } from "./ipset.ts";
+import { familyOption } from "./parse-set-command.ts";
 import { Problem } from "./problem.ts";
 
 /**
@@ -22,7 +23,7 @@ export class SetReader {
     }
     if (command !== "create") throw new Problem(`no line of ipset save: ${line}`);
     const complete = this.end();
-    this.#open = { set: { name, type: word, ...familyOf(options) }, members: new Set() };
+    this.#open = { set: { name, type: word, ...familyOption(options) }, members: new Set() };
     return complete;
   }
 
@@ -37,10 +38,4 @@ export class SetReader {
     if (this.#open?.set.name !== name) throw new Problem(`a member of a set that has not begun: ${line}`);
     this.#open.members.add(member);
   }
-}
-
-function familyOf(options: readonly string[]): Pick<SetState, "family"> {
-  const at = options.indexOf("family");
-  if (at === -1) return {};
-  return { family: options[at + 1] === "inet6" ? "IPv6" : "IPv4" };
 }
