@@ -1,0 +1,103 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Argv, Runner } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+
+/**
+ * A pod network for clusters of namespaces. Each flavour is one folder here: `index.ts` exports `flavour`, README.md says
+ * what is real and what stands in. Nothing else has to be told of a new folder.
+ *
+ * Flavours are put side by side in one cluster, so everything a flavour makes on a node (interfaces, routing tables,
+ * chains, tunnel ports) has names and numbers of its own, and its CIDRs meet nobody else's.
+ */
+export interface CniFlavour {
+  /** Its folder's name. */
+  readonly name: string;
+  /** Programs that it runs. What is missing is said before anything is started. */
+  readonly programs: readonly NeededProgram[];
+  /** Its pods' CIDRs in the whole cluster; a family that is absent is one that its pods cannot have. */
+  readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
+  /** It serves the services of its own pods itself: Fairlead is told to leave its CIDRs alone. */
+  readonly ownLoadBalancer: boolean;
+  /** The largest packet its pods may send. */
+  readonly mtu: number;
+  /**
+   * Sets the network up on all nodes. What it starts goes through `ground.daemon`, or ends with the returned network.
+   *
+   * @throws Error that says what failed
+   */
+  install(ground: CniGround): Promise<PodNetwork>;
+}
+
+export interface NeededProgram {
+  readonly program: string;
+  /** The Debian package that brings it. */
+  readonly debian: string;
+}
+
+/** What a flavour is given to work with. */
+export interface CniGround {
+  readonly nodes: readonly CniNode[];
+  /** Those of the cluster; all of them are among the flavour's own. */
+  readonly families: readonly IPFamily[];
+  /** A folder of its own for sockets, databases and logs; `*.log` in it are kept when a spec fails. It is removed at the end. */
+  readonly folder: string;
+  /** Starts a process that lives as long as the cluster, in the foreground: it must not detach itself. */
+  daemon(daemon: Daemon): Promise<void>;
+}
+
+/** A node as its pod network sees it: a network namespace with `eth0` up, addressed, and default routes. */
+export interface CniNode {
+  readonly name: string;
+  /** From 1; fit to be a part of addresses. At most 99. */
+  readonly index: number;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+  readonly namespace: NetworkNamespace;
+  /** Runs programs inside. */
+  readonly runner: Runner;
+}
+
+export interface Daemon {
+  readonly node: CniNode;
+  /** Of its log file, `NAME.log` in the flavour's folder. Unique there. */
+  readonly name: string;
+  readonly argv: Argv;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A pod network that runs. Ending it takes down what did not go through `ground.daemon`; namespaces vanish by themselves. */
+export interface PodNetwork {
+  /** Connects a pod's empty namespace; afterwards `eth0` in it is up, addressed and the default route. May be called at once for several pods. */
+  attach(pod: PodToAttach): Promise<PodAddresses>;
+  /** Takes back what `attach` did on the node. */
+  detach(pod: PodToAttach): Promise<void>;
+  /** Resolves once pods of all nodes reach each other. */
+  ready(): Promise<void>;
+  /** For the artefacts of a failed run: file name → what it knows (routes, flows, databases). */
+  state(): Promise<Readonly<Record<string, string>>>;
+  /** Flavours with their own load balancer: makes it serve this service from now on, in place of what it served under that name. */
+  serve?(service: OwnService): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export interface PodToAttach {
+  /** Unique in the cluster, at most 11 characters of a-z, 0-9 and `-`, so that an interface can be named for it. */
+  readonly name: string;
+  readonly node: CniNode;
+  /** From 1, unique among the pods of this network on this node; at most 200. Fit to be a part of addresses. */
+  readonly index: number;
+  readonly namespace: NetworkNamespace;
+  readonly runner: Runner;
+}
+
+export type PodAddresses = Readonly<Partial<Record<IPFamily, string>>>;
+
+/** What a load balancer has to know of a service, one for each port and family. */
+export interface OwnService {
+  /** Unique. */
+  readonly name: string;
+  readonly protocol: "TCP" | "UDP";
+  readonly clusterIP: string;
+  readonly port: number;
+  /** Canonical `a.b.c.d:port` or `[v6]:port`; none: nothing is served any more. */
+  readonly backends: readonly string[];
+}

@@ -1,0 +1,108 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Argv, RunResult } from "@fairlead/kernel";
+import type { ApiClient } from "../control-plane/api-client.ts";
+import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
+
+/** What a cluster is before it runs; specs say by it whether they can run there. */
+export interface ClusterShape {
+  readonly provider: string;
+  readonly mode: string;
+  readonly families: readonly IPFamily[];
+  readonly nodeNames: readonly string[];
+  readonly networks: readonly NetworkShape[];
+}
+
+/** A pod network of the cluster. */
+export interface NetworkShape {
+  readonly name: string;
+  readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
+  /** Fairlead is told to leave its pods' services alone (`--exclude-cluster-cidr`). */
+  readonly excluded: boolean;
+  /** It serves its pods' services itself. */
+  readonly ownLoadBalancer: boolean;
+  readonly mtu: number;
+}
+
+/** A running cluster with Fairlead on every node: what specs work with. */
+export interface Cluster extends ClusterShape {
+  readonly nodes: readonly ClusterNode[];
+  readonly api: ApiClient;
+  /** Beyond the nodes; routes ClusterIPs to the first node, and `gateAddress` to the node that it was made for. */
+  readonly outside: Client;
+  /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
+  startPod(wanted: WantedPod): Promise<Pod>;
+  /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */
+  gateAddress(node: ClusterNode, family: IPFamily): string;
+  /** Flavours with their own load balancer: what their controller would do for this service. */
+  serveByNetwork(network: string, service: NetworkService): Promise<void>;
+  /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
+  state(): Promise<Readonly<Record<string, string>>>;
+  dispose(): Promise<void>;
+}
+
+export interface NetworkService {
+  readonly name: string;
+  readonly protocol: "TCP" | "UDP";
+  readonly clusterIP: string;
+  readonly port: number;
+  /** Canonical `a.b.c.d:port` or `[v6]:port` */
+  readonly backends: readonly string[];
+}
+
+/** Somebody who sends requests; see `Probe`. */
+export interface Client {
+  readonly name: string;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+  send(probe: Probe): Promise<readonly ProbeResult[]>;
+}
+
+export interface ClusterNode extends Client {
+  readonly zone: string;
+  readonly agent: AgentOnNode;
+  /** Runs a program on the node, in its network namespace. */
+  run(argv: Argv): Promise<RunResult>;
+}
+
+/** Fairlead on one node. */
+export interface AgentOnNode {
+  /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
+  get(path: string): Promise<string>;
+  log(): string;
+  /** kill -9 */
+  kill(): Promise<void>;
+  /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
+  restart(): Promise<void>;
+  /** SIGSTOP, SIGCONT */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void;
+}
+
+export interface WantedPod {
+  /** The Kubernetes namespace. */
+  readonly namespace: string;
+  /** A name of `ClusterShape.networks`. */
+  readonly network: string;
+  readonly node: ClusterNode;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Default true. */
+  readonly ready?: boolean;
+}
+
+/** A pod serves on the ports in `podPorts`, and can send. */
+export interface Pod extends Client {
+  readonly network: string;
+  readonly node: ClusterNode;
+  readonly namespace: string;
+  setReady(ready: boolean): Promise<void>;
+  /** Sets labels; null removes one. */
+  setLabels(labels: Readonly<Record<string, string | null>>): Promise<void>;
+  /** Deletes its object with a grace period: it goes on serving and is terminating until `remove`. */
+  terminate(): Promise<void>;
+  /** Deletes object, servers and namespace. May be called twice. */
+  remove(): Promise<void>;
+}
+
+/** Where every pod listens. */
+export const podPorts = { tcp: [80, 8080], udp: [53, 80] } as const;
+
+/** Where the nodes themselves listen. */
+export const nodePorts = { tcp: [8081], udp: [] } as const;

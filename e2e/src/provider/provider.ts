@@ -1,0 +1,35 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Cluster, ClusterShape } from "./cluster.ts";
+
+/** What a run asks for. */
+export interface ClusterRequest {
+  /** Names of flavours, at least one, each once. */
+  readonly cni: readonly string[];
+  /** Those of `cni` that Fairlead leaves alone. */
+  readonly excluded: readonly string[];
+  readonly mode: string;
+  readonly nodes: number;
+  readonly families: readonly IPFamily[];
+  /** `v1.36` or a full version */
+  readonly kubernetes: string;
+}
+
+/** Says what is being done, a line each. */
+export type Progress = (line: string) => void;
+
+/** Where clusters come from: namespaces of this machine, or kind. */
+export interface Provider {
+  readonly name: string;
+  /** What this machine lacks for it, each with what would bring it; none: it can be opened. Changes nothing. */
+  missing(request: ClusterRequest): Promise<readonly string[]>;
+  /** What the cluster will be. */
+  shape(request: ClusterRequest): Promise<ClusterShape>;
+  /**
+   * Builds the cluster and starts Fairlead on it. Everything it starts ends with `dispose`, and with this process in
+   * whatever way that ends.
+   *
+   * @param folder of this run; for what the cluster keeps on disk
+   * @throws Error that says what failed; nothing is left then
+   */
+  open(request: ClusterRequest, folder: string, progress: Progress): Promise<Cluster>;
+}
