@@ -1,4 +1,5 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
+import { takeInventory } from "../src/support/inventory.ts";
 import { missingHere } from "../src/support/machine.ts";
 
 /**
@@ -8,8 +9,15 @@ import { missingHere } from "../src/support/machine.ts";
 const missing = await missingHere();
 
 if (missing === undefined) {
+  const before = await takeInventory();
   await import("./kernel/self-test.ts");
   await import("./kernel/conformance.ts");
+  await import("./kernel/founding-case.ts");
+  await import("./kernel/memory.ts");
+  await import("./kernel/faults.ts");
+  test("nothing is left behind", async () => {
+    expect(await takeInventory()).toEqual(before);
+  });
 } else {
   test("tests on the real kernel", ({ skip }) => {
     const { CI = "" } = process.env;

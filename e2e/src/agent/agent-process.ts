@@ -33,11 +33,20 @@ export async function requireAgent(): Promise<void> {
   });
 }
 
-/** Starts the agent inside a namespace. It is killed when this process ends. */
-export function startAgent(namespace: NetworkNamespace, flags: readonly string[]): AgentProcess {
+export interface AgentSettings {
+  readonly flags: readonly string[];
+  /** Beside the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Also a `kill -9` of this process takes it down. */
+const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
+
+/** Starts the agent inside a namespace. */
+export function startAgent(namespace: NetworkNamespace, { flags, env = {} }: AgentSettings): AgentProcess {
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, process.execPath, agentFile, ...flags], {
-    env: { ...namespace.env, NODE_OPTIONS: "" },
+  const child = execa(program, [...prefix, ...dieWithParent, process.execPath, agentFile, ...flags], {
+    env: { ...namespace.env, NODE_OPTIONS: "", ...env },
     stdin: "ignore",
     all: true,
     buffer: false,

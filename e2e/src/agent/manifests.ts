@@ -16,8 +16,11 @@ export interface AgentFolder {
   remove(): Promise<void>;
 }
 
+/** Of every folder that this process makes. */
+export const folderPrefix = `fairlead-e2e-${process.pid}`;
+
 export async function agentFolder(objects: readonly RawObject[]): Promise<AgentFolder> {
-  const path = await mkdtemp(join(tmpdir(), "fairlead-e2e-"));
+  const path = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
   const manifests = join(path, "manifests");
   await mkdir(manifests);
   const write = async (next: readonly RawObject[]) => {

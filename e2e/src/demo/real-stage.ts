@@ -31,7 +31,7 @@ export async function realStage(objects: readonly RawObject[], until: Ask): Prom
     );
     const folder = await agentFolder(objects);
     opened.defer(() => folder.remove());
-    const agent = startAgent(lab.namespace("node-a"), [...demoFlags, ...pathFlags(folder)]);
+    const agent = startAgent(lab.namespace("node-a"), { flags: [...demoFlags, ...pathFlags(folder)] });
     opened.defer(async () => void (await agent.stop()));
     await served(lab, agent, until);
     return stageOf(lab, folder, agent, opened.move());

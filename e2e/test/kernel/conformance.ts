@@ -8,41 +8,43 @@ import { type ProgrammedLab, programmedLab } from "../../src/conformance/program
 import { strays } from "../../src/conformance/strays.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 
-let lab: Lab;
-
-beforeAll(async () => {
-  lab = await openLab(portsOf(conformanceTable));
-});
-
-afterAll(() => lab.dispose());
-
-describe.each(["nft", "legacy"] as const)("iptables (%s) on the real kernel", (variant) => {
-  let node: ProgrammedLab;
+describe("conformance with real packets", () => {
+  let lab: Lab;
 
   beforeAll(async () => {
-    node = await programmedLab(lab, variant);
+    lab = await openLab(portsOf(conformanceTable));
   });
 
-  afterAll(() => node.cleanup());
+  afterAll(() => lab.dispose());
 
-  for (const [index, group] of groupCases(conformanceTable).entries())
-    describe(`options ${index + 1}`, () => rows(group));
-
-  function rows(group: CaseGroup): void {
-    let ruleSets: Readonly<Record<IPFamily, RuleSet>>;
+  describe.each(["nft", "legacy"] as const)("iptables (%s) on the real kernel", (variant) => {
+    let node: ProgrammedLab;
 
     beforeAll(async () => {
-      ruleSets = await node.program(group);
+      node = await programmedLab(lab, variant);
     });
 
-    for (const row of group.rows) {
-      const { iptables } = row.expected;
-      if ("skip" in iptables) continue;
-      test.concurrent(row.name, async ({ expect }) => {
-        const traced = tracedWays(row, ruleSets[packetFamily(row.packet)]);
-        expect(differences(expectedWays(iptables), traced, { probabilities: true }), "tracer").toEqual([]);
-        if (row.unreal === undefined) expect(await strays(lab, row, iptables), "real packets").toEqual([]);
+    afterAll(() => node.cleanup());
+
+    for (const [index, group] of groupCases(conformanceTable).entries())
+      describe(`options ${index + 1}`, () => rows(group));
+
+    function rows(group: CaseGroup): void {
+      let ruleSets: Readonly<Record<IPFamily, RuleSet>>;
+
+      beforeAll(async () => {
+        ruleSets = await node.program(group);
       });
+
+      for (const row of group.rows) {
+        const { iptables } = row.expected;
+        if ("skip" in iptables) continue;
+        test.concurrent(row.name, async ({ expect }) => {
+          const traced = tracedWays(row, ruleSets[packetFamily(row.packet)]);
+          expect(differences(expectedWays(iptables), traced, { probabilities: true }), "tracer").toEqual([]);
+          if (row.unreal === undefined) expect(await strays(lab, row, iptables), "real packets").toEqual([]);
+        });
+      }
     }
-  }
+  });
 });

@@ -1,0 +1,50 @@
+import {
+  clusterObjects,
+  endpointSlice,
+  networks,
+  nginxCalico,
+  type RawObject,
+  service,
+  type Workload,
+  webA1,
+  webB1,
+  workload,
+} from "@fairlead/testkit";
+
+/** Served in both families, at every kind of frontend. */
+export const web: Workload = workload(11, {
+  endpoints: [webA1, webB1],
+  families: ["IPv4", "IPv6"],
+  loadBalancer: "VIP",
+  sourceRanges: [networks.outside.IPv4, networks.outside.IPv6],
+});
+
+/** Refused in both families. */
+export const nobody: Workload = workload(12, { endpoints: [], families: ["IPv4", "IPv6"] });
+
+/** Comes and goes. */
+export const late: Workload = workload(13, { endpoints: [webA1] });
+
+export const nginxCalicoIP = "10.96.67.75";
+export const nginxOvnIP = "10.96.95.98";
+
+/** The founding case: one service of each network. */
+export const founding: readonly RawObject[] = [
+  ...one("nginx-calico", nginxCalicoIP, nginxCalico.addresses.IPv4),
+  ...one("nginx-ovn", nginxOvnIP, "10.244.1.5"),
+];
+
+/** What the agents of the fault tests serve. */
+export const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...nobody.objects, ...founding];
+
+function one(name: string, clusterIP: string, address: string): readonly RawObject[] {
+  return [
+    service(name, { clusterIPs: [clusterIP], ports: [{ port: 80 }] }),
+    endpointSlice(`${name}-1`, {
+      service: name,
+      family: "IPv4",
+      ports: [{ port: 80 }],
+      endpoints: [{ address, nodeName: "node-b" }],
+    }),
+  ];
+}

@@ -1,0 +1,50 @@
+import { clientA, nodeA, outside } from "@fairlead/testkit";
+import type { Lab } from "../lab/lab.ts";
+import type { Peer } from "../lab/peer-process.ts";
+import { web } from "./objects.ts";
+
+/** Requests that go on until they are stopped; each on a connection of its own. */
+export interface Traffic {
+  /** Ends it. Gives how many requests there were, and what came of those that no pod answered. */
+  stop(): Promise<{ readonly requests: number; readonly failures: readonly string[] }>;
+}
+
+const BATCH = { protocol: "TCP", count: 8, parallel: 4, timeoutMs: 3_000 } as const;
+const LONGEST_MS = 60_000;
+
+/** A pod at the ClusterIP in both families, somebody outside at the node port, the node at localhost. */
+export function startTraffic(lab: Lab): Traffic {
+  const asks = [
+    { from: clientA, to: web.clusterIP.IPv4, port: web.port },
+    { from: clientA, to: web.clusterIP.IPv6, port: web.port },
+    { from: outside, to: nodeA.addresses.IPv4, port: web.nodePort },
+    { from: nodeA, to: "127.0.0.1", port: web.nodePort },
+  ];
+  const stopped = { value: false };
+  const lanes = asks.map(({ from, to, port }) => lane(lab.peer(from), { to, port }, stopped));
+  return {
+    stop: async () => {
+      stopped.value = true;
+      const seen = await Promise.all(lanes);
+      return {
+        requests: seen.reduce((sum, { requests }) => sum + requests, 0),
+        failures: seen.flatMap(({ failures }) => failures),
+      };
+    },
+  };
+}
+
+async function lane(peer: Peer, target: { to: string; port: number }, stopped: { readonly value: boolean }) {
+  const failures: string[] = [];
+  const deadline = performance.now() + LONGEST_MS;
+  let requests = 0;
+  while (!stopped.value && performance.now() < deadline) {
+    const results = await peer.send({ ...BATCH, ...target });
+    requests += results.length;
+    for (const result of results) {
+      const answered = result.kind === "answer" && result.server.startsWith("web-");
+      if (!answered) failures.push(`${target.to}: ${JSON.stringify(result)}`);
+    }
+  }
+  return { requests, failures };
+}

@@ -1,0 +1,181 @@
+import { join } from "node:path";
+import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-process.ts";
+import { waitUntil } from "../../src/agent/wait-until.ts";
+import { whoAnswers } from "../../src/faults/ask.ts";
+import { halfRestore } from "../../src/faults/half-restore.ts";
+import { late, nobody, objects, web } from "../../src/faults/objects.ts";
+import { plainTool, rulesOf } from "../../src/faults/rules.ts";
+import { openScene, type Scene, SYNC_PERIOD_MS } from "../../src/faults/scene.ts";
+import { startTraffic } from "../../src/faults/traffic.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+
+/** What a sync itself may take on a busy machine. */
+const SYNC_MS = 3_000;
+const PODS = { tcp: [80, 8080], udp: [] };
+
+describe("the agent and faults of the real kernel", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    await requireAgent();
+    lab = await openLab({ podPorts: PODS, landingPorts: { tcp: [80, 8080, web.nodePort], udp: [] } });
+  });
+
+  afterEach(() => scene.close());
+
+  afterAll(() => lab.dispose());
+
+  const tables = ["nat", "filter"] as const;
+  const families = ["IPv4", "IPv6"] as const;
+
+  describe("tables flushed by hand are restored within syncPeriod", () => {
+    for (const family of families) {
+      for (const table of tables) {
+        for (const chains of [false, true]) {
+          test(`${family} ${table} ${chains ? "-F and -X" : "-F"}`, async () => {
+            scene = await openScene(lab, objects);
+            const before = await rulesOf(lab);
+            const tool = plainTool[family];
+            const node = lab.runner("node-a");
+            await node.run([tool, "-t", table, "-F"]);
+            if (chains) await node.run([tool, "-t", table, "-X"]);
+            expect(await rulesOf(lab)).not.toEqual(before);
+            await waitUntil("the restoration", SYNC_PERIOD_MS + SYNC_MS, async () =>
+              (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
+            );
+            expect(await whoAnswers(lab, clientA, web.clusterIP[family])).toMatch(/^web-/);
+            expect(await whoAnswers(lab, clientA, nobody.clusterIP[family])).toBe("refused");
+          });
+        }
+      }
+    }
+  });
+
+  test("somebody holds the xtables lock for 3 s: nothing fails, and the change is there afterwards", async () => {
+    const node = lab.runner("node-a");
+    // kubelet's hint: this host uses the legacy variant, the one that has a lock.
+    await node.run(["iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
+    scene = await openScene(lab, objects);
+    const traffic = startTraffic(lab);
+    const lockFile = lab.namespace("node-a").env["XTABLES_LOCKFILE"] ?? "";
+    const held = node.run(["flock", lockFile, "sleep", "3"]);
+    await waitUntil("the lock", 2_000, async () =>
+      node.run(["flock", "--nonblock", lockFile, "true"]).then(
+        () => undefined,
+        () => true,
+      ),
+    );
+    await scene.folder.write([...objects, ...late.objects]);
+    expect(await whoAnswers(lab, clientA, late.clusterIP.IPv4)).toBe("sink");
+    await held;
+    await waitUntil("the change", SYNC_MS, async () =>
+      (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
+    );
+    const { requests, failures } = await traffic.stop();
+    expect(failures).toEqual([]);
+    expect(requests).toBeGreaterThan(50);
+    await scene.close();
+    await node.run(["iptables-legacy", "-t", "mangle", "-X", "KUBE-IPTABLES-HINT"]);
+  });
+
+  test("iptables-restore killed half way: what served goes on, and the change comes with the next try", async () => {
+    scene = await openScene(lab, objects);
+    await scene.agent().stop();
+    const half = await halfRestore(scene.folder.path);
+    await scene.restart({ env: { PATH: half.path } });
+    const traffic = startTraffic(lab);
+    await half.arm();
+    await scene.folder.write([...objects, ...late.objects]);
+    await waitUntil("the change", 10_000, async () =>
+      (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
+    );
+    expect(await half.armed()).toBe(false);
+    const { requests, failures } = await traffic.stop();
+    expect(failures).toEqual([]);
+    expect(requests).toBeGreaterThan(20);
+    const converged = await rulesOf(lab);
+    await scene.agent().stop();
+    await scene.start({ flags: ["--cleanup"] }).ended;
+    await scene.restart();
+    expect(converged).toEqual(await rulesOf(lab));
+  });
+
+  test("kill -9 and a restart under traffic: no connection fails", async () => {
+    scene = await openScene(lab, objects);
+    const traffic = startTraffic(lab);
+    for (let round = 0; round < 2; round++) {
+      expect((await scene.agent().kill()).signal).toBe("SIGKILL");
+      await scene.restart();
+    }
+    const { requests, failures } = await traffic.stop();
+    expect(failures).toEqual([]);
+    expect(requests).toBeGreaterThan(100);
+    await scene.folder.write([...objects, ...late.objects]);
+    await waitUntil("a change after the restart", SYNC_MS, async () =>
+      (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
+    );
+  });
+
+  test("SIGTERM leaves the rules in place and ends with 0 within 2 s", async () => {
+    scene = await openScene(lab, objects);
+    const before = await rulesOf(lab);
+    const asked = performance.now();
+    const { exitCode } = await scene.agent().stop();
+    expect(performance.now() - asked).toBeLessThan(2_000);
+    expect(exitCode).toBe(0);
+    expect(await rulesOf(lab)).toEqual(before);
+    expect(await whoAnswers(lab, outside, nodeA.addresses.IPv4, web.nodePort)).toMatch(/^web-/);
+  });
+
+  test("a second agent, and --cleanup beside a running one, end with 1 and name the holder", async () => {
+    scene = await openScene(lab, objects);
+    const holder = scene.agent();
+    const before = await rulesOf(lab);
+    for (const flags of [[], ["--cleanup"]]) {
+      const { exitCode, log } = await scene.start({ flags: [...flags, "--state-dir", join(scene.folder.path, "b")] })
+        .ended;
+      expect(exitCode).toBe(1);
+      expect(log).toContain(String(holder.pid));
+    }
+    expect(await rulesOf(lab)).toEqual(before);
+    await holder.kill();
+    await scene.restart();
+  });
+
+  test("--cleanup removes what is ours and leaves what is not", async () => {
+    const node = lab.runner("node-a");
+    const foreign = [
+      "*nat",
+      ":FLANNEL-POSTRTG - [0:0]",
+      ":KUBE-KUBELET-CANARY - [0:0]",
+      `-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG`,
+      `-A FLANNEL-POSTRTG -s ${networks.calico.IPv4} -j RETURN`,
+      "COMMIT",
+      "*filter",
+      ":KUBE-FIREWALL - [0:0]",
+      ":KUBE-ROUTER-INPUT - [0:0]",
+      "-A INPUT -j KUBE-FIREWALL",
+      "-A INPUT -j KUBE-ROUTER-INPUT",
+      "COMMIT",
+      "",
+    ].join("\n");
+    await node.run(["iptables-restore", "--noflush"], { input: foreign });
+    const before = await rulesOf(lab);
+    scene = await openScene(lab, objects);
+    await scene.agent().stop();
+    const { exitCode, log } = await scene.start({ flags: ["--cleanup"] }).ended;
+    expect(exitCode, log).toBe(0);
+    const after = await rulesOf(lab);
+    expect(before.filter((line) => !after.includes(line))).toEqual([]);
+    // KUBE-FIREWALL is kubelet's as well as kube-proxy's: neither's cleanup takes it away from the other.
+    expect(after.filter((line) => !before.includes(line) && !line.includes("KUBE-FIREWALL"))).toEqual([]);
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toBe("sink");
+    for (const table of ["nat", "filter"]) {
+      await node.run(["iptables", "-t", table, "-F"]);
+      await node.run(["iptables", "-t", table, "-X"]);
+    }
+  });
+});

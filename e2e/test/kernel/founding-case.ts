@@ -1,0 +1,64 @@
+import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { whoAnswers } from "../../src/faults/ask.ts";
+import { nginxCalicoIP, nginxOvnIP, objects } from "../../src/faults/objects.ts";
+import { rulesOf } from "../../src/faults/rules.ts";
+import { openScene, type Scene } from "../../src/faults/scene.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+
+const ports = { tcp: [80, 8080], udp: [] };
+
+describe("the founding case on the real kernel", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    lab = await openLab({ podPorts: ports, landingPorts: ports });
+    scene = await openScene(lab, objects);
+  });
+
+  afterAll(async () => {
+    await scene.close();
+    await lab.dispose();
+  });
+
+  test("iptables -t nat -L -vn shows the Calico service's chains, and nothing of the OVN service", async () => {
+    const { stdout } = await lab.runner("node-a").run(["iptables", "-t", "nat", "-L", "-vn"]);
+    const chain = (name: string) => chainListing(stdout, name);
+    expect(chain("KUBE-SERVICES")).toMatch(
+      /KUBE-SVC-RH2G6EKXTJDCSNM7 +(6|tcp) +-- +\* +\* +0\.0\.0\.0\/0 +10\.96\.67\.75 +.*default\/nginx-calico cluster IP.* tcp dpt:80/,
+    );
+    const service = chain("KUBE-SVC-RH2G6EKXTJDCSNM7");
+    expect(service).toMatch(/KUBE-MARK-MASQ +(6|tcp) +-- +\* +\* +!10\.144\.0\.0\/16 +10\.96\.67\.75 /);
+    expect(service).toMatch(/KUBE-SEP-ZMODNQBWAQHJ2KQZ +(0|all) +-- .*default\/nginx-calico -> 10\.144\.154\.71:80/);
+    expect(chain("KUBE-SEP-ZMODNQBWAQHJ2KQZ")).toMatch(/DNAT +(6|tcp) .* to:10\.144\.154\.71:80/);
+    expect(await rulesOf(lab).then((rules) => rules.join("\n"))).not.toContain(nginxOvnIP);
+    expect(stdout).not.toContain("10.244.");
+  });
+
+  test("the one is served, to pods of both networks, and the other's packets leave as they came", async () => {
+    for (const from of [clientA, ovnClient]) {
+      expect(await whoAnswers(lab, from, nginxCalicoIP)).toBe(nginxCalico.name);
+      expect(await whoAnswers(lab, from, nginxOvnIP)).toBe("sink");
+    }
+  });
+
+  test("kube-proxy --cleanup leaves nothing of ours", async ({ skip }) => {
+    const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
+    if (kubeProxy === undefined) return skip("FAIRLEAD_KUBE_PROXY does not name a kube-proxy binary");
+    const wide = ["--cluster-cidr=10.144.0.0/16,10.245.0.0/16,fd00:144::/48,fd00:245::/48"];
+    await scene.agent().stop();
+    await scene.restart({ flags: wide });
+    await scene.agent().stop();
+    const { argvPrefix, env } = lab.namespace("node-a");
+    const [program = "nsenter", ...prefix] = argvPrefix;
+    await execa(program, [...prefix, kubeProxy, "--cleanup"], { env: { ...env }, timeout: 20_000 });
+    const left = (await rulesOf(lab)).filter((line) => line.includes("KUBE-") && !line.includes("KUBE-FIREWALL"));
+    expect(left).toEqual([]);
+  });
+});
+
+function chainListing(output: string, name: string): string {
+  return output.split("\n\n").find((listing) => listing.startsWith(`Chain ${name} `)) ?? "";
+}

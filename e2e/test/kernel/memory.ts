@@ -1,0 +1,45 @@
+import { rm } from "node:fs/promises";
+import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitUntil } from "../../src/agent/wait-until.ts";
+import { whoAnswers } from "../../src/faults/ask.ts";
+import { web } from "../../src/faults/objects.ts";
+import { openScene, type Scene } from "../../src/faults/scene.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+
+const ports = { tcp: [80, 8080], udp: [] };
+const states = { serving: [ovnA], empty: [] } as const;
+const foreign = (state: keyof typeof states) => [
+  ...clusterObjects,
+  ...web.objects,
+  ...workload(14, { endpoints: states[state] }).objects,
+];
+const { clusterIP } = workload(14, { endpoints: [] });
+
+describe("the memory of ownership on the real kernel", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    lab = await openLab({ podPorts: ports, landingPorts: ports });
+    scene = await openScene(lab, foreign("serving"));
+  });
+
+  afterAll(async () => {
+    await scene.close();
+    await lab.dispose();
+  });
+
+  test("a rollout to zero and a restart leave a foreign service alone; without its memory it is refused", async () => {
+    expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");
+    await scene.folder.write(foreign("empty"));
+    await waitUntil("the rollout", 5_000, async () => (scene.agent().log().includes("ownership") ? true : undefined));
+    await scene.agent().stop();
+    await scene.restart();
+    expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");
+    await scene.agent().stop();
+    await rm(scene.folder.state, { recursive: true });
+    await scene.restart();
+    expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("refused");
+  });
+});
