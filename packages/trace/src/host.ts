@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/netfilter";
 import { type AddressRange, type AddressWords, addressRange, addressText, addressWords, inRange } from "./address.ts";
 import type { Environment } from "./types.ts";
+import { VirtualServers } from "./virtual-servers.ts";
 
 const LOOPBACK: Readonly<Record<IPFamily, AddressRange>> = {
   IPv4: addressRange("127.0.0.0/8"),
@@ -16,12 +17,14 @@ export const LOOPBACK_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "127
 /** The facts of an environment, ready to be asked. */
 export class Host {
   readonly environment: Environment;
+  readonly servers: VirtualServers;
   readonly #family: IPFamily;
   readonly #local: ReadonlySet<string>;
   readonly #broadcast: ReadonlySet<string>;
 
   constructor(environment: Environment, family: IPFamily) {
     this.environment = environment;
+    this.servers = new VirtualServers(environment.ipvs, family);
     this.#family = family;
     this.#local = canonicalAddresses(environment.localAddresses ?? [], family);
     this.#broadcast = canonicalAddresses(environment.broadcastAddresses ?? [], family);

@@ -6,10 +6,13 @@ export type {
   Endpoint,
   Environment,
   Hook,
+  Ipvs,
   Outcome,
   Packet,
   PacketSet,
+  PersistenceTemplate,
   RecentLists,
   SetQuery,
+  Stage,
   Visit,
 } from "./types.ts";

@@ -2,7 +2,8 @@ import type { ConntrackState, Match, PortMatch } from "@fairlead/netfilter";
 import { matchesAddressTypes } from "./address-type.ts";
 import { type Place, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
-import { endpointOf } from "./walk.ts";
+import { keyOf } from "./virtual-servers.ts";
+import { endpointOf, type Walk } from "./walk.ts";
 
 type MatchOf<Kind extends Match["kind"]> = Extract<Match, { readonly kind: Kind }>;
 
@@ -42,7 +43,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
     case "physdev":
       return isBridged(match, place) !== (match.negated === true);
     case "ipvs":
-      throw undecidable(place, "the tracer knows nothing of virtual servers");
+      return walk.server !== undefined && keyOf(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
     case "unknown":
       throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
   }
@@ -62,11 +63,12 @@ function matchesPort(match: PortMatch | undefined, port: number | undefined): bo
 function statesOf(match: MatchOf<"conntrack">, { walk, chain }: Place): ConntrackState[] {
   if (chain.table === "raw" && !walk.looped) return ["INVALID"];
   if (match.module === "state") return [walk.state];
-  return [
-    walk.state,
-    ...(walk.masqueraded ? (["SNAT"] as const) : []),
-    ...(walk.translated || walk.entry !== undefined ? (["DNAT"] as const) : []),
-  ];
+  return [walk.state, ...(walk.masqueraded ? (["SNAT"] as const) : []), ...(isDNATed(walk) ? (["DNAT"] as const) : [])];
+}
+
+/** What ip_vs does to the destination leaves no mark in the entry's status. */
+function isDNATed({ translated, server, entry }: Walk): boolean {
+  return (translated && server === undefined) || entry !== undefined;
 }
 
 function matchesSet(match: MatchOf<"set">, place: Place): boolean {

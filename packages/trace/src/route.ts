@@ -1,19 +1,22 @@
-import type { Table } from "@fairlead/netfilter";
 import type { Host } from "./host.ts";
-import type { Hook, Outcome } from "./types.ts";
+import type { Hook, Outcome, Stage } from "./types.ts";
 import type { Walk } from "./walk.ts";
 
-/** The tables of each hook in the order of their priorities (linux/netfilter_ipv4.h). */
-export const TABLES_AT: Readonly<Record<Hook, readonly Table[]>> = {
+/**
+ * The tables of each hook in the order of their priorities (linux/netfilter_ipv4.h), and where ip_vs stands among them
+ * (ip_vs_ops).
+ */
+export const STAGES_AT: Readonly<Record<Hook, readonly Stage[]>> = {
   PREROUTING: ["raw", "mangle", "nat"],
-  INPUT: ["mangle", "filter", "security", "nat"],
+  INPUT: ["mangle", "filter", "security", "ipvs", "nat"],
   FORWARD: ["mangle", "filter", "security"],
-  OUTPUT: ["raw", "mangle", "nat", "filter", "security"],
+  OUTPUT: ["raw", "mangle", "nat", "ipvs", "filter", "security"],
   POSTROUTING: ["mangle", "nat"],
 };
 
 /** The hook that follows; undefined: the packet has arrived. The routing decision falls after the translation. */
 export function nextHook(walk: Walk, host: Host): Hook | undefined {
+  if (walk.sentOn) return "OUTPUT";
   switch (walk.hook) {
     case "PREROUTING":
       return host.isLocal(walk.destination.words) ? "INPUT" : "FORWARD";
@@ -31,6 +34,11 @@ export function enterHook(walk: Walk, hook: Hook): void {
   if (walk.hook === "POSTROUTING" && hook === "PREROUTING") {
     walk.looped = true;
     walk.inInterface = "lo";
+    walk.arrived = true;
+  }
+  if (walk.sentOn) {
+    walk.sentOn = false;
+    walk.inInterface = "";
   }
   walk.hook = hook;
   walk.step = 0;
@@ -44,5 +52,5 @@ export function outInterface(walk: Walk, host: Host): string | undefined {
 
 export function pathOf(walk: Walk): NonNullable<Outcome["path"]> {
   if (walk.hook === "INPUT") return "input";
-  return walk.inInterface === "" ? "output" : "forward";
+  return walk.arrived ? "forward" : "output";
 }

@@ -1,9 +1,11 @@
+import type { Table } from "@fairlead/netfilter";
 import type { CompiledChain, CompiledRuleSet } from "./compile.ts";
 import { matchesHeader } from "./header.ts";
 import type { Host } from "./host.ts";
 import { matchProbability } from "./matches.ts";
 import { type Place, undecidable } from "./place.ts";
-import { enterHook, nextHook, TABLES_AT } from "./route.ts";
+import { enterHook, nextHook, STAGES_AT } from "./route.ts";
+import { serve, UNREACHABLE } from "./serve.ts";
 import { applyTarget, type Step, translate } from "./targets.ts";
 import type { Frame, Walk } from "./walk.ts";
 
@@ -29,23 +31,31 @@ export class Runner {
   /** Walks from where the packet is to the end of its way. */
   run(walk: Walk): End {
     for (;;) {
-      if (walk.frame === undefined) this.#enterTable(walk);
-      const end = this.#walkTable(walk);
+      const stage = STAGES_AT[walk.hook][walk.step];
+      const end = stage === "ipvs" ? this.#askServers(walk) : this.#askTable(walk, stage);
       if (end.kind !== "accept" || !this.#advance(walk)) return end;
     }
   }
 
-  #enterTable(walk: Walk): void {
-    const table = TABLES_AT[walk.hook][walk.step];
-    if (table === undefined) return;
-    if (table === "nat" && !this.#asksNat(walk)) return;
-    const chain = this.#ruleSet.chain(table, walk.hook);
-    if (chain !== undefined) enterChain(walk, { chain, returnTo: undefined, from: undefined }, 0);
+  #askServers(walk: Walk): End {
+    if (serve(walk, this.#host, this.#onFork)) return ACCEPT;
+    return { kind: "reject", with: UNREACHABLE[walk.family] };
   }
 
-  /** Only the first packet of a connection asks the nat tables; the later ones go as it was told. */
+  #askTable(walk: Walk, table: Table | undefined): End {
+    if (walk.frame === undefined && table !== undefined && (table !== "nat" || this.#asksNat(walk))) {
+      const chain = this.#ruleSet.chain(table, walk.hook);
+      if (chain !== undefined) enterChain(walk, { chain, returnTo: undefined, from: undefined }, 0);
+    }
+    return this.#walkTable(walk);
+  }
+
+  /**
+   * Only the first packet of a connection asks the nat tables; the later ones go as it was told. One that a virtual server
+   * sends on has had its turn before OUTPUT.
+   */
   #asksNat(walk: Walk): boolean {
-    if (walk.looped) return false;
+    if (walk.looped || (walk.server !== undefined && walk.hook === "OUTPUT")) return false;
     if (walk.state === "NEW") return true;
     const first = walk.hook === "PREROUTING" || walk.hook === "OUTPUT";
     if (first && walk.entry !== undefined) translate(walk, walk.entry.address, walk.entry.port);
@@ -55,7 +65,7 @@ export class Runner {
   /** @returns false when the way is at its end */
   #advance(walk: Walk): boolean {
     walk.frame = undefined;
-    if (walk.step + 1 < TABLES_AT[walk.hook].length) {
+    if (!walk.sentOn && walk.step + 1 < STAGES_AT[walk.hook].length) {
       walk.step += 1;
       return true;
     }

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
-import type { RuleSet } from "@fairlead/netfilter";
+import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
 import { CompiledRuleSet } from "./compile.ts";
 import { Host } from "./host.ts";
-import { outInterface, pathOf, TABLES_AT } from "./route.ts";
+import { outInterface, pathOf, STAGES_AT } from "./route.ts";
 import { type End, Runner } from "./run.ts";
 import type { Environment, Outcome, Packet } from "./types.ts";
 import { endpointOf, startWalk, toArray, type Walk } from "./walk.ts";
@@ -27,7 +27,8 @@ export function createTracer(ruleSet: RuleSet): Tracer {
  *
  * @throws TraceError when the packet reaches a match or target that the tracer doesn't know, a chain that isn't there, or a
  *   loop of chains; rules that it doesn't reach are not looked at
- * @throws RangeError for a packet whose addresses are not of its family
+ * @throws RangeError for a packet whose addresses are not of its family, and for what a virtual server does that the
+ *   tracer doesn't know: another scheduler or way of forwarding, a connection that was known before
  */
 export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): readonly Outcome[] {
   return createTracer(ruleSet).trace(packet, environment);
@@ -53,11 +54,13 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
     verdict: end.kind,
     ...(end.kind === "reject" ? { rejectWith: end.with } : {}),
     hook: walk.hook,
-    table: tableOf(walk),
+    table: STAGES_AT[walk.hook][walk.step] ?? "filter",
     ...(end.kind === "accept" ? { path: pathOf(walk) } : {}),
     destination: endpointOf(walk.destination),
     translated: walk.translated,
     redirected: walk.redirected,
+    ...(walk.server !== undefined && { virtualServer: serverKey(walk.server) }),
+    ...(walk.template !== undefined && { template: walk.template }),
     masqueraded: walk.masqueraded,
     source: endpointOf(walk.source),
     mark: walk.mark,
@@ -67,8 +70,8 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
   };
 }
 
-function tableOf(walk: Walk): Outcome["table"] {
-  return TABLES_AT[walk.hook][walk.step] ?? "filter";
+function serverKey({ family, protocol, address, port }: VirtualServerKey): VirtualServerKey {
+  return { family, protocol, address, port };
 }
 
 function checkPacket(packet: Packet): void {

@@ -1,7 +1,18 @@
-import type { ConntrackState, IPFamily, Rule, Table } from "@fairlead/netfilter";
+import type {
+  ConntrackState,
+  DestinationKey,
+  IPFamily,
+  Rule,
+  Table,
+  VirtualServerKey,
+  VirtualServerState,
+} from "@fairlead/netfilter";
 
 /** Netfilter's hooks, by the names of their built-in chains. */
 export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
+
+/** Where a packet can be at a hook: in one of the tables, or with the virtual servers of ip_vs. */
+export type Stage = Table | "ipvs";
 
 /** An address and, for protocols that have ports, a port. */
 export interface Endpoint {
@@ -61,6 +72,29 @@ export interface Environment {
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
   readonly recent?: RecentLists;
   readonly sets?: ReadonlyMap<string, PacketSet>;
+  /** Absent: there are no virtual servers. */
+  readonly ipvs?: Ipvs;
+}
+
+/**
+ * Virtual servers and the settings that decide about their packets. The kernel asks them of packets for this host and of
+ * its own, so an address that no interface has (`localAddresses`) is reached by the latter alone.
+ */
+export interface Ipvs {
+  readonly servers: Iterable<VirtualServerState>;
+  /** net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the kernel's. */
+  readonly conntrack?: boolean;
+  /** net.ipv4.vs.expire_quiescent_template: whether a destination of weight 0 loses its clients. Default false, as the kernel's. */
+  readonly expireQuiescentTemplate?: boolean;
+  /** Clients that persistent servers know. */
+  readonly templates?: readonly PersistenceTemplate[];
+}
+
+/** A client stays with the destination that it once got. */
+export interface PersistenceTemplate {
+  readonly server: VirtualServerKey;
+  readonly client: string;
+  readonly destination: DestinationKey;
 }
 
 /** A rule that matched, in the order of the packet's way. */
@@ -82,14 +116,18 @@ export interface Outcome {
   readonly rejectWith?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
-  readonly table: Table;
+  readonly table: Stage;
   /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
   readonly path?: "input" | "forward" | "output";
   /** After translation; equal to the packet's where nothing translates. */
   readonly destination: Endpoint;
-  /** A DNAT or REDIRECT rule took the packet, or (`Packet.dnat`) had taken its connection before. */
+  /** A DNAT or REDIRECT rule or a virtual server took the packet, or (`Packet.dnat`) had taken its connection before. */
   readonly translated: boolean;
   readonly redirected: boolean;
+  /** The virtual server that took the packet; where the verdict is reject at the stage ipvs, it had no destination. */
+  readonly virtualServer?: VirtualServerKey;
+  /** What a persistent server now knows of the client. */
+  readonly template?: PersistenceTemplate;
   readonly masqueraded: boolean;
   /** After MASQUERADE, as far as the environment tells. */
   readonly source: Endpoint;

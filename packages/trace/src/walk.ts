@@ -1,7 +1,7 @@
-import type { IPFamily } from "@fairlead/netfilter";
+import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
 import { type AddressWords, addressText, addressWords } from "./address.ts";
 import type { CompiledChain } from "./compile.ts";
-import type { Endpoint, Hook, Packet, Visit } from "./types.ts";
+import type { Endpoint, Hook, Packet, PersistenceTemplate, Visit } from "./types.ts";
 
 /** A chain being walked, and how the packet came there. Shared between walks, never changed. */
 export interface Frame {
@@ -29,7 +29,7 @@ export interface Side {
 export interface Walk {
   readonly family: IPFamily;
   readonly protocol: string;
-  readonly state: NonNullable<Packet["state"]>;
+  state: NonNullable<Packet["state"]>;
   /** What the connection's entry translates the destination to, of a connection known before. */
   readonly entry: Endpoint | undefined;
   source: Side;
@@ -37,11 +37,18 @@ export interface Walk {
   mark: number;
   /** "" where there is none. */
   inInterface: string;
+  /** It came from another host, or in again by lo. */
+  arrived: boolean;
   translated: boolean;
   redirected: boolean;
   masqueraded: boolean;
   /** Sent by this host to itself, the packet came in again by lo: nat tables have had their turn. */
   looped: boolean;
+  /** The virtual server that took the packet. */
+  server: VirtualServerState | undefined;
+  template: PersistenceTemplate | undefined;
+  /** A virtual server sends it to another host: it goes on as if this one had made it. */
+  sentOn: boolean;
   hook: Hook;
   /** Place in the hook's list of tables. */
   step: number;
@@ -66,10 +73,14 @@ export function startWalk(packet: Packet): Walk {
     destination: side(packet.destination, packet.dport),
     mark: (packet.mark ?? 0) >>> 0,
     inInterface: packet.inInterface ?? "",
+    arrived: packet.inInterface !== undefined,
     translated: false,
     redirected: false,
     masqueraded: false,
     looped: false,
+    server: undefined,
+    template: undefined,
+    sentOn: false,
     hook: packet.inInterface === undefined ? "OUTPUT" : "PREROUTING",
     step: 0,
     frame: undefined,
