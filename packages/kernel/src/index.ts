@@ -3,11 +3,17 @@ export { createNodeAddresses, type NodeAddressesOptions } from "./addresses/open
 export type { Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
 export { createConntrack } from "./conntrack/open.ts";
 export type { IPFamily, Protocol } from "./family.ts";
+export type { IpsetClient } from "./ipset/client.ts";
+export { createIpset } from "./ipset/open.ts";
 export type { IptablesClient, Variant } from "./iptables/client.ts";
 export { builtinChains } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
 export { type IptablesOptions, openIptables } from "./iptables/open.ts";
+export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
+export { createIpvsadm } from "./ipvs/open.ts";
+export type { LinksClient } from "./links/client.ts";
+export { createLinks } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";

@@ -6,4 +6,7 @@ export { FakeRunner, type Program, type ProgramAnswer } from "./fake-runner.ts";
 export { FakeSysctl } from "./fake-sysctl.ts";
 export { type CallListener, type FakeCall, type Fault, Faults } from "./faults.ts";
 export { FakeIptables, type FakeIptablesOptions } from "./iptables/fake-iptables.ts";
+export { FakeIpset, type FakeIpsetOptions } from "./ipvs/fake-ipset.ts";
+export { FakeIpvsadm, type FakeIpvsadmOptions } from "./ipvs/fake-ipvsadm.ts";
+export { FakeLinks } from "./ipvs/fake-links.ts";
 export { settled, VirtualTimers } from "./virtual-timers.ts";

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { execa } from "execa";
 import { searchPath } from "../runner/search-path.ts";
 
@@ -16,8 +17,9 @@ const START_MS = 10_000;
  */
 export async function startHolder(unshare: readonly string[]): Promise<Holder> {
   const [program = "unshare", ...args] = unshare;
+  const env = { LC_ALL: "C", PATH: searchPath() };
   const child = execa(program, [...args, "sh", "-c", SCRIPT], {
-    env: { LC_ALL: "C", PATH: searchPath() },
+    env,
     stdin: "pipe",
     buffer: { stdout: false, stderr: true },
     reject: false,
@@ -30,11 +32,25 @@ export async function startHolder(unshare: readonly string[]): Promise<Holder> {
     const { stderr, shortMessage } = await child;
     throw new Error(stderr.trim() || (shortMessage ?? `${program} gave no answer`));
   }
+  letGo(child);
   return { pid: child.pid, stop: () => stop(child) };
 }
 
-async function stop(child: { kill(signal: "SIGKILL"): boolean } & PromiseLike<unknown>): Promise<void> {
-  child.kill("SIGKILL");
+/** What is used of execa's subprocess. */
+interface Child {
+  readonly nodeChildProcess: { ref(): void; unref(): void; kill(signal: "SIGKILL"): boolean };
+  readonly stderr: Readable;
+}
+
+/** Who forgets to stop it can end all the same, and it ends with them. */
+function letGo({ nodeChildProcess, stderr }: Child): void {
+  nodeChildProcess.unref();
+  stderr.destroy();
+}
+
+async function stop(child: Child & PromiseLike<unknown>): Promise<void> {
+  child.nodeChildProcess.ref();
+  child.nodeChildProcess.kill("SIGKILL");
   await child;
 }
 

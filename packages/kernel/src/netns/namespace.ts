@@ -41,7 +41,7 @@ export async function createNamespace(options: NamespaceOptions = {}): Promise<N
       failures.push(error instanceof Error ? error.message : String(error));
     }
   }
-  throw new Error(`no network namespace can be made here: ${failures.join("; ")}`);
+  throw new Error(`no network namespace can be made here: ${[...new Set(failures)].join("; ")}`);
 }
 
 /** Whether `createNamespace` works here, and why not. Makes one to find out. */

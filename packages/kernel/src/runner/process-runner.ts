@@ -98,6 +98,7 @@ function reasonOf(result: Ended, stderr: string): FailureReason {
   if (result.code === "ENOENT" || result.code === "EACCES") return "not-found";
   // nsenter, env and their like say so themselves when what they should run is not there.
   if (result.exitCode === 127 && stderr.includes("No such file or directory")) return "not-found";
+  if (result.exitCode === 126 && stderr.includes("Permission denied")) return "not-found";
   if (result.signal !== undefined) return "signal";
   return result.exitCode === undefined || result.exitCode === 0 ? "start" : "exit";
 }

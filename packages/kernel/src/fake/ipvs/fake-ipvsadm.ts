@@ -1,0 +1,187 @@
+import {
+  type Destination,
+  type DestinationKey,
+  endpointText,
+  parseServerCommand,
+  renderServerKey,
+  type ServerCommand,
+  type ServerConnections,
+  type VirtualServer,
+  type VirtualServerKey,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
+import type { IpvsadmClient, IpvsTimeouts } from "../../ipvs/client.ts";
+import { CommandError } from "../../runner/command-error.ts";
+import type { Argv, Input } from "../../runner/runner.ts";
+import { Faults, singleStep } from "../faults.ts";
+import { type LineOutcome, runLineTool } from "./outcome.ts";
+
+export interface FakeIpvsadmOptions {
+  readonly faults?: Faults;
+  /** Schedulers that this kernel has. Default: all of them. */
+  readonly schedulers?: Iterable<string>;
+  /** False: a kernel without IPVS. Default true. */
+  readonly supported?: boolean;
+}
+
+const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
+
+interface FakeServer {
+  readonly server: VirtualServer;
+  readonly destinations: Map<string, Destination>;
+}
+
+/** The kernel's virtual servers in memory, and how many connections tests say there are. */
+export class FakeIpvsadm implements IpvsadmClient {
+  readonly faults: Faults;
+  timeouts: Required<IpvsTimeouts> = { tcp: 900, tcpFin: 120, udp: 300 };
+  readonly #schedulers: ReadonlySet<string>;
+  readonly #supported: boolean;
+  readonly #servers = new Map<string, FakeServer>();
+  readonly #connections = new Map<string, { readonly active: number; readonly inactive: number }>();
+
+  constructor(options: FakeIpvsadmOptions = {}) {
+    this.faults = options.faults ?? new Faults();
+    this.#schedulers = new Set(options.schedulers ?? SCHEDULERS);
+    this.#supported = options.supported ?? true;
+  }
+
+  async *save(): AsyncGenerator<VirtualServerState, void, void> {
+    yield* await this.#do(["ipvsadm", "--save", "-n"], () => this.servers());
+  }
+
+  async *connections(): AsyncGenerator<ServerConnections, void, void> {
+    yield* await this.#do(["ipvsadm", "--list", "-n"], () => this.servers().map((server) => this.#counted(server)));
+  }
+
+  async restore(payload: Input): Promise<void> {
+    const argv: Argv = ["ipvsadm", "--restore"];
+    if (!this.#supported) await this.#do(argv, () => {});
+    await runLineTool(this.faults, argv, payload, { take: (line) => this.#take(line) });
+  }
+
+  setTimeouts({ tcp = 0, tcpFin = 0, udp = 0 }: IpvsTimeouts): Promise<void> {
+    return this.#do(["ipvsadm", "--set", String(tcp), String(tcpFin), String(udp)], () => {
+      const before = this.timeouts;
+      this.timeouts = { tcp: tcp || before.tcp, tcpFin: tcpFin || before.tcpFin, udp: udp || before.udp };
+    });
+  }
+
+  /** The servers as they are now, without a call; in the order of their making. */
+  servers(): VirtualServerState[] {
+    return [...this.#servers.values()].map(({ server, destinations }) => ({
+      ...server,
+      destinations: [...destinations.values()],
+    }));
+  }
+
+  /** From now on the destination has so many connections; those of a destination that goes are forgotten. */
+  connect(server: VirtualServerKey, destination: DestinationKey, active: number, inactive = 0): void {
+    this.#connections.set(destinationKey(server, destination), { active, inactive });
+  }
+
+  /** `ipvsadm --clear`, by hand. */
+  clear(): void {
+    this.#servers.clear();
+    this.#connections.clear();
+  }
+
+  /** What another process does with ipvsadm: no call of ours, no fault. */
+  meddle(...commands: readonly ServerCommand[]): void {
+    for (const command of commands) {
+      const refused = this.#carryOut(command);
+      if (refused !== undefined) throw new Error("skip" in refused ? refused.skip : refused.stop);
+    }
+  }
+
+  #counted(state: VirtualServerState): ServerConnections {
+    const none = { active: 0, inactive: 0 };
+    const { family, protocol, address, port, destinations } = state;
+    return {
+      ...{ family, protocol, address, port },
+      destinations: destinations.map((one) => ({
+        ...one,
+        ...(this.#connections.get(destinationKey(state, one)) ?? none),
+      })),
+    };
+  }
+
+  #take(line: string): LineOutcome {
+    if (line === "") return undefined;
+    let command: ServerCommand | undefined;
+    try {
+      command = parseServerCommand(line);
+    } catch {
+      return { stop: "Try `ipvsadm -h' or 'ipvsadm --help' for more information.", exitCode: 255 };
+    }
+    return command && this.#carryOut(command);
+  }
+
+  #carryOut(command: ServerCommand): LineOutcome {
+    const key = renderServerKey(command.server);
+    const present = this.#servers.get(key);
+    switch (command.kind) {
+      case "add-server":
+        return present === undefined ? this.#put(key, command.server) : { skip: "Service already exists" };
+      case "edit-server":
+        return present === undefined ? { skip: "No such service" } : this.#put(key, command.server, present);
+      case "delete-server":
+        return this.#delete(key, present);
+      default:
+        return this.#destination(command, present);
+    }
+  }
+
+  #put(key: string, server: VirtualServer, present?: FakeServer): LineOutcome {
+    if (server.port === 0 && server.persistenceSeconds === undefined) {
+      return { stop: "Zero port specified for non-persistent service", exitCode: 2 };
+    }
+    if (!this.#schedulers.has(server.scheduler)) return { skip: "Scheduler or persistence engine not found" };
+    this.#servers.set(key, { server, destinations: present?.destinations ?? new Map() });
+    return undefined;
+  }
+
+  #delete(key: string, present: FakeServer | undefined): LineOutcome {
+    if (present === undefined) return { skip: "No such service" };
+    for (const destination of present.destinations.values()) {
+      this.#connections.delete(destinationKey(present.server, destination));
+    }
+    this.#servers.delete(key);
+    return undefined;
+  }
+
+  #destination(
+    command: Extract<ServerCommand, { readonly destination: DestinationKey }>,
+    present: FakeServer | undefined,
+  ): LineOutcome {
+    const { server, destination } = command;
+    const mixed = destination.address.includes(":") !== (server.family === "IPv6");
+    if (mixed && command.kind === "add-destination") {
+      return { stop: "Different address family is allowed only for tunneling servers", exitCode: 2 };
+    }
+    if (present === undefined) return { skip: "Service not defined" };
+    const key = endpointText(destination.address, destination.port);
+    const there = present.destinations.has(key);
+    if (command.kind === "add-destination" && there) return { skip: "Destination already exists" };
+    if (command.kind !== "add-destination" && !there) return { skip: "No such destination" };
+    if (command.kind !== "delete-destination") present.destinations.set(key, command.destination);
+    else {
+      present.destinations.delete(key);
+      this.#connections.delete(destinationKey(server, destination));
+    }
+    return undefined;
+  }
+
+  #do<T>(argv: Argv, work: () => T): Promise<T> {
+    return singleStep(this.faults, argv, () => {
+      if (this.#supported) return work();
+      const stderr =
+        "Can't initialize ipvs: Protocol not available\nAre you sure that IP Virtual Server is built in the kernel or as module?";
+      throw new CommandError({ argv, reason: "exit", exitCode: 2, stderr });
+    });
+  }
+}
+
+function destinationKey(server: VirtualServerKey, { address, port }: DestinationKey): string {
+  return `${renderServerKey(server)} ${endpointText(address, port)}`;
+}

@@ -1,0 +1,19 @@
+import type { SetState } from "@fairlead/netfilter";
+import type { Input } from "../runner/runner.ts";
+
+/** The ipsets of this network namespace. */
+export interface IpsetClient {
+  /**
+   * `ipset save`, set by set as it is read.
+   *
+   * @throws CommandError when the tool is missing, not permitted, or the kernel has no ipset
+   */
+  save(): AsyncIterable<SetState>;
+  /**
+   * One `ipset -exist restore`: what is there already, or gone, is no error. No transaction.
+   *
+   * @throws CommandError for the first line that fails. Lines before it count, but for additions (deletions) to one set
+   *   that stand right before a line that the tool itself refuses: it collects those, and had not sent them yet
+   */
+  restore(payload: Input): Promise<void>;
+}
