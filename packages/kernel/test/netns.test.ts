@@ -1,8 +1,8 @@
 import { access, readlink } from "node:fs/promises";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { createRunner } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
-import { kernelTest } from "./kernel-test.ts";
+import { kernelSuite } from "./kernel-test.ts";
 
 const made: NetworkNamespace[] = [];
 afterEach(async () => {
@@ -15,8 +15,8 @@ async function make(...args: Parameters<typeof createNamespace>): Promise<Networ
   return namespace;
 }
 
-describe("network namespace", () => {
-  kernelTest("has its own loopback, up, and no way out", async () => {
+kernelSuite("network namespace", () => {
+  test("has its own loopback, up, and no way out", async () => {
     const namespace = await make();
     const inside = createRunner({ prefix: namespace.argvPrefix });
     expect(await readlink(`/proc/${namespace.pid}/ns/net`)).not.toBe(await readlink("/proc/self/ns/net"));
@@ -25,14 +25,14 @@ describe("network namespace", () => {
     expect((await inside.run(["ip", "route"])).stdout).toBe("");
   });
 
-  kernelTest("gives the right to change it", async () => {
+  test("gives the right to change it", async () => {
     const namespace = await make();
     const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     await inside.run(["ip", "addr", "add", "192.0.2.1/32", "dev", "lo"]);
     expect((await inside.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
   });
 
-  kernelTest("interfaces move to one made beside it", async () => {
+  test("interfaces move to one made beside it", async () => {
     const one = await make();
     const two = await make({ beside: one });
     const inOne = createRunner({ prefix: one.argvPrefix });
@@ -53,14 +53,14 @@ describe("network namespace", () => {
     expect(JSON.parse(stdout)).toHaveLength(1);
   });
 
-  kernelTest("is gone after dispose, which may be called twice", async () => {
+  test("is gone after dispose, which may be called twice", async () => {
     const namespace = await make();
     await namespace.dispose();
     await namespace.dispose();
     await expect(access(`/proc/${namespace.pid}/ns/net`)).rejects.toThrow();
   });
 
-  kernelTest("goes with the process that made it, killed with SIGKILL", async () => {
+  test("goes with the process that made it, killed with SIGKILL", async () => {
     const script =
       'import { createNamespace } from "@fairlead/kernel/netns";' +
       "const { pid } = await createNamespace();" +
@@ -76,6 +76,21 @@ describe("network namespace", () => {
     await expect
       .poll(() =>
         readlink(`/proc/${pid}/ns/net`).then(
+          () => "there",
+          () => "gone",
+        ),
+      )
+      .toBe("gone");
+  });
+
+  test("keeps nobody from ending who forgot it", async () => {
+    const script =
+      'import { createNamespace } from "@fairlead/kernel/netns"; const { pid } = await createNamespace(); console.log(pid);';
+    const options = ["--conditions=@fairlead/source", "--input-type=module", "-e", script];
+    const { stdout } = await createRunner({ timeoutMs: 20_000 }).run([process.execPath, ...options]);
+    await expect
+      .poll(() =>
+        readlink(`/proc/${Number(stdout)}/ns/net`).then(
           () => "there",
           () => "gone",
         ),

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FakeSysctl } from "../src/fake/index.ts";
 import { createRunner, createSysctl, type Sysctl } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
-import { kernelTest } from "./kernel-test.ts";
+import { kernelSuite } from "./kernel-test.ts";
 
 let root = "";
 beforeAll(async () => {
@@ -65,7 +65,7 @@ test("in memory, read-only", async () => {
   expect(await sysctl.set("net/a", 0)).toMatchObject({ outcome: "kept" });
 });
 
-describe("on the kernel", () => {
+kernelSuite("on the kernel", () => {
   const script = `
     import { createSysctl } from "@fairlead/kernel";
     const key = "net/ipv4/conf/all/route_localnet";
@@ -88,15 +88,15 @@ describe("on the kernel", () => {
     return JSON.parse(stdout) as unknown;
   }
 
-  kernelTest("a setting of the namespace", async () => {
+  test("a setting of the namespace", async () => {
     expect(await setInside("1")).toEqual([{ outcome: "changed", before: "0", value: "1" }, "1"]);
   });
 
-  kernelTest("a value that the kernel refuses", async () => {
+  test("a value that the kernel refuses", async () => {
     expect(await setInside("many")).toEqual([{ outcome: "refused", reason: expect.stringContaining("EINVAL") }, "0"]);
   });
 
-  kernelTest("/proc/sys read-only, as in a container", async () => {
+  test("/proc/sys read-only, as in a container", async () => {
     const mount = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"';
     const result = await setInside("1", ["unshare", "-m", "--", "sh", "-c", mount, "sh"]);
     expect(result).toEqual([{ outcome: "refused", reason: expect.stringContaining("/proc/sys is read-only") }, "0"]);

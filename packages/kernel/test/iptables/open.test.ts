@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FakeRunner, type ProgramAnswer } from "../../src/fake/index.ts";
 import { createRunner, detectVariant, IptablesError, openIptables } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
-import { kernelSuite, kernelTest } from "../kernel-test.ts";
+import { kernelSuite } from "../kernel-test.ts";
 
 const nft = "iptables v1.8.9 (nf_tables)\n";
 const legacy = "iptables v1.8.9 (legacy)\n";
@@ -198,8 +198,8 @@ describe("what is told when it fails", () => {
   });
 });
 
-describe("on the kernel", () => {
-  kernelTest("a chain that is not there, a number beyond the last, one rule alone", async () => {
+kernelSuite("on the kernel", () => {
+  test("a chain that is not there, a number beyond the last, one rule alone", async () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     for (const variant of ["nft", "legacy"] as const) {
@@ -215,7 +215,7 @@ describe("on the kernel", () => {
     }
   });
 
-  kernelTest("a lock that somebody holds is told, and waited for", async () => {
+  test("a lock that somebody holds is told, and waited for", async () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const client = await openIptables(runner, { family: "IPv4", variant: "legacy", lockSeconds: 1 });
@@ -234,7 +234,7 @@ describe("on the kernel", () => {
     await expect.poll(() => client.restore("*nat\nCOMMIT\n").then(() => "taken")).toBe("taken");
   });
 
-  kernelTest("a payload that throws half way commits nothing of its table", async () => {
+  test("a payload that throws half way commits nothing of its table", async () => {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     function* broken() {
