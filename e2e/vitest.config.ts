@@ -5,6 +5,6 @@ export default packageTests({
   fileParallelism: false,
   // The rows of one cluster are probed side by side.
   maxConcurrency: 12,
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 60_000,
 });

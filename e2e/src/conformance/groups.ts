@@ -10,10 +10,21 @@ export interface CaseGroup {
 
 export function groupCases(rows: readonly ConformanceCase[]): readonly CaseGroup[] {
   const groups = Map.groupBy(rows, ({ options }) => JSON.stringify(options));
-  return [...groups.values()].flatMap((members) => {
+  return [...groups.values()].flatMap(inParts).flatMap((members) => {
     const options = members[0]?.options;
     return options === undefined ? [] : [{ options, rows: members, history: mergedHistory(members) }];
   });
+}
+
+/**
+ * A plain user's netlink buffer ends at net.core.wmem_max, some 400 KB, and iptables-nft-restore sends a whole table at
+ * once ("Message too long"): a cluster of this many rows stays well below.
+ */
+const LARGEST = 60;
+
+function inParts(rows: readonly ConformanceCase[]): readonly (readonly ConformanceCase[])[] {
+  const parts = Math.ceil(rows.length / LARGEST);
+  return Array.from({ length: parts }, (_, part) => rows.slice(part * LARGEST, (part + 1) * LARGEST));
 }
 
 function mergedHistory(rows: readonly ConformanceCase[]): readonly (readonly RawObject[])[] {
