@@ -14,6 +14,7 @@ export * from "./objects/node.ts";
 export type * from "./objects/raw.ts";
 export * from "./objects/service.ts";
 export * from "./run/cluster.ts";
+export * from "./run/ipvs-environment.ts";
 export * from "./run/run-case.ts";
 export { nodeEnvironment, tracedWays, tracePacket } from "./run/traced.ts";
 export * from "./run/ways.ts";

@@ -1,5 +1,6 @@
 import type { Backend, EndpointFilter, IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
+import type { Environment } from "@fairlead/trace";
 import { type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import type { AgentOptions } from "../conformance/options.ts";
 import { PlannedCluster } from "./cluster.ts";
@@ -11,6 +12,8 @@ export interface Subject {
   readonly backend: Backend;
   /** What the kernel holds now. */
   ruleSet(): RuleSet | Promise<RuleSet>;
+  /** The node as a packet meets it, where rules are not all; default `nodeEnvironment`. */
+  environment?(): Environment;
 }
 
 /** What the caller brings, so that the table knows no backend. */
@@ -37,5 +40,5 @@ export async function runCase(row: ConformanceCase, subjects: Subjects): Promise
     if (index === 0) await subject.backend.sync(cluster.plan(family));
     else if (change) await subject.backend.apply(cluster.plan(family), change);
   }
-  return tracedWays(row, await subject.ruleSet());
+  return tracedWays(row, await subject.ruleSet(), subject.environment?.());
 }

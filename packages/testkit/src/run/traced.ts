@@ -11,12 +11,19 @@ const localAddresses = [...Object.values(nodeA.addresses), ...Object.values(seco
 export const nodeEnvironment: Environment = { localAddresses, outInterface };
 
 /** Where the tracer says that a case's packet ends. */
-export function tracedWays(row: ConformanceCase, ruleSet: RuleSet): Ways {
+export function tracedWays(row: ConformanceCase, ruleSet: RuleSet, environment: Environment = nodeEnvironment): Ways {
   const tracer = createTracer(ruleSet);
-  const outcomes = tracer.trace(tracePacket(row.packet), nodeEnvironment);
+  const packet = tracePacket(asSent(row.packet, environment));
+  const outcomes = tracer.trace(packet, environment);
   const ends = outcomes.map((outcome) => ({ way: wayOf(outcome), probability: outcome.probability }));
-  const strays = row.sticky ? outcomes.flatMap((outcome) => strayWays(tracer, row.packet, outcome)) : [];
+  const strays = row.sticky ? outcomes.flatMap((first) => strayWays(tracer, packet, environment, first)) : [];
   return waysOf([...ends, ...strays]);
+}
+
+/** What the node sends to an address of its own (kube-ipvs0 has the services') it sends from there. */
+function asSent(packet: CasePacket, { localAddresses = [] }: Environment): CasePacket {
+  const { from, destination } = packet;
+  return from === nodeA && [...localAddresses].includes(destination) ? { ...packet, source: destination } : packet;
 }
 
 /** The packet as the tracer takes it: the first of a connection from port 40000. */
@@ -33,21 +40,31 @@ export function tracePacket(packet: CasePacket): Packet {
   };
 }
 
-function wayOf({ verdict, translated, masqueraded, destination }: Outcome): string {
-  if (verdict !== "accept") return verdict;
+function wayOf({ verdict, table, translated, masqueraded, destination }: Outcome): string {
+  if (verdict !== "accept") return table === "ipvs" ? "empty" : verdict;
   return wayTo(translated ? socketAddress(destination.address, destination.port ?? 0) : "leave", masqueraded);
 }
 
 /** Ways of the sender's next packet that are not the way of its first. */
-function strayWays(tracer: Tracer, packet: CasePacket, first: Outcome) {
-  const recent = new Map(first.recentlySeen.map(({ list, address }) => [list, new Map([[address, [1]]])]));
+function strayWays(tracer: Tracer, packet: Packet, environment: Environment, first: Outcome) {
   return tracer
-    .trace(tracePacket(packet), { ...nodeEnvironment, recent })
+    .trace(packet, afterwards(environment, first))
     .filter((next) => wayOf(next) !== wayOf(first))
     .map((next) => ({
       way: `${wayOf(next)} after ${wayOf(first)}`,
       probability: first.probability * next.probability,
     }));
+}
+
+/** What the kernel remembers of the packet. */
+function afterwards(environment: Environment, { recentlySeen, template }: Outcome): Environment {
+  const recent = new Map(recentlySeen.map(({ list, address }) => [list, new Map([[address, [1]]])]));
+  const { ipvs } = environment;
+  return {
+    ...environment,
+    recent,
+    ...(ipvs !== undefined && template !== undefined && { ipvs: { ...ipvs, templates: [template] } }),
+  };
 }
 
 function outInterface(destination: string): string {
