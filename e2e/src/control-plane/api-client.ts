@@ -1,3 +1,6 @@
+import { Agent, request } from "node:https";
+import { text } from "node:stream/consumers";
+
 /** An object of the Kubernetes API as JSON. */
 export interface ApiObject {
   readonly apiVersion: string;
@@ -18,8 +21,107 @@ export interface ApiClient {
   get(path: string): Promise<unknown>;
   /** POST to the object's collection; gives what the server made of it. @throws ApiError */
   create(object: ApiObject): Promise<ApiObject>;
-  /** JSON merge patch. `path` as in `objectPath`, with `/status` for that. @throws ApiError */
+  /** JSON merge patch. `path` as `objectPath` gives it, with `/status` after it for that. @throws ApiError */
   patch(path: string, patch: unknown): Promise<ApiObject>;
   /** Nothing when it is not there. @throws ApiError */
   delete(path: string, gracePeriodSeconds?: number): Promise<void>;
+}
+
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(method: string, path: string, status: number, body: string) {
+    super(`${method} ${path}: ${status} ${body}`);
+    this.name = "ApiError";
+    this.status = status;
+  }
+}
+
+export interface ApiConnection {
+  readonly socketPath: string;
+  /** PEM; what the server's certificate must be signed by. */
+  readonly ca: string;
+  readonly token: string;
+}
+
+const TIMEOUT_MS = 15_000;
+
+export function createApiClient(connection: ApiConnection): ApiClient & { close(): void } {
+  const agent = new Agent({ keepAlive: true });
+  const call = (method: string, path: string, body?: unknown) => send(agent, connection, { method, path, body });
+  return {
+    get: async (path) => JSON.parse(await call("GET", path)),
+    create: async (object) => JSON.parse(await call("POST", collectionPath(object), object)),
+    patch: async (path, patch) => JSON.parse(await call("PATCH", path, patch)),
+    delete: async (path, gracePeriodSeconds = 0) => {
+      try {
+        await call("DELETE", path, { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds });
+      } catch (error) {
+        if (!(error instanceof ApiError && error.status === 404)) throw error;
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+}
+
+function send(agent: Agent, { socketPath, ca, token }: ApiConnection, { method, path, body }: Call): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const outgoing = request({
+      agent,
+      socketPath,
+      ca,
+      // One of the names in the certificate; the socket has none.
+      servername: "kubernetes",
+      method,
+      path,
+      timeout: TIMEOUT_MS,
+      headers: {
+        host: "kubernetes",
+        authorization: `Bearer ${token}`,
+        "content-type": type,
+        accept: "application/json",
+      },
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS} ms`)));
+    outgoing.on("error", reject);
+    outgoing.on("response", async (response) => {
+      const status = response.statusCode ?? 0;
+      const answer = await text(response);
+      if (status < 300) resolve(answer);
+      else reject(new ApiError(method, path, status, answer));
+    });
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+const plurals: Readonly<Record<string, string>> = {
+  EndpointSlice: "endpointslices",
+  Namespace: "namespaces",
+  Node: "nodes",
+  Pod: "pods",
+  Service: "services",
+};
+
+/** @throws Error when the kind is not one that the test ground knows */
+export function collectionPath({
+  apiVersion,
+  kind,
+  metadata,
+}: Pick<ApiObject, "apiVersion" | "kind" | "metadata">): string {
+  const plural = plurals[kind];
+  if (plural === undefined) throw new Error(`no path is known for kind ${kind}`);
+  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const { namespace } = metadata;
+  return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
+}
+
+export function objectPath(object: Pick<ApiObject, "apiVersion" | "kind" | "metadata">): string {
+  return `${collectionPath(object)}/${object.metadata.name}`;
 }

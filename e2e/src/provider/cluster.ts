@@ -29,6 +29,10 @@ export interface Cluster extends ClusterShape {
   readonly api: ApiClient;
   /** Beyond the nodes; routes ClusterIPs to the first node, and `gateAddress` to the node that it was made for. */
   readonly outside: Client;
+  /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
+  readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
+  /** Ends the API server, or starts it again and waits until it is ready. */
+  readonly apiServer: { stop(): Promise<void>; start(): Promise<void> };
   /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
   startPod(wanted: WantedPod): Promise<Pod>;
   /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */

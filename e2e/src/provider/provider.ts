@@ -20,6 +20,8 @@ export type Progress = (line: string) => void;
 /** Where clusters come from: namespaces of this machine, or kind. */
 export interface Provider {
   readonly name: string;
+  /** The pod networks that it can have. */
+  flavours(): Promise<readonly string[]>;
   /** What this machine lacks for it, each with what would bring it; none: it can be opened. Changes nothing. */
   missing(request: ClusterRequest): Promise<readonly string[]>;
   /** What the cluster will be. */

@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import type { Argv } from "@fairlead/kernel";
+
+const ETCD = "http://127.0.0.1:2379";
+
+export function etcdArgv(program: string, folder: string): Argv {
+  return [
+    program,
+    `--data-dir=${join(folder, "etcd-data")}`,
+    `--listen-client-urls=${ETCD}`,
+    `--advertise-client-urls=${ETCD}`,
+    "--listen-peer-urls=http://127.0.0.1:2380",
+    // What is lost with the machine is not missed.
+    "--unsafe-no-fsync",
+    "--log-level=error",
+  ];
+}
+
+export interface ApiServerFields {
+  readonly folder: string;
+  readonly address: string;
+  readonly serviceCIDRs: readonly string[];
+}
+
+export function apiServerArgv(program: string, { folder, address, serviceCIDRs }: ApiServerFields): Argv {
+  const file = (name: string) => join(folder, name);
+  return [
+    program,
+    `--etcd-servers=${ETCD}`,
+    `--service-cluster-ip-range=${serviceCIDRs.join(",")}`,
+    `--advertise-address=${address}`,
+    `--bind-address=${address.includes(":") ? "::" : "0.0.0.0"}`,
+    "--secure-port=6443",
+    `--cert-dir=${file("certs")}`,
+    `--token-auth-file=${file("tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    "--service-account-issuer=https://test-ground",
+    `--service-account-key-file=${file("sa.pub")}`,
+    `--service-account-signing-key-file=${file("sa.key")}`,
+    // Pods without service accounts: nobody makes those here.
+    "--disable-admission-plugins=ServiceAccount",
+    "--max-requests-inflight=2000",
+    "--max-mutating-requests-inflight=1000",
+  ];
+}
+
+/** The controllers that services need, and no other. */
+export function controllerManagerArgv(program: string, kubeconfig: string): Argv {
+  return [
+    program,
+    `--kubeconfig=${kubeconfig}`,
+    "--controllers=endpointslice-controller",
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--use-service-account-credentials=false",
+    "--endpoint-updates-batch-period=0s",
+    "--endpointslice-updates-batch-period=0s",
+    "--kube-api-qps=200",
+    "--kube-api-burst=400",
+  ];
+}

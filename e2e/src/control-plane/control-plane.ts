@@ -1,0 +1,125 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Argv } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { waitUntil } from "../agent/wait-until.ts";
+import { type Daemon, startDaemon } from "../support/daemon.ts";
+import { type ApiClient, createApiClient } from "./api-client.ts";
+import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
+import type { ProgramPaths } from "./programs.ts";
+import { kubeconfig, serviceAccountKeys, tokenFile, users } from "./users.ts";
+
+export interface ControlPlaneSettings {
+  readonly programs: ProgramPaths;
+  /** Where it runs; its loopback interface is up. */
+  readonly namespace: NetworkNamespace;
+  /** An address of that namespace; the nodes reach the API server there. */
+  readonly address: string;
+  /** CIDRs of ClusterIPs, the primary family first. */
+  readonly serviceCIDRs: readonly string[];
+  /** For data, certificates and logs. */
+  readonly folder: string;
+}
+
+/** etcd, kube-apiserver and the endpoint slice controller. */
+export interface ControlPlane {
+  readonly api: ApiClient;
+  /** What proxies are given. */
+  readonly proxyKubeconfig: string;
+  /** Ends the API server alone, or starts it again and waits until it is ready. */
+  stopApiServer(): Promise<void>;
+  startApiServer(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+const READY_MS = 60_000;
+const RELAY = fileURLToPath(new URL("relay-main.ts", import.meta.url));
+
+/** @throws Error that names what did not start, with its log file */
+export async function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
+  const started = new AsyncDisposableStack();
+  try {
+    return await start(settings, started);
+  } catch (error) {
+    await started.disposeAsync();
+    throw error;
+  }
+}
+
+async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {
+  const files = await prepareFiles(settings);
+  const { programs, folder, address, serviceCIDRs } = settings;
+  const run = async (name: string, argv: Argv) => {
+    const logFile = join(folder, `${name}.log`);
+    const daemon = await startDaemon(settings.namespace, { name, argv, logFile, env: { GOMAXPROCS: "2" } });
+    started.defer(() => daemon.stop("SIGKILL"));
+    return daemon;
+  };
+  await run("etcd", etcdArgv(programs.etcd, folder));
+  const runApiServer = () =>
+    run("kube-apiserver", apiServerArgv(programs["kube-apiserver"], { folder, address, serviceCIDRs, ...files }));
+  let apiServer = await runApiServer();
+  const socketPath = join(folder, "api.sock");
+  await run("relay", [process.execPath, "--no-warnings", RELAY, socketPath, address, "6443"]);
+  const ca = await certificate(files.certFile, apiServer);
+  const api = createApiClient({ socketPath, ca, token: users.admin.token });
+  started.defer(async () => api.close());
+  await ready(api, apiServer);
+  await run("kube-controller-manager", controllerManagerArgv(programs["kube-controller-manager"], files.kcmKubeconfig));
+  const kept = started.move();
+  return {
+    api,
+    proxyKubeconfig: files.proxyKubeconfig,
+    stopApiServer: () => apiServer.stop("SIGKILL"),
+    startApiServer: async () => {
+      apiServer = await runApiServer();
+      kept.defer(() => apiServer.stop("SIGKILL"));
+      await ready(api, apiServer);
+    },
+    dispose: () => kept.disposeAsync(),
+  };
+}
+
+async function prepareFiles({ folder, address }: ControlPlaneSettings) {
+  const file = (name: string) => join(folder, name);
+  const certFile = file("certs/apiserver.crt");
+  const server = `https://${address.includes(":") ? `[${address}]` : address}:6443`;
+  const { key, pub } = serviceAccountKeys();
+  const config = (user: keyof typeof users) => kubeconfig({ server, caFile: certFile, token: users[user].token });
+  await mkdir(file("certs"), { recursive: true });
+  const contents = {
+    "tokens.csv": tokenFile(),
+    "sa.key": key,
+    "sa.pub": pub,
+    "kcm.kubeconfig": config("admin"),
+    "proxy.kubeconfig": config("proxy"),
+  };
+  await Promise.all(Object.entries(contents).map(([name, text]) => writeFile(file(name), text, { mode: 0o600 })));
+  return { certFile, kcmKubeconfig: file("kcm.kubeconfig"), proxyKubeconfig: file("proxy.kubeconfig") };
+}
+
+/** The API server writes it when it starts for the first time. */
+function certificate(file: string, apiServer: Daemon): Promise<string> {
+  return whileRunning(apiServer, "its certificate", async () => {
+    const pem = await readFile(file, "utf8").catch(() => "");
+    return pem.trimEnd().endsWith("-----END CERTIFICATE-----") ? pem : undefined;
+  });
+}
+
+/** Ready, and with the objects that it makes itself. */
+async function ready(api: ApiClient, apiServer: Daemon): Promise<void> {
+  await whileRunning(apiServer, "readiness", () =>
+    api.get("/api/v1/namespaces/default/services/kubernetes").then(
+      () => true,
+      () => undefined,
+    ),
+  );
+}
+
+async function whileRunning<T>(daemon: Daemon, what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  const ended = daemon.ended.then((how) => {
+    throw new Error(how);
+  });
+  return Promise.race([waitUntil(`${what} of ${daemon.name}`, READY_MS, ask), ended]);
+}

@@ -1,0 +1,41 @@
+import { generateKeyPairSync } from "node:crypto";
+
+/** Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier. */
+export const users = {
+  admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
+  proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },
+} as const;
+
+/** For `--token-auth-file`. */
+export function tokenFile(): string {
+  return Object.values(users)
+    .map(({ token, name, groups }) => `${token},${name},${name}${groups === "" ? "" : `,"${groups}"`}\n`)
+    .join("");
+}
+
+export interface KubeconfigFields {
+  readonly server: string;
+  readonly caFile: string;
+  readonly token: string;
+}
+
+/** JSON is YAML. */
+export function kubeconfig({ server, caFile, token }: KubeconfigFields): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster: { server, "certificate-authority": caFile } }],
+    users: [{ name: "user", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
+    "current-context": "test",
+  });
+}
+
+/** Keys that service accounts' tokens would be signed with; nobody asks for one here. */
+export function serviceAccountKeys(): { readonly key: string; readonly pub: string } {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return {
+    key: privateKey.export({ type: "pkcs1", format: "pem" }).toString(),
+    pub: publicKey.export({ type: "spki", format: "pem" }).toString(),
+  };
+}

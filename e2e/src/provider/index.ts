@@ -1,0 +1,5 @@
+import { netns } from "./netns/provider.ts";
+import type { Provider } from "./provider.ts";
+
+/** All of them, by name. */
+export const providers: ReadonlyMap<string, Provider> = new Map([netns].map((provider) => [provider.name, provider]));

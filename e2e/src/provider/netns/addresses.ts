@@ -1,0 +1,44 @@
+import type { IPFamily } from "@fairlead/core";
+
+/**
+ * The addresses of a cluster of namespaces. Several clusters use the same ones: each has networks of its own. None of them
+ * is routed anywhere on the machine.
+ */
+export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
+
+export const prefixLength: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
+export const hostLength: Readonly<Record<IPFamily, number>> = { IPv4: 32, IPv6: 128 };
+
+/** Of the bridge that the nodes are on; the API server is there too. */
+export const fabricAddress: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.1", IPv6: "fd00:30::1" };
+
+/** @param index from 1 */
+export const nodeAddress: Readonly<Record<IPFamily, (index: number) => string>> = {
+  IPv4: (index) => `172.30.0.${10 + index}`,
+  IPv6: (index) => `fd00:30::${10 + index}`,
+};
+
+/** The fabric's end of the link to the outside. */
+export const gatewayAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.1", IPv6: "fd00:198:51::1" };
+
+/** Two that are outside, so that source ranges can let in one of them. */
+export const outsideAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.7", IPv6: "fd00:198:51::7" };
+export const strangerAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.8", IPv6: "fd00:198:51::8" };
+
+/** Addresses of nobody that the outside routes to a node: for externalIPs and load balancers. */
+export const gateNetwork: Readonly<Record<IPFamily, (node: number) => string>> = {
+  IPv4: (node) => `198.18.${node}.0/24`,
+  IPv6: (node) => `fd00:18::${node}:0/112`,
+};
+
+export const gateAddress: Readonly<Record<IPFamily, (node: number, count: number) => string>> = {
+  IPv4: (node, count) => `198.18.${node}.${1 + (count % 250)}`,
+  IPv6: (node, count) => `fd00:18::${node}:${(1 + count).toString(16)}`,
+};
+
+export const MAX_NODES = 8;
+
+/** `node-a` … */
+export function nodeName(index: number): string {
+  return `node-${"abcdefgh"[index - 1] ?? index}`;
+}

@@ -1,0 +1,76 @@
+import type { Runner } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
+import { waitUntil } from "../../agent/wait-until.ts";
+import type { AgentOnNode } from "../cluster.ts";
+
+const START_MS = 30_000;
+
+/** The built agent in a node's namespace. */
+export interface NodeAgent extends AgentOnNode {
+  dispose(): Promise<void>;
+}
+
+export async function startNodeAgent(
+  namespace: NetworkNamespace,
+  runner: Runner,
+  flags: readonly string[],
+  families: readonly string[],
+): Promise<NodeAgent> {
+  const logs: string[] = [];
+  const start = async () => {
+    const agent = startAgent(namespace, { flags });
+    await inPlace(agent, families);
+    return agent;
+  };
+  let agent = await start();
+  const end = async (how: "stop" | "kill") => {
+    const { log } = await agent[how]();
+    if (logs.at(-1) !== log) logs.push(log);
+  };
+  return {
+    get: (path) => httpGet(runner, path),
+    log: () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
+    kill: () => end("kill"),
+    restart: async () => {
+      await end("stop");
+      agent = await start();
+    },
+    signal: (signal) => void process.kill(agent.pid, signal),
+    dispose: async () => {
+      process.kill(agent.pid, 0);
+      await end("kill");
+    },
+  };
+}
+
+/** Resolves when the agent has said of every family that its rules are written. */
+async function inPlace(agent: AgentProcess, families: readonly string[]): Promise<void> {
+  const ended = agent.ended.then(({ exitCode, log }) => {
+    throw new Error(`the agent ended with ${exitCode}:\n${log}`);
+  });
+  const synced = waitUntil("the agent's first sync", START_MS, async () => {
+    const lines = agent.log().split("\n");
+    const saysSo = (family: string) =>
+      lines.some((line) => line.includes('"Rules are in place"') && line.includes(`ipFamily="${family}"`));
+    return families.every(saysSo) ? true : undefined;
+  });
+  try {
+    await Promise.race([synced, ended]);
+  } catch (error) {
+    await agent.kill();
+    throw new Error(`no rules; the agent's log:\n${agent.log()}`, { cause: error });
+  }
+}
+
+/** HTTP/1.0 by the shell: bare nodes have no client. */
+const GET =
+  'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET %s HTTP/1.0\\r\\nHost: node\\r\\n\\r\\n" "$2" >&3 && cat <&3';
+
+/** `/healthz` and `/livez` are asked of the health port, everything else of the metrics port. */
+async function httpGet(runner: Runner, path: string): Promise<string> {
+  const port = path === "/healthz" || path === "/livez" ? "10256" : "10249";
+  const { stdout } = await runner.run(["bash", "-c", GET, "bash", port, path], { timeoutMs: 5_000 });
+  const end = stdout.indexOf("\r\n\r\n");
+  return end === -1 ? stdout : stdout.slice(end + 4);
+}

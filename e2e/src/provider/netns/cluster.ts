@@ -1,0 +1,133 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
+import { objectPath } from "../../control-plane/api-client.ts";
+import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
+import { controlPlanePrograms } from "../../control-plane/programs.ts";
+import { startPeer } from "../../lab/peer-process.ts";
+import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import type { ClusterRequest, Progress } from "../provider.ts";
+import { fabricAddress, gateAddress, outsideAddress, serviceCIDRs, strangerAddress } from "./addresses.ts";
+import { startNodeAgent } from "./agent.ts";
+import { type Ground, type GroundNode, openGround } from "./ground.ts";
+import { installNetworks } from "./networks.ts";
+import { nodeObject, nodeStatus } from "./pod-object.ts";
+import { podStarter } from "./pods.ts";
+import { proxyFlags } from "./proxy-flags.ts";
+import { clusterState } from "./state.ts";
+
+export interface ClusterParts {
+  readonly shape: ClusterShape;
+  readonly flavours: readonly CniFlavour[];
+  readonly request: ClusterRequest;
+  readonly folder: string;
+  readonly progress: Progress;
+}
+
+/** Builds everything; what was opened is closed again when something fails. */
+export async function openCluster(parts: ClusterParts): Promise<Cluster> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await build(parts, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
+  const { shape, flavours, folder, progress } = parts;
+  const programs = await controlPlanePrograms(parts.request.kubernetes, progress);
+  const ground = await openGround(shape.families, shape.nodeNames.length, opened);
+  const [controlPlane, networks, outside] = await Promise.all([
+    openControlPlane(programs, ground, folder, opened),
+    installNetworks(flavours, ground, folder, opened),
+    peerIn(ground.outside, "outside", opened),
+  ]);
+  progress("the control plane answers, the pod networks are up");
+  const nodes = await Promise.all(ground.nodes.map((node) => openNode(node, parts, controlPlane, opened)));
+  progress("Fairlead runs on every node");
+  const pairs = ground.nodes.map((node, index) => [node, known(nodes[index])] as const);
+  const groundNode = (node: ClusterNode) => known(ground.nodes.find(({ name }) => name === node.name));
+  const pods = podStarter({ ground, api: controlPlane.api, networks, groundNode });
+  opened.defer(pods.dispose);
+  const gates = gateCounter();
+  return {
+    ...shape,
+    nodes,
+    api: controlPlane.api,
+    outside: { name: "outside", addresses: only(shape, outsideAddress), send: (probe) => outside.send(probe) },
+    strangerAddresses: only(shape, strangerAddress),
+    apiServer: { stop: controlPlane.stopApiServer, start: controlPlane.startApiServer },
+    startPod: pods.start,
+    gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
+    serveByNetwork: (network, service) => serveBy(known(networks.get(network)), network, service),
+    state: () => clusterState({ nodes: pairs, networks, folder }),
+    dispose: () => opened.disposeAsync(),
+  };
+}
+
+async function openControlPlane(
+  programs: Awaited<ReturnType<typeof controlPlanePrograms>>,
+  { fabric, families }: Ground,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<ControlPlane> {
+  const own = join(folder, "control-plane");
+  await mkdir(own, { recursive: true });
+  const controlPlane = await startControlPlane({
+    programs,
+    namespace: fabric,
+    address: fabricAddress[families[0] ?? "IPv4"],
+    serviceCIDRs: families.map((family) => serviceCIDRs[family]),
+    folder: own,
+  });
+  opened.defer(() => controlPlane.dispose());
+  return controlPlane;
+}
+
+async function openNode(
+  node: GroundNode,
+  { shape, folder }: ClusterParts,
+  { api, proxyKubeconfig }: ControlPlane,
+  opened: AsyncDisposableStack,
+): Promise<ClusterNode> {
+  const { name, index, addresses, namespace, runner } = node;
+  const zone = `z${index}`;
+  const object = nodeObject(name, zone);
+  await api.create(object);
+  await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
+  const flags = proxyFlags(shape, { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) });
+  const [peer, agent] = await Promise.all([
+    peerIn(namespace, name, opened),
+    startNodeAgent(namespace, runner, flags, shape.families),
+  ]);
+  opened.defer(() => agent.dispose());
+  return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
+}
+
+async function peerIn(namespace: GroundNode["namespace"], name: string, opened: AsyncDisposableStack) {
+  const peer = await startPeer(namespace, { name, listen: nodePorts });
+  opened.defer(() => peer.stop());
+  return peer;
+}
+
+async function serveBy(network: PodNetwork, name: string, service: Parameters<Cluster["serveByNetwork"]>[1]) {
+  if (network.serve === undefined) throw new Error(`${name} has no load balancer of its own`);
+  await network.serve(service);
+}
+
+function only({ families }: ClusterShape, addresses: Readonly<Record<"IPv4" | "IPv6", string>>) {
+  return Object.fromEntries(families.map((family) => [family, addresses[family]]));
+}
+
+/** Counts up, so that no two services of a cluster meet at one address. */
+function gateCounter(): () => number {
+  let count = 0;
+  return () => count++;
+}
+
+function known<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("not of this cluster");
+  return value;
+}

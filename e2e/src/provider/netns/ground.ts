@@ -1,0 +1,76 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Runner } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
+import { ruleForInterface } from "../../lab/ip-lines.ts";
+import { kernelSettings } from "../../lab/settings.ts";
+import { nodeAddress, nodeName } from "./addresses.ts";
+import { FROM_OUTSIDE, fabricLines, nodeLines, outsideLines, type Wires } from "./wiring.ts";
+
+/** The namespaces of a cluster without its pods, wired. */
+export interface Ground {
+  readonly families: readonly IPFamily[];
+  readonly fabric: NetworkNamespace;
+  readonly outside: NetworkNamespace;
+  readonly nodes: readonly GroundNode[];
+}
+
+export interface GroundNode {
+  readonly name: string;
+  readonly index: number;
+  readonly addresses: Readonly<Partial<Record<IPFamily, string>>>;
+  readonly namespace: NetworkNamespace;
+  readonly runner: Runner;
+}
+
+/** Settings of the lab for those who route, and for those who do not. */
+const router = kernelSettings("fabric");
+const host = kernelSettings("outside");
+
+/** @param opened gets what has to be closed */
+export async function openGround(
+  families: readonly IPFamily[],
+  count: number,
+  opened: AsyncDisposableStack,
+): Promise<Ground> {
+  const fabric = opened.use(await createNamespace());
+  const beside = async () => opened.use(await createNamespace({ beside: fabric }));
+  const outside = await beside();
+  const nodes = await Promise.all(
+    Array.from({ length: count }, async (_, at) => describeNode(at + 1, families, await beside())),
+  );
+  const ground = { families, fabric, outside, nodes };
+  await wire(ground);
+  return ground;
+}
+
+function describeNode(index: number, families: readonly IPFamily[], namespace: NetworkNamespace): GroundNode {
+  const addresses = Object.fromEntries(families.map((family) => [family, nodeAddress[family](index)]));
+  return { name: nodeName(index), index, addresses, namespace, runner: runnerIn(namespace) };
+}
+
+async function wire({ families, fabric, outside, nodes }: Ground): Promise<void> {
+  const wires: Wires = {
+    families,
+    nodes: nodes.map(({ name, index, namespace }) => ({ name, index, pid: namespace.pid })),
+    outsidePid: outside.pid,
+  };
+  const settings = [fabric, ...nodes.map(({ namespace }) => namespace)].map((one) => [one, router] as const);
+  await Promise.all([...settings, [outside, host] as const].map(([one, to]) => applySettings(runnerIn(one), to)));
+  await applyLines(runnerIn(fabric), fabricLines(wires));
+  for (const family of families) {
+    const flag = family === "IPv4" ? "-4" : "-6";
+    await applyLines(runnerIn(fabric), [ruleForInterface("outside", FROM_OUTSIDE)], [flag]);
+  }
+  await Promise.all([
+    ...nodes.map(({ index, runner }) => applyLines(runner, nodeLines(index, families))),
+    applyLines(runnerIn(outside), outsideLines(families)),
+  ]);
+}
+
+/** A namespace for a pod, with the settings of a host. */
+export async function podNamespace({ fabric }: Ground): Promise<NetworkNamespace> {
+  const namespace = await createNamespace({ beside: fabric });
+  await applySettings(runnerIn(namespace), host);
+  return namespace;
+}

@@ -1,0 +1,61 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
+import { startDaemon } from "../../support/daemon.ts";
+import type { ClusterRequest } from "../provider.ts";
+import type { Ground } from "./ground.ts";
+
+/** Sets the pod networks up side by side, and waits until each one works. */
+export async function installNetworks(
+  flavours: readonly CniFlavour[],
+  ground: Ground,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<ReadonlyMap<string, PodNetwork>> {
+  const installed = await Promise.all(
+    flavours.map(
+      async (flavour) => [flavour.name, await install(flavour, ground, join(folder, flavour.name), opened)] as const,
+    ),
+  );
+  return new Map(installed);
+}
+
+async function install(
+  flavour: CniFlavour,
+  { nodes, families }: Ground,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<PodNetwork> {
+  await mkdir(folder, { recursive: true });
+  const network = await flavour.install({
+    nodes,
+    families: families.filter((family) => flavour.podCIDRs[family] !== undefined),
+    folder,
+    daemon: async ({ node, name, argv, env = {} }) => {
+      const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
+      opened.defer(() => daemon.stop());
+    },
+  });
+  opened.defer(() => network.dispose());
+  await network.ready();
+  return network;
+}
+
+/** Programs that the flavours of a request need and this machine does not have, with what brings them. */
+export async function missingPrograms(
+  flavours: readonly CniFlavour[],
+  isThere: (program: string) => Promise<boolean>,
+): Promise<readonly string[]> {
+  const needed = flavours.flatMap(({ name, programs }) => programs.map((one) => ({ flavour: name, ...one })));
+  const there = await Promise.all(needed.map(({ program }) => isThere(program)));
+  return needed
+    .filter((_, index) => !there[index])
+    .map(({ flavour, program, debian }) => `${flavour} needs ${program}: apt-get install ${debian}`);
+}
+
+/** Families that the request names and a flavour cannot have. */
+export function missingFamilies(flavours: readonly CniFlavour[], { families }: ClusterRequest): readonly string[] {
+  return flavours.flatMap(({ name, podCIDRs }) =>
+    families.filter((family) => podCIDRs[family] === undefined).map((family) => `${name} has no ${family}`),
+  );
+}

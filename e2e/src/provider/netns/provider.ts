@@ -1,0 +1,60 @@
+import { access, constants } from "node:fs/promises";
+import { join } from "node:path";
+import { flavourNames, loadFlavour } from "../../../cni/load.ts";
+import { missingControlPlane } from "../../control-plane/programs.ts";
+import { missingHere } from "../../support/machine.ts";
+import type { ClusterShape } from "../cluster.ts";
+import type { ClusterRequest, Provider } from "../provider.ts";
+import { nodeName } from "./addresses.ts";
+import { openCluster } from "./cluster.ts";
+import { missingFamilies, missingPrograms } from "./networks.ts";
+
+/** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
+export const netns: Provider = {
+  name: "netns",
+  flavours: flavourNames,
+  missing,
+  shape,
+  open: async (request, folder, progress) =>
+    openCluster({
+      shape: await shape(request),
+      flavours: await Promise.all(request.cni.map(loadFlavour)),
+      request,
+      folder,
+      progress,
+    }),
+};
+
+async function missing(request: ClusterRequest): Promise<readonly string[]> {
+  const flavours = await Promise.all(request.cni.map(loadFlavour));
+  const [kernel, controlPlane, programs] = await Promise.all([
+    missingHere(),
+    missingControlPlane(request.kubernetes),
+    missingPrograms(flavours, isProgram),
+  ]);
+  return [kernel, controlPlane, ...programs, ...missingFamilies(flavours, request)].filter((one) => one !== undefined);
+}
+
+async function shape({ cni, excluded, mode, nodes, families }: ClusterRequest): Promise<ClusterShape> {
+  const flavours = await Promise.all(cni.map(loadFlavour));
+  return {
+    provider: "netns",
+    mode,
+    families,
+    nodeNames: Array.from({ length: nodes }, (_, at) => nodeName(at + 1)),
+    networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, mtu }) => ({
+      name,
+      podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),
+      excluded: excluded.includes(name),
+      ownLoadBalancer,
+      mtu,
+    })),
+  };
+}
+
+const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+async function isProgram(program: string): Promise<boolean> {
+  const found = await Promise.allSettled(folders.map((folder) => access(join(folder, program), constants.X_OK)));
+  return found.some(({ status }) => status === "fulfilled");
+}

@@ -1,0 +1,68 @@
+import type { IPFamily } from "@fairlead/core";
+import { address, anywhere, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
+import {
+  fabricAddress,
+  gateNetwork,
+  gatewayAddress,
+  nodeAddress,
+  outsideAddress,
+  prefixLength,
+  serviceCIDRs,
+  strangerAddress,
+} from "./addresses.ts";
+
+/** What connects the namespaces of a cluster: every route ends in the fabric. */
+export interface Wires {
+  readonly families: readonly IPFamily[];
+  readonly nodes: readonly { readonly name: string; readonly index: number; readonly pid: number }[];
+  readonly outsidePid: number;
+}
+
+/** The routing table for what comes from outside. */
+export const FROM_OUTSIDE = 100;
+
+export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
+  return [
+    "link add br0 type bridge",
+    up("br0"),
+    ...nodes.flatMap(({ name, pid }) => [...bridged(name, "eth0", pid), ...bridged(`${name}-t`, "eth1", pid)]),
+    veth("outside", "eth0", outsidePid),
+    up("outside"),
+    ...families.flatMap((family) => [
+      address("br0", `${fabricAddress[family]}/${prefixLength[family]}`),
+      address("outside", `${gatewayAddress[family]}/${prefixLength[family]}`),
+      // The end of everything that no rule of a node has translated.
+      route(anywhere[family], { type: "unreachable" }),
+      route(serviceCIDRs[family], { via: nodeAddress[family](1), table: FROM_OUTSIDE }),
+      ...nodes.map(({ index }) =>
+        route(gateNetwork[family](index), { via: nodeAddress[family](index), table: FROM_OUTSIDE }),
+      ),
+    ]),
+  ];
+}
+
+function bridged(name: string, end: string, pid: number): IpLines {
+  return [veth(name, end, pid), `link set ${name} master br0`, up(name)];
+}
+
+export function nodeLines(index: number, families: readonly IPFamily[]): IpLines {
+  return [
+    up("eth0"),
+    up("eth1"),
+    ...families.flatMap((family) => [
+      address("eth0", `${nodeAddress[family](index)}/${prefixLength[family]}`),
+      route(anywhere[family], { via: fabricAddress[family] }),
+    ]),
+  ];
+}
+
+export function outsideLines(families: readonly IPFamily[]): IpLines {
+  return [
+    up("eth0"),
+    ...families.flatMap((family) => [
+      address("eth0", `${outsideAddress[family]}/${prefixLength[family]}`),
+      address("eth0", `${strangerAddress[family]}/${prefixLength[family]}`),
+      route(anywhere[family], { via: gatewayAddress[family], src: outsideAddress[family] }),
+    ]),
+  ];
+}
