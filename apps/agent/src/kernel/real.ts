@@ -14,8 +14,7 @@ import { removeNftTables } from "./nft-leftovers.ts";
 /** The kernel of the network namespace that this process runs in. */
 export function realKernel(log: Log): Kernel {
   const runner = createRunner();
-  const onProblem = (error: unknown) =>
-    log.warn("Node addresses cannot be followed, trying again", { error: describeError(error) });
+  const onProblem = onceEach((error) => log.warn("Node addresses cannot be followed, trying again", { error }));
   return {
     iptables: (family) => openIptables(runner, { family }),
     addresses: createNodeAddresses(runner, { onProblem }),
@@ -24,5 +23,15 @@ export function realKernel(log: Log): Kernel {
     sysctl: createSysctl(),
     removeNftTables: () => removeNftTables(runner),
     sourceAddress,
+  };
+}
+
+/** Tries come again and again; what went wrong is told when it is something else than before. */
+function onceEach(tell: (error: string) => void): (error: unknown) => void {
+  let last = "";
+  return (error) => {
+    const text = describeError(error);
+    if (text !== last) tell(text);
+    last = text;
   };
 }
