@@ -17,10 +17,10 @@ export function groupCases(rows: readonly ConformanceCase[]): readonly CaseGroup
 }
 
 /**
- * A plain user's netlink buffer ends at net.core.wmem_max, some 400 KB, and iptables-nft-restore sends a whole table at
- * once ("Message too long"): a cluster of this many rows stays well below.
+ * A plain user's netlink buffer ends at net.core.wmem_max, some 200 KB, and iptables-nft-restore sends a whole table at
+ * once ("Message too long" from about 450 rules on): a cluster of this many rows stays below.
  */
-const LARGEST = 60;
+const LARGEST = 25;
 
 function inParts(rows: readonly ConformanceCase[]): readonly (readonly ConformanceCase[])[] {
   const parts = Math.ceil(rows.length / LARGEST);

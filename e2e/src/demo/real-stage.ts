@@ -53,6 +53,7 @@ async function stageOf(
   return {
     ground: `the real kernel (${stdout.trim()})`,
     real: true,
+    patienceMs: 10_000,
     change: async (objects) => {
       await sleep(APART_MS);
       return folder.write(objects);

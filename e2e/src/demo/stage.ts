@@ -24,6 +24,8 @@ export interface Stage {
   /** What it is, in words. */
   readonly ground: string;
   readonly real: boolean;
+  /** How long a change may take, in milliseconds, before it counts as never followed. */
+  readonly patienceMs: number;
   /** Puts these objects in place of those before. Gives the moment, in milliseconds since the epoch. */
   change(objects: readonly RawObject[]): Promise<number>;
   ask(ask: Ask): Promise<readonly Reply[]>;

@@ -3,7 +3,6 @@ import type { Check } from "../check.ts";
 import { demoObjects, web, webPods } from "../services.ts";
 import type { Reply, Stage } from "../stage.ts";
 
-const DEADLINE_MS = 10_000;
 /** So many requests in a row without the removed endpoint: two thirds to the power of 40 is nothing. */
 const CALM = 40;
 
@@ -28,7 +27,7 @@ export const addedLive: Check = async (stage) => {
 };
 
 async function askUntil(stage: Stage, enough: (replies: readonly Reply[]) => boolean): Promise<readonly Reply[]> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + stage.patienceMs;
   const replies: Reply[] = [];
   while (!enough(replies) && performance.now() < deadline) {
     const batch = await stage.ask({ from: clientA, to: web.clusterIP, port: 80, count: 20 });

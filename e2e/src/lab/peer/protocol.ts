@@ -17,6 +17,10 @@ export interface Probe {
   readonly port: number;
   /** Address to send from; absent: the kernel chooses. */
   readonly source?: string;
+  /** UDP: port to send from, so that several probes are one flow to the kernel; absent: another one for each request. */
+  readonly sourcePort?: number;
+  /** TCP: bytes of padding to ask the server for, beside its answer. Default none. */
+  readonly padding?: number;
   /** How many requests, each on a connection or socket of its own. */
   readonly count: number;
   /** How many at once. */
@@ -35,11 +39,16 @@ export interface Answer {
   readonly remote: string;
 }
 
+/** The path of a request for so many bytes of padding. */
+export function paddingPath(bytes: number): string {
+  return `/?padding=${bytes}`;
+}
+
 /** What came of one request. `at`: when that was known, in milliseconds since the epoch, with fractions. */
 export type ProbeResult = { readonly at: number; readonly ms: number } & Ending;
 
 export type Ending =
-  | ({ readonly kind: "answer"; readonly sender: string } & Answer)
+  | ({ readonly kind: "answer"; readonly sender: string; readonly padding?: number } & Answer)
   | { readonly kind: "refused" }
   | { readonly kind: "lost" }
   | { readonly kind: "error"; readonly code: string };

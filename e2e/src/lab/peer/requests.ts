@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { request } from "node:http";
-import type { Answer, Ending, Probe, ProbeResult } from "./protocol.ts";
+import { type Answer, type Ending, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
 
 /** Sends the probe's requests, `parallel` at a time. */
@@ -30,6 +30,7 @@ function requestHttp(probe: Probe): Promise<Ending> {
       port: probe.port,
       agent: false,
       timeout: probe.timeoutMs,
+      ...(probe.padding !== undefined && { path: paddingPath(probe.padding) }),
       ...(probe.source !== undefined && { localAddress: probe.source }),
     });
     call.on("socket", (socket) => {
@@ -67,7 +68,7 @@ function requestUdp(probe: Probe): Promise<Ending> {
     // Only a connected socket is told of ICMP errors.
     socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
     const from = probe.source === undefined ? {} : { address: probe.source };
-    socket.bind({ ...from, port: 0 }, () => socket.connect(probe.port, probe.to));
+    socket.bind({ ...from, port: probe.sourcePort ?? 0 }, () => socket.connect(probe.port, probe.to));
   }).finally(() => socket.close());
 }
 
@@ -76,9 +77,12 @@ function senderOf(socket: { address(): { address: string; port: number } }): str
   return endpointText(address, port);
 }
 
+/** The answer is the first line of the body, padding what follows. */
 function answered(body: string, sender: string): Ending {
-  const answer: Answer = JSON.parse(body);
-  return { kind: "answer", sender, ...answer };
+  const end = body.indexOf("\n");
+  const answer: Answer = JSON.parse(end === -1 ? body : body.slice(0, end));
+  const padding = end === -1 ? 0 : body.length - end - 1;
+  return { kind: "answer", sender, ...answer, ...(padding > 0 && { padding }) };
 }
 
 function failed(error: unknown): Ending {

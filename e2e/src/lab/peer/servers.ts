@@ -4,6 +4,8 @@ import { createServer } from "node:http";
 import type { Answer, ListenPorts } from "./protocol.ts";
 import { endpointText } from "./sockets.ts";
 
+const MAX_PADDING = 64 << 20;
+
 /** Listens on every address of both families, HTTP over TCP and datagrams over UDP; each answer is an `Answer`. */
 export async function serve(server: string, ports: ListenPorts): Promise<void> {
   await Promise.all([
@@ -21,10 +23,16 @@ async function serveHttp(server: string, port: number): Promise<void> {
       remote: endpointText(remoteAddress, remotePort),
     };
     response.setHeader("content-type", "application/json");
-    response.end(`${JSON.stringify(answer)}\n`);
+    response.write(`${JSON.stringify(answer)}\n`);
+    response.end("x".repeat(paddingOf(request.url)));
   });
   http.listen(port, "::");
   await once(http, "listening");
+}
+
+function paddingOf(url = "/"): number {
+  const wanted = Number(new URL(url, "http://peer").searchParams.get("padding") ?? "0");
+  return Math.min(wanted, MAX_PADDING);
 }
 
 async function serveUdp(server: string, port: number, type: "udp4" | "udp6"): Promise<void> {
