@@ -16,14 +16,14 @@ export interface AgentProcess {
   kill(): Promise<AgentEnd>;
 }
 
-export interface AgentEnd {
+interface AgentEnd {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly log: string;
 }
 
 /** The built agent: FAIRLEAD_AGENT, or what `pnpm build` makes. */
-export const agentFile =
+const agentFile =
   process.env["FAIRLEAD_AGENT"] ?? fileURLToPath(new URL("../../../apps/agent/dist/main.js", import.meta.url));
 
 /** @throws Error that says how to build it */

@@ -59,7 +59,7 @@ function requests(
 }
 
 /** As many as it takes so that one of the endpoints is missed once in ten million times. */
-export function requestsFor(expected: Outcome): number {
+function requestsFor(expected: Outcome): number {
   const landings = expected.verdict === "endpoints" ? expected.landings : [];
   if (landings.length <= 1) return 3;
   const rarest = Math.min(...landings.map(({ probability }) => probability));

@@ -29,7 +29,7 @@ export const nginxCalicoIP = "10.96.67.75";
 export const nginxOvnIP = "10.96.95.98";
 
 /** The founding case: one service of each network. */
-export const founding: readonly RawObject[] = [
+const founding: readonly RawObject[] = [
   ...one("nginx-calico", nginxCalicoIP, nginxCalico.addresses.IPv4),
   ...one("nginx-ovn", nginxOvnIP, "10.244.1.5"),
 ];

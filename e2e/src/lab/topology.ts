@@ -1,4 +1,4 @@
-import { apiServer, type Host, hosts, nodeA, nodeB, outside, stranger } from "@fairlead/testkit";
+import { apiServer, type Host, hosts, nodeA, outside, stranger } from "@fairlead/testkit";
 
 /**
  * The test ground: two nodes on a bridge in `fabric`, pods of two networks behind them, clients outside, and `sink`, the
@@ -26,5 +26,3 @@ export function podsOf(node: Host): readonly Host[] {
 export function podInterface(pod: Host): string {
   return pod.node === nodeA.name && pod.interface !== undefined ? pod.interface : `pod-${pod.name}`;
 }
-
-export const nodes: readonly Host[] = [nodeA, nodeB];
