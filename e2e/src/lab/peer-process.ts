@@ -50,6 +50,7 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
 }
 
 function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
+  const { NODE_COMPILE_CACHE } = process.env;
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
   const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, JSON.stringify(settings)];
   return execa(program, args, {
@@ -58,7 +59,10 @@ function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
     reject: false,
     // A peer must not inherit what the test runner sets for its own workers.
     extendEnv: false,
-    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+    env: {
+      PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+      ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
+    },
   });
 }
 

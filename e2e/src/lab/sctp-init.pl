@@ -5,7 +5,6 @@
 use strict;
 use warnings;
 use Socket;
-use Time::HiRes qw(time);
 
 my ($source, $destination, $port, $count, $wait) = @ARGV;
 # Senders that run at the same time must not meet with the same ports.
@@ -38,11 +37,11 @@ for my $sport ($first .. $first + $count - 1) {
     send($raw, init_packet($sport), 0, pack_sockaddr_in(0, inet_aton($destination)));
 }
 
-my $end = time + $wait;
-while ((my $left = $end - time) > 0) {
+# Until nothing has come for a while; bounded, for others' messages come here as well. perl-base has no finer clock.
+for (1 .. 1000) {
     my $ready = "";
     vec($ready, fileno($icmp), 1) = 1;
-    last unless select($ready, undef, undef, $left);
+    last unless select($ready, undef, undef, $wait);
     recv($icmp, my $packet, 2048, 0);
     my $header = (ord($packet) & 15) * 4;
     my ($type, $code) = unpack("CC", substr($packet, $header, 2));
