@@ -1,5 +1,13 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Rule, ServerConnections, SetState, Table, VirtualServerState } from "@fairlead/netfilter";
+import type {
+  Rule,
+  ServerConnections,
+  SetState,
+  Table,
+  TableState,
+  VirtualServerKey,
+  VirtualServerState,
+} from "@fairlead/netfilter";
 
 /**
  * What this backend asks of the kernel. `@fairlead/kernel` has the clients and the fakes; both fit by shape, so that this
@@ -11,8 +19,8 @@ export type Payload = Iterable<string> | AsyncIterable<string>;
 export interface ServersPort {
   /** `ipvsadm --save -n`, server by server. */
   save(): AsyncIterable<VirtualServerState>;
-  /** `ipvsadm --list -n`: the connections of every server's destinations. */
-  connections(): AsyncIterable<ServerConnections>;
+  /** `ipvsadm --list -n`: the connections of these servers' destinations; servers that are not there are left out. */
+  connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
    * One `ipvsadm --restore`. No transaction: the kernel takes line by line, lines that it refuses are skipped and told on
    * stderr, and the exit code is 0 all the same.
@@ -51,6 +59,8 @@ export interface RulesPort {
   readonly family: IPFamily;
   /** One `iptables-restore --noflush --counters`; each table of it is a transaction. */
   restore(payload: Payload): Promise<void>;
+  /** `iptables-save -t TABLE`, parsed. */
+  save(table: Table): Promise<TableState>;
   /** The names of the table's chains. */
   chains(table: Table): Promise<ReadonlySet<string>>;
   /** `iptables -t TABLE -S CHAIN`: the chain's rules. Undefined: there is no such chain. */

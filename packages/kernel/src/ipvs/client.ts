@@ -1,4 +1,4 @@
-import type { ServerConnections, VirtualServerState } from "@fairlead/netfilter";
+import type { ServerConnections, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
 import type { Input } from "../runner/runner.ts";
 
 /** Seconds; 0 or absent leaves one as it is. */
@@ -17,11 +17,12 @@ export interface IpvsadmClient {
    */
   save(): AsyncIterable<VirtualServerState>;
   /**
-   * `ipvsadm --list -n`: the connections of every server's destinations.
+   * `ipvsadm --list -n`: the connections of these servers' destinations; servers that are not there are left out. One
+   * process for all, or for each of a few.
    *
    * @throws CommandError as `save`
    */
-  connections(): AsyncIterable<ServerConnections>;
+  connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
    * One `ipvsadm --restore`. No transaction: lines that the kernel refuses are skipped, told on stderr, and the tool
    * exits with 0 all the same; a line that the tool itself refuses ends it there.

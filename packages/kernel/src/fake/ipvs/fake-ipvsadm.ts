@@ -50,8 +50,13 @@ export class FakeIpvsadm implements IpvsadmClient {
     yield* await this.#do(["ipvsadm", "--save", "-n"], () => this.servers());
   }
 
-  async *connections(): AsyncGenerator<ServerConnections, void, void> {
-    yield* await this.#do(["ipvsadm", "--list", "-n"], () => this.servers().map((server) => this.#counted(server)));
+  async *connections(servers: readonly VirtualServerKey[]): AsyncGenerator<ServerConnections, void, void> {
+    const wanted = new Set(servers.map(renderServerKey));
+    yield* await this.#do(["ipvsadm", "--list", "-n"], () =>
+      this.servers()
+        .filter((server) => wanted.has(renderServerKey(server)))
+        .map((server) => this.#counted(server)),
+    );
   }
 
   async restore(payload: Input): Promise<void> {

@@ -1,0 +1,94 @@
+import type { ForwardingPlan, PlanChange } from "@fairlead/core";
+import type { ServerCommand, SetCommand } from "@fairlead/netfilter";
+import type { Draining } from "./draining.ts";
+import { frameSections } from "./frame-commands.ts";
+import type { Settled } from "./options.ts";
+import { changedGroups } from "./plan/changed-groups.ts";
+import type { PlanContext } from "./plan/context.ts";
+import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
+import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
+import { setName } from "./plan/sets.ts";
+import { type Step, takeStep } from "./plan/step.ts";
+import type { IpvsPort } from "./port.ts";
+import type { Programmed } from "./programmed.ts";
+import { inSlices } from "./slices.ts";
+import { frameFacts } from "./wanted.ts";
+import { carryOut, type Work, type Written } from "./work.ts";
+
+/** A change of more groups than this, and of most of them, is cheaper to compare with what is there. */
+const MANY_GROUPS = 1000;
+
+export interface Applied {
+  readonly programmed: Programmed;
+  readonly written: Written;
+}
+
+export interface ChangeInput {
+  readonly plan: ForwardingPlan;
+  readonly change: PlanChange;
+  readonly context: PlanContext;
+  readonly before: Programmed;
+  readonly draining: Draining;
+  /** Keys of the virtual servers that this process has made; kept up. */
+  readonly made: Set<string>;
+}
+
+/**
+ * Writes what a change touches; starts no process where that is nothing.
+ *
+ * @returns undefined where it takes a full sync: nothing is written, and the ledger is of no use any more
+ */
+export async function applyChange(port: IpvsPort, input: ChangeInput, settled: Settled): Promise<Applied | undefined> {
+  const { plan, change, context, before, draining, made } = input;
+  if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
+  const groups = changedGroups(plan, change, before.context, context);
+  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), settled.breathe);
+  if (step.contested) return undefined;
+  const facts = frameFacts(before.ledger, context);
+  for (const key of step.after.keys()) made.add(key);
+  const work = { ...changeWork(step, before.facts, facts), servers: serverCommands(step, draining) };
+  const written = await carryOut(port, work, settled);
+  for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
+  return { programmed: { context, facts, ledger: before.ledger }, written };
+}
+
+function changeWork(step: Step, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
+  const addresses = step.moves.addresses();
+  const members = [...step.moves.members()];
+  const commands = (kind: "add" | "del", moved: "added" | "removed") =>
+    members.flatMap(([set, moves]) =>
+      moves[moved].map((member): SetCommand => ({ kind, set: setName(set, facts.family), member })),
+    );
+  const united = unitedFacts(before, facts);
+  return {
+    setAdditions: commands("add", "added"),
+    rulesFirst: sameFacts(before, united) ? [] : frameSections(united),
+    createDevice: false,
+    addressAdditions: addresses.added,
+    addressRemovals: addresses.removed,
+    rulesLast: sameFacts(united, facts) ? [] : frameSections(facts),
+    setRemovals: commands("del", "removed"),
+  };
+}
+
+function serverCommands({ before, after }: Step, draining: Draining): readonly ServerCommand[] {
+  const additions: ServerCommand[] = [];
+  const removals: ServerCommand[] = [];
+  for (const [key, wanted] of after) {
+    const old = before.get(key);
+    if (old === undefined) {
+      additions.push(...newServer(wanted));
+      continue;
+    }
+    const change = serverChange(wanted, programmedState(old, draining.of(key)));
+    additions.push(...change.additions);
+    removals.push(...change.removals);
+    draining.set(wanted.server, change.draining);
+  }
+  for (const [key, { server }] of before) {
+    if (after.has(key)) continue;
+    removals.push({ kind: "delete-server", server });
+    draining.forget(key);
+  }
+  return [...additions, ...removals];
+}

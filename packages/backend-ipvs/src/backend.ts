@@ -1,0 +1,93 @@
+import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import { applyChange } from "./apply.ts";
+import { removeIpvsMode } from "./cleanup.ts";
+import { Draining } from "./draining.ts";
+import { fullSync } from "./full-sync.ts";
+import { looksIntact } from "./intact.ts";
+import { DrainClock, endDrained } from "./look-after.ts";
+import { type IpvsOptions, type Settled, settle } from "./options.ts";
+import { type PlanContext, planContext } from "./plan/context.ts";
+import type { IpvsPort } from "./port.ts";
+import { type Programmed, report } from "./programmed.ts";
+import { Schedulers } from "./schedulers.ts";
+import { ipvsSemantics } from "./semantics.ts";
+
+/**
+ * The ipvs mode of one IP family. Starts nothing until it is called.
+ *
+ * @throws RangeError when an option is out of range
+ */
+export function createIpvsBackend(port: IpvsPort, options: IpvsOptions = {}): Required<Backend> {
+  return new IpvsBackend(port, settle(port.rules.family, options));
+}
+
+class IpvsBackend implements Required<Backend> {
+  readonly semantics = ipvsSemantics;
+  readonly #port: IpvsPort;
+  readonly #settled: Settled;
+  readonly #schedulers: Schedulers;
+  readonly #clock = new DrainClock();
+  /** Keys of the virtual servers that this process has made: ours whatever CIDRs are excluded. */
+  readonly #made = new Set<string>();
+  #draining = new Draining();
+  /** Undefined until a full sync was accepted, and after anything was not. */
+  #programmed: Programmed | undefined;
+
+  constructor(port: IpvsPort, settled: Settled) {
+    this.#port = port;
+    this.#settled = settled;
+    this.#schedulers = new Schedulers(settled);
+  }
+
+  async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    this.#programmed = undefined;
+    this.#schedulers.forgetLacking();
+    await this.#schedulers.look(plan.groups.values());
+    const synced = await fullSync(this.#port, plan, this.#context(plan), this.#made, this.#settled);
+    this.#draining = synced.draining;
+    this.#clock.note(this.#draining, this.#settled.now());
+    this.#programmed = synced.programmed;
+    return report("full", synced.programmed, synced.written);
+  }
+
+  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    const before = this.#programmed;
+    if (before === undefined) return this.sync(plan);
+    this.#programmed = undefined;
+    await this.#schedulers.look(Array.from(change.groups.values(), ({ after }) => after));
+    const input = { plan, change, before, context: this.#context(plan), draining: this.#draining, made: this.#made };
+    const applied = await applyChange(this.#port, input, this.#settled);
+    if (applied === undefined) return this.sync(plan);
+    this.#clock.note(this.#draining, this.#settled.now());
+    this.#programmed = applied.programmed;
+    return report("partial", applied.programmed, applied.written);
+  }
+
+  intact(plan: ForwardingPlan): Promise<boolean> {
+    return looksIntact(this.#port, plan, this.#context(plan), this.#draining, this.#settled);
+  }
+
+  async maintain(): Promise<number | undefined> {
+    const programmed = this.#programmed;
+    if (programmed === undefined) return undefined;
+    const now = this.#settled.now();
+    const due = this.#clock.due(this.#draining, now);
+    if (due.length > 0) {
+      this.#programmed = undefined;
+      await endDrained(this.#port, due, this.#draining, this.#settled);
+      this.#clock.looked(now);
+      this.#clock.note(this.#draining, now);
+      this.#programmed = programmed;
+    }
+    return this.#clock.next(now);
+  }
+
+  async cleanup(): Promise<void> {
+    this.#programmed = undefined;
+    await removeIpvsMode(this.#port, { excludeCIDRs: this.#settled.excludeCIDRs });
+  }
+
+  #context({ node }: ForwardingPlan): PlanContext {
+    return planContext(this.#settled, node, this.#schedulers.lacking);
+  }
+}

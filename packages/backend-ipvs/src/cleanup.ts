@@ -1,0 +1,96 @@
+import type { Command, ServerCommand, SetCommand, Table } from "@fairlead/netfilter";
+import { renderServerCommand, renderSetCommand, ruleKey } from "@fairlead/netfilter";
+import { isOfFamily, readAddresses, readSets } from "./kernel-state.ts";
+import { ownership } from "./ownership.ts";
+import { payloadText, ruleLines } from "./payload.ts";
+import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
+import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
+import { JUMPS, type Jumps } from "./plan/jumps.ts";
+import { DEVICE } from "./plan/names.ts";
+import { setName } from "./plan/sets.ts";
+import type { IpvsPort } from "./port.ts";
+
+export interface CleanupOptions {
+  /** Chains that another mode uses under the same name and that stay. Default: none. */
+  readonly keep?: (table: Table, chain: string) => boolean;
+  /** ipvs.excludeCIDRs. Default: none. */
+  readonly excludeCIDRs?: readonly string[];
+}
+
+/**
+ * Removes everything that this mode or kube-proxy in it has ever made in one family: rules, virtual servers on our
+ * addresses, the addresses, with the last of them the device, and the sets. What belongs to others stays.
+ *
+ * @throws AggregateError with what failed, after everything was tried
+ */
+export async function removeIpvsMode(port: IpvsPort, options: CleanupOptions = {}): Promise<void> {
+  const failures: unknown[] = [];
+  const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => failures.push(error));
+  for (const table of TABLES) await attempt(() => removeRules(port, table, options.keep ?? (() => false)));
+  await attempt(() => removeServers(port, options.excludeCIDRs ?? []));
+  await attempt(() => removeAddresses(port));
+  await attempt(() => removeSets(port));
+  if (failures.length === 0) return;
+  throw new AggregateError(failures, `cleanup of ipvs mode (${port.rules.family}) left something behind`);
+}
+
+async function removeRules(
+  port: IpvsPort,
+  table: FrameTable,
+  keep: (table: Table, chain: string) => boolean,
+): Promise<void> {
+  const existing = await port.rules.chains(table);
+  const chains = CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
+  const commands: Command[] = [];
+  for (const jumps of JUMPS) if (jumps.table === table) commands.push(...(await unlink(port, jumps, keep)));
+  commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
+  commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
+  if (commands.length > 0) await port.rules.restore(payloadText(ruleLines([{ table, commands }]), turn));
+}
+
+/** A jump that another mode has word for word stays with its chain; what this mode alone has goes in any case. */
+async function unlink(
+  { rules: port }: IpvsPort,
+  { table, chain, rules, shared }: Jumps,
+  keep: (table: Table, chain: string) => boolean,
+): Promise<readonly Command[]> {
+  const stay = new Set(
+    shared.filter(({ target }) => target?.kind === "jump" && keep(table, target.chain)).map(ruleKey),
+  );
+  const ours = new Set(rules.map(ruleKey).filter((text) => !stay.has(text)));
+  return ((await port.list(table, chain)) ?? [])
+    .filter((rule) => ours.has(ruleKey(rule)))
+    .map((rule): Command => ({ kind: "delete", chain, rule }));
+}
+
+async function removeServers(port: IpvsPort, excludeCIDRs: readonly string[]): Promise<void> {
+  const { family } = port.rules;
+  const kernel = { sets: await readSets(port, family), addresses: await readAddresses(port, family) };
+  const owned = ownership({ family, kernel, made: new Set(), excludeCIDRs });
+  const commands: ServerCommand[] = [];
+  for await (const server of port.servers.save()) {
+    if (owned(server)) commands.push({ kind: "delete-server", server });
+  }
+  if (commands.length > 0) await port.servers.restore(payloadText(commands.map(renderServerCommand), turn));
+}
+
+async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
+  const present = await links.addresses(DEVICE);
+  if (present === undefined) return;
+  const services = [...present].filter((address) => !address.startsWith("fe80:"));
+  const ours = services.filter((address) => isOfFamily(address, rules.family));
+  const lines =
+    ours.length === services.length ? [DELETE_DEVICE] : ours.map((address) => addressCommand("del", address));
+  if (lines.length > 0) await links.batch(payloadText(lines, turn));
+}
+
+async function removeSets(port: IpvsPort): Promise<void> {
+  const { family } = port.rules;
+  const present = await readSets(port, family);
+  const commands = [...present.keys()].map((set): SetCommand => ({ kind: "destroy", set: setName(set, family) }));
+  if (commands.length > 0) await port.sets.restore(payloadText(commands.map(renderSetCommand), turn));
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

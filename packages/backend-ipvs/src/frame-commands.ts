@@ -1,0 +1,32 @@
+import type { Command, CommandSource, Rule } from "@fairlead/netfilter";
+import { type ChainRules, type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
+import { JUMPS, repairJumps } from "./plan/jumps.ts";
+
+/** The rules of the built-in chains that lead to ours. */
+export type BuiltinRules = (table: FrameTable, chain: string) => readonly Rule[];
+
+/** Every chain of this mode written anew. With the built-in chains' rules, the jumps to them too. */
+export function frameSections(facts: FrameFacts, builtin?: BuiltinRules): readonly CommandSource[] {
+  const chains = frameChains(facts);
+  return TABLES.map((table) => ({ table, commands: tableCommands(table, chains[table], builtin) }));
+}
+
+function* tableCommands(
+  table: FrameTable,
+  chains: readonly ChainRules[],
+  builtin: BuiltinRules | undefined,
+): Generator<Command> {
+  for (const { chain } of chains) yield { kind: "chain", chain };
+  for (const { chain, rules } of chains) {
+    for (const rule of rules) yield { kind: "append", chain, rule };
+  }
+  if (builtin === undefined) return;
+  for (const jumps of JUMPS) {
+    if (jumps.table === table) yield* repairJumps(jumps, builtin(table, jumps.chain));
+  }
+}
+
+/** How many rules a table has in the frame. */
+export function countRules(facts: FrameFacts, table: FrameTable): number {
+  return frameChains(facts)[table].reduce((sum, { rules }) => sum + rules.length, 0);
+}

@@ -1,0 +1,95 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import type { SetCommand } from "@fairlead/netfilter";
+import { compareServers, differenceCommands, isEqual } from "./compare-servers.ts";
+import { Draining } from "./draining.ts";
+import { frameSections } from "./frame-commands.ts";
+import { type KernelState, readKernel } from "./kernel-state.ts";
+import type { Settled } from "./options.ts";
+import { type Owned, ownership } from "./ownership.ts";
+import type { PlanContext } from "./plan/context.ts";
+import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
+import type { Ledger } from "./plan/ledger.ts";
+import { SET_KEYS, setDefinition, setName } from "./plan/sets.ts";
+import type { IpvsPort } from "./port.ts";
+import type { Programmed } from "./programmed.ts";
+import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
+import { carryOut, type Work, type Written } from "./work.ts";
+
+export interface Synced {
+  readonly programmed: Programmed;
+  readonly draining: Draining;
+  readonly written: Written;
+}
+
+/**
+ * Makes the kernel equal to the plan, whatever it holds.
+ *
+ * @param made keys of the virtual servers that this process has made; new ones are added
+ */
+export async function fullSync(
+  port: IpvsPort,
+  plan: ForwardingPlan,
+  context: PlanContext,
+  made: Set<string>,
+  settled: Settled,
+): Promise<Synced> {
+  const wanted = await wantedOf(plan, context, settled.breathe);
+  const kernel = await readKernel(port);
+  const { excludeCIDRs, family } = settled;
+  const owned = ownership({ family, kernel, made: new Set(made), excludeCIDRs });
+  const draining = new Draining();
+  const difference = await compareServers(port.servers.save(), wanted.servers, owned, draining);
+  for (const key of wanted.servers.keys()) made.add(key);
+  const facts = frameFacts(wanted.ledger, context);
+  const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
+  const written = await carryOut(port, work, settled);
+  if (written.servers > 0) await verify(port, wanted, owned);
+  for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
+  return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
+}
+
+/** `ipvsadm --restore` skips what the kernel refuses; not all of that is worth a word on stderr. */
+async function verify(port: IpvsPort, wanted: Wanted, owned: Owned): Promise<void> {
+  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining());
+  if (isEqual(difference)) return;
+  const [first] = differenceCommands(difference);
+  throw new Error(`virtual servers are not as they were written, first of all: ${JSON.stringify(first)}`);
+}
+
+function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<Work, "servers"> {
+  const builtin = (table: string, chain: string) => kernel.builtin.get(`${table} ${chain}`) ?? [];
+  const present = kernel.addresses ?? new Set<string>();
+  const common = {
+    setAdditions: setAdditions(ledger, kernel, facts),
+    createDevice: kernel.addresses === undefined,
+    addressAdditions: [...ledger.addresses.keys()].filter((address) => !present.has(address)),
+    addressRemovals: [...present].filter((address) => !ledger.addresses.has(address)),
+    setRemovals: setRemovals(ledger, kernel, facts),
+  };
+  // Iptables mode goes on serving until the virtual servers stand.
+  if (kernel.iptablesModeServes) return { ...common, rulesFirst: [], rulesLast: frameSections(facts, builtin) };
+  const before = { ...facts, filled: new Set(SET_KEYS.filter((set) => (kernel.sets.get(set)?.members.size ?? 0) > 0)) };
+  const united = unitedFacts(before, facts);
+  const rulesLast = sameFacts(united, facts) ? [] : frameSections(facts);
+  return { ...common, rulesFirst: frameSections(united, builtin), rulesLast };
+}
+
+function setAdditions(ledger: Ledger, { sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
+  const missing = SET_KEYS.filter((set) => !sets.has(set));
+  return [
+    ...missing.map((set): SetCommand => ({ kind: "create", set: setDefinition(set, family) })),
+    ...SET_KEYS.flatMap((set) =>
+      [...ledger.members(set).keys()]
+        .filter((member) => sets.get(set)?.members.has(member) !== true)
+        .map((member): SetCommand => ({ kind: "add", set: setName(set, family), member })),
+    ),
+  ];
+}
+
+function setRemovals(ledger: Ledger, { sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
+  return SET_KEYS.flatMap((set) =>
+    [...(sets.get(set)?.members ?? [])]
+      .filter((member) => !ledger.members(set).has(member))
+      .map((member): SetCommand => ({ kind: "del", set: setName(set, family), member })),
+  );
+}

@@ -1,0 +1,75 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import { type Rule, ruleKey, type TableState } from "@fairlead/netfilter";
+import { compareServers, isEqual } from "./compare-servers.ts";
+import type { Draining } from "./draining.ts";
+import { readAddresses, readSets } from "./kernel-state.ts";
+import type { Settled } from "./options.ts";
+import type { PlanContext } from "./plan/context.ts";
+import { type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
+import { JUMPS } from "./plan/jumps.ts";
+import type { Ledger } from "./plan/ledger.ts";
+import { SET_KEYS } from "./plan/sets.ts";
+import type { IpvsPort } from "./port.ts";
+import { frameFacts, wantedOf } from "./wanted.ts";
+
+/**
+ * Whether everything of ours is there and as it should be: what others changed by hand shows in no event, and a virtual
+ * server or address that is missing serves nobody. Five listings, read as they come; the first difference ends it.
+ */
+export async function looksIntact(
+  port: IpvsPort,
+  plan: ForwardingPlan,
+  context: PlanContext,
+  draining: Draining,
+  settled: Settled,
+): Promise<boolean> {
+  const { ledger, servers } = await wantedOf(plan, context, settled.breathe);
+  if (!(await hasAddresses(port, ledger))) return false;
+  if (!(await hasSets(port, ledger))) return false;
+  if (!(await hasRules(port, frameFacts(ledger, context)))) return false;
+  return isEqual(await compareServers(port.servers.save(), servers, () => false, draining));
+}
+
+async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {
+  const present = await readAddresses(port, port.rules.family);
+  return present !== undefined && sameMembers(present, addresses);
+}
+
+async function hasSets(port: IpvsPort, ledger: Ledger): Promise<boolean> {
+  const present = await readSets(port, port.rules.family);
+  return SET_KEYS.every((set) => {
+    const members = present.get(set)?.members;
+    return members !== undefined && sameMembers(members, ledger.members(set));
+  });
+}
+
+function sameMembers(present: ReadonlySet<string>, wanted: { size: number; has(key: string): boolean }): boolean {
+  return present.size === wanted.size && [...present].every((member) => wanted.has(member));
+}
+
+async function hasRules({ rules }: IpvsPort, facts: FrameFacts): Promise<boolean> {
+  const chains = frameChains(facts);
+  for (const table of TABLES) {
+    const state = await rules.save(table);
+    if (!chains[table].every(({ chain, rules: wanted }) => sameRules(state.chains.get(chain)?.rules, wanted)))
+      return false;
+    if (!hasJumps(state, table)) return false;
+  }
+  return true;
+}
+
+function sameRules(present: readonly Rule[] | undefined, wanted: readonly Rule[]): boolean {
+  return present !== undefined && textOf(present) === textOf(wanted);
+}
+
+function textOf(rules: readonly Rule[]): string {
+  return rules.map(ruleKey).sort().join("\n");
+}
+
+function hasJumps(state: TableState, table: FrameTable): boolean {
+  return JUMPS.every((jumps) => {
+    if (jumps.table !== table) return true;
+    const present = new Set(state.chains.get(jumps.chain)?.rules.map(ruleKey));
+    return jumps.rules.every((rule) => present.has(ruleKey(rule)));
+  });
+}

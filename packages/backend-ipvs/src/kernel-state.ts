@@ -1,0 +1,66 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Rule, SetState } from "@fairlead/netfilter";
+import { isGroupChainOfIptablesMode } from "./plan/iptables-mode.ts";
+import { JUMPS } from "./plan/jumps.ts";
+import { DEVICE } from "./plan/names.ts";
+import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
+import type { IpvsPort } from "./port.ts";
+
+/** What a full sync has to know of the kernel before it writes, virtual servers aside: those are read as a stream. */
+export interface KernelState {
+  readonly sets: ReadonlyMap<SetKey, SetState>;
+  /** The family's addresses on the service device; undefined: there is no such device. */
+  readonly addresses: ReadonlySet<string> | undefined;
+  /** `TABLE CHAIN` → the rules of the built-in chains that lead to ours. */
+  readonly builtin: ReadonlyMap<string, readonly Rule[]>;
+  /** Nat has chains of iptables mode, which serve until ours take over. */
+  readonly iptablesModeServes: boolean;
+}
+
+export async function readKernel(port: IpvsPort): Promise<KernelState> {
+  const { family } = port.rules;
+  return {
+    sets: await readSets(port, family),
+    addresses: await readAddresses(port, family),
+    builtin: await readBuiltin(port),
+    iptablesModeServes: [...(await port.rules.chains("nat"))].some(isGroupChainOfIptablesMode),
+  };
+}
+
+/**
+ * Our sets among all that there are.
+ *
+ * @throws Error for a set that has our name and another type
+ */
+export async function readSets({ sets }: IpvsPort, family: IPFamily): Promise<ReadonlyMap<SetKey, SetState>> {
+  const wanted = new Map(SET_KEYS.map((key) => [setDefinition(key, family).name, key]));
+  const found = new Map<SetKey, SetState>();
+  for await (const set of sets.save()) {
+    const key = wanted.get(set.name);
+    if (key === undefined) continue;
+    const { type } = setDefinition(key, family);
+    if (set.type !== type) {
+      throw new Error(
+        `ipset ${set.name} has type ${set.type} and must have ${type}: destroy it, or rename what uses it`,
+      );
+    }
+    found.set(key, set);
+  }
+  return found;
+}
+
+/** Those of the family that services can have; the device itself may have a link-local one. */
+export async function readAddresses({ links }: IpvsPort, family: IPFamily): Promise<ReadonlySet<string> | undefined> {
+  const addresses = await links.addresses(DEVICE);
+  return addresses && new Set([...addresses].filter((one) => isOfFamily(one, family) && !one.startsWith("fe80:")));
+}
+
+export function isOfFamily(address: string, family: IPFamily): boolean {
+  return address.includes(":") === (family === "IPv6");
+}
+
+async function readBuiltin({ rules }: IpvsPort): Promise<ReadonlyMap<string, readonly Rule[]>> {
+  const found = new Map<string, readonly Rule[]>();
+  for (const { table, chain } of JUMPS) found.set(`${table} ${chain}`, (await rules.list(table, chain)) ?? []);
+  return found;
+}

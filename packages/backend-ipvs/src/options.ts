@@ -1,0 +1,56 @@
+import type { IPFamily } from "@fairlead/core";
+import type { IpvsSettings } from "./plan/context.ts";
+import { isScheduler, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
+
+/** What may be chosen when the backend is made; all of it has kube-proxy's default. */
+export interface IpvsOptions {
+  /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
+  readonly masqueradeBit?: number;
+  /** The scheduler of services that ask for none themselves, one of `SCHEDULERS`. Default rr. */
+  readonly scheduler?: string;
+  /** CIDRs in which virtual servers that this process did not make are never deleted (ipvs.excludeCIDRs). Default: none. */
+  readonly excludeCIDRs?: readonly string[];
+  /**
+   * Loads the kernel's scheduler before a service uses it that asks for another than the default; false: the kernel has
+   * not got it, and the service gets the default. Default: the kernel is taken to have them all.
+   */
+  readonly loadScheduler?: (scheduler: Scheduler) => Promise<boolean>;
+  /** A clock in milliseconds that never goes back. Default `performance.now`. */
+  readonly now?: () => number;
+  /** Lets the event loop turn, called every few milliseconds of rendering. Default a turn of `setImmediate`. */
+  readonly breathe?: () => Promise<void>;
+  /** Told of what does not stop the sync but an operator should know. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** The options with every default filled in. */
+export interface Settled extends IpvsSettings {
+  readonly excludeCIDRs: readonly string[];
+  readonly loadScheduler: (scheduler: Scheduler) => Promise<boolean>;
+  readonly now: () => number;
+  readonly breathe: () => Promise<void>;
+  readonly onProblem: (problem: string) => void;
+}
+
+const DEFAULTS = {
+  masqueradeBit: 14,
+  excludeCIDRs: [],
+  loadScheduler: async () => true,
+  now: () => performance.now(),
+  breathe: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  onProblem: () => {},
+} as const satisfies Omit<Settled, "family" | "scheduler">;
+
+/** @throws RangeError when masqueradeBit is no bit of a mark, or the scheduler none of `SCHEDULERS` */
+export function settle(family: IPFamily, options: IpvsOptions): Settled {
+  const { scheduler = "rr" } = options;
+  if (!isScheduler(scheduler)) {
+    throw new RangeError(`ipvs.scheduler is ${JSON.stringify(scheduler)}; it must be one of ${SCHEDULERS.join(", ")}`);
+  }
+  const settled: Settled = { ...DEFAULTS, ...options, scheduler, family };
+  const bit = settled.masqueradeBit;
+  if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
+    throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
+  }
+  return settled;
+}

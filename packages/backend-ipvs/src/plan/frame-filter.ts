@@ -1,0 +1,75 @@
+import type { Rule } from "@fairlead/netfilter";
+import type { ChainRules, FrameFacts } from "./frame.ts";
+import type { BarredAddress } from "./group.ts";
+import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, PROXY_FIREWALL, SOURCE_RANGES } from "./names.ts";
+import { ACCEPT, comment, inSet, jump, RETURN, setRule } from "./rule-parts.ts";
+import type { SetKey } from "./sets.ts";
+
+export function filterChains(facts: FrameFacts): readonly ChainRules[] {
+  const { family, filled, barred } = facts;
+  const firewall = setRule("KUBE-LOAD-BALANCER-FW", family, ["dst", "dst"], jump(SOURCE_RANGES));
+  return [
+    { chain: FORWARD, rules: forwardRules(facts) },
+    { chain: NODE_PORT, rules: [setRule("KUBE-HEALTH-CHECK-NODE-PORT", family, ["dst"], ACCEPT)] },
+    { chain: SOURCE_RANGES, rules: sourceRules(facts) },
+    { chain: PROXY_FIREWALL, rules: filled.has("KUBE-LOAD-BALANCER-FW") ? [firewall] : [] },
+    { chain: IPVS_FILTER, rules: accessRules(facts) },
+    { chain: IPVS_OUT_FILTER, rules: barred.map(barredRule) },
+  ];
+}
+
+/** Lets through what is translated here even where FORWARD's policy is DROP. */
+function forwardRules({ mark }: FrameFacts): readonly Rule[] {
+  return [
+    { matches: [comment("kubernetes forwarding rules"), { kind: "mark", value: mark, mask: mark }], target: ACCEPT },
+    {
+      matches: [
+        comment("kubernetes forwarding conntrack rule"),
+        { kind: "conntrack", states: ["RELATED", "ESTABLISHED"] },
+      ],
+      target: ACCEPT,
+    },
+  ];
+}
+
+/** Only the sources that a load balancer's service names get by. */
+function sourceRules({ family, filled }: FrameFacts): readonly Rule[] {
+  const allowed = (["KUBE-LOAD-BALANCER-SOURCE-CIDR", "KUBE-LOAD-BALANCER-SOURCE-IP"] as const)
+    .filter((set) => filled.has(set))
+    .map((set) => setRule(set, family, ["dst", "dst", "src"], RETURN));
+  return [...allowed, { matches: [], target: { kind: "drop" } }];
+}
+
+/**
+ * The services' addresses count as the node's own. Without these rules whatever listens on the node would answer there too
+ * (kubernetes issue 72236).
+ */
+function accessRules({ family }: FrameFacts): readonly Rule[] {
+  const services: readonly SetKey[] = [
+    "KUBE-LOAD-BALANCER",
+    "KUBE-CLUSTER-IP",
+    "KUBE-EXTERNAL-IP",
+    "KUBE-EXTERNAL-IP-LOCAL",
+  ];
+  return [
+    ...services.map((set): Rule => ({ matches: [inSet(set, family, ["dst", "dst"])], target: RETURN })),
+    { matches: [inSet("KUBE-HEALTH-CHECK-NODE-PORT", family, ["dst"])], target: RETURN },
+    {
+      matches: [{ kind: "conntrack", states: ["NEW"] }, inSet("KUBE-IPVS-IPS", family, ["dst"])],
+      target: { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" },
+    },
+  ];
+}
+
+/**
+ * The node reaches a load balancer's address with that very address as its source, after which no source range could tell
+ * it from others; the virtual server is known by its connection (kubernetes issue 119656).
+ */
+export function barredRule({ address, protocol, port }: BarredAddress): Rule {
+  const length = address.includes(":") ? 128 : 32;
+  return {
+    source: { cidr: `${address}/${length}` },
+    matches: [{ kind: "ipvs", protocol, address, port }],
+    target: { kind: "drop" },
+  };
+}

@@ -1,0 +1,116 @@
+import type { IPFamily } from "@fairlead/core";
+import { hashedName, type Match, type Rule } from "@fairlead/netfilter";
+import { detects, fromPods, notFromPods } from "./detector.ts";
+import type { ChainRules, FrameFacts } from "./frame.ts";
+import { LOAD_BALANCER, MARK_MASQ, NODE_PORT, POSTROUTING, SERVICES } from "./names.ts";
+import { ACCEPT, comment, jump, RETURN, setRule } from "./rule-parts.ts";
+import type { SetKey } from "./sets.ts";
+
+/**
+ * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. It is the
+ * same one as in iptables mode; its prefix lets kube-proxy's cleanup remove it.
+ */
+export const OFF_CLUSTER = hashedName("KUBE-EXT-", "traffic from outside the cluster CIDRs");
+
+export function natChains(facts: FrameFacts): readonly ChainRules[] {
+  return [
+    { chain: MARK_MASQ, rules: [{ matches: [], target: { kind: "mark", value: facts.mark, mask: facts.mark } }] },
+    ...offClusterChain(facts),
+    { chain: LOAD_BALANCER, rules: loadBalancerRules(facts) },
+    { chain: NODE_PORT, rules: nodePortRules(facts) },
+    { chain: POSTROUTING, rules: postroutingRules(facts) },
+    { chain: SERVICES, rules: servicesRules(facts) },
+  ];
+}
+
+function offClusterChain({ detector }: FrameFacts): readonly ChainRules[] {
+  const origins = fromPods(detector);
+  if (origins.length < 2) return [];
+  const inside = origins.map((origin): Rule => ({ ...origin, matches: [], target: RETURN }));
+  return [{ chain: OFF_CLUSTER, rules: [...inside, { matches: [], target: jump(MARK_MASQ) }] }];
+}
+
+/** Load balancers' clients are masqueraded, but for services that want to know them. */
+function loadBalancerRules({ family, filled }: FrameFacts): readonly Rule[] {
+  const local = setRule("KUBE-LOAD-BALANCER-LOCAL", family, ["dst", "dst"], RETURN);
+  const others: Rule = { matches: [], target: jump(MARK_MASQ) };
+  return filled.has("KUBE-LOAD-BALANCER-LOCAL") ? [local, others] : [others];
+}
+
+/** Per protocol: clients of services that want to know them pass, those of the others are masqueraded. */
+function nodePortRules({ family, filled }: FrameFacts): readonly Rule[] {
+  const rule = (protocol: string, set: SetKey, flags: readonly "dst"[], target: Rule["target"]): Rule[] => {
+    if (target === undefined || !filled.has(set)) return [];
+    return [{ protocol: { value: protocol }, ...setRule(set, family, flags, target) }];
+  };
+  const masquerade = jump(MARK_MASQ);
+  return [
+    ...rule("tcp", "KUBE-NODE-PORT-LOCAL-TCP", ["dst"], RETURN),
+    ...rule("tcp", "KUBE-NODE-PORT-TCP", ["dst"], masquerade),
+    ...rule("udp", "KUBE-NODE-PORT-LOCAL-UDP", ["dst"], RETURN),
+    ...rule("udp", "KUBE-NODE-PORT-UDP", ["dst"], masquerade),
+    ...rule("sctp", "KUBE-NODE-PORT-LOCAL-SCTP-HASH", ["dst", "dst"], RETURN),
+    ...rule("sctp", "KUBE-NODE-PORT-SCTP-HASH", ["dst", "dst"], masquerade),
+  ];
+}
+
+/** Masquerades pods that reached themselves and what carries the mark; the mark goes, or a second pass would count. */
+function postroutingRules({ family, mark, filled }: FrameFacts): readonly Rule[] {
+  const hairpin = setRule("KUBE-LOOP-BACK", family, ["dst", "dst", "src"], { kind: "masquerade" });
+  return [
+    ...(filled.has("KUBE-LOOP-BACK") ? [hairpin] : []),
+    { matches: [{ kind: "mark", negated: true, value: mark, mask: mark }], target: RETURN },
+    { matches: [], target: { kind: "mark", value: mark, mask: 0 } },
+    {
+      matches: [comment("kubernetes service traffic requiring SNAT")],
+      target: { kind: "masquerade", randomFully: true },
+    },
+  ];
+}
+
+function servicesRules(facts: FrameFacts): readonly Rule[] {
+  const { family, filled } = facts;
+  const only = (set: SetKey, rules: readonly Rule[]) => (filled.has(set) ? rules : []);
+  const both = ["dst", "dst"] as const;
+  const marked = setRule("KUBE-EXTERNAL-IP", family, both, jump(MARK_MASQ));
+  return [
+    { source: { cidr: family === "IPv6" ? "::1/128" : "127.0.0.0/8" }, matches: [], target: RETURN },
+    ...only("KUBE-LOAD-BALANCER", [setRule("KUBE-LOAD-BALANCER", family, both, jump(LOAD_BALANCER))]),
+    ...only("KUBE-CLUSTER-IP", [clusterIPRule(facts)]),
+    ...only("KUBE-EXTERNAL-IP", [marked, ...acceptExternal("KUBE-EXTERNAL-IP", family)]),
+    ...only("KUBE-EXTERNAL-IP-LOCAL", acceptExternal("KUBE-EXTERNAL-IP-LOCAL", family)),
+    { matches: [{ kind: "addrtype", dstType: { value: "LOCAL" } }], target: jump(NODE_PORT) },
+    ...only("KUBE-CLUSTER-IP", [acceptAll("KUBE-CLUSTER-IP", family)]),
+    ...only("KUBE-LOAD-BALANCER", [acceptAll("KUBE-LOAD-BALANCER", family)]),
+  ];
+}
+
+/**
+ * Who is masqueraded on the way to a cluster IP: everybody, or who is no pod of this node. Where pods can't be told, only
+ * what the node sends from a service's address, which it takes as its own because it stands on the service device.
+ */
+function clusterIPRule({ family, detector, masqueradesPods }: FrameFacts): Rule {
+  const to = (chain: string) => setRule("KUBE-CLUSTER-IP", family, ["dst", "dst"], jump(chain));
+  if (masqueradesPods) return to(MARK_MASQ);
+  if (!detects(detector)) return setRule("KUBE-CLUSTER-IP", family, ["src", "dst"], jump(MARK_MASQ));
+  const origin = notFromPods(detector);
+  return origin === undefined ? to(OFF_CLUSTER) : { ...origin, ...to(MARK_MASQ) };
+}
+
+/** What comes from other hosts, and what is for an address that this node holds, is let on to the virtual server. */
+function acceptExternal(set: SetKey, family: IPFamily): readonly Rule[] {
+  const { matches } = setRule(set, family, ["dst", "dst"], ACCEPT);
+  const fromOutside: readonly Match[] = [
+    { kind: "physdev", negated: true, is: "in" },
+    { kind: "addrtype", srcType: { negated: true, value: "LOCAL" } },
+  ];
+  return [
+    { matches: [...matches, ...fromOutside], target: ACCEPT },
+    { matches: [...matches, { kind: "addrtype", dstType: { value: "LOCAL" } }], target: ACCEPT },
+  ];
+}
+
+function acceptAll(set: SetKey, family: IPFamily): Rule {
+  const { matches } = setRule(set, family, ["dst", "dst"], ACCEPT);
+  return { matches: matches.filter(({ kind }) => kind !== "comment"), target: ACCEPT };
+}

@@ -1,0 +1,80 @@
+import type { IPFamily, LocalTrafficDetector } from "@fairlead/core";
+import type { Rule, Table } from "@fairlead/netfilter";
+import { filterChains } from "./frame-filter.ts";
+import { natChains, OFF_CLUSTER } from "./frame-nat.ts";
+import type { BarredAddress } from "./group.ts";
+import {
+  FORWARD,
+  IPVS_FILTER,
+  IPVS_OUT_FILTER,
+  LOAD_BALANCER,
+  MARK_MASQ,
+  NODE_PORT,
+  POSTROUTING,
+  PROXY_FIREWALL,
+  SERVICES,
+  SOURCE_RANGES,
+} from "./names.ts";
+import type { SetKey } from "./sets.ts";
+
+/** What the iptables rules around the virtual servers depend on. The services themselves are in the sets. */
+export interface FrameFacts {
+  readonly family: IPFamily;
+  readonly mark: number;
+  readonly detector: LocalTrafficDetector;
+  /** Even this node's pods are masqueraded on their way to cluster IPs. */
+  readonly masqueradesPods: boolean;
+  /** Sets that have a member: the rules of most sets are there only while it is so. */
+  readonly filled: ReadonlySet<SetKey>;
+  readonly barred: readonly BarredAddress[];
+}
+
+export interface ChainRules {
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+}
+
+/** The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark. */
+export const TABLES = ["nat", "filter"] as const satisfies readonly Table[];
+
+export type FrameTable = (typeof TABLES)[number];
+
+/** Every chain that this mode makes and cleanup removes. */
+export const CHAINS: Readonly<Record<FrameTable, readonly string[]>> = {
+  nat: [SERVICES, POSTROUTING, NODE_PORT, LOAD_BALANCER, MARK_MASQ, OFF_CLUSTER],
+  filter: [FORWARD, NODE_PORT, PROXY_FIREWALL, SOURCE_RANGES, IPVS_FILTER, IPVS_OUT_FILTER],
+};
+
+/** Every chain of this mode with its rules, each after those that it leads to. */
+export function frameChains(facts: FrameFacts): Readonly<Record<FrameTable, readonly ChainRules[]>> {
+  return { nat: natChains(facts), filter: filterChains(facts) };
+}
+
+/** Facts with which everything is let through and masqueraded that one of the two lets through or masquerades. */
+export function unitedFacts(before: FrameFacts, after: FrameFacts): FrameFacts {
+  const known = new Set(after.barred.map(barredKey));
+  return {
+    ...after,
+    filled: new Set([...before.filled, ...after.filled]),
+    barred: [...before.barred.filter((one) => !known.has(barredKey(one))), ...after.barred],
+  };
+}
+
+export function sameFacts(a: FrameFacts, b: FrameFacts): boolean {
+  return (
+    a.masqueradesPods === b.masqueradesPods &&
+    a.filled.size === b.filled.size &&
+    [...a.filled].every((set) => b.filled.has(set)) &&
+    JSON.stringify(a.detector) === JSON.stringify(b.detector) &&
+    sameBarred(a.barred, b.barred)
+  );
+}
+
+function sameBarred(a: readonly BarredAddress[], b: readonly BarredAddress[]): boolean {
+  const known = new Set(b.map(barredKey));
+  return a.length === b.length && a.every((one) => known.has(barredKey(one)));
+}
+
+export function barredKey({ protocol, address, port }: BarredAddress): string {
+  return `${protocol} ${address} ${port}`;
+}

@@ -1,0 +1,62 @@
+import type { ServicePortGroup } from "@fairlead/core";
+import type { PlanContext } from "./context.ts";
+import { masqueradesPods, servedFrontends } from "./frontends.ts";
+import { type Membership, memberships } from "./members.ts";
+import { type WantedServer, wantedServers } from "./servers.ts";
+
+/** A load balancer's address that the node itself may not use: no source range of the service contains the node. */
+export interface BarredAddress {
+  readonly address: string;
+  readonly protocol: "tcp" | "udp" | "sctp";
+  readonly port: number;
+}
+
+/** All that one group needs in the kernel. */
+export interface GroupObjects {
+  readonly servers: readonly WantedServer[];
+  /** To stand on the service device. */
+  readonly addresses: readonly string[];
+  readonly members: readonly Membership[];
+  readonly barred: readonly BarredAddress[];
+  /** Packets of this node's pods to the cluster IP are masqueraded as all others. */
+  readonly masqueradesPods: boolean;
+}
+
+export const NO_OBJECTS: GroupObjects = {
+  servers: [],
+  addresses: [],
+  members: [],
+  barred: [],
+  masqueradesPods: false,
+};
+
+export function groupObjects(group: ServicePortGroup, context: PlanContext): GroupObjects {
+  const addresses = boundAddresses(group, context);
+  return {
+    servers: wantedServers(group, context),
+    addresses,
+    members: [
+      ...memberships(group, context),
+      ...addresses.map((address): Membership => ({ set: "KUBE-IPVS-IPS", member: address })),
+    ],
+    barred: barredAddresses(group),
+    masqueradesPods: servedFrontends(group).some((one) => one.kind === "cluster-ip" && masqueradesPods(one)),
+  };
+}
+
+/** Cluster IPs, and external addresses that the node does not have anyway. Node ports stand on addresses that are there. */
+function boundAddresses(group: ServicePortGroup, { nodeAddresses }: PlanContext): readonly string[] {
+  const addresses = servedFrontends(group).flatMap(({ kind, address }) => {
+    if (address === undefined) return [];
+    return kind === "cluster-ip" || !nodeAddresses.has(address) ? [address] : [];
+  });
+  return [...new Set(addresses)];
+}
+
+function barredAddresses(group: ServicePortGroup): readonly BarredAddress[] {
+  const protocol = ({ TCP: "tcp", UDP: "udp", SCTP: "sctp" } as const)[group.protocol];
+  return servedFrontends(group).flatMap(({ kind, address, port, sources }) => {
+    if (kind !== "load-balancer" || address === undefined || sources === undefined) return [];
+    return sources.addresses.includes(address) ? [] : [{ address, protocol, port }];
+  });
+}

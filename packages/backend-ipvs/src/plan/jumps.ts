@@ -1,0 +1,88 @@
+import { type Command, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import type { FrameTable } from "./frame.ts";
+import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, POSTROUTING, PROXY_FIREWALL, SERVICES } from "./names.ts";
+import { comment, jump } from "./rule-parts.ts";
+
+/** The rules of a built-in chain that lead to ours, in their order. */
+export interface Jumps {
+  readonly table: FrameTable;
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+  /** Those of them that iptables mode has word for word. */
+  readonly shared: readonly Rule[];
+  /** Jumps of iptables mode to chains that both modes have: they must not lead there in this mode. */
+  readonly unwanted: readonly Rule[];
+}
+
+const toServices = to(SERVICES, comment("kubernetes service portals"));
+const toPostrouting = to(POSTROUTING, comment("kubernetes postrouting rules"));
+const toForward = to(FORWARD, comment("kubernetes forwarding rules"));
+const toFirewall = to(PROXY_FIREWALL, comment("kube-proxy firewall rules"));
+
+const firewallOfIptablesMode = to(
+  PROXY_FIREWALL,
+  { kind: "conntrack", states: ["NEW"] },
+  comment("kubernetes load balancer firewall"),
+);
+
+export const JUMPS: readonly Jumps[] = [
+  { table: "nat", chain: "PREROUTING", rules: [toServices], shared: [toServices], unwanted: [] },
+  { table: "nat", chain: "OUTPUT", rules: [toServices], shared: [toServices], unwanted: [] },
+  {
+    table: "nat",
+    chain: "POSTROUTING",
+    rules: [toPostrouting],
+    shared: [toPostrouting],
+    unwanted: [],
+  },
+  {
+    table: "filter",
+    chain: "INPUT",
+    rules: [
+      to(IPVS_FILTER, comment("kubernetes ipvs access filter")),
+      toFirewall,
+      to(NODE_PORT, comment("kubernetes health check rules")),
+    ],
+    shared: [],
+    unwanted: [firewallOfIptablesMode],
+  },
+  {
+    table: "filter",
+    chain: "FORWARD",
+    rules: [toFirewall, toForward],
+    shared: [toForward],
+    unwanted: [firewallOfIptablesMode],
+  },
+  {
+    table: "filter",
+    chain: "OUTPUT",
+    rules: [to(IPVS_OUT_FILTER, comment("kubernetes ipvs access filter"))],
+    shared: [],
+    unwanted: [firewallOfIptablesMode],
+  },
+];
+
+function to(chain: string, ...matches: readonly Match[]): Rule {
+  return { matches, target: jump(chain) };
+}
+
+/**
+ * Makes the jumps stand once and in their order in a built-in chain, and the unwanted ones not at all. Where it is so
+ * already, nothing is touched, whatever others have put around it; else all copies go and the rules come back where
+ * the first of them stood, or at the top.
+ */
+export function repairJumps({ chain, rules, unwanted }: Jumps, existing: readonly Rule[]): readonly Command[] {
+  const wanted = rules.map(ruleKey);
+  const ours = new Set([...wanted, ...unwanted.map(ruleKey)]);
+  const present = existing.map(ruleKey);
+  if (present.filter((text) => ours.has(text)).join("\n") === wanted.join("\n")) return [];
+  const first = present.findIndex((text) => wanted.includes(text));
+  const position = first === -1 ? 1 : first + 1;
+  const before = present.slice(0, position - 1).filter((text) => ours.has(text)).length;
+  return [
+    ...existing
+      .filter((_, index) => ours.has(present[index] ?? ""))
+      .map((rule): Command => ({ kind: "delete", chain, rule })),
+    ...rules.map((rule, index): Command => ({ kind: "insert", chain, position: position - before + index, rule })),
+  ];
+}

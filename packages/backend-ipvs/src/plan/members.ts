@@ -1,0 +1,82 @@
+import type { Frontend, Protocol, ServicePortGroup } from "@fairlead/core";
+import type { PlanContext } from "./context.ts";
+import { keepsSource, servedFrontends } from "./frontends.ts";
+import { frontendAddresses } from "./servers.ts";
+import type { SetKey } from "./sets.ts";
+
+/** What has to be in a set. */
+export interface Membership {
+  readonly set: SetKey;
+  readonly member: string;
+}
+
+/** All set members that a group needs, the addresses on the service device aside. */
+export function* memberships(group: ServicePortGroup, context: PlanContext): Generator<Membership> {
+  for (const { address, port } of group.onNode ?? []) {
+    yield { set: "KUBE-LOOP-BACK", member: `${addressPort(group, address, port)},${address}` };
+  }
+  for (const frontend of servedFrontends(group)) yield* frontendMembers(group, frontend, context);
+  if (group.healthCheckPort !== undefined) {
+    yield { set: "KUBE-HEALTH-CHECK-NODE-PORT", member: String(group.healthCheckPort) };
+  }
+}
+
+function* frontendMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
+  if (frontend.kind === "node-port") {
+    yield* nodePortMembers(group, frontend, context);
+    return;
+  }
+  const member = addressPort(group, frontend.address ?? "", frontend.port);
+  switch (frontend.kind) {
+    case "cluster-ip":
+      yield { set: "KUBE-CLUSTER-IP", member };
+      return;
+    case "external-ip":
+      yield { set: keepsSource(frontend) ? "KUBE-EXTERNAL-IP-LOCAL" : "KUBE-EXTERNAL-IP", member };
+      return;
+    case "load-balancer":
+      yield { set: "KUBE-LOAD-BALANCER", member };
+      if (keepsSource(frontend)) yield { set: "KUBE-LOAD-BALANCER-LOCAL", member };
+      yield* sourceMembers(frontend, member);
+  }
+}
+
+function* sourceMembers({ address = "", sources }: Frontend, member: string): Generator<Membership> {
+  if (sources === undefined) return;
+  yield { set: "KUBE-LOAD-BALANCER-FW", member };
+  for (const range of sources.ranges.flatMap(setNetworks)) {
+    yield { set: "KUBE-LOAD-BALANCER-SOURCE-CIDR", member: `${member},${range}` };
+  }
+  if (sources.addresses.includes(address)) {
+    yield { set: "KUBE-LOAD-BALANCER-SOURCE-IP", member: `${member},${address}` };
+  }
+}
+
+/** A network as ipset has it: hosts without their length, and everything in two halves, since it knows no length 0. */
+function setNetworks(cidr: string): readonly string[] {
+  const [address = "", length] = cidr.split("/");
+  const isIPv6 = address.includes(":");
+  if (length === "0") return isIPv6 ? ["::/1", "8000::/1"] : ["0.0.0.0/1", "128.0.0.0/1"];
+  return [length === (isIPv6 ? "128" : "32") ? address : cidr];
+}
+
+const NODE_PORT_SETS = {
+  TCP: ["KUBE-NODE-PORT-TCP", "KUBE-NODE-PORT-LOCAL-TCP"],
+  UDP: ["KUBE-NODE-PORT-UDP", "KUBE-NODE-PORT-LOCAL-UDP"],
+  SCTP: ["KUBE-NODE-PORT-SCTP-HASH", "KUBE-NODE-PORT-LOCAL-SCTP-HASH"],
+} as const satisfies Record<Protocol, readonly [SetKey, SetKey]>;
+
+function* nodePortMembers(group: ServicePortGroup, frontend: Frontend, context: PlanContext): Generator<Membership> {
+  const [all, local] = NODE_PORT_SETS[group.protocol];
+  const addresses = frontendAddresses(frontend, context);
+  const ports = addresses.length === 0 ? [] : [String(frontend.port)];
+  const hosts = addresses.map((address) => addressPort(group, address, frontend.port));
+  for (const member of group.protocol === "SCTP" ? hosts : ports) {
+    yield { set: all, member };
+    if (keepsSource(frontend)) yield { set: local, member };
+  }
+}
+
+function addressPort(group: ServicePortGroup, address: string, port: number): string {
+  return `${address},${group.protocol.toLowerCase()}:${port}`;
+}

@@ -1,0 +1,59 @@
+import type { IPFamily } from "@fairlead/core";
+import { MAX_SET_NAME_LENGTH, type SetDefinition, type SetType } from "@fairlead/netfilter";
+
+/** The sets of one family, by their names for IPv4. */
+export type SetKey =
+  | "KUBE-LOOP-BACK"
+  | "KUBE-CLUSTER-IP"
+  | "KUBE-EXTERNAL-IP"
+  | "KUBE-EXTERNAL-IP-LOCAL"
+  | "KUBE-LOAD-BALANCER"
+  | "KUBE-LOAD-BALANCER-FW"
+  | "KUBE-LOAD-BALANCER-LOCAL"
+  | "KUBE-LOAD-BALANCER-SOURCE-IP"
+  | "KUBE-LOAD-BALANCER-SOURCE-CIDR"
+  | "KUBE-NODE-PORT-TCP"
+  | "KUBE-NODE-PORT-LOCAL-TCP"
+  | "KUBE-NODE-PORT-UDP"
+  | "KUBE-NODE-PORT-LOCAL-UDP"
+  | "KUBE-NODE-PORT-SCTP-HASH"
+  | "KUBE-NODE-PORT-LOCAL-SCTP-HASH"
+  | "KUBE-HEALTH-CHECK-NODE-PORT"
+  | "KUBE-IPVS-IPS";
+
+const TYPES: Readonly<Record<SetKey, SetType>> = {
+  "KUBE-LOOP-BACK": "hash:ip,port,ip",
+  "KUBE-CLUSTER-IP": "hash:ip,port",
+  "KUBE-EXTERNAL-IP": "hash:ip,port",
+  "KUBE-EXTERNAL-IP-LOCAL": "hash:ip,port",
+  "KUBE-LOAD-BALANCER": "hash:ip,port",
+  "KUBE-LOAD-BALANCER-FW": "hash:ip,port",
+  "KUBE-LOAD-BALANCER-LOCAL": "hash:ip,port",
+  "KUBE-LOAD-BALANCER-SOURCE-IP": "hash:ip,port,ip",
+  "KUBE-LOAD-BALANCER-SOURCE-CIDR": "hash:ip,port,net",
+  "KUBE-NODE-PORT-TCP": "bitmap:port",
+  "KUBE-NODE-PORT-LOCAL-TCP": "bitmap:port",
+  "KUBE-NODE-PORT-UDP": "bitmap:port",
+  "KUBE-NODE-PORT-LOCAL-UDP": "bitmap:port",
+  // A bitmap of ports knows nothing of SCTP.
+  "KUBE-NODE-PORT-SCTP-HASH": "hash:ip,port",
+  "KUBE-NODE-PORT-LOCAL-SCTP-HASH": "hash:ip,port",
+  "KUBE-HEALTH-CHECK-NODE-PORT": "bitmap:port",
+  "KUBE-IPVS-IPS": "hash:ip",
+};
+
+export const SET_KEYS: readonly SetKey[] = Object.keys(TYPES).filter(isSetKey);
+
+function isSetKey(name: string): name is SetKey {
+  return Object.hasOwn(TYPES, name);
+}
+
+/** The set's name in a family: IPv6 has a 6 in it, and is cut to what ipset takes. */
+export function setName(key: SetKey, family: IPFamily): string {
+  return family === "IPv4" ? key : key.replace("KUBE-", "KUBE-6-").slice(0, MAX_SET_NAME_LENGTH);
+}
+
+export function setDefinition(key: SetKey, family: IPFamily): SetDefinition {
+  const type = TYPES[key];
+  return { name: setName(key, family), type, ...(type !== "bitmap:port" && { family }) };
+}
