@@ -1,0 +1,93 @@
+import type { IPFamily } from "@fairlead/core";
+import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks, Faults } from "@fairlead/kernel/fake";
+import {
+  type Rule,
+  type RuleSet,
+  renderServerCommand,
+  renderServerKey,
+  type SetState,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
+import { DEVICE, type IpvsPort } from "../../src/index.ts";
+
+/** A node's kernel in memory, as far as ipvs mode touches it; one count of processes and faults for all of it. */
+export class FakeNode {
+  readonly faults = new Faults();
+  readonly servers: FakeIpvsadm;
+  readonly sets: FakeIpset;
+  readonly links = new FakeLinks(this.faults);
+  readonly rules: Readonly<Record<IPFamily, FakeIptables>>;
+
+  constructor({ schedulers }: { readonly schedulers?: readonly string[] } = {}) {
+    this.servers = new FakeIpvsadm({ faults: this.faults, ...(schedulers && { schedulers }) });
+    this.sets = new FakeIpset({ faults: this.faults, inUse: (name) => this.#isNamed(name) });
+    const shared = { variant: "legacy", faults: this.faults, sets: this.sets } as const;
+    this.rules = {
+      IPv4: new FakeIptables({ family: "IPv4", ...shared }),
+      IPv6: new FakeIptables({ family: "IPv6", ...shared }),
+    };
+  }
+
+  port(family: IPFamily): IpvsPort {
+    return { servers: this.servers, sets: this.sets, links: this.links, rules: this.rules[family] };
+  }
+
+  /** The processes that `work` starts, by the names of their programs. */
+  async processes(work: () => Promise<unknown>): Promise<string[]> {
+    const before = this.faults.calls.length;
+    await work();
+    return this.faults.calls.slice(before).map(({ argv }) => argv.slice(0, 3).join(" "));
+  }
+
+  #isNamed(set: string): boolean {
+    return Object.values(this.rules).some((tables) => rulesOf(tables.ruleSet()).some((rule) => names(rule, set)));
+  }
+}
+
+function rulesOf(ruleSet: RuleSet): Rule[] {
+  return [...ruleSet.values()].flatMap(({ chains }) => [...chains.values()].flatMap(({ rules }) => rules));
+}
+
+function names({ matches }: Rule, set: string): boolean {
+  return matches.some((match) => match.kind === "set" && match.name === set);
+}
+
+/** Everything that ipvs mode programs, rules aside, in an order of its own: for comparing. */
+export function objectsOf(node: FakeNode): string[] {
+  return describeObjects(node.servers.servers(), node.links.device(DEVICE), node.sets.sets());
+}
+
+export function describeObjects(
+  servers: readonly VirtualServerState[],
+  addresses: Iterable<string> | undefined,
+  sets: readonly SetState[],
+): string[] {
+  return [
+    ...servers.flatMap(serverLines),
+    ...(addresses === undefined ? ["no device"] : [...addresses].map((address) => `${DEVICE} ${address}`)),
+    ...sets.flatMap(({ name, type, family, members }) => [
+      `${name} ${type} ${family ?? ""}`.trim(),
+      ...[...members].map((member) => `${name} ${member}`),
+    ]),
+  ].sort();
+}
+
+function serverLines(state: VirtualServerState): string[] {
+  const { destinations, ...server } = state;
+  return [
+    renderServerCommand({ kind: "add-server", server }),
+    ...destinations.map((destination) => renderServerCommand({ kind: "add-destination", server, destination })),
+  ];
+}
+
+/** `-t 10.96.0.1:443` → its destinations with their weights, `10.144.0.1:8080 1`. */
+export function weights(node: FakeNode): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    node.servers
+      .servers()
+      .map((server) => [
+        renderServerKey(server),
+        server.destinations.map(({ address, port, weight }) => `${address}:${port} ${weight}`).sort(),
+      ]),
+  );
+}
