@@ -1,7 +1,10 @@
+import { FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import { detectorFor } from "../src/node/detectors.ts";
+import { followAddresses } from "../src/node/follow-addresses.ts";
 import { nodeIPs } from "../src/node/node-ips.ts";
 import { nodePortAddressesFor } from "../src/node/node-port-addresses.ts";
+import { address } from "./support/running-agent.ts";
 
 describe("node IPs", () => {
   test("the bind address wins in its family, then the Node, then the kernel", () => {
@@ -11,6 +14,24 @@ describe("node IPs", () => {
     expect(nodeIPs({ bindAddress: "0.0.0.0", node, kernel })).toEqual({ IPv4: "10.0.0.5", IPv6: "fd00::5" });
     expect(nodeIPs({ bindAddress: "10.9.9.9", node, kernel })).toEqual({ IPv4: "10.9.9.9", IPv6: "fd00::5" });
     expect(nodeIPs({ bindAddress: "::", node: [], kernel: {} })).toEqual({});
+  });
+
+  test("without a default route: the first address for others on an interface that is up", async () => {
+    const addresses = new FakeNodeAddresses([
+      address("127.0.0.1", "host"),
+      { ...address("192.0.2.1"), up: false },
+      address("169.254.1.1", "link"),
+      address("10.201.0.10"),
+      address("10.201.0.11"),
+    ]);
+    const stop = new AbortController();
+    const found: unknown[] = [];
+    const sourceAddress = async (family: string) => (family === "IPv6" ? "fd00:201::10" : undefined);
+    await followAddresses({ addresses, sourceAddress }, stop.signal, (_all, ips) => {
+      found.push(ips);
+      stop.abort();
+    });
+    expect(found).toEqual([{ IPv4: "10.201.0.10", IPv6: "fd00:201::10" }]);
   });
 });
 

@@ -2,24 +2,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
-import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { whyNoKernel } from "./support/real-kernel.ts";
 
 const agentDir = join(import.meta.dirname, "..");
 const bundle = join(agentDir, "dist", "main.js");
-const reason = await whyNot();
-
-/** Why the bundle cannot run on a kernel here; undefined: it can. */
-async function whyNot(): Promise<string | undefined> {
-  const support = await namespaceSupport();
-  if (!support.ok) return support.reason;
-  return createRunner()
-    .run(["iptables", "--version"])
-    .then(
-      () => undefined,
-      () => "iptables is not installed",
-    );
-}
+const reason = await whyNoKernel();
 
 describe.skipIf(reason !== undefined)(
   `the bundle on a real kernel${reason === undefined ? "" : ` (${reason})`}`,

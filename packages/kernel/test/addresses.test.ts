@@ -11,12 +11,14 @@ const eth0 = (address: string): NodeAddress => ({
   prefixLength: 24,
   interface: "eth0",
   scope: "global",
+  up: true,
 });
 
 /** As `ip -json address` prints them. */
 function json(addresses: readonly NodeAddress[]): string {
-  const links = addresses.map(({ family, address, prefixLength, interface: ifname, scope }) => ({
+  const links = addresses.map(({ family, address, prefixLength, interface: ifname, scope, up }) => ({
     ifname,
+    flags: up ? ["BROADCAST", "UP"] : ["BROADCAST"],
     addr_info: [{ family: family === "IPv4" ? "inet" : "inet6", local: address, prefixlen: prefixLength, scope }],
   }));
   return JSON.stringify(links);
@@ -24,8 +26,9 @@ function json(addresses: readonly NodeAddress[]): string {
 
 describe("parse", () => {
   test("addresses of all devices but kube-ipvs0", () => {
-    const all = [eth0("192.0.2.1"), eth0("2001:db8::1"), { ...eth0("10.96.0.1"), interface: "kube-ipvs0" }];
-    expect(parseAddresses(json(all))).toEqual(all.slice(0, 2));
+    const all = [eth0("192.0.2.1"), eth0("2001:db8::1"), { ...eth0("192.0.2.2"), interface: "eth1", up: false }];
+    const services = { ...eth0("10.96.0.1"), interface: "kube-ipvs0" };
+    expect(parseAddresses(json([...all, services]))).toEqual(all);
   });
 
   test("what a filter or another version leaves out is passed over", () => {

@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
+import type { NodeAddress } from "@fairlead/kernel";
 import type { Kernel } from "../kernel/kernel.ts";
-import { allFamilies } from "./families.ts";
+import { allFamilies, isLoopback } from "./families.ts";
 import type { NodeIPs } from "./node-ips.ts";
 
 /** Gives the node's addresses now and after each change, until the signal aborts. */
@@ -12,8 +13,7 @@ export async function followAddresses(
   for await (const found of kernel.addresses.watch({ signal })) {
     const ips: Partial<Record<IPFamily, string>> = {};
     for (const family of allFamilies) {
-      const global = found.find((one) => one.family === family && one.scope === "global");
-      const ip = (await kernel.sourceAddress(family)) ?? global?.address;
+      const ip = (await kernel.sourceAddress(family)) ?? firstGlobal(found, family);
       if (ip !== undefined) ips[family] = ip;
     }
     onAddresses(
@@ -21,4 +21,10 @@ export async function followAddresses(
       ips,
     );
   }
+}
+
+/** On a node without a default route: its first address that is meant for others. */
+function firstGlobal(addresses: readonly NodeAddress[], family: IPFamily): string | undefined {
+  return addresses.find((one) => one.family === family && one.up && one.scope === "global" && !isLoopback(one.address))
+    ?.address;
 }

@@ -1,5 +1,6 @@
 import { createSocket } from "node:dgram";
 import type { IPFamily } from "@fairlead/core";
+import { isUnspecified } from "./families.ts";
 
 /** Addresses for documentation (RFC 5737, RFC 3849): they follow the default route. */
 const elsewhere: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {
@@ -7,14 +8,19 @@ const elsewhere: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: str
   IPv6: { type: "udp6", address: "2001:db8::1" },
 };
 
-/** The address that the kernel would send from by its default route. Connecting a UDP socket asks the routing table and sends nothing. */
+/**
+ * The address that the kernel would send from by its default route; undefined: there is no such route. Connecting a UDP
+ * socket asks the routing table and sends nothing.
+ */
 export async function sourceAddress(family: IPFamily): Promise<string | undefined> {
   const { type, address } = elsewhere[family];
   const socket = createSocket(type);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  // `connect` calls back on failure, too; the events tell one from the other.
   socket.once("error", () => resolve(undefined));
-  socket.connect(9, address, () => resolve(socket.address().address));
+  socket.once("connect", () => resolve(socket.address().address));
+  socket.connect(9, address);
   const found = await promise;
   socket.close();
-  return found;
+  return found === undefined || isUnspecified(found) ? undefined : found;
 }

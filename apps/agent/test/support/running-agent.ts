@@ -104,7 +104,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
 
 export function address(text: string, scope = "global") {
   const family: IPFamily = text.includes(":") ? "IPv6" : "IPv4";
-  return { family, address: text, prefixLength: 24, interface: "eth0", scope };
+  return { family, address: text, prefixLength: 24, interface: "eth0", scope, up: true };
 }
 
 function kubeRules(tables: FakeIptables, table: "nat" | "filter"): string[] {

@@ -9,6 +9,8 @@ export interface NodeAddress {
   readonly interface: string;
   /** `global`, `link`, `host`, … */
   readonly scope: string;
+  /** Whether its interface is turned on. */
+  readonly up: boolean;
 }
 
 export interface WatchOptions {

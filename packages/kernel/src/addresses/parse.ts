@@ -5,6 +5,7 @@ export const IPVS_DEVICE = "kube-ipvs0";
 
 interface Link {
   readonly ifname?: unknown;
+  readonly flags?: unknown;
   readonly addr_info?: unknown;
 }
 
@@ -26,15 +27,16 @@ export function parseAddresses(json: string): readonly NodeAddress[] {
 }
 
 function addressesOf(link: Link): NodeAddress[] {
-  const { ifname, addr_info: infos } = link;
+  const { ifname, flags, addr_info: infos } = link;
   if (typeof ifname !== "string" || ifname === IPVS_DEVICE || !Array.isArray(infos)) return [];
+  const up = Array.isArray(flags) && flags.includes("UP");
   return infos.flatMap((info: AddressInfo) => {
     const { family, local, prefixlen, scope } = info;
     // A filter of `ip` leaves empty objects behind.
     if (typeof local !== "string" || typeof prefixlen !== "number" || typeof scope !== "string") return [];
     if (family !== "inet" && family !== "inet6") return [];
     const name = family === "inet" ? "IPv4" : "IPv6";
-    return [{ family: name, address: local, prefixLength: prefixlen, interface: ifname, scope }];
+    return [{ family: name, address: local, prefixLength: prefixlen, interface: ifname, scope, up }];
   });
 }
 
