@@ -1,4 +1,5 @@
 import type { ForwardingPlan } from "@fairlead/core";
+import { inSlices } from "./batches.ts";
 import { BATCH, commit, deleteStale } from "./commit.ts";
 import { readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
@@ -6,10 +7,10 @@ import type { Written } from "./payload.ts";
 import { emptyChain } from "./plan/commands.ts";
 import { allEndpointChains, allServiceChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame } from "./plan/full-filter.ts";
-import { Inventory } from "./plan/inventory.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
 import { serviceChainCount } from "./plan/service-chains.ts";
 import { renderContext } from "./plan/settings.ts";
+import { survey } from "./plan/survey.ts";
 import type { IptablesPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import type { StaleChains } from "./stale-chains.ts";
@@ -23,8 +24,8 @@ export async function fullSync(
 ): Promise<{ programmed: Programmed; written: Written }> {
   const context = renderContext(settled, plan, await settled.counters(COUNTERS));
   const kernel = await readKernel(port);
-  const inventory = new Inventory(kernel.groupChains);
-  const full = fullPlan(plan, context, inventory);
+  const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
+  const full = fullPlan(plan, context, found);
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {
@@ -37,9 +38,9 @@ export async function fullSync(
   };
   const written = await commit(port, work, split, settled);
   stale.clear();
-  stale.add(inventory.unclaimed);
+  stale.add(found.stale);
   await sweep(port, stale, context.large, settled);
-  return { programmed: { context, totals: inventory.totals }, written };
+  return { programmed: { context, totals: full.totals }, written };
 }
 
 /** More chains than one payload of the nft variant should hold. */

@@ -1,7 +1,7 @@
 import type { SyncReport } from "@fairlead/core";
 import type { Written } from "./payload.ts";
-import type { Totals } from "./plan/inventory.ts";
 import type { RenderContext } from "./plan/settings.ts";
+import type { Totals } from "./plan/totals.ts";
 
 /** What the kernel holds of ours after the last sync that was accepted, as far as changes need to know. */
 export interface Programmed {

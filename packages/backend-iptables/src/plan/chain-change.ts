@@ -9,21 +9,26 @@ export interface ChainChange {
   readonly stale: string[];
 }
 
-export function addChainChange(before: GroupRules, after: GroupRules, change: ChainChange): void {
-  change.endpointChains.push(...changed(before.endpointChains, after.endpointChains, change.stale));
-  change.serviceChains.push(...changed(before.serviceChains, after.serviceChains, change.stale));
+/** Adds what it takes to get from a group's chains to its new ones; yields after each chain. */
+export function* addChainChange(before: GroupRules, after: GroupRules, change: ChainChange): Generator<void, void> {
+  yield* addChanged(before.endpointChains, after.endpointChains, change.endpointChains, change.stale);
+  yield* addChanged(before.serviceChains, after.serviceChains, change.serviceChains, change.stale);
 }
 
-function changed(before: readonly ChainRules[], after: readonly ChainRules[], stale: string[]): ChainRules[] {
+function* addChanged(
+  before: readonly ChainRules[],
+  after: readonly ChainRules[],
+  written: ChainRules[],
+  stale: string[],
+): Generator<void, void> {
   const old = new Map(before.map((chain) => [chain.chain, chain]));
-  const written: ChainRules[] = [];
   for (const chain of after) {
     const known = old.get(chain.chain);
     old.delete(chain.chain);
     if (known === undefined || textOf(known) !== textOf(chain)) written.push(chain);
+    yield;
   }
-  stale.push(...old.keys());
-  return written;
+  for (const chain of old.keys()) stale.push(chain);
 }
 
 function textOf(chain: ChainRules): string {

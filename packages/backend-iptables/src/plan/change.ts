@@ -3,10 +3,10 @@ import { addChainChange, type ChainChange } from "./chain-change.ts";
 import { append, remove } from "./commands.ts";
 import { addDispatchChange, type DispatchChange } from "./dispatch-change.ts";
 import { nodePortJumps } from "./frame.ts";
-import { type GroupRules, groupRules, NO_RULES } from "./group.ts";
-import type { Totals } from "./inventory.ts";
+import { type GroupRules, groupRules } from "./group.ts";
 import { SERVICES } from "./names.ts";
 import type { RenderContext } from "./settings.ts";
+import type { Totals } from "./totals.ts";
 
 /** A plan's change as kernel objects. */
 export interface RuleChange extends ChainChange, DispatchChange {
@@ -15,7 +15,7 @@ export interface RuleChange extends ChainChange, DispatchChange {
 }
 
 /**
- * Works out which chains and rules a change touches; yields after each group.
+ * Works out which chains and rules a change touches; yields after each chain.
  *
  * @param before what the kernel's rules were rendered with; it renders groups as `context` does
  */
@@ -30,9 +30,9 @@ export function* ruleChange(
     growth: { filter: 0, nat: 0 },
   };
   for (const groups of change.groups.values()) {
-    const old = groups.before === undefined ? NO_RULES : groupRules(groups.before, context);
-    const wanted = groups.after === undefined ? NO_RULES : groupRules(groups.after, context);
-    addChainChange(old, wanted, rules);
+    const old = yield* groupRules(groups.before, context);
+    const wanted = yield* groupRules(groups.after, context);
+    yield* addChainChange(old, wanted, rules);
     addDispatchChange(old.dispatch, wanted.dispatch, rules);
     grow(rules.growth, old, -1);
     grow(rules.growth, wanted, 1);

@@ -25,13 +25,13 @@ export class FilterFrame {
   }
 
   *first(): Generator<Command> {
-    const { context, inventory } = this.#full;
+    const { context, totals } = this.#full;
     for (const chain of [CANARY, ...DISPATCH_CHAINS.filter]) yield emptyChain(chain);
     yield* this.#dispatch("head");
     yield* this.#dispatch("tail");
     yield* this.#old.values();
     const forward = forwardChain(context);
-    inventory.totals.filter += forward.rules.length;
+    totals.filter += forward.rules.length;
     yield* fillChains([forward]);
     yield* this.#kubeletFirewall();
     for (const { table, chain, rules } of JUMPS) {
@@ -55,7 +55,7 @@ export class FilterFrame {
   *#kubeletFirewall(): Generator<Command> {
     if (!this.#state.chains.has(KUBELET_FIREWALL)) yield emptyChain(KUBELET_FIREWALL);
     if (!this.#full.context.localhost) return;
-    this.#full.inventory.totals.filter++;
+    this.#full.totals.filter++;
     const there = rulesOf(this.#state, KUBELET_FIREWALL).some((rule) => ruleEquals(rule, LOCALNET_RULE));
     if (!there) yield append(KUBELET_FIREWALL, LOCALNET_RULE);
   }

@@ -5,38 +5,54 @@ import { append, emptyChain, fillChains } from "./commands.ts";
 import { type DispatchRule, dispatchRules } from "./dispatch.ts";
 import { endpointChains } from "./endpoint-chains.ts";
 import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
-import type { Inventory } from "./inventory.ts";
 import { repairJumps } from "./jump-repair.ts";
 import { JUMPS } from "./jumps.ts";
 import { CANARY, SERVICES } from "./names.ts";
 import { serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
+import type { Survey } from "./survey.ts";
+import type { Totals } from "./totals.ts";
 
 /** A plan that is rendered as a whole, group by group in the order of their ids. */
 export interface FullPlan {
   readonly ids: readonly string[];
   readonly groups: ReadonlyMap<string, ServicePortGroup>;
   readonly context: RenderContext;
-  readonly inventory: Inventory;
+  /** Groups whose chains are there already. */
+  readonly done: ReadonlySet<string>;
+  /** Counts what the plan needs, as it is rendered. */
+  readonly totals: Totals;
 }
 
-export function fullPlan(plan: ForwardingPlan, context: RenderContext, inventory: Inventory): FullPlan {
-  return { ids: [...plan.groups.keys()].sort(), groups: plan.groups, context, inventory };
+export function fullPlan(plan: ForwardingPlan, context: RenderContext, { done, rulesDone }: Survey): FullPlan {
+  const ids = [...plan.groups.keys()].sort();
+  return { ids, groups: plan.groups, context, done, totals: { filter: 0, nat: rulesDone } };
 }
 
 export function* allEndpointChains(full: FullPlan): Generator<ChainRules> {
-  yield* full.inventory.chains(markChains(full.context));
-  for (const group of groupsOf(full)) yield* full.inventory.chains(endpointChains(group, full.context));
+  yield* counted(full, markChains(full.context));
+  for (const group of groupsOf(full)) {
+    if (!full.done.has(group.id)) yield* counted(full, endpointChains(group, full.context));
+  }
 }
 
 export function* allServiceChains(full: FullPlan): Generator<ChainRules> {
-  for (const group of groupsOf(full)) yield* full.inventory.chains(serviceChains(group, full.context));
+  for (const group of groupsOf(full)) {
+    if (!full.done.has(group.id)) yield* counted(full, serviceChains(group, full.context));
+  }
+}
+
+function* counted({ totals }: FullPlan, chains: Iterable<ChainRules>): Generator<ChainRules> {
+  for (const chain of chains) {
+    totals.nat += chain.rules.length;
+    yield chain;
+  }
 }
 
 /** The shared chains of nat, what they lead on to, and what leads to them. */
 export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Rule[]>): Generator<Command> {
   yield emptyChain(CANARY);
-  yield* fillChains(full.inventory.chains([postroutingChain(full.context)]));
+  yield* fillChains(counted(full, [postroutingChain(full.context)]));
   for (const chain of DISPATCH_CHAINS.nat) yield emptyChain(chain);
   for (const entry of allDispatch(full, "nat", "head")) yield append(entry.chain, entry.rule);
   yield* fillRest(full, SERVICES, nodePortJumps(full.context));
@@ -46,7 +62,7 @@ export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Ru
 }
 
 function* fillRest(full: FullPlan, chain: string, rules: readonly Rule[]): Generator<Command> {
-  full.inventory.totals.nat += rules.length;
+  full.totals.nat += rules.length;
   for (const rule of rules) yield append(chain, rule);
 }
 
@@ -59,7 +75,7 @@ export function* allDispatch(
   for (const group of groupsOf(full)) {
     for (const entry of dispatchRules(group, full.context)) {
       if (entry.table !== table || entry.end !== end) continue;
-      full.inventory.totals[table]++;
+      full.totals[table]++;
       yield entry;
     }
   }

@@ -12,12 +12,11 @@ export interface GroupRules {
   readonly dispatch: readonly DispatchRule[];
 }
 
-export const NO_RULES: GroupRules = { endpointChains: [], serviceChains: [], dispatch: [] };
-
-export function groupRules(group: ServicePortGroup, context: RenderContext): GroupRules {
-  return {
-    endpointChains: [...endpointChains(group, context)],
-    serviceChains: [...serviceChains(group, context)],
-    dispatch: dispatchRules(group, context),
-  };
+/** Yields after each chain, as a group may have thousands of endpoints. */
+export function* groupRules(group: ServicePortGroup | undefined, context: RenderContext): Generator<void, GroupRules> {
+  const rules = { endpointChains: [] as ChainRules[], serviceChains: [] as ChainRules[] };
+  if (group === undefined) return { ...rules, dispatch: [] };
+  for (const chain of endpointChains(group, context)) yield void rules.endpointChains.push(chain);
+  for (const chain of serviceChains(group, context)) yield void rules.serviceChains.push(chain);
+  return { ...rules, dispatch: dispatchRules(group, context) };
 }

@@ -1,0 +1,53 @@
+import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
+import { renderRule } from "@fairlead/netfilter";
+import type { ChainRules } from "./chain-rules.ts";
+import { digestOf } from "./digest.ts";
+import { endpointChains } from "./endpoint-chains.ts";
+import { markChains } from "./frame.ts";
+import { serviceChains } from "./service-chains.ts";
+import type { RenderContext } from "./settings.ts";
+
+/** What of a plan's chains the kernel has already. */
+export interface Survey {
+  /** Groups of which the kernel has every chain as it should be. */
+  readonly done: ReadonlySet<string>;
+  /** Rules in the chains of those groups. */
+  readonly rulesDone: number;
+  /** Existing group chains that the plan has no use for. */
+  readonly stale: ReadonlySet<string>;
+}
+
+/**
+ * Compares the chains that a plan needs with those that there are; yields after each of them.
+ *
+ * @param existing the kernel's group chains with the digests of their rules
+ */
+export function* survey(
+  plan: ForwardingPlan,
+  context: RenderContext,
+  existing: ReadonlyMap<string, string>,
+): Generator<void, Survey> {
+  if (existing.size === 0) return { done: new Set(), rulesDone: 0, stale: new Set() };
+  const stale = new Set(existing.keys());
+  for (const { chain } of markChains(context)) stale.delete(chain);
+  const done = new Set<string>();
+  let rulesDone = 0;
+  for (const group of plan.groups.values()) {
+    let [rules, same] = [0, true];
+    for (const chain of groupChains(group, context)) {
+      stale.delete(chain.chain);
+      rules += chain.rules.length;
+      same &&= existing.get(chain.chain) === digestOf(chain.rules.map(renderRule));
+      yield;
+    }
+    if (!same) continue;
+    done.add(group.id);
+    rulesDone += rules;
+  }
+  return { done, rulesDone, stale };
+}
+
+function* groupChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
+  yield* endpointChains(group, context);
+  yield* serviceChains(group, context);
+}

@@ -1,0 +1,5 @@
+/** Rules that the plan needs, by table. */
+export interface Totals {
+  filter: number;
+  nat: number;
+}
