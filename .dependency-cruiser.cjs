@@ -59,7 +59,7 @@ module.exports = {
       comment: "Nothing imports an app",
       severity: "error",
       from: { path: "^(packages|e2e)/" },
-      to: { path: "^apps/" },
+      to: { path: "^(apps|deploy)/" },
     },
     {
       name: "by-name-not-by-path",

@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Where each package's test run leaves its counts (tooling/vitest.ts). */
 function reports() {
   const folders = ["packages", "apps"].flatMap((top) => readdirSync(`${root}${top}`).map((name) => `${top}/${name}`));
-  return [...folders, "e2e"].map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` }));
+  return [...folders, "deploy", "e2e"].map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` }));
 }
 
 function read({ folder, file }) {

@@ -1,0 +1,30 @@
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { repositoryDir } from "../paths.ts";
+import type { Bundle } from "../sbom/bundle.ts";
+
+/** Where the image has the agent, and the names that it is started by: its own, and the one that kube-proxy's manifests use. */
+export const AGENT_FILE = "/usr/local/lib/fairlead/main.js";
+export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kube-proxy"] as const;
+
+/** Puts the agent's bundle, its names and its licences into a folder. */
+export async function fillWithAgent(dir: string, bundle: Bundle, notices: string): Promise<void> {
+  const lib = join(dir, "usr/local/lib/fairlead");
+  const documents = join(dir, "usr/local/share/doc/fairlead");
+  for (const folder of [lib, documents, join(dir, "usr/local/bin")]) await mkdir(folder, { recursive: true });
+  await writeFile(join(dir, AGENT_FILE), withInterpreter(await readFile(bundle.file, "utf8")));
+  await chmod(join(dir, AGENT_FILE), 0o755);
+  const { name, version, license } = bundle.agent;
+  await writeFile(
+    join(lib, "package.json"),
+    `${JSON.stringify({ name, version, license, type: "module" }, null, 2)}\n`,
+  );
+  await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));
+  await writeFile(join(documents, "THIRD-PARTY-LICENCES.txt"), notices);
+  for (const link of AGENT_NAMES) await symlink("../lib/fairlead/main.js", join(dir, link));
+}
+
+/** The image has Node at one place and no `env`. */
+export function withInterpreter(bundle: string): string {
+  return bundle.replace(/^#!.*$/m, "#!/usr/local/bin/node");
+}

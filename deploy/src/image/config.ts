@@ -1,0 +1,43 @@
+import { AGENT_NAMES } from "./agent-layer.ts";
+import type { Arch } from "./arch.ts";
+import type { Layer } from "./layer.ts";
+
+export interface ImageFacts {
+  readonly arch: Arch;
+  readonly version: string;
+  /** Commit that it was built from, when known. */
+  readonly revision?: string;
+  /** Seconds since the epoch. */
+  readonly epoch: number;
+}
+
+/** Configuration of an image (OCI image specification 1.1), as the Dockerfile describes it. */
+export function imageConfig(facts: ImageFacts, layers: readonly Pick<Layer, "diffId" | "createdBy">[]) {
+  const created = new Date(facts.epoch * 1000).toISOString();
+  return {
+    architecture: facts.arch,
+    os: "linux",
+    created,
+    config: {
+      User: "0",
+      WorkingDir: "/",
+      Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+      Entrypoint: [AGENT_NAMES[0]],
+      Labels: labels(facts, created),
+    },
+    rootfs: { type: "layers", diff_ids: layers.map(({ diffId }) => diffId) },
+    history: layers.map(({ createdBy }) => ({ created, created_by: createdBy })),
+  };
+}
+
+function labels({ version, revision }: ImageFacts, created: string): Record<string, string> {
+  return {
+    "org.opencontainers.image.created": created,
+    "org.opencontainers.image.title": "Fairlead",
+    "org.opencontainers.image.description": "Kubernetes service proxy for clusters with more than one pod network",
+    "org.opencontainers.image.source": "https://github.com/fairlead-dev/fairlead",
+    "org.opencontainers.image.licenses": "Apache-2.0",
+    "org.opencontainers.image.version": version,
+    ...(revision === undefined ? {} : { "org.opencontainers.image.revision": revision }),
+  };
+}

@@ -1,0 +1,90 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Runner } from "@fairlead/kernel";
+import { type Bundle, bundleAgent } from "../sbom/bundle.ts";
+import { thirdPartyNotices } from "../sbom/notices.ts";
+import { toSpdx } from "../sbom/spdx.ts";
+import type { Arch } from "./arch.ts";
+import { imageConfig } from "./config.ts";
+import { nodeVersion } from "./node-layer.ts";
+import { type Descriptor, OciLayout } from "./oci.ts";
+import { platformLayers } from "./platform.ts";
+
+export interface ImageOptions {
+  readonly arches: readonly Arch[];
+  /** Name and tag; without a tag the agent's version is it. */
+  readonly name: string;
+  /** Folder for the archive and the SBOMs. */
+  readonly outDir: string;
+  /** Seconds since the epoch. */
+  readonly epoch: number;
+  readonly revision?: string;
+}
+
+export interface BuiltImage {
+  readonly archive: string;
+  readonly name: string;
+  readonly platforms: readonly {
+    readonly arch: Arch;
+    readonly digest: string;
+    /** Bytes of all compressed layers: what a node pulls. */
+    readonly size: number;
+    readonly sbom: string;
+  }[];
+}
+
+type Platform = BuiltImage["platforms"][number];
+
+/** Builds the image from Debian packages, Node's binary and the agent's bundle: no container registry, no daemon. */
+export async function buildFromPackages(runner: Runner, options: ImageOptions): Promise<BuiltImage> {
+  const scratch = await mkdtemp(join(tmpdir(), "fairlead-image-"));
+  try {
+    const bundle = await bundleAgent(runner, join(scratch, "bundle"));
+    const name = options.name.includes(":") ? options.name : `${options.name}:${bundle.agent.version}`;
+    return await build(runner, { ...options, name }, bundle, scratch);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function build(runner: Runner, options: ImageOptions, bundle: Bundle, scratch: string): Promise<BuiltImage> {
+  await mkdir(options.outDir, { recursive: true });
+  const layoutDir = join(scratch, "layout");
+  await mkdir(layoutDir);
+  const layout = new OciLayout(layoutDir);
+  const notices = await thirdPartyNotices(bundle.packages);
+  const manifests: Descriptor[] = [];
+  const platforms: Platform[] = [];
+  for (const arch of options.arches) {
+    const work = join(scratch, arch);
+    await mkdir(work);
+    const { layers, debian } = await platformLayers(runner, { ...options, arch, bundle, notices, scratch: work });
+    const config = imageConfig({ ...options, arch, version: bundle.agent.version }, layers);
+    const manifest = await layout.addImage({ arch, layers, config });
+    manifests.push(manifest);
+    const size = layers.reduce((sum, layer) => sum + layer.size, 0);
+    const contents = { bundle, debian, arch, digest: manifest.digest };
+    platforms.push({ arch, digest: manifest.digest, size, sbom: await writeSbom(options, contents) });
+  }
+  await layout.finish(options.name, manifests);
+  const archive = join(options.outDir, `fairlead-${bundle.agent.version}.oci.tar`);
+  await layout.archive(runner, archive, options.epoch);
+  return { archive, name: options.name, platforms };
+}
+
+interface Contents {
+  readonly bundle: Bundle;
+  readonly debian: Awaited<ReturnType<typeof platformLayers>>["debian"];
+  readonly arch: Arch;
+  readonly digest: string;
+}
+
+async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Contents): Promise<string> {
+  const { bundle, debian, arch, digest } = contents;
+  const { agent, packages: npm } = bundle;
+  const spdx = toSpdx({ image: name, digest, arch, epoch, agent, npm, debian, nodeVersion: await nodeVersion() });
+  const file = join(outDir, `fairlead-${agent.version}-${arch}.spdx.json`);
+  await writeFile(file, `${JSON.stringify(spdx, null, 2)}\n`);
+  return file;
+}

@@ -1,0 +1,16 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner } from "@fairlead/kernel";
+import { repositoryDir } from "../paths.ts";
+import { bundleAgent } from "./bundle.ts";
+import { licenceList } from "./licences.ts";
+
+/** `pnpm licences`: writes docs/licences.md. */
+const scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
+try {
+  const { packages } = await bundleAgent(createRunner(), scratch);
+  await writeFile(join(repositoryDir, "docs/licences.md"), licenceList(packages));
+} finally {
+  await rm(scratch, { recursive: true, force: true });
+}

@@ -1,0 +1,35 @@
+import type { NpmPackage } from "./bundle.ts";
+
+/** SPDX expressions that may be bundled into an Apache-2.0 program. */
+const COMPATIBLE = new Set(["Apache-2.0", "MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "BlueOak-1.0.0"]);
+
+/** Packages whose licence somebody has to look at before they are bundled. */
+export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
+  return packages.filter(({ license }) => !COMPATIBLE.has(license));
+}
+
+const HEAD = `# Licences
+
+Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm licences\` writes this list: the packages of others that
+the agent's bundle contains. Their licences stand word for word beside the agent in the image
+(\`/usr/local/share/doc/fairlead/THIRD-PARTY-LICENCES.txt\`).
+
+`;
+
+const TAIL = `
+The image also contains [Node.js](https://github.com/nodejs/node/blob/main/LICENSE) and packages of Debian, named in
+[packages.txt](../deploy/image/packages.txt), with what they depend on. Debian's licences are in the image, in
+\`/usr/share/doc/*/copyright\`; the SBOM beside each image has all versions.
+`;
+
+/** The list as Markdown, without versions: it changes when a package comes or goes, or its licence does. */
+export function licenceList(packages: readonly NpmPackage[]): string {
+  const rows = new Map(packages.map(({ name, license }) => [name, license]));
+  return `${HEAD}${table([["package", "licence"], ...rows])}${TAIL}`;
+}
+
+function table([head = ["", ""], ...rows]: readonly (readonly [string, string])[]): string {
+  const widths = [0, 1].map((column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? "").length)));
+  const line = (row: readonly string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |\n`;
+  return line(head) + line(widths.map((width) => "-".repeat(width))) + rows.map(line).join("");
+}

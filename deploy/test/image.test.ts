@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { withInterpreter } from "../src/image/agent-layer.ts";
+import { imageConfig } from "../src/image/config.ts";
+import { packageFolders } from "../src/sbom/bundle.ts";
+import { parseControl } from "../src/sbom/debian.ts";
+import { toSpdx } from "../src/sbom/spdx.ts";
+
+const control = `Package: iptables
+Source: iptables (1.8.9-2)
+Version: 1.8.9-2+b1
+Architecture: amd64
+Maintainer: Debian Netfilter Packaging Team <pkg-netfilter-team@lists.alioth.debian.org>
+Depends: libc6 (>= 2.34),
+ libip4tc2
+Description: administration tools for packet filtering and NAT
+ Version: of a continuation line is no field
+`;
+
+test("a Debian package's control data", () => {
+  expect(parseControl(control)).toEqual({
+    name: "iptables",
+    version: "1.8.9-2+b1",
+    architecture: "amd64",
+    source: "iptables (1.8.9-2)",
+    maintainer: "Debian Netfilter Packaging Team <pkg-netfilter-team@lists.alioth.debian.org>",
+  });
+  expect(() => parseControl("Package: iptables\n")).toThrow("control data without Version");
+});
+
+test("packages of bundled files", () => {
+  const files = [
+    "src/main.ts",
+    "../../packages/core/src/index.ts",
+    "../../node_modules/.pnpm/hono@4.1.0/node_modules/hono/dist/index.js",
+    "../../node_modules/.pnpm/hono@4.1.0/node_modules/hono/dist/hono.js",
+    "../../node_modules/.pnpm/@hono+node-server@2.0.0/node_modules/@hono/node-server/dist/index.mjs",
+  ];
+  expect(packageFolders(files)).toEqual([
+    "../../node_modules/.pnpm/hono@4.1.0/node_modules/hono",
+    "../../node_modules/.pnpm/@hono+node-server@2.0.0/node_modules/@hono/node-server",
+  ]);
+});
+
+test("the bundle starts with the image's own Node", () => {
+  expect(withInterpreter("#!/usr/bin/env node\nimport x;\n")).toBe("#!/usr/local/bin/node\nimport x;\n");
+});
+
+test("the SBOM names every part once and ties it to the image", () => {
+  const npm = (name: string, license: string) => ({ name, version: "1.0.0", license, dir: "/nowhere" });
+  const spdx = toSpdx({
+    image: "ghcr.io/fairlead-dev/fairlead:0.1.0",
+    digest: `sha256:${"0".repeat(64)}`,
+    arch: "amd64",
+    epoch: 1_700_000_000,
+    agent: npm("@fairlead/agent", "Apache-2.0"),
+    nodeVersion: "24.9.0",
+    npm: [npm("hono", "MIT"), npm("@hono/node-server", "MIT")],
+    debian: [parseControl(control)],
+  });
+  const ids = spdx.packages.map(({ SPDXID }) => SPDXID);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.every((id) => /^SPDXRef-[A-Za-z0-9.-]+$/.test(id))).toBe(true);
+  const contained = spdx.relationships.filter(({ relationshipType }) => relationshipType === "CONTAINS");
+  expect(contained.map(({ relatedSpdxElement }) => relatedSpdxElement)).toEqual(ids.slice(1));
+  expect(spdx.packages.map(({ externalRefs }) => externalRefs[0]?.referenceLocator)).toEqual([
+    `pkg:oci/fairlead@sha256%3A${"0".repeat(64)}?arch=amd64&repository_url=ghcr.io%2Ffairlead-dev%2Ffairlead`,
+    "pkg:npm/%40fairlead/agent@1.0.0",
+    "pkg:generic/node@24.9.0",
+    "pkg:npm/hono@1.0.0",
+    "pkg:npm/%40hono/node-server@1.0.0",
+    "pkg:deb/debian/iptables@1.8.9-2%2Bb1?arch=amd64",
+  ]);
+});
+
+test("layers stand in the configuration in their order", () => {
+  const layers = ["sha256:aa", "sha256:bb"].map((diffId) => ({ diffId, createdBy: `made ${diffId}` }));
+  const config = imageConfig({ arch: "arm64", version: "0.1.0", epoch: 0 }, layers);
+  expect(config.rootfs.diff_ids).toEqual(["sha256:aa", "sha256:bb"]);
+  expect(config.history).toHaveLength(2);
+  expect(config.config.Entrypoint).toEqual(["/usr/local/bin/fairlead-proxy"]);
+});
