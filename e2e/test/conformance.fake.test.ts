@@ -1,15 +1,19 @@
-import { conformanceTable, differences, expectedWays, runCase } from "@fairlead/testkit";
+import { conformanceTable, differences, expectedWays, type Mode, runCase, type Subjects } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fakeIptables } from "../src/conformance/iptables-subjects.ts";
+import { fakeIpvs } from "../src/conformance/ipvs-subjects.ts";
 
-describe.each(["nft", "legacy"] as const)("iptables (%s) on the kernel in memory", (variant) => {
-  const subjects = fakeIptables(variant);
+describe.each<[name: string, mode: Mode, subjects: Subjects]>([
+  ["iptables (nft)", "iptables", fakeIptables("nft")],
+  ["iptables (legacy)", "iptables", fakeIptables("legacy")],
+  ["ipvs", "ipvs", fakeIpvs],
+])("%s on the kernel in memory", (_, mode, subjects) => {
   for (const row of conformanceTable) {
-    const { iptables } = row.expected;
-    if ("skip" in iptables) continue;
+    const expected = row.expected[mode];
+    if ("skip" in expected) continue;
     test(row.name, async () => {
       const observed = await runCase(row, subjects);
-      expect(differences(expectedWays(iptables), observed, { probabilities: true })).toEqual([]);
+      expect(differences(expectedWays(expected), observed, { probabilities: true })).toEqual([]);
     });
   }
 });

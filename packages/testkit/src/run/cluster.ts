@@ -12,10 +12,11 @@ import {
   type PlanStep,
   type ServiceKey,
 } from "@fairlead/core";
-import { nodeA, nodeAZone } from "../addresses/hosts.ts";
+import { nodeA, nodeAZone, secondNodeAddress } from "../addresses/hosts.ts";
 import { type AgentOptions, detectorOf, nodePortAddressesOf } from "../conformance/options.ts";
 import type { RawObject } from "../objects/raw.ts";
 
+const LOOPBACK = { IPv4: "127.0.0.1", IPv6: "::1" } as const;
 const families: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 export interface ClusterOptions {
@@ -87,6 +88,7 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
     nodeIPs: nodeA.addresses,
     detectors: each((family) => detectorOf(options, family)),
     nodePortAddresses: each((family) => nodePortAddressesOf(options, family)),
+    nodeAddresses: each((family) => [LOOPBACK[family], nodeA.addresses[family], secondNodeAddress[family]].sort()),
     masqueradeAll: options.masqueradeAll,
     semantics,
     filter,

@@ -86,7 +86,7 @@ export const clusterIPCases = [
   row("an endpoint that is not ready gets nothing", unready, { from: clientA, expected: everyMode(plain([webA1])) }),
   row("another proxy's service is left", otherProxy, {
     from: clientA,
-    expected: exceptIptables(leave, skip("nftables drops, ipvs leaves: nothing about this proxy's services")),
+    expected: { iptables: leave, ipvs: leave, nftables: skip("drops: an address that no service of this proxy has") },
   }),
   row("no endpoints: a pod is refused", none, { from: clientA, expected: noEndpoints }),
   row("no endpoints: the node is refused", none, { from: nodeA, expected: noEndpoints }),

@@ -6,7 +6,6 @@ import { workload } from "../workload.ts";
 
 const row = rowsOf("load balancer");
 
-const ipvsSource = skip("ipvs: the node's own packets have the frontend's address as their source");
 const both = masqueraded([webA1, webB1]);
 const VIP = "VIP";
 
@@ -113,7 +112,7 @@ export const loadBalancerCases = [
   row("source ranges: the node that is not in them is dropped", gated, {
     ...fromNode,
     to: gated.loadBalancerIP.IPv4,
-    expected: exceptIpvs(drop, ipvsSource),
+    expected: everyMode(drop),
   }),
   row("source ranges: the service's own address, where the node is in them", gatedForNodes, {
     from: nodeA,

@@ -1,5 +1,5 @@
 import { clientA, clientB, nodeA, outside, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
-import { everyMode, exceptIpvs, masqueraded, plain, skip } from "../expected.ts";
+import { everyMode, exceptIpvs, masqueraded, plain } from "../expected.ts";
 import type { AgentOptions } from "../options.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
@@ -54,6 +54,6 @@ export const localDetectionCases = [
   row("none: nobody is masqueraded at the ClusterIP", here, {
     from: outside,
     options: none,
-    expected: exceptIpvs(plain([webA1]), skip("ipvs masquerades by the ClusterIP's frontends instead")),
+    expected: everyMode(plain([webA1])),
   }),
 ];

@@ -11,7 +11,7 @@ import {
   webB1,
 } from "../../addresses/hosts.ts";
 import { networks } from "../../addresses/networks.ts";
-import { everyMode, exceptIptables, exceptIpvs, leave, masqueraded, noEndpoints, skip } from "../expected.ts";
+import { everyMode, exceptIptables, leave, masqueraded, noEndpoints } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -121,6 +121,6 @@ export const nodePortCases = [
     source: "::1",
     port: dual.nodePort,
     from: nodeA,
-    expected: exceptIpvs(leave, skip("ipvs filters loopback addresses by the node's list")),
+    expected: everyMode(leave),
   }),
 ];
