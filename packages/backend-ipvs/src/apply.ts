@@ -1,5 +1,5 @@
 import type { ForwardingPlan, PlanChange } from "@fairlead/core";
-import type { ServerCommand, SetCommand } from "@fairlead/netfilter";
+import type { ServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
 import type { Settled } from "./options.ts";
@@ -7,7 +7,7 @@ import { changedGroups } from "./plan/changed-groups.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
 import { newServer, programmedState, serverChange } from "./plan/server-change.ts";
-import { setName } from "./plan/sets.ts";
+import { setWork } from "./plan/set-work.ts";
 import { type Step, takeStep } from "./plan/step.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
@@ -52,22 +52,18 @@ export async function applyChange(port: IpvsPort, input: ChangeInput, settled: S
   return { programmed: { context, facts, ledger: before.ledger }, written };
 }
 
-function changeWork(step: Step, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
-  const addresses = step.moves.addresses();
-  const members = [...step.moves.members()];
-  const commands = (kind: "add" | "del", moved: "added" | "removed") =>
-    members.flatMap(([set, moves]) =>
-      moves[moved].map((member): SetCommand => ({ kind, set: setName(set, facts.family), member })),
-    );
+function changeWork({ moves }: Step, before: FrameFacts, facts: FrameFacts): Omit<Work, "servers"> {
+  const addresses = moves.addresses();
+  const sets = setWork(moves.members(), facts.family);
   const united = unitedFacts(before, facts);
   return {
-    setAdditions: commands("add", "added"),
+    setsFirst: sets.first,
     rulesFirst: sameFacts(before, united) ? [] : frameSections(united),
     createDevice: false,
     addressAdditions: addresses.added,
     addressRemovals: addresses.removed,
     rulesLast: sameFacts(united, facts) ? [] : frameSections(facts),
-    setRemovals: commands("del", "removed"),
+    setsLast: sets.last,
   };
 }
 

@@ -8,8 +8,9 @@ import type { Settled } from "./options.ts";
 import { type Owned, ownership } from "./ownership.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
-import type { Ledger } from "./plan/ledger.ts";
-import { SET_KEYS, setDefinition, setName } from "./plan/sets.ts";
+import type { Ledger, Moves } from "./plan/ledger.ts";
+import { setWork } from "./plan/set-work.ts";
+import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
@@ -43,7 +44,7 @@ export async function fullSync(
   const facts = frameFacts(wanted.ledger, context);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
   const written = await carryOut(port, work, settled);
-  if (written.servers > 0) await verify(port, wanted, owned);
+  if (!isEqual(difference)) await verify(port, wanted, owned);
   for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
 }
@@ -59,37 +60,37 @@ async function verify(port: IpvsPort, wanted: Wanted, owned: Owned): Promise<voi
 function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<Work, "servers"> {
   const builtin = (table: string, chain: string) => kernel.builtin.get(`${table} ${chain}`) ?? [];
   const present = kernel.addresses ?? new Set<string>();
+  const sets = setWork(setMoves(ledger, kernel), facts.family);
   const common = {
-    setAdditions: setAdditions(ledger, kernel, facts),
+    setsFirst: [...missingSets(kernel, facts), ...sets.first],
     createDevice: kernel.addresses === undefined,
     addressAdditions: [...ledger.addresses.keys()].filter((address) => !present.has(address)),
     addressRemovals: [...present].filter((address) => !ledger.addresses.has(address)),
-    setRemovals: setRemovals(ledger, kernel, facts),
+    setsLast: sets.last,
   };
   // Iptables mode goes on serving until the virtual servers stand.
   if (kernel.iptablesModeServes) return { ...common, rulesFirst: [], rulesLast: frameSections(facts, builtin) };
-  const before = { ...facts, filled: new Set(SET_KEYS.filter((set) => (kernel.sets.get(set)?.members.size ?? 0) > 0)) };
-  const united = unitedFacts(before, facts);
+  const united = unitedFacts({ ...facts, filled: filledSets(kernel) }, facts);
   const rulesLast = sameFacts(united, facts) ? [] : frameSections(facts);
   return { ...common, rulesFirst: frameSections(united, builtin), rulesLast };
 }
 
-function setAdditions(ledger: Ledger, { sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
-  const missing = SET_KEYS.filter((set) => !sets.has(set));
-  return [
-    ...missing.map((set): SetCommand => ({ kind: "create", set: setDefinition(set, family) })),
-    ...SET_KEYS.flatMap((set) =>
-      [...ledger.members(set).keys()]
-        .filter((member) => sets.get(set)?.members.has(member) !== true)
-        .map((member): SetCommand => ({ kind: "add", set: setName(set, family), member })),
-    ),
-  ];
+function filledSets({ sets }: KernelState): ReadonlySet<SetKey> {
+  return new Set(SET_KEYS.filter((set) => (sets.get(set)?.members.size ?? 0) > 0));
 }
 
-function setRemovals(ledger: Ledger, { sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
-  return SET_KEYS.flatMap((set) =>
-    [...(sets.get(set)?.members ?? [])]
-      .filter((member) => !ledger.members(set).has(member))
-      .map((member): SetCommand => ({ kind: "del", set: setName(set, family), member })),
+function missingSets({ sets }: KernelState, { family }: FrameFacts): readonly SetCommand[] {
+  const missing = SET_KEYS.filter((set) => !sets.has(set));
+  return missing.map((set) => ({ kind: "create", set: setDefinition(set, family) }));
+}
+
+function setMoves(ledger: Ledger, { sets }: KernelState): ReadonlyMap<SetKey, Moves> {
+  return new Map(
+    SET_KEYS.map((key) => {
+      const present = sets.get(key)?.members ?? new Set<string>();
+      const wanted = ledger.members(key);
+      const added = [...wanted.keys()].filter((member) => !present.has(member));
+      return [key, { added, removed: [...present].filter((member) => !wanted.has(member)) }];
+    }),
   );
 }

@@ -16,7 +16,7 @@ import type { IpvsPort } from "./port.ts";
  * goes is led to no more before it does.
  */
 export interface Work {
-  readonly setAdditions: readonly SetCommand[];
+  readonly setsFirst: readonly SetCommand[];
   /** Rules that what follows relies on. */
   readonly rulesFirst: readonly CommandSource[];
   readonly createDevice: boolean;
@@ -26,7 +26,7 @@ export interface Work {
   readonly addressRemovals: readonly string[];
   /** Rules that rely on what stands before, or are needed no more. */
   readonly rulesLast: readonly CommandSource[];
-  readonly setRemovals: readonly SetCommand[];
+  readonly setsLast: readonly SetCommand[];
 }
 
 /** How many commands were written, by kind of object. */
@@ -44,7 +44,7 @@ export interface Written {
  */
 export async function carryOut(port: IpvsPort, work: Work, { breathe }: Settled): Promise<Written> {
   const text = (lines: Iterable<string>) => payloadText(lines, breathe);
-  const members = await changeSets(port, work.setAdditions, text);
+  const members = await changeSets(port, work.setsFirst, text);
   const first = await writeRules(port, work.rulesFirst, text);
   const added = addressLines(work.createDevice, "add", work.addressAdditions);
   if (added.length > 0) await port.links.batch(text(added));
@@ -52,7 +52,7 @@ export async function carryOut(port: IpvsPort, work: Work, { breathe }: Settled)
   const removed = addressLines(false, "del", work.addressRemovals);
   if (removed.length > 0) await port.links.batch(text(removed));
   const last = await writeRules(port, work.rulesLast, text);
-  const gone = await changeSets(port, work.setRemovals, text);
+  const gone = await changeSets(port, work.setsLast, text);
   return {
     members: members + gone,
     addresses: work.addressAdditions.length + work.addressRemovals.length,

@@ -26,22 +26,23 @@ const TYPES: Readonly<Record<SetKey, SetType>> = {
   "KUBE-CLUSTER-IP": "hash:ip,port",
   "KUBE-EXTERNAL-IP": "hash:ip,port",
   "KUBE-EXTERNAL-IP-LOCAL": "hash:ip,port",
-  "KUBE-LOAD-BALANCER": "hash:ip,port",
-  "KUBE-LOAD-BALANCER-FW": "hash:ip,port",
+  "KUBE-NODE-PORT-LOCAL-TCP": "bitmap:port",
+  "KUBE-NODE-PORT-TCP": "bitmap:port",
+  "KUBE-NODE-PORT-LOCAL-UDP": "bitmap:port",
+  "KUBE-NODE-PORT-UDP": "bitmap:port",
+  // A bitmap of ports knows nothing of SCTP.
+  "KUBE-NODE-PORT-LOCAL-SCTP-HASH": "hash:ip,port",
+  "KUBE-NODE-PORT-SCTP-HASH": "hash:ip,port",
   "KUBE-LOAD-BALANCER-LOCAL": "hash:ip,port",
+  "KUBE-LOAD-BALANCER": "hash:ip,port",
   "KUBE-LOAD-BALANCER-SOURCE-IP": "hash:ip,port,ip",
   "KUBE-LOAD-BALANCER-SOURCE-CIDR": "hash:ip,port,net",
-  "KUBE-NODE-PORT-TCP": "bitmap:port",
-  "KUBE-NODE-PORT-LOCAL-TCP": "bitmap:port",
-  "KUBE-NODE-PORT-UDP": "bitmap:port",
-  "KUBE-NODE-PORT-LOCAL-UDP": "bitmap:port",
-  // A bitmap of ports knows nothing of SCTP.
-  "KUBE-NODE-PORT-SCTP-HASH": "hash:ip,port",
-  "KUBE-NODE-PORT-LOCAL-SCTP-HASH": "hash:ip,port",
+  "KUBE-LOAD-BALANCER-FW": "hash:ip,port",
   "KUBE-HEALTH-CHECK-NODE-PORT": "bitmap:port",
   "KUBE-IPVS-IPS": "hash:ip",
 };
 
+/** All of them, those that make exceptions of others before these: members are added in this order and go in reverse. */
 export const SET_KEYS: readonly SetKey[] = Object.keys(TYPES).filter(isSetKey);
 
 function isSetKey(name: string): name is SetKey {

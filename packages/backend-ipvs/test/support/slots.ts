@@ -28,6 +28,22 @@ export const slotState: fc.Arbitrary<SlotState> = fc.record({
   endpoints: fc.array(fc.constantFrom("ready", "terminating", "none"), { minLength: 4, maxLength: 4 }),
 });
 
+/** A plain TCP service of one port with one endpoint, which runs here, or as told. */
+export function webState(state: Partial<SlotState> = {}): SlotState {
+  return {
+    type: "ClusterIP",
+    protocol: "TCP",
+    ports: 1,
+    internal: "Cluster",
+    external: "Cluster",
+    externalIP: false,
+    ranges: false,
+    affinity: false,
+    endpoints: ["ready", "none", "none", "none"],
+    ...state,
+  };
+}
+
 /** What a slot holds; undefined: nothing. */
 export type Slots = ReadonlyMap<number, SlotState | undefined>;
 

@@ -8,9 +8,15 @@ export class World {
   readonly #cluster: TestCluster;
   readonly slots = new Map<number, SlotState>();
 
-  constructor(options: PlannerOptions = plannerOptions(goldenNode(false))) {
+  constructor(options: PlannerOptions = worldOptions()) {
     this.#cluster = new TestCluster(options);
     this.#cluster.replan();
+  }
+
+  /** Plans for other options; undefined where the plan stays as it is. */
+  setOptions(options: PlannerOptions): PlanChange | undefined {
+    this.#cluster.setOptions(options);
+    return this.#cluster.replan().get("IPv4");
   }
 
   get plan(): ForwardingPlan {
@@ -35,4 +41,9 @@ export class World {
       this.slots.set(slot, state);
     }
   }
+}
+
+/** The options of a node with some addresses of its own. */
+export function worldOptions(nodeAddresses: readonly string[] = ["10.201.0.10", "127.0.0.1"]): PlannerOptions {
+  return plannerOptions(goldenNode(false), { nodeAddresses: { IPv4: nodeAddresses } });
 }

@@ -1,0 +1,97 @@
+import type { Fault } from "@fairlead/kernel/fake";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createIpvsBackend, type ServersPort } from "../src/index.ts";
+import { FakeNode, weights } from "./support/fake-node.ts";
+import { live } from "./support/live.ts";
+import { whereabouts, wrongEnds } from "./support/packets.ts";
+import { slotState, webState } from "./support/slots.ts";
+import { World } from "./support/world.ts";
+
+const SLOTS = [1, 2, 4];
+const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
+  minLength: 1,
+  maxLength: 6,
+});
+const fault: fc.Arbitrary<Fault> = fc.oneof(
+  fc.constant<Fault>({ kind: "fail" }),
+  fc.constant<Fault>({ kind: "lost" }),
+  fc.integer({ min: 1, max: 20 }).map((transactions): Fault => ({ kind: "kill", transactions })),
+);
+
+describe("a fault at any process: what served goes on serving, and the next sync converges", () => {
+  test("in a change", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, fault, fc.integer({ min: 1, max: 6 }), async (before, after, injected, call) => {
+        const made = await live([before]);
+        const old = whereabouts(made.node, SLOTS);
+        made.node.faults.failCall(made.node.faults.calls.length + call, injected);
+        await ignoringFault(made.change(after));
+        made.node.faults.clear();
+        await expectOldOrNew(made, old);
+        await made.sync();
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("in a change, and the caller goes on with changes", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, slots, fault, async (before, after, later, injected) => {
+        const made = await live([before]);
+        made.node.faults.failNext(injected);
+        for (const step of [after, later]) await ignoringFault(made.change(step));
+        made.node.faults.clear();
+        await made.sync();
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("in a full sync over what serves", async () => {
+    await fc.assert(
+      fc.asyncProperty(slots, slots, fault, fc.integer({ min: 1, max: 18 }), async (before, after, injected, call) => {
+        const made = await live([before]);
+        const old = whereabouts(made.node, SLOTS);
+        made.world.change(after);
+        made.node.faults.failCall(made.node.faults.calls.length + call, injected);
+        await ignoringFault(made.restart());
+        made.node.faults.clear();
+        await expectOldOrNew(made, old);
+        await made.sync();
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("what ipvsadm skips in silence is found when read back", async () => {
+    const node = new FakeNode();
+    const port = node.port("IPv4");
+    const deaf = { ...port, servers: { ...readers(node), restore: async () => {} } };
+    const world = new World();
+    world.change([[1, webState()]]);
+    await expect(createIpvsBackend(deaf).sync(world.plan)).rejects.toThrow("not as they were written");
+    await createIpvsBackend(port).sync(world.plan);
+    expect(weights(node).get("-t 10.96.3.1:80")).toEqual(["10.144.0.4:8080 1"]);
+  });
+});
+
+function readers({ servers }: FakeNode): Pick<ServersPort, "save" | "connections"> {
+  return { save: () => servers.save(), connections: (keys) => servers.connections(keys) };
+}
+
+async function expectOldOrNew(made: Awaited<ReturnType<typeof live>>, old: ReturnType<typeof whereabouts>) {
+  const world = new World();
+  world.change(made.world.slots);
+  const fresh = await live([], { world });
+  expect(wrongEnds(whereabouts(made.node, SLOTS), old, whereabouts(fresh.node, SLOTS))).toEqual([]);
+}
+
+async function ignoringFault(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof Error) || !["CommandError", "IptablesError"].includes(error.name)) throw error;
+  });
+}

@@ -1,0 +1,97 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { live } from "./support/live.ts";
+import { slotState } from "./support/slots.ts";
+import { World, worldOptions } from "./support/world.ts";
+
+/** One batch of changes for each apply. */
+const history = fc.array(
+  fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(slotState, { nil: undefined })), {
+    minLength: 1,
+    maxLength: 4,
+  }),
+  { minLength: 1, maxLength: 6 },
+);
+
+/** 192.0.2.1 and 203.0.113.1 are addresses that services have as well. */
+const nodeAddresses = fc
+  .subarray(["10.201.0.10", "10.202.0.10", "192.0.2.1", "203.0.113.1"])
+  .map((addresses) => worldOptions([...addresses, "127.0.0.1"].sort()));
+
+describe("whatever the history, the kernel is as after a fresh start", () => {
+  test("changes in any order and split", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (batches) => {
+        const made = await live(batches);
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("the node's addresses come and go meanwhile", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, fc.array(nodeAddresses, { maxLength: 4 }), async (batches, options) => {
+        const made = await live([]);
+        for (const [step, batch] of batches.entries()) {
+          await made.change(batch);
+          const next = options[step];
+          if (next !== undefined) await made.apply(made.world.setOptions(next));
+        }
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("there and back again", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (batches) => {
+        const back = batches.flat().map(([slot]): [number, undefined] => [slot, undefined]);
+        const made = await live([...batches, back]);
+        expect(made.node.servers.servers()).toEqual([]);
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("a full sync over the state of another history, as another process finds it", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, history, async (first, second) => {
+        const { node } = await live(first);
+        const world = new World();
+        for (const batch of second) world.change(batch);
+        const made = await live([], { node, world });
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("the same changes all at once, and again", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (batches) => {
+        const made = await live([...batches, ...batches, batches.flat()]);
+        expect(await made.differences()).toEqual([]);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+test("what it wrote is intact, and a sync over it writes nothing but rules", async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (batches) => {
+      const made = await live(batches);
+      expect(await made.backend.intact(made.world.plan)).toBe(true);
+      const { objects } = await made.backend.sync(made.world.plan);
+      expect(objects).toMatchObject({
+        virtualServers: { written: 0 },
+        addresses: { written: 0 },
+        setMembers: { written: 0 },
+      });
+    }),
+    { numRuns: 40 },
+  );
+});
