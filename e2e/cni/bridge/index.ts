@@ -45,7 +45,8 @@ async function setUpNode(node: CniNode, nodes: readonly CniNode[], families: rea
     "net/bridge/bridge-nf-call-ip6tables": "1",
   });
   await applyLines(node.runner, [
-    `link add ${BRIDGE} type bridge`,
+    // Without an address of its own it takes its ports' lowest, and with every new pod the others lose their gateway.
+    `link add ${BRIDGE} address 0a:58:0a:8f:00:${node.index.toString(16).padStart(2, "0")} type bridge`,
     up(BRIDGE),
     ...families.flatMap((family) => [
       address(BRIDGE, `${inPart[family](node.index, 1)}/${partPrefix[family]}`),

@@ -72,6 +72,7 @@ interface Call {
 
 function send(agent: Agent, { socketPath, ca, token }: ApiConnection, { method, path, body }: Call): Promise<string> {
   return new Promise((resolve, reject) => {
+    const sent = body === undefined ? "" : JSON.stringify(body);
     const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const outgoing = request({
       agent,
@@ -83,6 +84,8 @@ function send(agent: Agent, { socketPath, ca, token }: ApiConnection, { method, 
       path,
       timeout: TIMEOUT_MS,
       headers: {
+        // Node gives a DELETE's body no length of its own, and the server would take it for the next request.
+        "content-length": Buffer.byteLength(sent),
         host: "kubernetes",
         authorization: `Bearer ${token}`,
         "content-type": type,
@@ -97,7 +100,7 @@ function send(agent: Agent, { socketPath, ca, token }: ApiConnection, { method, 
       if (status < 300) resolve(answer);
       else reject(new ApiError(method, path, status, answer));
     });
-    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+    outgoing.end(sent);
   });
 }
 

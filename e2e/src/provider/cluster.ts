@@ -39,6 +39,8 @@ export interface Cluster extends ClusterShape {
   gateAddress(node: ClusterNode, family: IPFamily): string;
   /** Flavours with their own load balancer: what their controller would do for this service. */
   serveByNetwork(network: string, service: NetworkService): Promise<void>;
+  /** How to look around in it, a line each. */
+  readonly tour: readonly string[];
   /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
   state(): Promise<Readonly<Record<string, string>>>;
   dispose(): Promise<void>;
@@ -71,6 +73,8 @@ export interface ClusterNode extends Client {
 export interface AgentOnNode {
   /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
   get(path: string): Promise<string>;
+  /** The HTTP status at a port of the node's own address, 0 when nobody answers. */
+  status(family: IPFamily, port: number): Promise<number>;
   log(): string;
   /** kill -9 */
   kill(): Promise<void>;

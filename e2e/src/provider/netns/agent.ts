@@ -1,8 +1,8 @@
 import type { Runner } from "@fairlead/kernel";
-import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
 import type { AgentOnNode } from "../cluster.ts";
+import type { GroundNode } from "./ground.ts";
 
 const START_MS = 30_000;
 
@@ -12,11 +12,10 @@ export interface NodeAgent extends AgentOnNode {
 }
 
 export async function startNodeAgent(
-  namespace: NetworkNamespace,
-  runner: Runner,
+  { namespace, runner, addresses }: GroundNode,
   flags: readonly string[],
-  families: readonly string[],
 ): Promise<NodeAgent> {
+  const families = Object.keys(addresses);
   const logs: string[] = [];
   const start = async () => {
     const agent = startAgent(namespace, { flags });
@@ -30,6 +29,7 @@ export async function startNodeAgent(
   };
   return {
     get: (path) => httpGet(runner, path),
+    status: (family, port) => httpStatus(runner, addresses[family] ?? "", port),
     log: () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
     kill: () => end("kill"),
     restart: async () => {
@@ -38,7 +38,6 @@ export async function startNodeAgent(
     },
     signal: (signal) => void process.kill(agent.pid, signal),
     dispose: async () => {
-      process.kill(agent.pid, 0);
       await end("kill");
     },
   };
@@ -64,13 +63,22 @@ async function inPlace(agent: AgentProcess, families: readonly string[]): Promis
 }
 
 /** HTTP/1.0 by the shell: bare nodes have no client. */
-const GET =
-  'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET %s HTTP/1.0\\r\\nHost: node\\r\\n\\r\\n" "$2" >&3 && cat <&3';
+const GET = 'exec 3<>"/dev/tcp/$1/$2" && printf "GET %s HTTP/1.0\\r\\nHost: node\\r\\n\\r\\n" "$3" >&3 && cat <&3';
 
 /** `/healthz` and `/livez` are asked of the health port, everything else of the metrics port. */
 async function httpGet(runner: Runner, path: string): Promise<string> {
   const port = path === "/healthz" || path === "/livez" ? "10256" : "10249";
-  const { stdout } = await runner.run(["bash", "-c", GET, "bash", port, path], { timeoutMs: 5_000 });
-  const end = stdout.indexOf("\r\n\r\n");
-  return end === -1 ? stdout : stdout.slice(end + 4);
+  const answer = await ask(runner, "127.0.0.1", port, path);
+  const end = answer.indexOf("\r\n\r\n");
+  return end === -1 ? answer : answer.slice(end + 4);
+}
+
+async function httpStatus(runner: Runner, address: string, port: number): Promise<number> {
+  const answer = await ask(runner, address, String(port), "/").catch(() => "");
+  return Number(/^HTTP\/\S+ (\d+)/.exec(answer)?.[1] ?? "0");
+}
+
+async function ask(runner: Runner, address: string, port: string, path: string): Promise<string> {
+  const { stdout } = await runner.run(["bash", "-c", GET, "bash", address, port, path], { timeoutMs: 5_000 });
+  return stdout;
 }

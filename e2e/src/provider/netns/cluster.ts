@@ -62,6 +62,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
     serveByNetwork: (network, service) => serveBy(known(networks.get(network)), network, service),
+    tour: ground.nodes.map(({ name, namespace }) => `${name}: ${namespace.argvPrefix.join(" ")} bash`),
     state: () => clusterState({ nodes: pairs, networks, folder }),
     dispose: () => opened.disposeAsync(),
   };
@@ -98,10 +99,7 @@ async function openNode(
   await api.create(object);
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
   const flags = proxyFlags(shape, { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) });
-  const [peer, agent] = await Promise.all([
-    peerIn(namespace, name, opened),
-    startNodeAgent(namespace, runner, flags, shape.families),
-  ]);
+  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), startNodeAgent(node, flags)]);
   opened.defer(() => agent.dispose());
   return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
 }

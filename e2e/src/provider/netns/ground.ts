@@ -5,7 +5,7 @@ import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
 import { ruleForInterface } from "../../lab/ip-lines.ts";
 import { kernelSettings } from "../../lab/settings.ts";
 import { nodeAddress, nodeName } from "./addresses.ts";
-import { FROM_OUTSIDE, fabricLines, nodeLines, outsideLines, type Wires } from "./wiring.ts";
+import { FROM_OUTSIDE, fabricFilter, fabricLines, nodeLines, outsideLines, type Wires } from "./wiring.ts";
 
 /** The namespaces of a cluster without its pods, wired. */
 export interface Ground {
@@ -26,6 +26,11 @@ export interface GroundNode {
 /** Settings of the lab for those who route, and for those who do not. */
 const router = kernelSettings("fabric");
 const host = kernelSettings("outside");
+
+const nodeSettings = {
+  // What met nobody is forgotten soon: the next connection from the same port is a new one, and rules are asked again.
+  "net/netfilter/nf_conntrack_tcp_timeout_syn_sent": "2",
+} as const;
 
 /** @param opened gets what has to be closed */
 export async function openGround(
@@ -55,17 +60,28 @@ async function wire({ families, fabric, outside, nodes }: Ground): Promise<void>
     nodes: nodes.map(({ name, index, namespace }) => ({ name, index, pid: namespace.pid })),
     outsidePid: outside.pid,
   };
-  const settings = [fabric, ...nodes.map(({ namespace }) => namespace)].map((one) => [one, router] as const);
-  await Promise.all([...settings, [outside, host] as const].map(([one, to]) => applySettings(runnerIn(one), to)));
-  await applyLines(runnerIn(fabric), fabricLines(wires));
-  for (const family of families) {
-    const flag = family === "IPv4" ? "-4" : "-6";
-    await applyLines(runnerIn(fabric), [ruleForInterface("outside", FROM_OUTSIDE)], [flag]);
-  }
+  await Promise.all([
+    applySettings(runnerIn(fabric), router),
+    applySettings(runnerIn(outside), host),
+    ...nodes.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
+  ]);
+  await wireFabric(runnerIn(fabric), wires);
   await Promise.all([
     ...nodes.map(({ index, runner }) => applyLines(runner, nodeLines(index, families))),
     applyLines(runnerIn(outside), outsideLines(families)),
   ]);
+}
+
+async function wireFabric(runner: Runner, wires: Wires): Promise<void> {
+  for (const family of wires.families) {
+    const tool = family === "IPv4" ? "iptables-restore" : "ip6tables-restore";
+    await runner.run([tool], { input: fabricFilter[family] });
+  }
+  await applyLines(runner, fabricLines(wires));
+  for (const family of wires.families) {
+    const flag = family === "IPv4" ? "-4" : "-6";
+    await applyLines(runner, [ruleForInterface("outside", FROM_OUTSIDE)], [flag]);
+  }
 }
 
 /** A namespace for a pod, with the settings of a host. */

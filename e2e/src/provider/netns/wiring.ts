@@ -21,6 +21,8 @@ export interface Wires {
 /** The routing table for what comes from outside. */
 export const FROM_OUTSIDE = 100;
 
+const END = "end";
+
 export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
   return [
     "link add br0 type bridge",
@@ -28,17 +30,33 @@ export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
     ...nodes.flatMap(({ name, pid }) => [...bridged(name, "eth0", pid), ...bridged(`${name}-t`, "eth1", pid)]),
     veth("outside", "eth0", outsidePid),
     up("outside"),
+    // The end of everything that no rule of a node has translated; what is sent there is rejected before (fabricFilter).
+    `link add ${END} type veth peer name ${END}-peer`,
+    up(END),
+    up(`${END}-peer`),
     ...families.flatMap((family) => [
       address("br0", `${fabricAddress[family]}/${prefixLength[family]}`),
       address("outside", `${gatewayAddress[family]}/${prefixLength[family]}`),
-      // The end of everything that no rule of a node has translated.
-      route(anywhere[family], { type: "unreachable" }),
+      route(anywhere[family], { dev: END }),
       route(serviceCIDRs[family], { via: nodeAddress[family](1), table: FROM_OUTSIDE }),
       ...nodes.map(({ index }) =>
         route(gateNetwork[family](index), { via: nodeAddress[family](index), table: FROM_OUTSIDE }),
       ),
     ]),
   ];
+}
+
+/**
+ * For iptables-restore. A rule and not a route of type unreachable: the kernel tells of those only a few times a second.
+ */
+export const fabricFilter: Readonly<Record<IPFamily, string>> = {
+  IPv4: rejectAt("icmp-host-unreachable"),
+  IPv6: rejectAt("icmp6-no-route"),
+};
+
+function rejectAt(answer: string): string {
+  const rules = ["FORWARD", "OUTPUT"].map((chain) => `-A ${chain} -o ${END} -j REJECT --reject-with ${answer}`);
+  return ["*filter", ...rules, "COMMIT\n"].join("\n");
 }
 
 function bridged(name: string, end: string, pid: number): IpLines {

@@ -1,0 +1,36 @@
+import { rm } from "node:fs/promises";
+import { waitUntil } from "../agent/wait-until.ts";
+import { isRunning, processesWith, signal } from "../support/processes.ts";
+import { type RunRecord, runRecords } from "./run-folder.ts";
+
+/** In the environment of every process that a run starts: the run's id. */
+export const RUN_VARIABLE = "FAIRLEAD_E2E_RUN";
+
+const END_MS = 20_000;
+
+/**
+ * Takes down what earlier runs have left, and runs that wait with --keep. Runs at work are left alone, and so is everything
+ * that carries no run's id.
+ *
+ * @returns what was done, a line each
+ */
+export async function takeDown(parent?: string): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const record of await runRecords(parent)) lines.push(await end(record));
+  return lines.length === 0 ? ["nothing is left of earlier runs"] : lines;
+}
+
+async function end(record: RunRecord): Promise<string> {
+  const { id, owner, kept, path } = record;
+  if (await isRunning(owner)) {
+    if (!kept) return `${id}: at work (process ${owner.pid}), left alone`;
+    await signal(owner, "SIGTERM");
+    await waitUntil(`the end of process ${owner.pid}`, END_MS, async () =>
+      (await isRunning(owner)) ? undefined : true,
+    );
+  }
+  const left = await processesWith(RUN_VARIABLE, id);
+  await Promise.all(left.map((one) => signal(one, "SIGKILL")));
+  await rm(path, { recursive: true, force: true });
+  return `${id}: removed${left.length > 0 ? `, with ${left.length} processes` : ""}`;
+}

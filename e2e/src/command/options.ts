@@ -1,0 +1,107 @@
+import type { IPFamily } from "@fairlead/core";
+import { kubernetesVersion } from "../control-plane/versions.ts";
+import { MAX_NODES } from "../provider/netns/addresses.ts";
+import { type Suite, suites } from "../specs/spec.ts";
+import { messageOf } from "../support/errors.ts";
+
+/** What the command line asks for, checked as far as it can be without looking at the machine. */
+export interface RunOptions {
+  readonly provider: string;
+  readonly cni: readonly string[];
+  /** Given with --exclude-cni; undefined: the networks say. */
+  readonly excludeCni: readonly string[] | undefined;
+  readonly modes: readonly string[];
+  readonly nodes: number;
+  readonly families: readonly IPFamily[];
+  readonly spec: RegExp | undefined;
+  readonly suites: readonly Suite[];
+  readonly keep: boolean;
+  readonly kubernetes: string;
+  readonly junit: string | undefined;
+}
+
+/** A wrong value; the message names the option, the value and what would be right. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** As the parser of the command line gives them, by camel-case name. */
+export type RawOptions = Readonly<Record<string, string | boolean | undefined>>;
+
+const families: Readonly<Record<string, readonly IPFamily[]>> = {
+  ipv4: ["IPv4"],
+  ipv6: ["IPv6"],
+  dual: ["IPv4", "IPv6"],
+};
+
+const modes: Readonly<Record<string, string>> = { iptables: "iptables", ipvs: "ipvs", nftables: "nftables" };
+
+/** Run when no suite is named: all but the slow ones. */
+const defaultSuites: readonly Suite[] = ["services", "multi-cni"];
+
+/** @throws UsageError */
+export function readOptions(raw: RawOptions): RunOptions {
+  const text = (name: string) => {
+    const value = raw[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  return {
+    provider: text("provider") ?? "netns",
+    cni: list("--cni", text("cni") ?? "bridge"),
+    excludeCni: text("excludeCni") === undefined ? undefined : list("--exclude-cni", text("excludeCni") ?? ""),
+    modes: list("--mode", text("mode") ?? "iptables").map((mode) => oneOf("--mode", modes, mode)),
+    nodes: nodeCount(text("nodes") ?? "2"),
+    families: oneOf("--ip-family", families, text("ipFamily") ?? "dual"),
+    spec: pattern(text("spec")),
+    suites: suiteList(text("suite")),
+    keep: raw["keep"] === true,
+    kubernetes: version(text("kubernetes") ?? "v1.36"),
+    junit: text("junit"),
+  };
+}
+
+function list(option: string, value: string): readonly string[] {
+  const names = value.split(",").map((name) => name.trim());
+  if (names.includes(""))
+    throw new UsageError(`${option} ${JSON.stringify(value)}: give names with commas between them`);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`${option} ${value}: ${twice} is named twice`);
+  return names;
+}
+
+function nodeCount(value: string): number {
+  const nodes = Number(value);
+  if (!Number.isInteger(nodes) || nodes < 2 || nodes > MAX_NODES) {
+    throw new UsageError(`--nodes ${value}: give a number from 2 to ${MAX_NODES}`);
+  }
+  return nodes;
+}
+
+function oneOf<T>(option: string, known: Readonly<Record<string, T>>, value: string): T {
+  const found = Object.hasOwn(known, value) ? known[value] : undefined;
+  if (found === undefined) throw new UsageError(`${option} ${value}: give one of ${Object.keys(known).join(", ")}`);
+  return found;
+}
+
+function pattern(value: string | undefined): RegExp | undefined {
+  try {
+    return value === undefined ? undefined : new RegExp(value, "i");
+  } catch (error) {
+    throw new UsageError(`--spec ${value}: ${messageOf(error)}`);
+  }
+}
+
+function suiteList(value: string | undefined): readonly Suite[] {
+  if (value === undefined) return defaultSuites;
+  const known = Object.fromEntries(suites.map((suite) => [suite, suite]));
+  return list("--suite", value).map((name) => oneOf("--suite", known, name));
+}
+
+function version(value: string): string {
+  try {
+    kubernetesVersion(value);
+    return value;
+  } catch (error) {
+    throw new UsageError(`--kubernetes: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,40 @@
+import { loadFlavour } from "../../cni/load.ts";
+import { providers } from "../provider/index.ts";
+import type { ClusterRequest, Provider } from "../provider/provider.ts";
+import { type RunOptions, UsageError } from "./options.ts";
+
+/** A cluster to be built for each mode. */
+export interface Requested {
+  readonly provider: Provider;
+  readonly requests: readonly ClusterRequest[];
+}
+
+/** @throws UsageError for names that nobody has */
+export async function readRequest(options: RunOptions): Promise<Requested> {
+  const provider = providers.get(options.provider);
+  if (provider === undefined) {
+    throw new UsageError(`--provider ${options.provider}: give one of ${[...providers.keys()].join(", ")}`);
+  }
+  const known = await provider.flavours();
+  const strange = options.cni.find((name) => !known.includes(name));
+  if (strange !== undefined) throw new UsageError(`--cni ${strange}: ${provider.name} has ${known.join(", ")}`);
+  const excluded = options.excludeCni ?? (await excludedByDefault(options.cni));
+  const foreign = excluded.find((name) => !options.cni.includes(name));
+  if (foreign !== undefined) throw new UsageError(`--exclude-cni ${foreign}: --cni does not have it`);
+  if (excluded.length === options.cni.length) {
+    throw new UsageError(`--exclude-cni ${excluded.join(",")}: leaves Fairlead no network; --cni needs one more`);
+  }
+  const { cni, nodes, families, kubernetes } = options;
+  return { provider, requests: options.modes.map((mode) => ({ cni, excluded, mode, nodes, families, kubernetes })) };
+}
+
+/**
+ * Where several networks are side by side: those with a load balancer of their own. Where none has one, the last, so
+ * that there is one. A single network is never excluded.
+ */
+async function excludedByDefault(cni: readonly string[]): Promise<readonly string[]> {
+  if (cni.length === 1) return [];
+  const flavours = await Promise.all(cni.map(loadFlavour));
+  const own = flavours.filter(({ ownLoadBalancer }) => ownLoadBalancer).map(({ name }) => name);
+  return own.length > 0 && own.length < cni.length ? own : cni.slice(-1);
+}

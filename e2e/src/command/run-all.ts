@@ -1,0 +1,68 @@
+import type { Cluster } from "../provider/cluster.ts";
+import { keepArtefacts } from "../report/artefacts.ts";
+import type { Outcome, Result } from "../report/outcome.ts";
+import { runSpec } from "../specs/run-spec.ts";
+import { messageOf } from "../support/errors.ts";
+import { familyField, type PlannedSpec } from "./plan.ts";
+
+export interface RunAll {
+  readonly cluster: Cluster;
+  readonly planned: readonly PlannedSpec[];
+  /** Where the state of the cluster is kept when a spec fails. */
+  readonly artefacts: string;
+  /** Told of each as it ends. */
+  readonly onOutcome: (outcome: Outcome) => void;
+  /** No further spec begins once it is aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** Specs mostly wait; so many at once do not disturb each other on two cores. */
+const LANES = 3;
+
+/** Runs the specs, some at a time, and then those that want to be alone. */
+export async function runAll(run: RunAll): Promise<readonly Outcome[]> {
+  const { planned, cluster, onOutcome } = run;
+  const outcomes: Outcome[] = [];
+  const one = async (item: PlannedSpec, number: number) => {
+    const started = performance.now();
+    const result = await runOne(run, item, `spec-${number}`);
+    const { name, suite } = item.spec;
+    const ms = performance.now() - started;
+    const outcome = { name, suite, mode: cluster.mode, ...familyField(item.spec, item.family), ms, result };
+    outcomes.push(outcome);
+    onOutcome(outcome);
+  };
+  const queue = planned.map((item, index) => [item, index + 1] as const);
+  const alone = queue.filter(([{ spec }]) => spec.alone === true);
+  const together = queue.filter(([{ spec }]) => spec.alone !== true);
+  await drain(together, LANES, run.signal, one);
+  await drain(alone, 1, run.signal, one);
+  return outcomes;
+}
+
+async function drain(
+  queue: readonly (readonly [PlannedSpec, number])[],
+  lanes: number,
+  signal: AbortSignal,
+  one: (item: PlannedSpec, number: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...queue];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined && !signal.aborted; next = waiting.shift()) await one(...next);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function runOne({ cluster, artefacts }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
+  const { spec, family, title, unfit } = item;
+  if (unfit !== undefined) return { kind: "skipped", reason: unfit };
+  let kept: string | undefined;
+  try {
+    await runSpec(spec, cluster, family, namespace, async (error) => {
+      kept = await keepArtefacts(artefacts, `${cluster.mode}-${title}`, cluster, error);
+    });
+    return { kind: "passed" };
+  } catch (error) {
+    return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artefacts: kept }) };
+  }
+}

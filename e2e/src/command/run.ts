@@ -1,0 +1,112 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { requireAgent } from "../agent/agent-process.ts";
+import type { Cluster } from "../provider/cluster.ts";
+import type { ClusterRequest, Provider } from "../provider/provider.ts";
+import { junit } from "../report/junit.ts";
+import { count, type Outcome } from "../report/outcome.ts";
+import { progressLine, resultTable, summaryLine } from "../report/table.ts";
+import { specs } from "../specs/index.ts";
+import { buildAgent } from "./build-agent.ts";
+import { RUN_VARIABLE } from "./down.ts";
+import type { RunOptions } from "./options.ts";
+import { planSpecs, planText } from "./plan.ts";
+import { readRequest } from "./request.ts";
+import { runAll } from "./run-all.ts";
+import { openRunFolder, type RunFolder } from "./run-folder.ts";
+
+/** Where artefacts and the last run's counts are kept; git does not look at it. */
+const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
+
+/**
+ * Runs what the options ask for on a cluster for each mode.
+ *
+ * @param signal ends the run; everything is taken down all the same
+ * @returns the exit code: 0 all passed, 1 something failed or cannot run here
+ * @throws UsageError
+ */
+export async function run(options: RunOptions, signal: AbortSignal): Promise<number> {
+  const { provider, requests } = await readRequest(options);
+  const [first] = requests;
+  const missing = first === undefined ? [] : await provider.missing(first);
+  if (missing.length > 0) {
+    console.error(["This machine lacks what the run needs:", ...missing.map((one) => `  ${one}`)].join("\n"));
+    return 1;
+  }
+  await buildAgent();
+  await requireAgent();
+  const folder = await openRunFolder();
+  // Everything that is started from here on can be told by it, whatever becomes of this process.
+  process.env[RUN_VARIABLE] = folder.id;
+  const outcomes: Outcome[] = [];
+  try {
+    for (const request of requests) {
+      if (!signal.aborted) outcomes.push(...(await runCluster({ provider, request, options, folder, signal })));
+    }
+  } finally {
+    await folder.remove();
+  }
+  await report(options, outcomes);
+  return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 ? 1 : 0;
+}
+
+interface ClusterRun {
+  readonly provider: Provider;
+  readonly request: ClusterRequest;
+  readonly options: RunOptions;
+  readonly folder: RunFolder;
+  readonly signal: AbortSignal;
+}
+
+async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
+  const { provider, request, options, folder, signal } = run;
+  const started = performance.now();
+  const shape = await provider.shape(request);
+  const planned = planSpecs(specs, shape, { suites: options.suites, pattern: options.spec });
+  console.log(`${planText(shape, planned, request.kubernetes)}\n`);
+  const progress = (line: string) => console.log(`  ${seconds(started)}  ${line}`);
+  const own = join(folder.path, request.mode);
+  await mkdir(own, { recursive: true });
+  const cluster = await provider.open(request, own, progress);
+  try {
+    const outcomes = await runAll({
+      cluster,
+      planned,
+      artefacts: join(kept, folder.id),
+      onOutcome: (outcome) => console.log(progressLine(outcome)),
+      signal,
+    });
+    if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
+    return outcomes;
+  } finally {
+    await cluster.dispose();
+    progress("taken down\n");
+  }
+}
+
+async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: AbortSignal): Promise<void> {
+  await folder.markKept();
+  const lines = [
+    "",
+    "Still running; look around, Ctrl-C or `pnpm e2e down` ends it:",
+    ...tour.map((line) => `  ${line}`),
+  ];
+  console.log(lines.join("\n"));
+  // Without a timer a process that only waits for a signal would end.
+  const alive = setInterval(() => {}, 60_000);
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  clearInterval(alive);
+}
+
+async function report(options: RunOptions, outcomes: readonly Outcome[]): Promise<void> {
+  const file = options.junit ?? join(kept, "junit.xml");
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
+  await writeFile(join(kept, "counts.json"), JSON.stringify(count(outcomes)));
+  console.log(`${resultTable(outcomes)}\n\n${summaryLine(outcomes)}`);
+}
+
+function seconds(started: number): string {
+  return `${((performance.now() - started) / 1000).toFixed(1)} s`.padStart(7);
+}

@@ -1,0 +1,16 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Cluster } from "../provider/cluster.ts";
+import { messageOf } from "../support/errors.ts";
+
+/** Keeps what every node knows in a folder of its own below `folder`; gives that folder. */
+export async function keepArtefacts(folder: string, title: string, cluster: Cluster, error: unknown): Promise<string> {
+  const own = join(folder, title.replaceAll(/[^\w.-]+/g, "-"));
+  const files = { "failure.txt": `${messageOf(error)}\n`, ...(await cluster.state()) };
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(own, name);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  }
+  return own;
+}

@@ -1,0 +1,47 @@
+import { count, type Outcome, titleOf } from "./outcome.ts";
+
+/** One line a spec, as it ends. */
+export function progressLine(outcome: Outcome): string {
+  const { mode, ms, result } = outcome;
+  const words = { passed: "ok", failed: "FAILED", skipped: "skipped" };
+  const reason = result.kind === "skipped" ? `: ${result.reason}` : "";
+  return `  ${words[result.kind].padEnd(7)} ${seconds(ms)}  ${mode}  ${titleOf(outcome)}${reason}`;
+}
+
+/** The results by mode and suite, then every failure in full. */
+export function resultTable(outcomes: readonly Outcome[]): string {
+  const groups = Map.groupBy(outcomes, ({ mode, suite }) => `${mode.padEnd(10)} ${suite.padEnd(10)}`);
+  const rows = [...groups].map(([name, group]) => `${name} ${numbers(group)} ${seconds(sum(group))}`);
+  const failures = outcomes.flatMap((outcome) => (outcome.result.kind === "failed" ? [failure(outcome)] : []));
+  const head = `${"mode".padEnd(10)} ${"suite".padEnd(10)} ${columns(["passed", "failed", "skipped"])}    time`;
+  return [head, ...rows, ...failures.map((text) => `\n${text}`)].join("\n");
+}
+
+export function summaryLine(outcomes: readonly Outcome[]): string {
+  const { passed, failed, skipped } = count(outcomes);
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+function failure(outcome: Outcome): string {
+  if (outcome.result.kind !== "failed") return "";
+  const { message, artefacts } = outcome.result;
+  const kept = artefacts === undefined ? [] : [`  state of every node: ${artefacts}`];
+  return [`FAILED ${outcome.mode} ${titleOf(outcome)}`, `  ${message}`, ...kept].join("\n");
+}
+
+function numbers(group: readonly Outcome[]): string {
+  const { passed, failed, skipped } = count(group);
+  return columns([passed, failed, skipped].map(String));
+}
+
+function columns(cells: readonly string[]): string {
+  return cells.map((cell) => cell.padStart(8)).join("");
+}
+
+function sum(group: readonly Outcome[]): number {
+  return group.reduce((total, { ms }) => total + ms, 0);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`.padStart(7);
+}

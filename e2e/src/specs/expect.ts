@@ -1,0 +1,122 @@
+import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
+import type { Client } from "../provider/cluster.ts";
+import { until } from "./until.ts";
+
+/** Whom a request goes to. */
+export interface Target {
+  readonly to: string;
+  readonly port: number;
+  /** Default TCP. */
+  readonly protocol?: "TCP" | "UDP";
+  /** An address of the client's own to send from. */
+  readonly source?: string;
+}
+
+export interface Answered {
+  /** Who may answer; each of them must, in some of the requests. */
+  readonly by: readonly { readonly name: string }[];
+  /** The source that every server must see. */
+  readonly seen?: string;
+  /** A source that no server may see. */
+  readonly notSeen?: string;
+}
+
+/** How many requests make a round, and how long each is waited for. */
+interface Round {
+  readonly requests: number;
+  readonly timeoutMs: number;
+}
+
+/** So many that one of two endpoints is missed once in 2²³ runs. */
+const answers: Round = { requests: 24, timeoutMs: 2_500 };
+/**
+ * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
+ * connect() holds the socket, and is not heeded.
+ */
+const silence: Round = { requests: 8, timeoutMs: 1_500 };
+const AT_ONCE = 8;
+
+/** @throws Error when requests do not come to be answered by just these servers, as they should see them */
+export async function expectAnswers(from: Client, target: Target, wanted: Answered): Promise<void> {
+  const names = wanted.by.map(({ name }) => name);
+  const what = `${describe(from, target)}: an answer of ${names.join(" and ")}`;
+  await settle(
+    what,
+    from,
+    target,
+    (results) => {
+      const wrong = results.filter((result) => !isAnswer(result, names, wanted));
+      const silent = names.filter(
+        (name) => !results.some((result) => result.kind === "answer" && result.server === name),
+      );
+      if (results.length > 1 && wrong.length === 0) return silent.map((name) => `${name} never answered`);
+      return wrong.map(tell);
+    },
+    answers,
+  );
+}
+
+/** @throws Error when requests do not come to be refused: reset or ICMP port unreachable */
+export function expectRefused(from: Client, target: Target): Promise<void> {
+  return expectKind(from, target, "refused");
+}
+
+/** @throws Error when something answers, refuses or says unreachable: nobody may say a word */
+export function expectLost(from: Client, target: Target): Promise<void> {
+  return expectKind(from, target, "lost");
+}
+
+/** Nobody has translated the address: the packet comes to the end of the network, which says that there is no way. */
+export async function expectUntouched(from: Client, target: Target): Promise<void> {
+  const what = `${describe(from, target)}: left alone, so unreachable`;
+  const unreachable = (result: ProbeResult) =>
+    result.kind === "error" && ["EHOSTUNREACH", "ENETUNREACH", "EACCES"].includes(result.code);
+  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(tell), silence);
+}
+
+async function expectKind(from: Client, target: Target, kind: "refused" | "lost"): Promise<void> {
+  const what = `${describe(from, target)}: ${kind}`;
+  const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(tell);
+  await settle(what, from, target, check, silence);
+}
+
+/**
+ * Waits until one request fits and then a round of them, which may still meet the end of a change; the round after that
+ * must fit at once.
+ */
+async function settle(
+  what: string,
+  from: Client,
+  target: Target,
+  complaints: (results: readonly ProbeResult[]) => readonly string[],
+  { requests, timeoutMs }: Round,
+): Promise<void> {
+  const ask = async (count: number) => {
+    const probe: Probe = { protocol: "TCP", ...target, count, parallel: Math.min(count, AT_ONCE), timeoutMs };
+    const found = complaints(await from.send(probe));
+    return found.length === 0 ? undefined : [...new Set(found)].join(", ");
+  };
+  await until(what, async () => (await ask(1)) ?? (await ask(requests)));
+  const after = await ask(requests);
+  if (after !== undefined) throw new Error(`wanted ${what}; later, of ${requests} requests came ${after}`);
+}
+
+function isAnswer(result: ProbeResult, names: readonly string[], { seen, notSeen }: Answered): boolean {
+  if (result.kind !== "answer" || !names.includes(result.server)) return false;
+  const source = addressOf(result.remote);
+  return (seen === undefined || source === seen) && source !== notSeen;
+}
+
+/** `a.b.c.d:port`, `[v6]:port` → the address */
+export function addressOf(endpoint: string): string {
+  return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+}
+
+function tell(result: ProbeResult): string {
+  if (result.kind === "answer") return `${result.server} seeing ${addressOf(result.remote)}`;
+  return result.kind === "error" ? result.code : result.kind;
+}
+
+function describe(from: Client, { protocol = "TCP", to, port, source }: Target): string {
+  return `${from.name}${source === undefined ? "" : ` as ${source}`} to ${protocol} ${to} port ${port}`;
+}

@@ -1,0 +1,10 @@
+import { changes } from "./multi-cni/changes.ts";
+import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { endpoints } from "./services/endpoints.ts";
+import { policies } from "./services/policies.ts";
+import { protocols } from "./services/protocols.ts";
+import { reach } from "./services/reach.ts";
+import type { Spec } from "./spec.ts";
+
+/** All specs, in the order in which they are run. */
+export const specs: readonly Spec[] = [...reach, ...policies, ...endpoints, ...protocols, ...sideBySide, ...changes];

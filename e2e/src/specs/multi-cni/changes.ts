@@ -1,0 +1,128 @@
+import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
+import type { Spec } from "../spec.ts";
+import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, ownership } from "./networks.ts";
+import { expectNoTrace } from "./untouched.ts";
+
+const ports = [{ port: 80 }];
+
+const rollout: Spec = {
+  name: "a rollout to zero and back changes no owner, in either network",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(scene.cluster).name;
+    const [ours, theirs, caller] = await Promise.all([
+      scene.pod({ node: second, app: "ours" }),
+      scene.pod({ node: second, network, app: "theirs" }),
+      scene.pod({ node: first }),
+    ]);
+    const own = await scene.service("ours", { selector: { app: "ours" }, ports });
+    const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
+    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await Promise.all([ours.remove(), theirs.remove()]);
+    await expectRefused(caller, { to: own.clusterIP, port: 80 });
+    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectNoTrace(scene, foreign.clusterIP);
+    const [next] = await Promise.all([
+      scene.pod({ node: first, app: "ours" }),
+      scene.pod({ node: first, network, app: "theirs" }),
+    ]);
+    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [next] });
+    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectNoTrace(scene, foreign.clusterIP);
+  },
+};
+
+const annotation: Spec = {
+  name: "the ownership annotation takes a service over and gives it away",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(scene.cluster).name;
+    const [ours, theirs, caller] = await Promise.all([
+      scene.pod({ node: second, app: "ours" }),
+      scene.pod({ node: second, network, app: "theirs" }),
+      scene.pod({ node: first }),
+    ]);
+    const own = await scene.service("ours", { selector: { app: "ours" }, ports });
+    const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
+    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await own.annotate(ownership, "foreign");
+    await foreign.annotate(ownership, "ours");
+    await expectUntouched(caller, { to: own.clusterIP, port: 80 });
+    await expectNoTrace(scene, own.clusterIP);
+    await expectAnswers(caller, { to: foreign.clusterIP, port: 80 }, { by: [theirs] });
+    await own.annotate(ownership, null);
+    await foreign.annotate(ownership, null);
+    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
+    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectNoTrace(scene, foreign.clusterIP);
+  },
+};
+
+const moving: Spec = {
+  name: "a service whose pods move to the other network changes its owner, and back",
+  suite: "multi-cni",
+  unfit: needsExcluded,
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(scene.cluster).name;
+    const [theirs, caller] = await Promise.all([
+      scene.pod({ node: second, network, app: "web" }),
+      scene.pod({ node: first }),
+    ]);
+    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    await expectUntouched(caller, target);
+    const ours = await scene.pod({ node: second, app: "web" });
+    await expectAnswers(caller, target, { by: [ours] });
+    await theirs.remove();
+    await expectAnswers(caller, target, { by: [ours] });
+    await scene.pod({ node: first, network, app: "web" });
+    await ours.remove();
+    await expectUntouched(caller, target);
+    await expectNoTrace(scene, service.clusterIP);
+  },
+};
+
+const ownBalancer: Spec = {
+  name: "the other network's load balancer serves its service, also while Fairlead restarts",
+  suite: "multi-cni",
+  alone: true,
+  unfit: needsOwnLoadBalancer,
+  run: async (scene) => {
+    const { cluster, family, namespace } = scene;
+    const [first, second] = scene.nodes;
+    const network = excludedNetwork(cluster).name;
+    const [near, far, caller] = await Promise.all([
+      scene.pod({ node: first, network, app: "theirs" }),
+      scene.pod({ node: second, network, app: "theirs" }),
+      scene.pod({ node: second, network }),
+    ]);
+    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    const backends = [near, far].map(({ addresses }) => socket(addresses[family] ?? "", 80));
+    const own = { name: `${namespace}-theirs`, protocol: "TCP", clusterIP: service.clusterIP, port: 80 } as const;
+    await cluster.serveByNetwork(network, { ...own, backends });
+    scene.later(() => cluster.serveByNetwork(network, { ...own, backends: [] }));
+    const target = { to: service.clusterIP, port: 80 };
+    const seen = caller.addresses[family] ?? "";
+    await expectAnswers(caller, target, { by: [near, far], seen });
+    await expectNoTrace(scene, service.clusterIP);
+    const restarts = Promise.all(cluster.nodes.map(({ agent }) => agent.restart()));
+    const during = await caller.send({ protocol: "TCP", ...target, count: 200, parallel: 2, timeoutMs: 2_500 });
+    await restarts;
+    const failed = during.filter(({ kind }) => kind !== "answer");
+    if (failed.length > 0) throw new Error(`${failed.length} of 200 requests failed: ${JSON.stringify(failed[0])}`);
+    await expectAnswers(caller, target, { by: [near, far], seen });
+  },
+};
+
+function socket(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+export const changes: readonly Spec[] = [rollout, annotation, moving, ownBalancer];

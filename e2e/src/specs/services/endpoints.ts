@@ -1,0 +1,89 @@
+import { expectAnswers, expectRefused } from "../expect.ts";
+import type { Spec } from "../spec.ts";
+
+const ports = [{ port: 80 }];
+
+const affinity: Spec = {
+  name: "session affinity: a client stays with one endpoint",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [caller, ...webs] = await Promise.all([
+      scene.pod({ node: first }),
+      ...[first, first, second, second].map((node) => scene.pod({ node, app: "web" })),
+    ]);
+    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    await scene.until("one endpoint for all requests", async () => {
+      const results = await caller.send({ protocol: "TCP", ...target, count: 24, parallel: 4, timeoutMs: 2_500 });
+      const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
+      const [only = ""] = servers;
+      return servers.size === 1 && webs.some(({ name }) => name === only) ? undefined : [...servers].join(", ");
+    });
+  },
+};
+
+const terminating: Spec = {
+  name: "terminating endpoints: passed over while others are ready, used when there is nobody else",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [caller, staying, going] = await Promise.all([
+      scene.pod({ node: first }),
+      scene.pod({ node: first, app: "web" }),
+      scene.pod({ node: second, app: "web" }),
+    ]);
+    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    await expectAnswers(caller, target, { by: [staying, going] });
+    await going.terminate();
+    await expectAnswers(caller, target, { by: [staying] });
+    await staying.terminate();
+    await expectAnswers(caller, target, { by: [staying, going] });
+    await Promise.all([staying.remove(), going.remove()]);
+    await expectRefused(caller, target);
+  },
+};
+
+const zones: Spec = {
+  name: "trafficDistribution PreferSameZone: each zone uses its own endpoints, all where it has none",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [here, there, callerHere, callerThere] = await Promise.all([
+      scene.pod({ node: first, app: "web" }),
+      scene.pod({ node: second, app: "web" }),
+      scene.pod({ node: first }),
+      scene.pod({ node: second }),
+    ]);
+    const spec = { trafficDistribution: "PreferSameZone", selector: { app: "web" }, ports };
+    const service = await scene.service("web", spec);
+    const target = { to: service.clusterIP, port: 80 };
+    await expectAnswers(callerHere, target, { by: [here] });
+    await expectAnswers(callerThere, target, { by: [there] });
+    await there.remove();
+    await expectAnswers(callerThere, target, { by: [here] });
+  },
+};
+
+const sameNode: Spec = {
+  name: "trafficDistribution PreferSameNode: each node uses its own endpoint",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [here, there, caller] = await Promise.all([
+      scene.pod({ node: first, app: "web" }),
+      scene.pod({ node: second, app: "web" }),
+      scene.pod({ node: first }),
+    ]);
+    const spec = { trafficDistribution: "PreferSameNode", selector: { app: "web" }, ports };
+    const service = await scene.service("web", spec);
+    const target = { to: service.clusterIP, port: 80 };
+    await expectAnswers(caller, target, { by: [here] });
+    await expectAnswers(second, target, { by: [there] });
+    await here.setReady(false);
+    await expectAnswers(caller, target, { by: [there] });
+  },
+};
+
+export const endpoints: readonly Spec[] = [affinity, terminating, zones, sameNode];

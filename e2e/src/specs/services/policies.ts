@@ -1,0 +1,119 @@
+import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
+import type { Spec } from "../spec.ts";
+
+const ports = [{ port: 80 }];
+
+const externalLocal: Spec = {
+  name: "externalTrafficPolicy Local: the client's address is kept, nodes without an endpoint drop",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family, nodes } = scene;
+    const [first, second] = nodes;
+    const [web, caller] = await Promise.all([scene.pod({ node: first, app: "web" }), scene.pod({ node: second })]);
+    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports };
+    const service = await scene.service("web", spec);
+    const [here, there] = [cluster.gateAddress(first, family), cluster.gateAddress(second, family)];
+    await service.setIngress([here, there]);
+    const seen = cluster.outside.addresses[family] ?? "";
+    const by = [web];
+    const port = service.nodePort;
+    await expectAnswers(cluster.outside, { to: first.addresses[family] ?? "", port }, { by, seen });
+    await expectAnswers(cluster.outside, { to: here, port: 80 }, { by, seen });
+    await expectLost(cluster.outside, { to: second.addresses[family] ?? "", port });
+    await expectLost(cluster.outside, { to: there, port: 80 });
+    // From inside the cluster the policy does not count: the short cut.
+    await expectAnswers(caller, { to: there, port: 80 }, { by });
+    await expectAnswers(second, { to: there, port: 80 }, { by });
+  },
+};
+
+const healthCheck: Spec = {
+  name: "externalTrafficPolicy Local: the health check port says which node has an endpoint",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const web = await scene.pod({ node: first, app: "web" });
+    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports };
+    const { healthCheckNodePort } = await scene.service("web", spec);
+    await scene.until("200 here and 503 there", async () => {
+      const answers = await Promise.all(
+        [first, second].map((node) => node.agent.status(scene.family, healthCheckNodePort)),
+      );
+      return answers.join(" ") === "200 503" ? undefined : answers.join(" ");
+    });
+    await web.remove();
+    await scene.until("503 everywhere", async () => {
+      const answers = await Promise.all(
+        [first, second].map((node) => node.agent.status(scene.family, healthCheckNodePort)),
+      );
+      return answers.join(" ") === "503 503" ? undefined : answers.join(" ");
+    });
+  },
+};
+
+const internalLocal: Spec = {
+  name: "internalTrafficPolicy Local: pods and nodes without an endpoint beside them are dropped",
+  suite: "services",
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const [web, near, far] = await Promise.all([
+      scene.pod({ node: first, app: "web" }),
+      scene.pod({ node: first }),
+      scene.pod({ node: second }),
+    ]);
+    const service = await scene.service("web", { internalTrafficPolicy: "Local", selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    await expectAnswers(near, target, { by: [web] });
+    await expectAnswers(first, target, { by: [web] });
+    await expectLost(far, target);
+    await expectLost(second, target);
+  },
+};
+
+const sourceRanges: Spec = {
+  name: "loadBalancerSourceRanges: the load balancer's address is closed to others, the ClusterIP is not",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const { outside, strangerAddresses } = cluster;
+    const [node] = scene.nodes;
+    const [web, caller] = await Promise.all([scene.pod({ node, app: "web" }), scene.pod({ node })]);
+    const range = `${outside.addresses[family]}/${family === "IPv4" ? 32 : 128}`;
+    const spec = { type: "LoadBalancer", loadBalancerSourceRanges: [range], selector: { app: "web" }, ports };
+    const service = await scene.service("web", spec);
+    const to = cluster.gateAddress(node, family);
+    await service.setIngress([to]);
+    const source = strangerAddresses[family] ?? "";
+    await expectAnswers(outside, { to, port: 80 }, { by: [web] });
+    await expectLost(outside, { to, port: 80, source });
+    await expectLost(caller, { to, port: 80 });
+    await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [web] });
+    await expectAnswers(outside, { to: node.addresses[family] ?? "", port: service.nodePort, source }, { by: [web] });
+  },
+};
+
+const nobody: Spec = {
+  name: "no endpoints: refused at every address until one comes, and again when it is gone",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [first, second] = scene.nodes;
+    const caller = await scene.pod({ node: first });
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
+    const refused = async () => {
+      await expectRefused(caller, target);
+      await expectRefused(first, target);
+      await expectRefused(cluster.outside, atNode);
+    };
+    await refused();
+    const web = await scene.pod({ node: second, app: "web" });
+    await expectAnswers(caller, target, { by: [web] });
+    await expectAnswers(cluster.outside, atNode, { by: [web] });
+    await web.setReady(false);
+    await refused();
+  },
+};
+
+export const policies: readonly Spec[] = [externalLocal, healthCheck, internalLocal, sourceRanges, nobody];

@@ -1,0 +1,108 @@
+import type { Cluster, Pod } from "../../provider/cluster.ts";
+import { expectAnswers, type Target } from "../expect.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+
+/** One endpoint on each of the first two nodes, and a pod that calls from the first. */
+async function workload(scene: Scene) {
+  const [first, second] = scene.nodes;
+  const [near, far, caller] = await Promise.all([
+    scene.pod({ node: first, app: "web" }),
+    scene.pod({ node: second, app: "web" }),
+    scene.pod({ node: first }),
+  ]);
+  return { near, far, caller, by: [near, far] };
+}
+
+const ports = [{ port: 80, targetPort: 8080 }];
+
+/** Pods keep their address, everybody else is masqueraded. */
+async function askEveryone({ cluster, family }: Scene, target: Target, caller: Pod, by: readonly Pod[]): Promise<void> {
+  await expectAnswers(caller, target, { by });
+  for (const node of cluster.nodes) await expectAnswers(node, target, { by });
+  await expectAnswers(cluster.outside, target, { by, ...masked(cluster, family) });
+}
+
+function masked({ outside }: Cluster, family: Scene["family"]) {
+  const notSeen = outside.addresses[family];
+  return notSeen === undefined ? {} : { notSeen };
+}
+
+const clusterIP: Spec = {
+  name: "ClusterIP: pods, nodes and the outside reach endpoints of both nodes",
+  suite: "services",
+  run: async (scene) => {
+    const { near, far, caller, by } = await workload(scene);
+    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const target = { to: service.clusterIP, port: 80 };
+    await askEveryone(scene, target, caller, by);
+    const seen = caller.addresses[scene.family] ?? "";
+    await expectAnswers(caller, target, { by, seen });
+    await expectAnswers(far, target, { by });
+    await expectAnswers(near, target, { by });
+  },
+};
+
+const nodePort: Spec = {
+  name: "NodePort: every node leads to endpoints of both nodes, for everybody",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const { caller, by } = await workload(scene);
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    for (const node of cluster.nodes) {
+      await askEveryone(scene, { to: node.addresses[family] ?? "", port: service.nodePort }, caller, by);
+    }
+  },
+};
+
+const localhost: Spec = {
+  name: "NodePort on 127.0.0.1 of each node",
+  suite: "services",
+  unfit: ({ mode }, family) =>
+    mode === "iptables" && family === "IPv4" ? undefined : "IPv4 in iptables mode alone has it",
+  run: async (scene) => {
+    const { by } = await workload(scene);
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    for (const node of scene.cluster.nodes) {
+      await expectAnswers(node, { to: "127.0.0.1", port: service.nodePort }, { by });
+    }
+  },
+};
+
+const external: Spec = {
+  name: "externalIPs and load balancer addresses of every node",
+  suite: "services",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const { caller, by } = await workload(scene);
+    const gates = cluster.nodes.map((node) => ({
+      external: cluster.gateAddress(node, family),
+      lb: cluster.gateAddress(node, family),
+    }));
+    const service = await scene.service("web", {
+      type: "LoadBalancer",
+      selector: { app: "web" },
+      externalIPs: gates.map((gate) => gate.external),
+      ports,
+    });
+    await service.setIngress(gates.map(({ lb }) => lb));
+    for (const to of gates.flatMap((gate) => [gate.external, gate.lb])) {
+      await askEveryone(scene, { to, port: 80 }, caller, by);
+    }
+  },
+};
+
+const hairpin: Spec = {
+  name: "hairpin: an endpoint reaches itself through its own service",
+  suite: "services",
+  run: async (scene) => {
+    const [node] = scene.nodes;
+    const own = await scene.pod({ node, app: "web" });
+    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const notSeen = own.addresses[scene.family] ?? "";
+    await expectAnswers(own, { to: service.clusterIP, port: 80 }, { by: [own], notSeen });
+  },
+};
+
+export const reach: readonly Spec[] = [clusterIP, nodePort, localhost, external, hairpin];

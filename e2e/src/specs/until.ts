@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How long a change may take until clients see it, API server and endpoint slice controller included. */
+const PATIENCE_MS = 15_000;
+const PAUSE_MS = 50;
+
+/**
+ * Asks until there is nothing left to complain of.
+ *
+ * @throws Error with the last complaint when that takes too long
+ */
+export async function until(what: string, complaint: () => Promise<string | undefined>): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const last = await complaint();
+    if (last === undefined) return;
+    if (performance.now() > deadline) throw new Error(`wanted ${what}; came ${last}`);
+    await sleep(PAUSE_MS);
+  }
+}

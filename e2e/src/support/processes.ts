@@ -1,0 +1,44 @@
+import { readdir, readFile } from "node:fs/promises";
+
+/** A process and nobody who gets its number later. */
+export interface ProcessId {
+  readonly pid: number;
+  /** Clock ticks since boot, as /proc/PID/stat has it. */
+  readonly startTime: string;
+}
+
+/** @throws Error when there is no such process */
+export async function processId(pid: number): Promise<ProcessId> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // The name in parentheses may hold anything; the fields after it do not.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { pid, startTime: fields[19] ?? "" };
+}
+
+export async function isRunning({ pid, startTime }: ProcessId): Promise<boolean> {
+  const now = await processId(pid).catch(() => undefined);
+  return now?.startTime === startTime;
+}
+
+/** Sends a signal to that process alone; false: it is gone. */
+export async function signal(id: ProcessId, name: "SIGTERM" | "SIGKILL"): Promise<boolean> {
+  if (!(await isRunning(id))) return false;
+  try {
+    return process.kill(id.pid, name);
+  } catch {
+    return false;
+  }
+}
+
+/** The processes that have this setting in their environment. */
+export async function processesWith(name: string, value: string): Promise<readonly ProcessId[]> {
+  const pids = (await readdir("/proc")).map(Number).filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+  const wanted = `${name}=${value}`;
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+      return environment.split("\0").includes(wanted) ? processId(pid).catch(() => undefined) : undefined;
+    }),
+  );
+  return found.filter((one) => one !== undefined);
+}
