@@ -16,5 +16,5 @@ export * from "./objects/service.ts";
 export * from "./run/cluster.ts";
 export * from "./run/ipvs-environment.ts";
 export * from "./run/run-case.ts";
-export { nodeEnvironment, tracedWays, tracePacket } from "./run/traced.ts";
+export { asSent, nodeEnvironment, tracedWays, tracePacket } from "./run/traced.ts";
 export * from "./run/ways.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { type IPFamily, parseSave, type RuleSet } from "@fairlead/netfilter";
+import { type IPFamily, parseSave, type RuleSet, ServerReader } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
-import { type Environment, packetSets } from "../src/index.ts";
+import { type Environment, type Packet, packetSets } from "../src/index.ts";
 import { ipv4, ipv6, OTHER_POD_HERE, OUTSIDE, STRANGER } from "./golden-cases.ts";
 import { HOST, only, ownPacket, packet, places } from "./rule-set.ts";
 
@@ -62,23 +62,37 @@ describe("the real kube-proxy's rules", () => {
 });
 
 /** In ipvs mode iptables only marks and filters; the services' addresses are the host's own there. */
-describe("the real kube-proxy's rules beside ipvs", () => {
+describe("the real kube-proxy's virtual servers, sets and rules", () => {
   const text = read("10-lb-source-ranges.ipvs");
   const part = (name: string) => new RegExp(`^# ${name}\\n((?:[^#].*\\n)*)`, "m").exec(text)?.[1] ?? "";
   const rules = parseSave(part("iptables"));
-  const environment = {
+  const reader = new ServerReader();
+  const complete = part("ipvsadm")
+    .split("\n")
+    .map((line) => reader.push(line));
+  const servers = [...complete, reader.end()].filter((server) => server !== undefined);
+  const environment: Environment = {
+    ...HOST,
     localAddresses: ["10.201.0.60", "10.96.0.1", "10.96.1.10", "203.0.113.10"],
     sets: packetSets(part("ipset")),
+    ipvs: { servers, conntrack: true },
   };
+  const spread = ["→ 10.144.1.5:8080 50.0%", "→ 10.144.2.6:8080 50.0%"];
+  const masqueraded = ["→ 10.144.1.5:8080 masq 50.0%", "→ 10.144.2.6:8080 masq 50.0%"];
 
-  test.each([
-    ["an allowed source", OUTSIDE.source, "203.0.113.10", 80, "accept", 0x4000],
-    ["another source", STRANGER.source, "203.0.113.10", 80, "drop", 0x4000],
-    ["a pod to a ClusterIP", "10.144.1.5", "10.96.1.10", 80, "accept", 0],
-    ["outside to a ClusterIP", STRANGER.source, "10.96.1.10", 80, "accept", 0x4000],
-    ["a port that no service has", STRANGER.source, "10.96.1.10", 81, "reject", 0],
-    ["a node port", STRANGER.source, "10.201.0.60", 30110, "accept", 0x4000],
-  ])("%s", (_, source, destination, dport, verdict, mark) => {
-    expect(only(rules, packet({ source, destination, dport }), environment)).toMatchObject({ verdict, mark });
+  test.each<[what: string, fields: Partial<Packet>, expected: string[]]>([
+    ["an allowed source", { ...OUTSIDE, destination: "203.0.113.10" }, masqueraded],
+    ["another source", { ...STRANGER, destination: "203.0.113.10" }, ["drop 203.0.113.10:80"]],
+    ["a pod to a ClusterIP", { ...OTHER_POD_HERE, destination: "10.96.1.10" }, spread],
+    ["outside to a ClusterIP", { ...STRANGER, destination: "10.96.1.10" }, masqueraded],
+    ["a port that no service has", { ...STRANGER, destination: "10.96.1.10", dport: 81 }, ["reject 10.96.1.10:81"]],
+    ["a node port", { ...STRANGER, destination: "10.201.0.60", dport: 30_110 }, masqueraded],
+  ])("%s", (_, fields, expected) => {
+    expect(places(rules, packet(fields), environment).toSorted()).toEqual(expected);
+  });
+
+  test("the node, which is in the ranges, from the address that it has for the service", () => {
+    const sent = ownPacket({ source: "203.0.113.10", destination: "203.0.113.10" });
+    expect(places(rules, sent, environment).toSorted()).toEqual(masqueraded);
   });
 });

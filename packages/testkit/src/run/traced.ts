@@ -21,7 +21,7 @@ export function tracedWays(row: ConformanceCase, ruleSet: RuleSet, environment: 
 }
 
 /** What the node sends to an address of its own (kube-ipvs0 has the services') it sends from there. */
-function asSent(packet: CasePacket, { localAddresses = [] }: Environment): CasePacket {
+export function asSent(packet: CasePacket, { localAddresses = [] }: Environment): CasePacket {
   const { from, destination } = packet;
   return from === nodeA && [...localAddresses].includes(destination) ? { ...packet, source: destination } : packet;
 }
