@@ -84,6 +84,21 @@ describe("the bundle", () => {
     expect(code).toBe(1);
   });
 
+  test("a kubeconfig that starts programs is refused, unless that is allowed", async () => {
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "/does/not/exist" };
+    const named = (name: string, value: object) => ({ name: "n", [name]: value });
+    const kubeconfig = {
+      clusters: [named("cluster", { server: "https://192.0.2.1:6443" })],
+      users: [named("user", { exec })],
+      contexts: [named("context", { cluster: "n", user: "n" })],
+      "current-context": "n",
+    };
+    await writeFile(join(dir, "kubeconfig"), JSON.stringify(kubeconfig));
+    const { code, err } = await proxy(`--kubeconfig=${join(dir, "kubeconfig")}`);
+    expect(err).toMatch(/users\[\]\.user\.exec .* --allow-exec-credentials allows/);
+    expect(code).toBe(1);
+  });
+
   test("every wrong CIDR is told at once", async () => {
     const { code, err } = await proxy("--exclude-cluster-cidr=10.244.1.0/16,fd00::1/64");
     expect(code).toBe(1);

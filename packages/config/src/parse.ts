@@ -59,6 +59,7 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
 function commandOptions(options: FlagDocuments["options"]): CommandOptions {
   const { master, manifests, "state-dir": stateDir, "healthz-port": healthz, "metrics-port": metrics } = options;
   return {
+    allowExecCredentials: options["allow-exec-credentials"] === true,
     ...(typeof master === "string" ? { master } : {}),
     ...(typeof manifests === "string" ? { manifests } : {}),
     ...(typeof stateDir === "string" ? { stateDir } : {}),

@@ -50,6 +50,7 @@ describe("as kube-proxy v1.37.1", () => {
     expect(
       others.filter(({ windows, deprecated }) => windows !== true && deprecated === undefined).map((flag) => flag.name),
     ).toEqual([
+      "allow-exec-credentials",
       "exclude-cluster-cidr",
       "mixed-services",
       "excluded-frontends",

@@ -1,6 +1,5 @@
 export type { ApiConnection, Credentials } from "./api/connection.ts";
 export { ConnectionError } from "./api/connection-error.ts";
-export type { ExecPlugin, RunExecPlugin } from "./api/exec-plugin.ts";
 export { type ConnectionOptions, loadConnection } from "./api/load.ts";
 export { type ApiSourceOptions, createApiSource } from "./api/source.ts";
 export type { TlsOptions } from "./api/tls.ts";

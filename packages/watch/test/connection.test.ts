@@ -9,7 +9,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { httpTransport } from "../src/api/http-transport.ts";
-import { type ApiConnection, type ConnectionOptions, loadConnection, systemClock } from "../src/index.ts";
+import { type ApiConnection, loadConnection, systemClock } from "../src/index.ts";
 import { Consumer } from "./support/consumer.ts";
 import { temporaryFolder } from "./support/manifests.ts";
 import { endAfterEach, fakeApi, later, run } from "./support/run.ts";
@@ -151,27 +151,61 @@ test("a token that rotates: 401 with the old one, then followed with the new one
   expect(reports[0]).toMatchObject({ type: "unreachable", error: "401 Unauthorized" });
 });
 
-test("credential plugins: refused unless the caller runs them, asked again when the credential has expired", async () => {
+/** A credential plugin that counts its runs, tells what it was given, and whose credential has expired at first. */
+const plugin = `#!/usr/bin/env node
+const { readFileSync, writeFileSync } = require("node:fs");
+const [runs] = process.argv.slice(2);
+const count = Number(readFileSync(runs, "utf8")) + 1;
+writeFileSync(runs, String(count));
+const { kind, spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+const expirationTimestamp = new Date(count === 1 ? 0 : 8.64e15).toISOString();
+const token = [process.env.A, kind, spec.interactive, count].join("-");
+console.log(JSON.stringify({ kind, status: { token, expirationTimestamp } }));
+`;
+
+test("credential plugins: refused unless allowed, run again when the credential has expired", async () => {
+  const runs = join(await temporaryFolder(), "runs of it");
+  await writeFile(runs, "0");
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1",
-    command: "login",
-    args: ["--for", "a b"],
-    env: [{ name: "A", value: "1" }],
+    command: "./login",
+    args: [runs],
+    env: [{ name: "A", value: "a b" }],
   };
+  const file = await kubeconfig(
+    { server: "https://x", "certificate-authority-data": await base64("ca.pem") },
+    { exec },
+  );
+  await writeFile(join(file, "..", "login"), plugin, { mode: 0o755 });
+  await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(/user\.exec .* --allow-exec-credentials allows/);
+  const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
+  expect(await readFile(runs, "utf8")).toBe("0");
+  const together = await Promise.all([credentials(), credentials()]);
+  const found = [...together, await credentials(), await credentials()];
+  expect(found.map(({ headers }) => headers["authorization"])).toEqual([
+    "Bearer a b-ExecCredential-false-1",
+    "Bearer a b-ExecCredential-false-1",
+    "Bearer a b-ExecCredential-false-2",
+    "Bearer a b-ExecCredential-false-2",
+  ]);
+  expect(found[0]?.tls.ca).toBe(await pem("ca.pem"));
+});
+
+test("a credential plugin that fails is named with what it said", async () => {
+  const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login" };
   const file = await kubeconfig({ server: "https://x" }, { exec });
-  await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(/credential plugins .* are not run/);
-  const asked: unknown[] = [];
-  const runExecPlugin: ConnectionOptions["runExecPlugin"] = async (plugin) => {
-    asked.push(plugin);
-    const expirationTimestamp = new Date(asked.length === 1 ? 0 : 8.64e15).toISOString();
-    return JSON.stringify({ status: { token: `t${asked.length}`, expirationTimestamp } });
-  };
-  const { credentials } = await loadConnection({ kubeconfig: file, runExecPlugin });
-  const tokens = [await credentials(), await credentials(), await credentials()].map(({ headers }) => headers);
-  expect(tokens.map((headers) => Object.values(headers))).toEqual([["Bearer t1"], ["Bearer t2"], ["Bearer t2"]]);
-  const info = { apiVersion: exec.apiVersion, kind: "ExecCredential", spec: { interactive: false } };
-  const env = { A: "1", KUBERNETES_EXEC_INFO: JSON.stringify(info) };
-  expect(asked[0]).toEqual({ command: "login", args: ["--for", "a b"], env });
+  await writeFile(join(file, "..", "login"), "#!/bin/sh\necho no session >&2\nexit 1\n", { mode: 0o755 });
+  const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
+  await expect(credentials()).rejects.toThrow(`${file}: users[].user.exec: no session`);
+});
+
+test("auth-provider oidc: its token while that is good", async () => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const token = `${part({ alg: "none" })}.${part({ exp: 8.64e12 })}.x`;
+  const provider = { name: "oidc", config: { "id-token": token, "client-id": "c", "idp-issuer-url": "https://y" } };
+  const file = await kubeconfig({ server: "https://x" }, { "auth-provider": provider });
+  const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
+  expect((await credentials()).headers).toEqual({ authorization: `Bearer ${token}` });
 });
 
 test.each<[string, object, object, object, RegExp]>([
@@ -184,7 +218,7 @@ test.each<[string, object, object, object, RegExp]>([
     { server: "https://x" },
     { "auth-provider": { name: "gcp" } },
     {},
-    /auth-provider is not supported/,
+    /user\.auth-provider .* --allow-exec-credentials allows/,
   ],
   ["a socks proxy", { server: "https://x", "proxy-url": "socks5://y" }, {}, {}, /proxy-url socks5:\/\/y is not/],
 ])("a kubeconfig with %s is refused with the reason", async (_what, cluster, user, more, message) => {

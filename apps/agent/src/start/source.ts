@@ -1,5 +1,4 @@
 import type { AgentConfig } from "@fairlead/config";
-import { createRunner } from "@fairlead/kernel";
 import type { AgentParts } from "../agent/parts.ts";
 import { describeError } from "../log/log.ts";
 import { version } from "../version.ts";
@@ -15,22 +14,11 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
   const { manifests: path, client } = config;
   if (path !== undefined) return (onReport) => createManifestsSource({ path, nodeName, onReport });
   try {
-    const connection = await loadConnection({ ...client, runExecPlugin });
+    const connection = await loadConnection(client);
     const { qps, burst } = client;
     const userAgent = `fairlead-proxy/${version}`;
     return (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, onReport });
   } catch (error) {
     throw new StartError(describeError(error), { cause: error });
   }
-}
-
-interface ExecPlugin {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
-async function runExecPlugin({ command, args, env }: ExecPlugin): Promise<string> {
-  const { stdout } = await createRunner({ env }).run([command, ...args]);
-  return stdout;
 }

@@ -25,6 +25,12 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         help: "URL of the API server, in place of the kubeconfig's.",
       },
       {
+        name: "allow-exec-credentials",
+        type: type.boolean,
+        withConfig: true,
+        help: "Let the kubeconfig start programs or ask servers for credentials (exec, auth-provider).",
+      },
+      {
         name: "kube-api-content-type",
         type: type.string,
         fields: ["clientConnection.contentType"],

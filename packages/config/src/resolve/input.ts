@@ -13,6 +13,7 @@ export interface ConfigInput {
 
 export interface CommandOptions {
   readonly master?: string;
+  readonly allowExecCredentials: boolean;
   readonly manifests?: string;
   readonly stateDir?: string;
   readonly healthzPort?: number;

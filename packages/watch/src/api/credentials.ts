@@ -1,52 +1,58 @@
 import { readFile } from "node:fs/promises";
-import { errorText, isObject, objectAt, type RawObject, textAt, valueAt } from "../raw.ts";
+import { errorText, isObject, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { type ExecCredential, execCredentials, type RunExecPlugin } from "./exec-plugin.ts";
 import { type Kubeconfig, pathIn } from "./kubeconfig.ts";
 import type { TlsOptions } from "./tls.ts";
 
 /**
- * The credentials of a kubeconfig, its files read anew at each call.
+ * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read here;
+ * what starts programs or asks other servers is left to the client library.
  *
- * @throws ConnectionError where the kubeconfig asks for what isn't allowed or doesn't exist here
+ * @param allowPlugins `exec` and `auth-provider` are followed; else a kubeconfig that has them is refused
+ * @throws ConnectionError where the kubeconfig asks for what isn't allowed
  */
-export function kubeconfigCredentials(
-  kubeconfig: Kubeconfig,
-  runExecPlugin?: RunExecPlugin,
-): () => Promise<Credentials> {
+export function kubeconfigCredentials(kubeconfig: Kubeconfig, allowPlugins: boolean): () => Promise<Credentials> {
   const { user, file } = kubeconfig;
-  if (isObject(valueAt(user, "auth-provider"))) {
+  const field = ["exec", "auth-provider"].find((name) => isObject(valueAt(user, name)));
+  if (field !== undefined && !allowPlugins) {
     throw new ConnectionError(
-      `${file}: auth-provider is not supported (client-go removed it in 1.26); use tokenFile, token or a client certificate`,
+      `${file}: users[].user.${field} gets its credentials from programs or servers, which --allow-exec-credentials allows; ` +
+        "or use tokenFile, token or a client certificate",
     );
   }
-  const exec = execOf(kubeconfig, runExecPlugin);
+  const plugin = field === undefined ? async () => nothing : lazyPlugin(file, field);
   return async () => {
-    const plugin = await exec();
-    const bearer = await bearerToken(kubeconfig, plugin);
+    const { headers, tls } = await plugin();
+    const bearer = await bearerToken(kubeconfig);
     return {
-      headers: { ...authorization(user, bearer), ...impersonation(user) },
-      tls: await tlsOf(kubeconfig, plugin),
+      headers: { ...headers, ...authorization(user, bearer), ...impersonation(user) },
+      tls: { ...tls, ...(await tlsOf(kubeconfig)) },
     };
   };
 }
 
-function execOf({ user, file }: Kubeconfig, run: RunExecPlugin | undefined): () => Promise<ExecCredential> {
-  if (!isObject(valueAt(user, "exec"))) return async () => ({});
-  if (run === undefined) {
-    throw new ConnectionError(
-      `${file}: credential plugins (users[].user.exec) are not run; use tokenFile, token or a client certificate`,
-    );
-  }
-  return execCredentials(objectAt(user, "exec"), run, Date.now);
+const nothing: Credentials = { headers: {}, tls: {} };
+
+function lazyPlugin(file: string, field: string): () => Promise<Credentials> {
+  const load = async () => (await import("./plugin-credentials.ts")).pluginCredentials(file);
+  let loading: ReturnType<typeof load> | undefined;
+  return async () => {
+    try {
+      loading ??= load();
+      const read = await loading;
+      return await read();
+    } catch (error) {
+      throw new ConnectionError(`${file}: users[].user.${field}: ${errorText(error)}`);
+    }
+  };
 }
 
 /** As client-go: the file's token wins over the one written in the kubeconfig. */
-async function bearerToken(kubeconfig: Kubeconfig, plugin: ExecCredential): Promise<string | undefined> {
+async function bearerToken(kubeconfig: Kubeconfig): Promise<string | undefined> {
   const tokenFile = textAt(kubeconfig.user, "tokenFile");
   if (tokenFile !== undefined) return readToken(pathIn(kubeconfig, tokenFile));
-  return textAt(kubeconfig.user, "token") ?? plugin.token;
+  return textAt(kubeconfig.user, "token");
 }
 
 /** @throws ConnectionError when the file is not there or empty */
@@ -77,11 +83,11 @@ function impersonation(user: RawObject): Record<string, string> {
   return as === undefined ? {} : { "impersonate-user": as };
 }
 
-async function tlsOf(kubeconfig: Kubeconfig, plugin: ExecCredential): Promise<TlsOptions> {
+async function tlsOf(kubeconfig: Kubeconfig): Promise<TlsOptions> {
   const { cluster, user } = kubeconfig;
   const ca = await pem(kubeconfig, cluster, "certificate-authority");
-  const cert = (await pem(kubeconfig, user, "client-certificate")) ?? plugin.cert;
-  const key = (await pem(kubeconfig, user, "client-key")) ?? plugin.key;
+  const cert = await pem(kubeconfig, user, "client-certificate");
+  const key = await pem(kubeconfig, user, "client-key");
   const servername = textAt(cluster, "tls-server-name");
   return {
     ...(ca === undefined ? {} : { ca }),

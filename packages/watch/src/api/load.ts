@@ -2,7 +2,6 @@ import { textAt } from "../raw.ts";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";
-import type { RunExecPlugin } from "./exec-plugin.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 
 export interface ConnectionOptions {
@@ -10,8 +9,8 @@ export interface ConnectionOptions {
   readonly kubeconfig?: string;
   /** `--master`: overrides the server's URL; alone, without kubeconfig, it means no credentials at all. */
   readonly master?: string;
-  /** Runs credential plugins (users[].user.exec). Without it a kubeconfig that names one is refused. */
-  readonly runExecPlugin?: RunExecPlugin;
+  /** Follows `exec` and `auth-provider` of a user, which start programs or ask other servers. Default: refused. */
+  readonly allowExecCredentials?: boolean;
   /** For tests: variables and service account of the pod. Default process.env and Kubernetes' folder. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly serviceAccountDir?: string;
@@ -28,13 +27,13 @@ export async function loadConnection(options: ConnectionOptions): Promise<ApiCon
   const master =
     options.master === undefined || options.master === "" ? undefined : serverUrl("--master", options.master);
   if (options.kubeconfig !== undefined && options.kubeconfig !== "") {
-    return fromKubeconfig(options.kubeconfig, master, options.runExecPlugin);
+    return fromKubeconfig(options.kubeconfig, master, options.allowExecCredentials === true);
   }
   if (master !== undefined) return { server: master, credentials: async () => ({ headers: {}, tls: {} }) };
   return inCluster(options.env ?? process.env, options.serviceAccountDir ?? serviceAccount);
 }
 
-async function fromKubeconfig(file: string, master: string | undefined, run?: RunExecPlugin): Promise<ApiConnection> {
+async function fromKubeconfig(file: string, master: string | undefined, allow: boolean): Promise<ApiConnection> {
   const kubeconfig = await readKubeconfig(file);
   const written = textAt(kubeconfig.cluster, "server");
   if (master === undefined && written === undefined) throw new ConnectionError(`${file}: the cluster has no server`);
@@ -43,7 +42,7 @@ async function fromKubeconfig(file: string, master: string | undefined, run?: Ru
   if (proxyUrl !== undefined && !/^https?:\/\//.test(proxyUrl)) {
     throw new ConnectionError(`${file}: proxy-url ${proxyUrl} is not an http or https URL`);
   }
-  const connection = { server, credentials: kubeconfigCredentials(kubeconfig, run) };
+  const connection = { server, credentials: kubeconfigCredentials(kubeconfig, allow) };
   return proxyUrl === undefined ? connection : { ...connection, proxyUrl };
 }
 
