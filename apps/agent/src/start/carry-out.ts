@@ -14,7 +14,6 @@ import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
 import { filterSettings } from "./filter.ts";
-import { keepYoungGenerationSmall } from "./heap.ts";
 import { checkMode } from "./modes.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
@@ -61,7 +60,6 @@ async function act(config: AgentConfig, log: Log): Promise<number> {
 
 async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
   failOnUnhandled(log);
-  keepYoungGenerationSmall();
   const stop = stopSignal(log);
   const filter = filterSettings(config);
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
