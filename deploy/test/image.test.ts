@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { withInterpreter } from "../src/image/agent-layer.ts";
 import { imageConfig } from "../src/image/config.ts";
+import { buildArgv } from "../src/image/from-dockerfile.ts";
 import { packageFolders } from "../src/sbom/bundle.ts";
 import { parseControl } from "../src/sbom/debian.ts";
 import { toSpdx } from "../src/sbom/spdx.ts";
@@ -78,4 +79,15 @@ test("layers stand in the configuration in their order", () => {
   expect(config.rootfs.diff_ids).toEqual(["sha256:aa", "sha256:bb"]);
   expect(config.history).toHaveLength(2);
   expect(config.config.Entrypoint).toEqual(["/usr/local/bin/fairlead-proxy"]);
+});
+
+test("both ways to build have one name and one version", () => {
+  const options = { arches: ["amd64", "arm64"] as const, name: "registry.example/fairlead", outDir: "/out", epoch: 1 };
+  const local = buildArgv({ ...options, push: false }, "0.1.0");
+  expect(local).toEqual(
+    expect.arrayContaining(["--platform=linux/amd64,linux/arm64", "--tag=registry.example/fairlead:0.1.0"]),
+  );
+  expect(local).toContain("--output=type=oci,dest=/out/fairlead-0.1.0.oci.tar,rewrite-timestamp=true");
+  const pushed = buildArgv({ ...options, name: "registry.example/fairlead:edge", push: true }, "0.1.0");
+  expect(pushed).toEqual(expect.arrayContaining(["--tag=registry.example/fairlead:edge", "--push"]));
 });

@@ -3,17 +3,16 @@ import { join } from "node:path";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle } from "../sbom/bundle.ts";
 
-/** Where the image has the agent, and the names that it is started by: its own, and the one that kube-proxy's manifests use. */
-export const AGENT_FILE = "/usr/local/lib/fairlead/main.js";
+/** The names that the image starts the agent by: its own, and the one that kube-proxy's manifests use. */
 export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kube-proxy"] as const;
 
-/** Puts the agent's bundle, its names and its licences into a folder. */
+/** Puts the agent's files, its names and its licences into a folder. */
 export async function fillWithAgent(dir: string, bundle: Bundle, notices: string): Promise<void> {
   const lib = join(dir, "usr/local/lib/fairlead");
   const documents = join(dir, "usr/local/share/doc/fairlead");
   for (const folder of [lib, documents, join(dir, "usr/local/bin")]) await mkdir(folder, { recursive: true });
-  await writeFile(join(dir, AGENT_FILE), withInterpreter(await readFile(bundle.file, "utf8")));
-  await chmod(join(dir, AGENT_FILE), 0o755);
+  for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text));
+  await chmod(join(lib, "main.js"), 0o755);
   const { name, version, license } = bundle.agent;
   await writeFile(
     join(lib, "package.json"),

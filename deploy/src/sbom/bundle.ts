@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import { agentDir } from "../paths.ts";
 
@@ -13,29 +13,30 @@ export interface NpmPackage {
   readonly dir: string;
 }
 
-/** The agent as one file, and the packages of others that are really in it. */
+/** The agent's files, and the packages of others that are really in them. */
 export interface Bundle {
-  readonly file: string;
+  /** Name → text; `main.js` is the one to start. */
+  readonly files: ReadonlyMap<string, string>;
   readonly agent: NpmPackage;
   /** By name and version. */
   readonly packages: readonly NpmPackage[];
 }
 
-/** Bundles the agent into a folder and asks the bundler what went in. */
+/** Bundles the agent into a folder; the source maps tell what went in. */
 export async function bundleAgent(runner: Runner, outDir: string): Promise<Bundle> {
   await runner.run(
-    ["pnpm", "--silent", "--dir", agentDir, "exec", "tsup", "--silent", "--metafile", "--out-dir", outDir],
+    ["pnpm", "--silent", "--dir", agentDir, "exec", "tsup", "--silent", "--sourcemap", "--out-dir", outDir],
     { timeoutMs: 300_000 },
   );
-  const metafile: { outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }> } = JSON.parse(
-    await readFile(join(outDir, "metafile-esm.json"), "utf8"),
-  );
-  const folders = new Set<string>();
-  for (const { inputs } of Object.values(metafile.outputs)) {
-    for (const folder of packageFolders(Object.keys(inputs))) folders.add(folder);
+  const files = new Map<string, string>();
+  const sources = new Set<string>();
+  for (const name of (await readdir(outDir)).filter((entry) => entry.endsWith(".js")).sort()) {
+    files.set(name, (await readFile(join(outDir, name), "utf8")).replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
+    const map: { sources: string[] } = JSON.parse(await readFile(join(outDir, `${name}.map`), "utf8"));
+    for (const source of map.sources) sources.add(resolve(outDir, source));
   }
-  const packages = await Promise.all([...folders].map((folder) => readPackage(join(agentDir, folder))));
-  return { file: join(outDir, "main.js"), agent: await readPackage(agentDir), packages: packages.sort(byName) };
+  const packages = await Promise.all(packageFolders([...sources]).map(readPackage));
+  return { files, agent: await readPackage(agentDir), packages: packages.sort(byName) };
 }
 
 /** Folders of the packages that files belong to; the project's own sources have none. */

@@ -1,7 +1,16 @@
 import type { NpmPackage } from "./bundle.ts";
 
 /** SPDX expressions that may be bundled into an Apache-2.0 program. */
-const COMPATIBLE = new Set(["Apache-2.0", "MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "BlueOak-1.0.0"]);
+const COMPATIBLE = new Set([
+  "Apache-2.0",
+  "MIT",
+  "ISC",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "0BSD",
+  "BlueOak-1.0.0",
+  "Unlicense",
+]);
 
 /** Packages whose licence somebody has to look at before they are bundled. */
 export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {

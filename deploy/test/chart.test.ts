@@ -1,0 +1,64 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { agentVersion } from "../src/agent-version.ts";
+import { deployDir } from "../src/paths.ts";
+
+/** The chart's shape, without helm; tools/chart.tools.ts renders it. */
+const chartDir = join(deployDir, "helm/fairlead");
+const read = (name: string) => readFile(join(chartDir, name), "utf8");
+let values: Record<string, unknown> = {};
+let templates = "";
+
+beforeAll(async () => {
+  values = parse(await read("values.yaml"));
+  const entries = await readdir(join(chartDir, "templates"), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const texts = files.map(({ parentPath, name }) => readFile(join(parentPath, name), "utf8"));
+  templates = (await Promise.all(texts)).join("\n");
+});
+
+/** Paths of a schema's or the values' own leaves: `image.tag`. Free-form objects are leaves. */
+function paths(node: Record<string, unknown>, children: (value: unknown) => unknown, prefix = ""): string[] {
+  return Object.entries(node).flatMap(([key, value]) => {
+    const below = children(value);
+    return isRecord(below) ? paths(below, children, `${prefix}${key}.`) : [`${prefix}${key}`];
+  });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const properties = (value: unknown) => (isRecord(value) ? value["properties"] : undefined);
+
+test("values and their schema name the same", async () => {
+  const schema = JSON.parse(await read("values.schema.json"));
+  const known = paths(schema.properties, properties).filter((path) => path !== "global");
+  const given = known.filter((path) => valueAt(path) !== undefined);
+  expect(given).toEqual(known);
+  const topLevel = new Set(known.map((path) => path.split(".")[0]));
+  expect(Object.keys(values).filter((key) => !topLevel.has(key))).toEqual([]);
+});
+
+test("templates use every value, and none that is not there", () => {
+  const used = new Set([...templates.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = ""]) => path));
+  expect([...used].filter((path) => valueAt(path) === undefined)).toEqual([]);
+  const tops = new Set([...used].map((path) => path.split(".")[0]));
+  expect(Object.keys(values).filter((key) => !tops.has(key))).toEqual([]);
+});
+
+test("the API server has no default", () => {
+  expect(values["apiServer"]).toBe("");
+  expect(templates).toContain('required "apiServer is required');
+});
+
+test("chart and image have the agent's version", async () => {
+  const version = await agentVersion();
+  expect(parse(await read("Chart.yaml"))).toMatchObject({ version, appVersion: version });
+});
+
+function valueAt(path: string): unknown {
+  return path.split(".").reduce<unknown>((node, key) => (isRecord(node) ? node[key] : undefined), values);
+}

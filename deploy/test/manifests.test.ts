@@ -1,0 +1,157 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { agentVersion } from "../src/agent-version.ts";
+import { deployDir } from "../src/paths.ts";
+import { agentConfig } from "./support/container.ts";
+import { type Manifest, only, readManifests } from "./support/manifests.ts";
+
+const baseDir = join(deployDir, "base");
+let base: Manifest[] = [];
+beforeAll(async () => {
+  base = await readManifests(baseDir);
+});
+const podOf = (manifests: readonly Manifest[]) => only(manifests, "DaemonSet")["spec"].template;
+
+describe("base", () => {
+  test("kustomize takes every file", async () => {
+    const { resources } = parse(await readFile(join(baseDir, "kustomization.yaml"), "utf8"));
+    const each = await Promise.all(resources.map((name: string) => readFile(join(baseDir, name), "utf8")));
+    expect(each).toHaveLength(base.length);
+    expect(base.map(({ kind }) => kind).sort()).toEqual([
+      "ClusterRoleBinding",
+      "ConfigMap",
+      "DaemonSet",
+      "ServiceAccount",
+    ]);
+  });
+
+  test("the role is kube-proxy's and nothing more", () => {
+    const { roleRef, subjects } = only(base, "ClusterRoleBinding");
+    expect(roleRef).toEqual({
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "ClusterRole",
+      name: "system:node-proxier",
+    });
+    const { name, namespace } = only(base, "ServiceAccount").metadata;
+    expect(subjects).toEqual([{ kind: "ServiceAccount", name, namespace }]);
+    expect(podOf(base).spec.serviceAccountName).toBe(name);
+  });
+
+  test("the DaemonSet selects its pods, and all of them run on the node's network before anything else", () => {
+    const { selector, template, updateStrategy } = only(base, "DaemonSet")["spec"];
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels);
+    expect(updateStrategy).toEqual({ type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } });
+    expect(template.spec).toMatchObject({
+      hostNetwork: true,
+      priorityClassName: "system-node-critical",
+      tolerations: [{ operator: "Exists" }],
+      volumes: expect.arrayContaining([
+        { name: "xtables-lock", hostPath: { path: "/run/xtables.lock", type: "FileOrCreate" } },
+        { name: "state", hostPath: { path: "/var/lib/fairlead", type: "DirectoryOrCreate" } },
+        { name: "lib-modules", hostPath: { path: "/lib/modules" } },
+      ]),
+    });
+  });
+
+  test("every mount has its volume, and modules are read-only", () => {
+    const { volumes, containers } = podOf(base).spec;
+    const names = volumes.map(({ name }: { name: string }) => name);
+    for (const mount of containers[0].volumeMounts) expect(names).toContain(mount.name);
+    expect(containers[0].volumeMounts).toContainEqual({
+      name: "lib-modules",
+      mountPath: "/lib/modules",
+      readOnly: true,
+    });
+  });
+
+  test("probes ask where the agent answers", () => {
+    const [container] = podOf(base).spec.containers;
+    const result = agentConfig(container, only(base, "ConfigMap"), "config");
+    expect(result).toMatchObject({ config: { healthzBindAddress: { port: container.ports[0].containerPort } } });
+    expect(container.livenessProbe.httpGet).toEqual({ path: "/livez", port: "healthz" });
+    expect(container.readinessProbe.httpGet).toEqual({ path: "/healthz", port: "healthz" });
+  });
+
+  test("the state folder is the one that is mounted", () => {
+    const [container] = podOf(base).spec.containers;
+    const result = agentConfig(container, only(base, "ConfigMap"), "config");
+    const mount = container.volumeMounts.find(({ name }: { name: string }) => name === "state");
+    expect(result).toMatchObject({ config: { stateDir: mount.mountPath } });
+  });
+
+  test("the kubeconfig names the server itself and the pod's own token", () => {
+    const { clusters, users } = parse(only(base, "ConfigMap")["data"]["kubeconfig.conf"]);
+    expect(clusters[0].cluster.server).toMatch(/^https:\/\/[a-z.]+\.example:6443$/);
+    expect(users[0].user).toEqual({ tokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token" });
+  });
+
+  test("the image is the agent's version", async () => {
+    expect(podOf(base).spec.containers[0].image).toBe(`ghcr.io/fairlead-dev/fairlead:${await agentVersion()}`);
+  });
+});
+
+describe.each([
+  ["base", {}],
+  ["overlays/iptables", { mode: "iptables" }],
+  ["overlays/ipvs", { mode: "ipvs" }],
+  [
+    "overlays/multi-cni",
+    { mode: "iptables", clusterCIDRs: ["10.144.0.0/16"], multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } },
+  ],
+])("%s", (folder, expected) => {
+  test("its configuration is read without a warning", async () => {
+    const configMap = only(await readManifests(join(deployDir, folder)), "ConfigMap");
+    const result = agentConfig(podOf(base).spec.containers[0], configMap, "config");
+    expect(result).toMatchObject({
+      kind: "run",
+      warnings: [],
+      config: { ...expected, client: { kubeconfig: "/etc/fairlead/kubeconfig.conf" } },
+    });
+  });
+});
+
+describe.each(["iptables", "ipvs", "multi-cni", "hardened"])("overlay %s", (name) => {
+  test("patches what the base has", async () => {
+    const dir = join(deployDir, "overlays", name);
+    const { resources, patches } = parse(await readFile(join(dir, "kustomization.yaml"), "utf8"));
+    expect(resources).toEqual(["../../base"]);
+    expect(patches).toHaveLength(1);
+    const [patch] = await readManifests(dir);
+    expect(base.map(({ kind, metadata }) => `${kind}/${metadata.namespace}/${metadata.name}`)).toContain(
+      `${patch?.kind}/${patch?.metadata.namespace}/${patch?.metadata.name}`,
+    );
+  });
+});
+
+describe("hardened", () => {
+  let pod: Manifest["spec"];
+  beforeAll(async () => {
+    pod = podOf(await readManifests(join(deployDir, "overlays/hardened"))).spec;
+  });
+
+  test("the agent has two capabilities and a read-only root", () => {
+    expect(pod.securityContext).toEqual({ seccompProfile: { type: "RuntimeDefault" } });
+    expect(pod.containers).toEqual([
+      {
+        name: podOf(base).spec.containers[0].name,
+        securityContext: {
+          privileged: false,
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
+        },
+      },
+    ]);
+  });
+
+  test("the init container does its part with the agent's configuration and ends", () => {
+    const [init] = pod.initContainers;
+    const result = agentConfig(init, only(base, "ConfigMap"), "config");
+    expect(result).toMatchObject({ kind: "run", warnings: [], config: { action: { kind: "init-only" } } });
+    expect(init.image).toBe(podOf(base).spec.containers[0].image);
+    const volumes = podOf(base).spec.volumes.map(({ name }: { name: string }) => name);
+    for (const mount of init.volumeMounts) expect(volumes).toContain(mount.name);
+  });
+});
