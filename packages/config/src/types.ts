@@ -58,6 +58,8 @@ export interface IpvsSettings {
   readonly tcpTimeoutMs: number;
   readonly tcpFinTimeoutMs: number;
   readonly udpTimeoutMs: number;
+  /** Without IPVS in the kernel iptables mode serves; false: the agent ends. */
+  readonly fallback: boolean;
 }
 
 export interface NftablesSettings {

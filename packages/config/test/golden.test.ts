@@ -57,6 +57,7 @@ describe("as kube-proxy v1.37.1", () => {
       "ownership-annotation",
       "state-dir",
       "manifests",
+      "ipvs-fallback",
     ]);
   });
 });

@@ -97,6 +97,15 @@ export const MODE_FLAGS: readonly FlagGroup[] = [
         fields: ["ipvs.udpTimeout"],
         help: "UDP packets of IPVS; 0 leaves it as it is.",
       },
+      {
+        name: "ipvs-fallback",
+        type: type.boolean,
+        fields: ["ipvs.fallback"],
+        document: "fairlead",
+        withConfig: true,
+        defaultText: "true",
+        help: "Whether iptables mode serves where the kernel has no IPVS; false: end, as kube-proxy does.",
+      },
     ],
   },
   {

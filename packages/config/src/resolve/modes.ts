@@ -79,6 +79,7 @@ function resolveIpvs(input: ConfigInput, inUse: boolean, report: Report): IpvsSe
     tcpTimeoutMs: ipvs.tcpTimeout ?? 0,
     tcpFinTimeoutMs: ipvs.tcpFinTimeout ?? 0,
     udpTimeoutMs: ipvs.udpTimeout ?? 0,
+    fallback: input.fairlead.ipvs.fallback ?? true,
   };
 }
 

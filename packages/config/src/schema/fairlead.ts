@@ -17,6 +17,7 @@ export const fairleadSchema = z.strictObject({
       ownershipAnnotation: flag.optional(),
     })
     .prefault({}),
+  ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
 });
 
 export type FairleadInput = z.output<typeof fairleadSchema>;

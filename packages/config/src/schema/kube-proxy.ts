@@ -29,13 +29,15 @@ export const PROXY_MODES = ["iptables", "ipvs", "nftables", "userspace"] as cons
 export const LOCAL_MODES = ["ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"] as const;
 const MODE_FORM = `must be ${enumeration(PROXY_MODES)}, or empty for iptables`;
 
-const mode = text.transform((value, context) => {
-  const known = PROXY_MODES.find((name) => name === value);
-  if (known !== undefined) return known;
-  const windows = value === "kernelspace" ? "is a mode of Windows; " : "";
-  context.addIssue({ code: "custom", message: `${windows}${MODE_FORM}` });
-  return z.NEVER;
-});
+const mode = text
+  .transform((value, context) => {
+    const known = PROXY_MODES.find((name) => name === value);
+    if (known !== undefined) return known;
+    const windows = value === "kernelspace" ? "is a mode of Windows; " : "";
+    context.addIssue({ code: "custom", message: `${windows}${MODE_FORM}` });
+    return z.NEVER;
+  })
+  .meta({ enum: [...PROXY_MODES] });
 
 const clientConnection = z.strictObject({
   kubeconfig: text.optional(),

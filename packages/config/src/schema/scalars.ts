@@ -10,7 +10,7 @@ export const flag = z.boolean({ error: "must be true or false" });
 
 export function wholeNumber(from = -(2 ** 31), to = 2 ** 31 - 1) {
   const error = `must be a whole number from ${from} to ${to}`;
-  return z.number({ error }).refine((value) => Number.isInteger(value) && value >= from && value <= to, { error });
+  return z.int({ error }).min(from, { error }).max(to, { error });
 }
 
 export const decimal = z.number({ error: "must be a number, such as 5 or 0.5" });
