@@ -1,0 +1,96 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterState } from "@fairlead/core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { createMetrics } from "../../apps/agent/src/agent/metrics.ts";
+import { deployDir } from "../src/paths.ts";
+import { labelsOf, seriesOf } from "./support/promql.ts";
+
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string };
+}
+
+const read = (name: string) => readFile(join(deployDir, "monitoring", name), "utf8");
+let panels: Panel[] = [];
+let rules: Rule[] = [];
+let variables: { name: string; query: string }[] = [];
+const series = new Set<string>();
+
+beforeAll(async () => {
+  const dashboard = JSON.parse(await read("grafana-dashboard.json"));
+  panels = dashboard.panels;
+  variables = dashboard.templating.list;
+  rules = parse(await read("alerts.yaml")).groups.flatMap((group: { rules: Rule[] }) => group.rules);
+  const nfacct = { ensure: async () => ({ ok: true }) as const, read: async () => undefined };
+  const { text } = await createMetrics(new ClusterState(), nfacct).text();
+  for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
+  }
+  // Prometheus' own.
+  series.add("up");
+});
+
+const expressions = () => [
+  ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  ...rules.map(({ expr }) => expr),
+];
+
+test("every series is one of the agent's", () => {
+  expect(expressions().length).toBeGreaterThan(30);
+  const unknown = expressions()
+    .flatMap(seriesOf)
+    .filter((name) => !series.has(name));
+  expect(unknown).toEqual([]);
+});
+
+test("a name that no metric has is found", () => {
+  expect(seriesOf('sum by (le) (rate(kubeproxy_nothing_bucket{a="b"}[5m])) > 800e6')).toEqual([
+    "kubeproxy_nothing_bucket",
+  ]);
+  expect(series.has("kubeproxy_nothing_bucket")).toBe(false);
+});
+
+test("labels are the agent's or Prometheus'", () => {
+  const known = ["ip_family", "ownership", "traffic_policy", "table", "kind", "code", "le", "instance", "job"];
+  expect(
+    expressions()
+      .flatMap(labelsOf)
+      .filter((label) => !known.includes(label)),
+  ).toEqual([]);
+});
+
+describe("the dashboard", () => {
+  test("panels have their own ids and places", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24);
+  });
+
+  test("variables that expressions use exist", () => {
+    const used = expressions().flatMap((expr) => [...expr.matchAll(/\$([a-z]\w*)/g)].map(([, name]) => name));
+    expect([...new Set(used)].filter((name) => !variables.some((variable) => variable.name === name))).toEqual([]);
+    expect(variables.flatMap(({ query }) => seriesOf(query)).filter((name) => name.startsWith("kube"))).toEqual(
+      ["kubeproxy_sync_proxy_rules_last_timestamp_seconds"].filter((name) => series.has(name)),
+    );
+  });
+});
+
+test("every alert has a name of its own and says what is the matter", () => {
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  for (const { alert, annotations } of rules) {
+    expect(alert).toMatch(/^Fairlead[A-Z]/);
+    expect(annotations.summary).toMatch(/^.{10,}/);
+  }
+});
