@@ -44,7 +44,8 @@ async function cleanTable(
 ): Promise<void> {
   const existing = await port.chains(table);
   const fixed = FIXED_CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
-  const groupChains = table === "nat" ? [...existing].filter(isGroupChain) : [];
+  const groupChains =
+    table === "nat" ? [...existing].filter((chain) => isGroupChain(chain) && !keep(table, chain)) : [];
   const split = port.variant === "nft" && groupChains.length > BATCH.staleChains;
   const restore = async (commands: readonly Command[]) => {
     if (commands.length > 0) await port.restore(payloadText([{ table, commands }], settled.breathe, new Map()));

@@ -1,5 +1,6 @@
 export { createIptablesBackend, iptablesSemantics } from "./backend.ts";
 export { type CleanupOptions, removeIptablesMode } from "./cleanup.ts";
+export { FIXED_CHAINS } from "./plan/frame.ts";
 export type { IptablesOptions } from "./options.ts";
 export { COUNTERS, INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/names.ts";
 export { type RequiredSysctl, requiredSysctls } from "./plan/sysctls.ts";
