@@ -1,7 +1,8 @@
 export { createIpvsBackend } from "./backend.ts";
 export { type CleanupOptions, removeIpvsMode } from "./cleanup.ts";
 export type { IpvsOptions } from "./options.ts";
-export { DEVICE } from "./plan/names.ts";
+export { CHAINS } from "./plan/frame.ts";
+export { DEVICE, IPVS_FILTER } from "./plan/names.ts";
 export { isScheduler, SCHEDULER_ANNOTATION, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
 export { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 export { type RequiredSysctl, requiredSysctls, type SysctlFacts } from "./plan/sysctls.ts";

@@ -59,8 +59,13 @@ export function isOfFamily(address: string, family: IPFamily): boolean {
   return address.includes(":") === (family === "IPv6");
 }
 
+/** Nat's many rules of iptables mode are not read. */
 async function readBuiltin({ rules }: IpvsPort): Promise<ReadonlyMap<string, readonly Rule[]>> {
   const found = new Map<string, readonly Rule[]>();
-  for (const { table, chain } of JUMPS) found.set(`${table} ${chain}`, (await rules.list(table, chain)) ?? []);
+  const filter = await rules.save("filter");
+  for (const { table, chain } of JUMPS) {
+    const present = table === "filter" ? filter.chains.get(chain)?.rules : await rules.list(table, chain);
+    found.set(`${table} ${chain}`, present ?? []);
+  }
   return found;
 }

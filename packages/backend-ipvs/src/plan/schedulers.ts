@@ -15,6 +15,9 @@ const FLAGS = {
   nq: [],
   // The source's port counts too, or all connections of a client would go one way.
   mh: ["mh-port"],
+  fo: [],
+  ovf: [],
+  twos: [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type Scheduler = keyof typeof FLAGS;
