@@ -29,7 +29,7 @@ function documentSchema(schema: z.ZodObject): RawObject {
 }
 
 function relaxed(schema: RawObject, nullable: boolean): RawObject {
-  const { type, properties, default: _none, ...rest } = schema;
+  const { type, properties, default: _none, readOnly: _ours, ...rest } = schema;
   const below = isObject(properties) ? { properties: relaxedFields(properties) } : {};
   if (Array.isArray(rest["enum"])) return { ...rest, enum: [...rest["enum"], "", null] };
   const alternatives = rest["anyOf"];

@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parse as parseYAML } from "yaml";
+import { FLAGS } from "../src/flags/table.ts";
+import { isObject, type RawObject } from "../src/paths.ts";
+import { configurationSchema } from "../src/schema/json-schema.ts";
+import { fixture } from "./parse.ts";
+
+const document = readFileSync(new URL("../../../docs/compatibility.md", import.meta.url), "utf8");
+
+/** The rows of the table below a heading, as cells without their backticks. */
+function rowsBelow(heading: string): string[][] {
+  const [, section = ""] = document.split(new RegExp(`^## ${heading}.*$`, "m"));
+  const [text = ""] = section.split(/^## /m);
+  const lines = text.split("\n").filter((line) => /^\| *`/.test(line));
+  return lines.map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll("`", "")),
+  );
+}
+
+const fields = rowsBelow("Fields of KubeProxyConfiguration");
+const flags = rowsBelow("Flags");
+const own = rowsBelow("Fairlead's own");
+
+test("every row says what is different, or why it has no meaning", () => {
+  for (const [name, compared = "", why] of [...fields, ...flags]) {
+    expect(["same", "different", "not applicable"], name).toContain(compared);
+    if (compared !== "same") expect(why, name).not.toBe("");
+  }
+});
+
+test("every flag of kube-proxy and every flag of ours has one row", () => {
+  const theirs = fixture("flags.tsv")
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split("\t", 1)[0] ?? "");
+  const named = [...flags, ...own].map(([name]) => name);
+  const all = new Set([...theirs, ...[...FLAGS.keys()].map((name) => `--${name}`)]);
+  expect([...named].sort()).toEqual([...all].sort());
+  for (const name of theirs) expect(flags.map(([flag]) => flag)).toContain(name);
+});
+
+test("every field that the schema and kube-proxy's own file have has one row", () => {
+  const named = fields.map(([name]) => name ?? "");
+  expect([...named].sort()).toEqual(leaves(schemaOf("KubeProxyConfiguration")).sort());
+  const known = (path: string) => named.some((name) => path === name || path.startsWith(`${name}.`));
+  for (const mode of ["iptables", "ipvs", "nftables"]) {
+    const written = parseYAML(fixture(`defaults-${mode}.yaml`));
+    expect(paths(written).filter((path) => !known(path))).toEqual(["apiVersion", "kind"]);
+  }
+});
+
+test("every field of FairleadConfiguration stands beside its flag", () => {
+  expect(own.flatMap(([, field]) => (field === "" ? [] : [field])).sort()).toEqual(
+    leaves(schemaOf("FairleadConfiguration")).sort(),
+  );
+});
+
+test("the published JSON Schema is that of the sources (pnpm run schema)", () => {
+  const published = readFileSync(new URL("../schema/configuration.json", import.meta.url), "utf8");
+  expect(JSON.parse(published)).toEqual(configurationSchema());
+});
+
+function schemaOf(kind: string): RawObject {
+  const schema = configurationSchema();
+  const part = kind === "FairleadConfiguration" ? schema["then"] : schema["else"];
+  return isObject(part) ? part : {};
+}
+
+/** Paths of a schema's fields, but for the two that every document has. */
+function leaves({ properties }: RawObject, prefix = ""): string[] {
+  return Object.entries(isObject(properties) ? properties : {}).flatMap(([name, field]) => {
+    if (prefix === "" && (name === "apiVersion" || name === "kind")) return [];
+    return isObject(field) && isObject(field["properties"]) ? leaves(field, `${prefix}${name}.`) : [`${prefix}${name}`];
+  });
+}
+
+function paths(value: unknown, prefix = ""): string[] {
+  if (!isObject(value)) return [prefix];
+  return Object.entries(value).flatMap(([name, field]) => paths(field, prefix === "" ? name : `${prefix}.${name}`));
+}
