@@ -19,7 +19,12 @@ export function pnpm(packageManager, args) {
 /**
  * Runs one step in the root folder and tells whether it succeeded. A quiet step shows its output only when it failed.
  */
-export function runStep([command, ...args], { quiet = false } = {}) {
+export function runStep(argv, options = {}) {
+  return runStatus(argv, options) === 0;
+}
+
+/** As `runStep`; gives the exit code, undefined when there was none. */
+export function runStatus([command, ...args], { quiet = false } = {}) {
   const result = spawnSync(command, args, {
     cwd: root,
     stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
@@ -30,5 +35,5 @@ export function runStep([command, ...args], { quiet = false } = {}) {
   if (result.error) console.error(`${command}: ${result.error.message}`);
   const ok = result.status === 0;
   if (quiet && !ok) process.stderr.write(`${result.stdout ?? ""}${result.stderr ?? ""}`);
-  return ok;
+  return result.status ?? undefined;
 }

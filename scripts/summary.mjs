@@ -46,13 +46,14 @@ function countSkipsAsFailures(sum) {
 /**
  * Prints what each package's tests and each check gave, and the closing line.
  *
- * @param {Record<string, boolean>} checks the outcome of each step, in order
+ * @param {Record<string, boolean | object>} checks the outcome of each step, in order; `e2e` counts its specs
  * @returns {number} the exit code
  */
 export function summarise(checks) {
-  const { tests, ...rest } = checks;
+  const { tests, e2e, ...rest } = checks;
   console.log("");
-  const sum = sumTests(tests === undefined ? [] : reports().map(read));
+  const specs = e2e === undefined ? [] : [{ folder: "e2e specs", ...e2e }];
+  const sum = sumTests([...(tests === undefined ? [] : reports().map(read)), ...specs]);
   // A test run that broke off after its report was written must not pass for a green one.
   if (tests === false && sum.failed === 0) sum.failed = 1;
   for (const [name, ok] of Object.entries(rest)) {

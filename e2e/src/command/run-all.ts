@@ -58,10 +58,10 @@ async function runOne({ cluster, artefacts }: RunAll, item: PlannedSpec, namespa
   if (unfit !== undefined) return { kind: "skipped", reason: unfit };
   let kept: string | undefined;
   try {
-    await runSpec(spec, cluster, family, namespace, async (error) => {
+    const figures = await runSpec(spec, cluster, family, namespace, async (error) => {
       kept = await keepArtefacts(artefacts, `${cluster.mode}-${title}`, cluster, error);
     });
-    return { kind: "passed" };
+    return { kind: "passed", ...(figures !== undefined && { figures }) };
   } catch (error) {
     return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artefacts: kept }) };
   }

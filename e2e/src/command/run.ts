@@ -10,7 +10,7 @@ import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
 import { buildAgent } from "./build-agent.ts";
 import { RUN_VARIABLE } from "./down.ts";
-import type { RunOptions } from "./options.ts";
+import { type RunOptions, UsageError } from "./options.ts";
 import { planSpecs, planText } from "./plan.ts";
 import { readRequest } from "./request.ts";
 import { runAll } from "./run-all.ts";
@@ -19,11 +19,13 @@ import { openRunFolder, type RunFolder } from "./run-folder.ts";
 /** Where artefacts and the last run's counts are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
 
+const CANNOT_RUN = 3;
+
 /**
  * Runs what the options ask for on a cluster for each mode.
  *
  * @param signal ends the run; everything is taken down all the same
- * @returns the exit code: 0 all passed, 1 something failed or cannot run here
+ * @returns the exit code: 0 all passed, 1 something failed, 3 this machine lacks what the run needs
  * @throws UsageError
  */
 export async function run(options: RunOptions, signal: AbortSignal): Promise<number> {
@@ -32,7 +34,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   const missing = first === undefined ? [] : await provider.missing(first);
   if (missing.length > 0) {
     console.error(["This machine lacks what the run needs:", ...missing.map((one) => `  ${one}`)].join("\n"));
-    return 1;
+    return CANNOT_RUN;
   }
   await buildAgent();
   await requireAgent();
@@ -64,6 +66,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const started = performance.now();
   const shape = await provider.shape(request);
   const planned = planSpecs(specs, shape, { suites: options.suites, pattern: options.spec });
+  if (planned.length === 0) throw new UsageError("no spec of these suites matches --spec");
   console.log(`${planText(shape, planned, request.kubernetes)}\n`);
   const progress = (line: string) => console.log(`  ${seconds(started)}  ${line}`);
   const own = join(folder.path, request.mode);

@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 export type Result =
-  | { readonly kind: "passed" }
+  | { readonly kind: "passed"; readonly figures?: string }
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "failed"; readonly message: string; readonly artefacts?: string };
 

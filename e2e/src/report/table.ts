@@ -1,11 +1,16 @@
-import { count, type Outcome, titleOf } from "./outcome.ts";
+import { count, type Outcome, type Result, titleOf } from "./outcome.ts";
 
 /** One line a spec, as it ends. */
 export function progressLine(outcome: Outcome): string {
   const { mode, ms, result } = outcome;
   const words = { passed: "ok", failed: "FAILED", skipped: "skipped" };
-  const reason = result.kind === "skipped" ? `: ${result.reason}` : "";
+  const reason = noteOf(result);
   return `  ${words[result.kind].padEnd(7)} ${seconds(ms)}  ${mode}  ${titleOf(outcome)}${reason}`;
+}
+
+function noteOf(result: Result): string {
+  if (result.kind === "skipped") return `: ${result.reason}`;
+  return result.kind === "passed" && result.figures !== undefined ? `: ${result.figures}` : "";
 }
 
 /** The results by mode and suite, then every failure in full. */

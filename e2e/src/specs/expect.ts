@@ -10,6 +10,8 @@ export interface Target {
   readonly protocol?: "TCP" | "UDP";
   /** An address of the client's own to send from. */
   readonly source?: string;
+  /** How long it may take until the first requests fit. */
+  readonly withinMs?: number;
 }
 
 export interface Answered {
@@ -87,7 +89,7 @@ async function expectKind(from: Client, target: Target, kind: "refused" | "lost"
 async function settle(
   what: string,
   from: Client,
-  target: Target,
+  { withinMs, ...target }: Target,
   complaints: (results: readonly ProbeResult[]) => readonly string[],
   { requests, timeoutMs }: Round,
 ): Promise<void> {
@@ -96,7 +98,7 @@ async function settle(
     const found = complaints(await from.send(probe));
     return found.length === 0 ? undefined : [...new Set(found)].join(", ");
   };
-  await until(what, async () => (await ask(1)) ?? (await ask(requests)));
+  await until(what, async () => (await ask(1)) ?? (await ask(requests)), withinMs);
   const after = await ask(requests);
   if (after !== undefined) throw new Error(`wanted ${what}; later, of ${requests} requests came ${after}`);
 }
@@ -108,7 +110,7 @@ function isAnswer(result: ProbeResult, names: readonly string[], { seen, notSeen
 }
 
 /** `a.b.c.d:port`, `[v6]:port` → the address */
-export function addressOf(endpoint: string): string {
+function addressOf(endpoint: string): string {
   return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }
 

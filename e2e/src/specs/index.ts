@@ -1,5 +1,7 @@
+import { faults } from "./faults/faults.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { checker } from "./self-test/checker.ts";
 import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
@@ -7,4 +9,13 @@ import { reach } from "./services/reach.ts";
 import type { Spec } from "./spec.ts";
 
 /** All specs, in the order in which they are run. */
-export const specs: readonly Spec[] = [...reach, ...policies, ...endpoints, ...protocols, ...sideBySide, ...changes];
+export const specs: readonly Spec[] = [
+  ...reach,
+  ...policies,
+  ...endpoints,
+  ...protocols,
+  ...sideBySide,
+  ...changes,
+  ...faults,
+  ...checker,
+];

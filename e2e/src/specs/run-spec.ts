@@ -11,6 +11,7 @@ import { until } from "./until.ts";
  *
  * @param namespace unique in the cluster
  * @param before when it failed, is told of it while everything still stands
+ * @returns the spec's figures
  * @throws what the spec threw
  */
 export async function runSpec(
@@ -19,10 +20,11 @@ export async function runSpec(
   family: IPFamily,
   namespace: string,
   before: (error: unknown) => Promise<void> = async () => {},
-): Promise<void> {
+): Promise<string | undefined> {
   const undo = new AsyncDisposableStack();
   try {
-    await spec.run(await openScene(cluster, family, namespace, undo), cluster);
+    const figures = await spec.run(await openScene(cluster, family, namespace, undo), cluster);
+    return figures ?? undefined;
   } catch (error) {
     await before(error);
     throw error;

@@ -17,6 +17,9 @@ export interface Spec {
   readonly alone?: boolean;
   /** Why it cannot run on such a cluster; undefined: it can. */
   readonly unfit?: (shape: ClusterShape, family: IPFamily) => string | undefined;
-  /** @throws Error that says what was expected and what came */
-  run(scene: Scene, cluster: Cluster): Promise<void>;
+  /**
+   * @returns figures for the report, if it has any
+   * @throws Error that says what was expected and what came
+   */
+  run(scene: Scene, cluster: Cluster): Promise<string | undefined> | Promise<void>;
 }

@@ -9,8 +9,12 @@ const PAUSE_MS = 50;
  *
  * @throws Error with the last complaint when that takes too long
  */
-export async function until(what: string, complaint: () => Promise<string | undefined>): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+export async function until(
+  what: string,
+  complaint: () => Promise<string | undefined>,
+  patienceMs: number = PATIENCE_MS,
+): Promise<void> {
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     const last = await complaint();
     if (last === undefined) return;

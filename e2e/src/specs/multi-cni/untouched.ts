@@ -1,14 +1,16 @@
 import type { Scene } from "../scene.ts";
+import { until } from "../until.ts";
 
 const dumps = [["iptables-save"], ["ip6tables-save"], ["ipvsadm", "-Sn"], ["ipset", "save"]] as const;
 
 /** Waits until no node's rules say a word of the address: no jump, no REJECT, no set entry. */
-export async function expectNoTrace({ cluster, until }: Scene, address: string): Promise<void> {
-  await until(`no trace of ${address} on any node`, async () => {
+export async function expectNoTrace({ cluster }: Scene, address: string, withinMs?: number): Promise<void> {
+  const nothing = async () => {
     const found = await Promise.all(cluster.nodes.map((node) => traces(node.run, address)));
     const lines = found.flat();
     return lines.length === 0 ? undefined : lines.join("\n");
-  });
+  };
+  await until(`no trace of ${address} on any node`, nothing, withinMs);
 }
 
 type Run = Scene["nodes"][0]["run"];

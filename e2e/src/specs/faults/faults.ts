@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { expectAnswers } from "../expect.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+import { figures, startTraffic } from "./traffic.ts";
+
+const common = { suite: "faults", eachFamily: false, alone: true } as const;
+
+const ports = [{ port: 80 }];
+
+/** Two endpoints that serve all the while, and everybody who calls them. */
+async function openStage(scene: Scene) {
+  const { cluster, family } = scene;
+  const [first, second] = scene.nodes;
+  const [near, far, caller, other] = await Promise.all([
+    scene.pod({ node: first, app: "web" }),
+    scene.pod({ node: second, app: "web" }),
+    scene.pod({ node: first }),
+    scene.pod({ node: second }),
+  ]);
+  const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+  const atService = { to: service.clusterIP, port: 80 };
+  const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
+  const by = [near, far];
+  await expectAnswers(caller, atService, { by });
+  await expectAnswers(other, atService, { by });
+  await expectAnswers(cluster.outside, atNode, { by });
+  const ways = [
+    { from: caller, ...atService },
+    { from: other, ...atService },
+    { from: first, ...atService },
+    { from: cluster.outside, ...atNode },
+  ];
+  return { caller, by, atService, ways };
+}
+
+/** A fault during which no request may fail. */
+function withoutLoss(name: string, fault: (scene: Scene) => Promise<void>): Spec {
+  return {
+    ...common,
+    name,
+    run: async (scene) => {
+      const { ways, caller, by, atService } = await openStage(scene);
+      const traffic = startTraffic(ways, scene.later);
+      await sleep(1_000);
+      await fault(scene);
+      await sleep(1_000);
+      const seen = await traffic.stop();
+      if (seen.failures.length > 0) {
+        throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
+      }
+      await expectAnswers(caller, atService, { by });
+      return figures(seen);
+    },
+  };
+}
+
+const each = (scene: Scene, act: (node: ClusterNode) => Promise<void>) => Promise.all(scene.cluster.nodes.map(act));
+
+const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
+  for (let round = 0; round < 3; round++) {
+    await each(scene, async ({ agent }) => {
+      await agent.kill();
+      await agent.restart();
+    });
+  }
+});
+
+const frozen = withoutLoss("agents stopped for 20 s (SIGSTOP)", async (scene) => {
+  await each(scene, async ({ agent }) => agent.signal("SIGSTOP"));
+  await sleep(20_000);
+  await each(scene, async ({ agent }) => agent.signal("SIGCONT"));
+});
+
+const apiAway = withoutLoss("the API server away for 30 s, and back with other objects", async (scene) => {
+  const { apiServer } = scene.cluster;
+  await apiServer.stop();
+  await sleep(30_000);
+  await apiServer.start();
+  const late = await scene.pod({ node: scene.nodes[0], app: "late" });
+  const service = await scene.service("late", { selector: { app: "late" }, ports });
+  await expectAnswers(scene.nodes[1], { to: service.clusterIP, port: 80 }, { by: [late] });
+});
+
+/** Connections to the API server are reset, and new ones are for a moment. */
+const cut = withoutLoss("the watches cut every second, 15 times", async (scene) => {
+  const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
+  const rule = ["OUTPUT", "-p", "tcp", "--dport", "6443", "-j", "REJECT", "--reject-with", "tcp-reset"];
+  for (let round = 0; round < 15; round++) {
+    await each(scene, async (node) => void (await node.run([tool, "-I", ...rule])));
+    await sleep(200);
+    await each(scene, async (node) => void (await node.run([tool, "-D", ...rule])));
+    await sleep(800);
+  }
+});
+
+const CHANGES = 1_000;
+
+const rolling = withoutLoss(`${CHANGES} endpoint changes beside those that stay`, async (scene) => {
+  const [first, second] = scene.nodes;
+  const moving = await Promise.all([first, second].map((node) => scene.pod({ node, app: "web" })));
+  for (let change = 0; change < CHANGES / 2; change++) {
+    await Promise.all(moving.map((pod) => pod.setReady(change % 2 === 1)));
+  }
+  await Promise.all(moving.map((pod) => pod.setReady(false)));
+});
+
+/** How often agents look whether their rules are there, and time to write them. */
+const REPAIR_MS = 2_000 + 3_000;
+
+const flushed: Spec = {
+  ...common,
+  name: "tables flushed: whole again within a sync period",
+  unfit: ({ mode }) => (mode === "iptables" ? undefined : "flushes the tables of iptables mode"),
+  run: async (scene) => {
+    const { ways, caller, by, atService } = await openStage(scene);
+    const traffic = startTraffic(ways, scene.later);
+    await sleep(1_000);
+    const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
+    await each(scene, async (node) => {
+      await node.run([tool, "-t", "nat", "-F"]);
+      await node.run([tool, "-F"]);
+    });
+    await sleep(REPAIR_MS + 1_000);
+    const seen = await traffic.stop();
+    if (seen.longestGapMs > REPAIR_MS) throw new Error(`wanted a gap of ${REPAIR_MS} ms at most; ${figures(seen)}`);
+    await expectAnswers(caller, atService, { by });
+    return figures(seen);
+  },
+};
+
+export const faults: readonly Spec[] = [killed, frozen, apiAway, cut, rolling, flushed];

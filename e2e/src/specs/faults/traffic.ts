@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../../provider/cluster.ts";
+import type { Scene } from "../scene.ts";
+
+/** Requests that go on until they are stopped, a minute at most; each on a connection of its own. */
+export interface Traffic {
+  /** Ends it. */
+  stop(): Promise<TrafficSeen>;
+}
+
+export interface TrafficSeen {
+  readonly requests: number;
+  /** What came of those that nobody answered. */
+  readonly failures: readonly string[];
+  /** The longest time without an answer, of any way, in milliseconds. */
+  readonly longestGapMs: number;
+}
+
+/** A client and what it asks. */
+export interface Way {
+  readonly from: Client;
+  readonly to: string;
+  readonly port: number;
+}
+
+const LONGEST_MS = 60_000;
+/** With four requests at a time that is 40 a second on each way. */
+const PAUSE_MS = 100;
+const BATCH = { protocol: "TCP", count: 4, parallel: 2, timeoutMs: 3_000 } as const;
+/** So that all ways together stay below 200 a second. */
+const MOST_WAYS = 4;
+
+/** @param later ends it when the spec does, so that it outlives none of its pods */
+export function startTraffic(ways: readonly Way[], later: Scene["later"]): Traffic {
+  if (ways.length > MOST_WAYS) throw new Error(`traffic has ${MOST_WAYS} ways at most`);
+  const stopped = { value: false };
+  const lanes = ways.map((way) => lane(way, stopped));
+  const stop = async () => {
+    stopped.value = true;
+    const seen = await Promise.all(lanes);
+    return {
+      requests: seen.reduce((sum, { requests }) => sum + requests, 0),
+      failures: seen.flatMap(({ failures }) => failures),
+      longestGapMs: Math.max(...seen.map(({ longestGapMs }) => longestGapMs)),
+    };
+  };
+  later(async () => void (await stop()));
+  return { stop };
+}
+
+async function lane({ from, to, port }: Way, stopped: { readonly value: boolean }): Promise<TrafficSeen> {
+  const failures: string[] = [];
+  const deadline = performance.now() + LONGEST_MS;
+  let requests = 0;
+  let last = performance.timeOrigin + performance.now();
+  let longestGapMs = 0;
+  while (!stopped.value && performance.now() < deadline) {
+    for (const result of await from.send({ ...BATCH, to, port })) {
+      requests++;
+      if (result.kind !== "answer") {
+        failures.push(`${from.name} to ${to}: ${result.kind === "error" ? result.code : result.kind}`);
+        continue;
+      }
+      longestGapMs = Math.max(longestGapMs, result.at - last);
+      last = Math.max(last, result.at);
+    }
+    await sleep(PAUSE_MS);
+  }
+  return { requests, failures, longestGapMs };
+}
+
+export function figures({ requests, failures, longestGapMs }: TrafficSeen): string {
+  return `${requests} requests, ${failures.length} failed, longest gap ${Math.round(longestGapMs)} ms`;
+}

@@ -1,0 +1,142 @@
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
+import { expectNoTrace } from "../multi-cni/untouched.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+
+/** Rules are removed by hand in iptables mode's own chains. */
+const unfit: Spec["unfit"] = ({ mode }) => (mode === "iptables" ? undefined : "removes rules of iptables mode");
+const common = { suite: "self-test", alone: true, unfit } as const;
+
+const ports = [{ port: 80 }];
+/** What is wrong stays wrong, so it need not be watched for long. */
+const SOON = { withinMs: 500 };
+
+const tool = ({ family }: Scene) => (family === "IPv4" ? "iptables" : "ip6tables");
+
+/** From now on nobody repairs anything; after the spec everything is in order again. */
+function stopRepairs(scene: Scene): void {
+  for (const { agent } of scene.cluster.nodes) {
+    agent.signal("SIGSTOP");
+    scene.later(async () => {
+      agent.signal("SIGCONT");
+      await agent.restart();
+    });
+  }
+}
+
+async function expectFailure(what: string, assertion: Promise<void>): Promise<void> {
+  const failed = await assertion.then(
+    () => false,
+    () => true,
+  );
+  if (!failed) throw new Error(`${what} held although its rule was gone`);
+}
+
+/** A service with one endpoint on the second node, and somebody on the first. */
+async function workload(scene: Scene, spec: Readonly<Record<string, unknown>> = {}) {
+  const [first, second] = scene.nodes;
+  const [web, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
+  const service = await scene.service("web", { type: "LoadBalancer", selector: { app: "web" }, ports, ...spec });
+  const target: Target = { to: service.clusterIP, port: 80 };
+  return { web, caller, service, target };
+}
+
+const flush = (scene: Scene, node: ClusterNode, table: string, chain: string) =>
+  node.run([tool(scene), "-t", table, "-F", chain]);
+
+const answers: Spec = {
+  ...common,
+  name: "the checker sees that nobody answers any more",
+  run: async (scene) => {
+    const { web, caller, target } = await workload(scene);
+    await expectAnswers(caller, target, { by: [web] });
+    stopRepairs(scene);
+    await flush(scene, scene.nodes[0], "nat", "KUBE-SERVICES");
+    await expectFailure("an answer", expectAnswers(caller, { ...target, ...SOON }, { by: [web] }));
+  },
+};
+
+const whoAnswers: Spec = {
+  ...common,
+  name: "the checker sees that the wrong one answers, and that one never does",
+  run: async (scene) => {
+    const { web, caller, target } = await workload(scene);
+    await expectAnswers(caller, target, { by: [web] });
+    const soon = { ...target, ...SOON };
+    await expectFailure("an answer of somebody else", expectAnswers(caller, soon, { by: [caller] }));
+    await expectFailure("an answer of two", expectAnswers(caller, soon, { by: [web, caller] }));
+  },
+};
+
+const source: Spec = {
+  ...common,
+  name: "the checker sees that nothing is masqueraded any more",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [, second] = scene.nodes;
+    const { web, service } = await workload(scene);
+    const notSeen = cluster.outside.addresses[family] ?? "";
+    const target = { to: second.addresses[family] ?? "", port: service.nodePort };
+    await expectAnswers(cluster.outside, target, { by: [web], notSeen });
+    stopRepairs(scene);
+    await flush(scene, second, "nat", "KUBE-POSTROUTING");
+    await expectFailure(
+      "a hidden source",
+      expectAnswers(cluster.outside, { ...target, ...SOON }, { by: [web], notSeen }),
+    );
+    await expectAnswers(cluster.outside, target, { by: [web], seen: notSeen });
+  },
+};
+
+const refused: Spec = {
+  ...common,
+  name: "the checker sees that nobody refuses any more",
+  run: async (scene) => {
+    const [first] = scene.nodes;
+    const { web, caller, target } = await workload(scene);
+    await expectAnswers(caller, target, { by: [web] });
+    await web.remove();
+    await expectRefused(caller, target);
+    stopRepairs(scene);
+    await flush(scene, first, "filter", "KUBE-SERVICES");
+    await expectFailure("a refusal", expectRefused(caller, { ...target, ...SOON }));
+  },
+};
+
+const lost: Spec = {
+  ...common,
+  name: "the checker sees that nothing keeps others out any more",
+  run: async (scene) => {
+    const { cluster, family } = scene;
+    const [first] = scene.nodes;
+    const range = `${cluster.outside.addresses[family]}/${family === "IPv4" ? 32 : 128}`;
+    const { web, caller, service } = await workload(scene, { loadBalancerSourceRanges: [range] });
+    const to = cluster.gateAddress(first, family);
+    await service.setIngress([to]);
+    await expectAnswers(cluster.outside, { to, port: 80 }, { by: [web] });
+    await expectLost(caller, { to, port: 80 });
+    stopRepairs(scene);
+    await flush(scene, first, "filter", "KUBE-PROXY-FIREWALL");
+    await expectFailure("silence", expectLost(caller, { to, port: 80, ...SOON }));
+  },
+};
+
+const untouched: Spec = {
+  ...common,
+  name: "the checker sees a rule for what is to be left alone",
+  run: async (scene) => {
+    const [first] = scene.nodes;
+    const caller = await scene.pod({ node: first });
+    const to = scene.cluster.gateAddress(first, scene.family);
+    await expectUntouched(first, { to, port: 80 });
+    await expectNoTrace(scene, to);
+    const rule = ["-d", to, "-p", "tcp", "-j", "DNAT", "--to-destination", caller.addresses[scene.family] ?? ""];
+    await first.run([tool(scene), "-t", "nat", "-I", "OUTPUT", ...rule]);
+    scene.later(async () => void (await first.run([tool(scene), "-t", "nat", "-D", "OUTPUT", ...rule])));
+    await expectFailure("being left alone", expectUntouched(first, { to, port: 80, ...SOON }));
+    await expectFailure("no trace", expectNoTrace(scene, to, SOON.withinMs));
+  },
+};
+
+export const checker: readonly Spec[] = [answers, whoAnswers, source, refused, lost, untouched];

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
+import { planSpecs } from "../src/command/plan.ts";
+import { readRequest } from "../src/command/request.ts";
+import type { ClusterShape } from "../src/provider/cluster.ts";
+import type { Spec } from "../src/specs/spec.ts";
+
+describe("options", () => {
+  test("what is not given has its default", () => {
+    expect(readOptions({})).toMatchObject({
+      provider: "netns",
+      cni: ["bridge"],
+      modes: ["iptables"],
+      nodes: 2,
+      families: ["IPv4", "IPv6"],
+      suites: ["services", "multi-cni"],
+      keep: false,
+    });
+  });
+
+  const wrong: readonly (readonly [RawOptions, RegExp])[] = [
+    [{ cni: "bridge,,ptp" }, /--cni "bridge,,ptp"/],
+    [{ cni: "ptp,ptp" }, /ptp is named twice/],
+    [{ mode: "ebpf" }, /--mode ebpf: give one of iptables/],
+    [{ nodes: "1" }, /--nodes 1: give a number from 2/],
+    [{ nodes: "two" }, /--nodes two/],
+    [{ ipFamily: "ipv5" }, /--ip-family ipv5: give one of ipv4/],
+    [{ spec: "(" }, /--spec \(/],
+    [{ suite: "all" }, /--suite all: give one of services/],
+    [{ kubernetes: "latest" }, /--kubernetes: Kubernetes latest/],
+  ];
+  test.each(wrong)("%j is refused", (raw, message) => {
+    expect(() => readOptions(raw)).toThrow(UsageError);
+    expect(() => readOptions(raw)).toThrow(message);
+  });
+});
+
+describe("requests", () => {
+  const request = async (raw: RawOptions) => readRequest(readOptions(raw));
+
+  test("a single network is ours", async () => {
+    const { requests } = await request({ cni: "ptp" });
+    expect(requests).toMatchObject([{ cni: ["ptp"], excluded: [], mode: "iptables" }]);
+  });
+
+  test("of networks without a load balancer of their own the last is left alone", async () => {
+    const { requests } = await request({ cni: "bridge,ptp" });
+    expect(requests).toMatchObject([{ excluded: ["ptp"] }]);
+  });
+
+  test("what is excluded can be said", async () => {
+    const { requests } = await request({ cni: "bridge,ptp", excludeCni: "bridge" });
+    expect(requests).toMatchObject([{ excluded: ["bridge"] }]);
+  });
+
+  test("each mode has a cluster", async () => {
+    const { requests } = await request({ mode: "iptables,ipvs" });
+    expect(requests.map(({ mode }) => mode)).toEqual(["iptables", "ipvs"]);
+  });
+
+  const wrong: readonly (readonly [RawOptions, RegExp])[] = [
+    [{ provider: "cloud" }, /--provider cloud: give one of netns/],
+    [{ cni: "weave" }, /--cni weave: netns has .*bridge/],
+    [{ cni: "bridge", excludeCni: "ptp" }, /--exclude-cni ptp: --cni does not have it/],
+    [{ cni: "bridge", excludeCni: "bridge" }, /leaves Fairlead no network/],
+  ];
+  test.each(wrong)("%j is refused", async (raw, message) => {
+    await expect(request(raw)).rejects.toThrow(message);
+  });
+});
+
+describe("the plan", () => {
+  const shape: ClusterShape = {
+    provider: "netns",
+    mode: "iptables",
+    families: ["IPv4", "IPv6"],
+    nodeNames: ["node-a", "node-b"],
+    networks: [],
+  };
+  const run = async () => {};
+  const specs: readonly Spec[] = [
+    { name: "reach", suite: "services", run },
+    { name: "v4 alone", suite: "services", unfit: (_, family) => (family === "IPv6" ? "no" : undefined), run },
+    { name: "both", suite: "services", eachFamily: false, run },
+    { name: "killed", suite: "faults", run },
+  ];
+  const plan = (pattern?: RegExp) =>
+    planSpecs(specs, shape, { suites: ["services"], pattern }).map(({ title, unfit }) => [title, unfit]);
+
+  test("a spec is run for each family, unless it takes both; what does not fit says why", () => {
+    expect(plan()).toEqual([
+      ["reach [IPv4]", undefined],
+      ["reach [IPv6]", undefined],
+      ["v4 alone [IPv4]", undefined],
+      ["v4 alone [IPv6]", "no"],
+      ["both", undefined],
+    ]);
+  });
+
+  test("a pattern chooses by title", () => {
+    expect(plan(/reach.*v6/i)).toEqual([["reach [IPv6]", undefined]]);
+  });
+});

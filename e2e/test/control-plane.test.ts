@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
+import { etcdModule, kubernetesModule, versionFlags } from "../src/control-plane/module-file.ts";
+import { tokenFile } from "../src/control-plane/users.ts";
+import { kubernetesVersion } from "../src/control-plane/versions.ts";
+
+test("staging modules are replaced by their published versions, others are left", () => {
+  const own = {
+    Go: "1.26.0",
+    Replace: [
+      { Old: { Path: "k8s.io/api" }, New: { Path: "./staging/src/k8s.io/api" } },
+      { Old: { Path: "example.com/fork" }, New: { Path: "example.com/other" } },
+    ],
+  };
+  expect(kubernetesModule("v1.36.3", own).split("\n")).toEqual([
+    "module fairlead.test/kubernetes",
+    "go 1.26.0",
+    "require k8s.io/kubernetes v1.36.3",
+    "replace (",
+    "\tk8s.io/api => k8s.io/api v0.36.3",
+    ")",
+    "",
+  ]);
+  expect(etcdModule("v3.7.3", "1.26.0")).toContain("require go.etcd.io/etcd/server/v3 v3.7.3");
+});
+
+test("programs say their version", () => {
+  expect(versionFlags("v1.36.3")).toContain("gitVersion=v1.36.3");
+  expect(versionFlags("v1.36.3")).toContain("gitMinor=36");
+});
+
+test("versions: a minor one means its newest release", () => {
+  expect(kubernetesVersion("1.36")).toBe("v1.36.3");
+  expect(kubernetesVersion("v1.37")).toBe("v1.37.1");
+  expect(kubernetesVersion("v1.35.9")).toBe("v1.35.9");
+  expect(() => kubernetesVersion("v2")).toThrow(/give v1\.36, v1\.37 or a full one/);
+});
+
+test("paths of objects", () => {
+  const metadata = { name: "web", namespace: "default" };
+  expect(objectPath({ apiVersion: "v1", kind: "Service", metadata })).toBe("/api/v1/namespaces/default/services/web");
+  const slice = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata };
+  expect(collectionPath(slice)).toBe("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices");
+  expect(objectPath({ apiVersion: "v1", kind: "Node", metadata: { name: "a" } })).toBe("/api/v1/nodes/a");
+  expect(() => collectionPath({ apiVersion: "v1", kind: "Secret", metadata })).toThrow(/Secret/);
+});
+
+test("the proxy is kube-proxy's user and in no group", () => {
+  expect(tokenFile().split("\n")).toContainEqual(expect.stringMatching(/^[\w-]+,system:kube-proxy,system:kube-proxy$/));
+});

@@ -1,0 +1,57 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { RUN_VARIABLE, takeDown } from "../src/command/down.ts";
+import { openRunFolder } from "../src/command/run-folder.ts";
+import { isRunning, processId } from "../src/support/processes.ts";
+
+let parent: string;
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), "fairlead-down-"));
+});
+
+afterEach(() => rm(parent, { recursive: true, force: true }));
+
+/** A run whose process is gone; another one has its number now: this one. */
+async function leftover(id: string): Promise<void> {
+  const folder = join(parent, id);
+  await mkdir(folder);
+  await writeFile(
+    join(folder, "run.json"),
+    JSON.stringify({ owner: { pid: process.pid, startTime: "1" }, kept: false }),
+  );
+}
+
+test("nothing there: says so", async () => {
+  expect(await takeDown(parent)).toEqual(["nothing is left of earlier runs"]);
+});
+
+test("a run at work is left alone", async () => {
+  const folder = await openRunFolder(parent);
+  expect(await takeDown(parent)).toEqual([expect.stringContaining("left alone")]);
+  expect(await readdir(parent)).toEqual([folder.id]);
+});
+
+test("a run whose process number somebody else has now is removed, its processes with it, and no others", async () => {
+  const id = "fairlead-e2e-run-old";
+  await leftover(id);
+  const theirs = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
+  const others = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: `${id}er` }, reject: false });
+  const other = await processId(others.pid ?? 0);
+  expect(await takeDown(parent)).toEqual([`${id}: removed, with 1 processes`]);
+  expect((await theirs).signal).toBe("SIGKILL");
+  expect(await isRunning(other)).toBe(true);
+  expect(await readdir(parent)).toEqual([]);
+  others.kill("SIGKILL");
+  await others;
+});
+
+test("a folder that says nothing of its run is not touched", async () => {
+  await mkdir(join(parent, "fairlead-e2e-run-strange"));
+  await mkdir(join(parent, "somebody-else"));
+  expect(await takeDown(parent)).toEqual(["nothing is left of earlier runs"]);
+  expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "somebody-else"]);
+});
