@@ -1,6 +1,7 @@
 // `npm run demo` and `npm test` on a bare machine: Node 20 and npm are all there is, so this file is plain JavaScript
 // without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
 import { readFileSync } from "node:fs";
+import { specs } from "./specs.mjs";
 import { pnpm, runStep, sayStep } from "./steps.mjs";
 import { summarise } from "./summary.mjs";
 import { ensurePackages } from "./system-packages.mjs";
@@ -30,7 +31,8 @@ function demo(args) {
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 function test(args) {
-  ensurePackages(["iptables", "iproute2", "conntrack", "nfacct"]);
+  // The last five: a kernel that has IPVS.
+  ensurePackages(["iptables", "iproute2", "conntrack", "nfacct", "ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"]);
   if (!install()) return summarise({ install: false });
   const only = args.length > 0 ? args : undefined;
   const checks = {
@@ -41,11 +43,13 @@ function test(args) {
     tests: ["exec", "turbo", "run", "test", "--concurrency=2", "--continue", "--output-logs=new-only"],
   };
   const results = {};
+  const wanted = (name) => only === undefined || only.includes(name);
   for (const [name, command] of Object.entries(checks)) {
-    if (only !== undefined && !only.includes(name)) continue;
+    if (!wanted(name)) continue;
     sayStep(name);
     results[name] = runStep(pnpm(manifest.packageManager, command));
   }
+  if (wanted("e2e")) results.e2e = specs(manifest.packageManager);
   return summarise(results);
 }
 
