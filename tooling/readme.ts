@@ -5,21 +5,37 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
+/** A package's example: its code, and what it says it prints. */
+export interface ReadmeExample {
+  readonly code: string;
+  readonly promised: string;
+}
+
 /**
- * Runs the first `ts` block of a package's README as the reader would and gives what it printed beside what the block
- * says it prints: its closing comment lines that begin with `//=> `.
+ * The first `ts` block of a package's README; its closing comment lines that begin with `//=> ` are what it prints.
+ *
+ * @param packageDir absolute folder of the package
+ * @throws Error when the README has no such block, or the block promises nothing
+ */
+export async function readmeExample(packageDir: string): Promise<ReadmeExample> {
+  const readme = await readFile(join(packageDir, "README.md"), "utf8");
+  const code = /^```ts\n(.*?)^```/ms.exec(readme)?.[1];
+  if (code === undefined) throw new Error(`${packageDir}/README.md has no \`\`\`ts block`);
+  const promised = [...code.matchAll(/^\/\/=> ?(.*)$/gm)].map((line) => line[1]).join("\n");
+  if (promised === "") throw new Error(`the example of ${packageDir}/README.md promises no output (//=> lines)`);
+  return { code, promised };
+}
+
+/**
+ * Runs a package's example as the reader would and gives what it printed beside what it says it prints.
  *
  * @param packageDir absolute folder of the package; the example runs in it, so it imports the package by its name
- * @throws Error when the README has no such block, the block promises nothing, or it fails
+ * @throws Error when there is no example, or it fails
  */
 export async function runReadmeExample(packageDir: string): Promise<{ printed: string; promised: string }> {
-  const readme = await readFile(join(packageDir, "README.md"), "utf8");
-  const example = /^```ts\n(.*?)^```/ms.exec(readme)?.[1];
-  if (example === undefined) throw new Error(`${packageDir}/README.md has no \`\`\`ts block`);
-  const promised = [...example.matchAll(/^\/\/=> ?(.*)$/gm)].map((line) => line[1]).join("\n");
-  if (promised === "") throw new Error(`the example of ${packageDir}/README.md promises no output (//=> lines)`);
+  const { code, promised } = await readmeExample(packageDir);
   const file = join(packageDir, `.readme-example-${process.pid}.ts`);
-  await writeFile(file, example);
+  await writeFile(file, code);
   try {
     const { stdout } = await run(process.execPath, ["--conditions=@fairlead/source", "--no-warnings", file], {
       cwd: packageDir,

@@ -65,10 +65,11 @@ function mmdebstrap(packages: readonly string[], tar: string, { arch, epoch }: D
   ] as const;
 }
 
+const KEYRING = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]";
 const SOURCES = [
-  `deb http://deb.debian.org/debian ${DEBIAN_RELEASE} main`,
-  `deb http://deb.debian.org/debian ${DEBIAN_RELEASE}-updates main`,
-  `deb http://deb.debian.org/debian-security ${DEBIAN_RELEASE}-security main`,
+  `deb ${KEYRING} http://deb.debian.org/debian ${DEBIAN_RELEASE} main`,
+  `deb ${KEYRING} http://deb.debian.org/debian ${DEBIAN_RELEASE}-updates main`,
+  `deb ${KEYRING} http://deb.debian.org/debian-security ${DEBIAN_RELEASE}-security main`,
 ];
 
 /**

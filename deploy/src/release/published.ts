@@ -1,0 +1,25 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { agentDir, repositoryDir } from "../paths.ts";
+
+/** A package that goes to the npm registry. */
+export interface PublishedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute folder. */
+  readonly dir: string;
+}
+
+/** All packages that are not private, the agent last. */
+export async function publishedPackages(): Promise<PublishedPackage[]> {
+  const folder = join(repositoryDir, "packages");
+  const dirs = [...(await readdir(folder)).sort().map((name) => join(folder, name)), agentDir];
+  const found = await Promise.all(dirs.map(readPublished));
+  return found.filter((item) => item !== undefined);
+}
+
+async function readPublished(dir: string): Promise<PublishedPackage | undefined> {
+  const manifest = JSON.parse(await readFile(join(dir, "package.json"), "utf8"));
+  if (manifest.private === true) return undefined;
+  return { name: String(manifest.name), version: String(manifest.version), dir };
+}
