@@ -1,8 +1,10 @@
-import { FakeRunner } from "@fairlead/kernel/fake";
+import type { IPFamily } from "@fairlead/core";
+import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import { removeNftTables } from "../src/kernel/nft-leftovers.ts";
 import { leftoversFollower } from "../src/mode/leftovers.ts";
 import type { FamilyRun } from "../src/sync/syncer.ts";
+import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
 /** nft with these tables; notes what it is told to delete. */
@@ -35,12 +37,14 @@ describe("what kube-proxy's nftables mode left", () => {
   test("not before every family serves, and once", async () => {
     let removals = 0;
     const kernel = {
+      iptables: async (family: IPFamily) => new FakeIptables({ family }),
+      ...fakeIpvs(),
       async removeNftTables() {
         removals++;
         return [];
       },
     };
-    const follower = leftoversFollower(kernel, ["IPv4", "IPv6"], recordedLog());
+    const follower = leftoversFollower(kernel, "iptables", ["IPv4", "IPv6"], recordedLog());
     const ran = async (family: "IPv4" | "IPv6", kind: "synced" | "waiting") => {
       const plan = { family, groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>() };
       const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;

@@ -1,18 +1,19 @@
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../src/kernel/kernel.ts";
+import { chooseMode } from "../src/mode/choose.ts";
 import { CounterMaker } from "../src/mode/counters.ts";
 import { iptablesBackends, prepareIptables } from "../src/mode/iptables.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
 import { filterSettings } from "../src/start/filter.ts";
-import { checkMode } from "../src/start/modes.ts";
+import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 
 const ipv6On = { "net/ipv6/conf/all/disable_ipv6": 0, "net/ipv4/conf/all/route_localnet": 0 };
 
-function kernel(sysctls: Readonly<Record<string, number>> = ipv6On) {
+function kernel(sysctls: Readonly<Record<string, number>> = ipv6On, ipvsSupported = true) {
   const nfacct = new FakeNfacct();
   const tables = {
     IPv4: new FakeIptables({ family: "IPv4", nfacct }),
@@ -22,6 +23,7 @@ function kernel(sysctls: Readonly<Record<string, number>> = ipv6On) {
   const log = recordedLog();
   const fake: Kernel = {
     iptables: async (family) => tables[family],
+    ...fakeIpvs({ supported: ipvsSupported }),
     addresses: new FakeNodeAddresses(),
     conntrack: new FakeConntrack(),
     nfacct,
@@ -145,10 +147,36 @@ describe("configuration that only the agent can judge", () => {
     ]);
   });
 
-  test("a mode that is not there is never replaced in silence", () => {
-    expect(() => checkMode("iptables")).not.toThrow();
-    for (const mode of ["ipvs", "nftables", "userspace"] as const) {
-      expect(() => checkMode(mode)).toThrow(`this version of Fairlead has no ${mode} mode; use iptables`);
-    }
+  test.each(["nftables", "userspace"])("a mode that is not there is never replaced in silence: %s", async (mode) => {
+    const one = kernel();
+    await expect(chooseMode(configOf([`--proxy-mode=${mode}`]), one.kernel, one.log)).rejects.toThrow(
+      `this version of Fairlead has no ${mode} mode; use iptables or ipvs`,
+    );
+  });
+});
+
+describe("ipvs mode", () => {
+  test("runs where the kernel can do it, and the probe leaves no server behind", async () => {
+    const one = kernel();
+    expect(await chooseMode(configOf(["--proxy-mode=ipvs"]), one.kernel, one.log)).toEqual({ mode: "ipvs" });
+    expect(one.log.lines).toEqual([]);
+    const left: unknown[] = [];
+    for await (const server of one.kernel.ipvs.servers.save()) left.push(server);
+    expect(left).toEqual([]);
+  });
+
+  test("falls back to iptables with a line that says what to do", async () => {
+    const one = kernel(ipv6On, false);
+    const { mode, fallback } = await chooseMode(configOf(["--proxy-mode=ipvs"]), one.kernel, one.log);
+    expect(mode).toBe("iptables");
+    expect(fallback).toContain("Can't initialize ipvs");
+    expect(fallback).toContain("modprobe -a ip_vs ip_vs_rr");
+    expect(one.log.messages("warn")).toEqual(["This node cannot do ipvs mode: serving in iptables mode instead"]);
+  });
+
+  test("--ipvs-fallback=false ends with the same", async () => {
+    const one = kernel(ipv6On, false);
+    const config = configOf(["--proxy-mode=ipvs", "--ipvs-fallback=false", "--ipvs-scheduler=sh"]);
+    await expect(chooseMode(config, one.kernel, one.log)).rejects.toThrow(/modprobe -a ip_vs ip_vs_sh/);
   });
 });

@@ -36,9 +36,17 @@ export function assemble(parts: AgentParts) {
   const families = [...backends.keys()];
   const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
   const filter = createEndpointFilter(parts.filter);
-  const inputs = new NodeInputs({ config, nodeName: parts.nodeName, families, semantics: parts.semantics, filter });
+  const inputs = new NodeInputs({
+    config,
+    nodeName: parts.nodeName,
+    families,
+    semantics: parts.semantics,
+    filter,
+    mode: parts.mode.mode,
+  });
   const planner = new Planner(inputs.options());
   const metrics = createMetrics(state, parts.kernel.nfacct);
+  metrics.agent.modeFallback.set(parts.mode.fallback === undefined ? 0 : 1);
   const problems = new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind }));
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
   const keeper = new MemoryKeeper(parts.memory, {
@@ -65,7 +73,7 @@ export function assemble(parts: AgentParts) {
       metricsFollower({ ...metrics, planner, state, clock }),
       serviceHealthFollower(serviceHealth),
       conntrackFollower({ families, conntrack: parts.kernel.conntrack, lookup, metrics: metrics.iptables, clock, log }),
-      leftoversFollower(parts.kernel, families, log),
+      leftoversFollower(parts.kernel, parts.mode.mode, families, log),
     ],
     log,
   });

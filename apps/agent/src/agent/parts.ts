@@ -5,6 +5,7 @@ import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Log } from "../log/log.ts";
+import type { ChosenMode } from "../mode/choose.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts {
@@ -12,6 +13,8 @@ export interface AgentParts {
   readonly filter: FilterOptions;
   readonly nodeName: string;
   readonly kernel: Kernel;
+  /** The mode that really runs, and why it is not the one that was asked for. */
+  readonly mode: ChosenMode;
   readonly semantics: ModeSemantics;
   readonly backends: ReadonlyMap<IPFamily, Backend>;
   /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */

@@ -8,7 +8,7 @@ import type { AgentParts } from "./parts.ts";
 
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
-  { config, clock, log }: AgentParts,
+  { config, mode, clock, log }: AgentParts,
   agent: Assembled,
   eligibility: NodeEligibility,
   signal: AbortSignal,
@@ -23,7 +23,7 @@ export function openServers(
   });
   const operators = metricsApp({
     metrics: () => metrics.text(),
-    proxyMode: () => config.mode,
+    proxyMode: () => mode.mode,
     configuration: () => config.kubeProxyConfiguration,
     ownership: () => ownershipReport(planner.ownerships()),
   });

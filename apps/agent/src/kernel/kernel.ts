@@ -1,6 +1,15 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
-import type { Conntrack, Nfacct, NodeAddresses, Sysctl } from "@fairlead/kernel";
+import type {
+  Conntrack,
+  IpsetClient,
+  IpvsadmClient,
+  LinksClient,
+  Modules,
+  Nfacct,
+  NodeAddresses,
+  Sysctl,
+} from "@fairlead/kernel";
 
 /** All that the agent asks of the kernel. Production has the clients of `@fairlead/kernel`, tests its fakes. */
 export interface Kernel {
@@ -10,6 +19,9 @@ export interface Kernel {
    * @throws IptablesError when the tools are missing or not permitted
    */
   iptables(family: IPFamily): Promise<IptablesPort>;
+  /** What ipvs mode programs beside iptables, for both families. */
+  readonly ipvs: { readonly servers: IpvsadmClient; readonly sets: IpsetClient; readonly links: LinksClient };
+  readonly modules: Modules;
   readonly addresses: NodeAddresses;
   readonly conntrack: Conntrack;
   readonly nfacct: Nfacct;

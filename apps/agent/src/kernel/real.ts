@@ -1,5 +1,9 @@
 import {
   createConntrack,
+  createIpset,
+  createIpvsadm,
+  createLinks,
+  createModules,
   createNfacct,
   createNodeAddresses,
   createRunner,
@@ -17,6 +21,8 @@ export function realKernel(log: Log): Kernel {
   const onProblem = onceEach((error) => log.warn("Node addresses cannot be followed, trying again", { error }));
   return {
     iptables: (family) => openIptables(runner, { family }),
+    ipvs: { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) },
+    modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),
     conntrack: createConntrack(runner),
     nfacct: createNfacct(runner),

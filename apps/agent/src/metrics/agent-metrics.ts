@@ -15,6 +15,11 @@ export function agentMetrics(make: MetricFactory) {
       "Distinct endpoint addresses of Services that lie in excluded CIDRs",
       ["ip_family"] as const,
     ),
+    modeFallback: make.gauge(
+      "fairlead_mode_fallback",
+      "1 where the node cannot do ipvs mode and is served in iptables mode instead",
+      [] as const,
+    ),
     invalidObjects: make.counter(
       "fairlead_invalid_objects_total",
       "Problems found in objects, each counted once for an object, field and value",

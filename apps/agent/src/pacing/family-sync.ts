@@ -68,6 +68,21 @@ export class FamilySync {
     }
   }
 
+  /**
+   * Looks after what has to wait.
+   *
+   * @returns milliseconds until it wants to be called again; undefined: it does not
+   */
+  async maintain(): Promise<number | undefined> {
+    if (this.#owesAll) return undefined;
+    try {
+      return await this.backend.maintain?.();
+    } catch (error) {
+      this.#failed("partial", error, this.#clock.monotonic());
+      throw error;
+    }
+  }
+
   #failed(sync: SyncKind, error: unknown, start: number): FamilyOutcome {
     this.#owesAll = true;
     this.#failures++;

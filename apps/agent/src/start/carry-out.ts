@@ -8,13 +8,14 @@ import type { Kernel } from "../kernel/kernel.ts";
 import { realKernel } from "../kernel/real.ts";
 import { describeError, type Log } from "../log/log.ts";
 import { createLog } from "../log/pino.ts";
+import { chooseMode, type ServedMode } from "../mode/choose.ts";
 import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/iptables.ts";
+import { ipvsBackends, ipvsSemantics, prepareIpvs } from "../mode/ipvs.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
 import { filterSettings } from "./filter.ts";
-import { checkMode } from "./modes.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
@@ -48,14 +49,24 @@ async function act(config: AgentConfig, log: Log): Promise<number> {
     await lockNode();
     return cleanUp(kernel, log);
   }
-  checkMode(config.mode);
   if (action.kind === "init-only") {
+    const { mode } = await chooseMode(config, kernel, log);
     await openFamilies(kernel, config.bindAddress, log);
-    await prepareIptables(config, kernel, log);
+    await prepare[mode](config, kernel, log);
     log.info("System initialized and --init-only specified");
     return 0;
   }
   return run(config, kernel, log);
+}
+
+const prepare = { iptables: prepareIptables, ipvs: prepareIpvs } as const;
+const semantics = { iptables: iptablesSemantics, ipvs: ipvsSemantics } as const;
+
+async function backendsOf(
+  mode: ServedMode,
+  ...[config, ports, kernel, log]: Parameters<typeof iptablesBackends>
+): ReturnType<typeof iptablesBackends> {
+  return mode === "ipvs" ? ipvsBackends(config, ports, kernel, log) : iptablesBackends(config, ports, kernel, log);
 }
 
 async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
@@ -70,14 +81,26 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   if (excludeCIDRs.length > 0) log.info("Leaving services of these pod networks to them", { excludeCIDRs });
   for (const note of filter.notes) log.info(note);
   await adjustOOMScore(config.oomScoreAdj, log);
+  const mode = await chooseMode(config, kernel, log);
   const source = await openSource(config, nodeName);
   const ports = await openFamilies(kernel, config.bindAddress, log);
-  await prepareIptables(config, kernel, log);
-  const backends = await iptablesBackends(config, ports, kernel, log);
+  await prepare[mode.mode](config, kernel, log);
+  const backends = await backendsOf(mode.mode, config, ports, kernel, log);
   const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
   const familiesAtOnce = [...ports.values()].every(({ variant }) => variant === "nft");
-  const parts = { config, filter: filter.options, nodeName, kernel, backends, familiesAtOnce, memory, source, log };
-  const reason = await runAgent({ ...parts, semantics: iptablesSemantics, clock: systemClock }, stop);
+  const parts = {
+    config,
+    filter: filter.options,
+    nodeName,
+    kernel,
+    mode,
+    backends,
+    familiesAtOnce,
+    memory,
+    source,
+    log,
+  };
+  const reason = await runAgent({ ...parts, semantics: semantics[mode.mode], clock: systemClock }, stop);
   if (reason === undefined) {
     log.info("Fairlead stops; its rules stay in place");
     return 0;

@@ -1,23 +1,37 @@
 import { removeIptablesMode } from "@fairlead/backend-iptables";
+import type { IPFamily } from "@fairlead/core";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { removeLeftovers } from "../mode/leftovers.ts";
+import { removeIpvsLeftovers, removeLeftovers } from "../mode/leftovers.ts";
 import { allFamilies } from "../node/families.ts";
 
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
   let failed = false;
   for (const family of allFamilies) {
-    try {
-      await removeIptablesMode(await kernel.iptables(family));
-      log.info("Removed the iptables rules", { ipFamily: family });
-    } catch (error) {
+    const errors = await cleanFamily(kernel, family, log);
+    if (errors.length === 0) log.info("Removed the iptables rules", { ipFamily: family });
+    else {
       failed = true;
-      log.error("Cannot remove the iptables rules", { ipFamily: family, errors: messages(error) });
+      log.error("Cannot remove the iptables rules", { ipFamily: family, errors });
     }
   }
   const nothingLeft = await removeLeftovers(kernel, log);
   return failed || !nothingLeft ? 1 : 0;
+}
+
+/** Ipvs mode's chains go first: they refer to some that iptables mode has as well. */
+async function cleanFamily(kernel: Kernel, family: IPFamily, log: Log): Promise<readonly string[]> {
+  const errors = new Set<string>();
+  const attempt = (work: () => Promise<void>) =>
+    work().catch((error: unknown) => {
+      for (const message of messages(error)) errors.add(message);
+    });
+  await attempt(async () => {
+    if (await removeIpvsLeftovers(kernel, family)) log.info("Removed what ipvs mode left", { ipFamily: family });
+  });
+  await attempt(async () => removeIptablesMode(await kernel.iptables(family)));
+  return [...errors];
 }
 
 function messages(error: unknown): readonly string[] {

@@ -64,7 +64,11 @@ export class Syncer implements SyncLoopWork {
     await this.#tell((follower) => follower.taken?.());
     const step = await this.#plan();
     await this.#each((family) => this.#run(family, step?.changes.get(family.family)));
-    const waits = families.flatMap((family) => family.retryIn ?? []);
+    const maintained: number[] = [];
+    await this.#each(async (family) => {
+      maintained.push(...(await this.#maintain(family)));
+    });
+    const waits = [...maintained, ...families.flatMap((family) => family.retryIn ?? [])];
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
@@ -115,6 +119,17 @@ export class Syncer implements SyncLoopWork {
       } catch (error) {
         this.#parts.log.error("Something beside the rules failed", { error: describeError(error) });
       }
+    }
+  }
+
+  async #maintain(family: FamilySync): Promise<readonly number[]> {
+    try {
+      const next = await family.maintain();
+      return next === undefined ? [] : [next];
+    } catch (error) {
+      const fields = { ipFamily: family.family, error: describeError(error) };
+      this.#parts.log.warn("Cannot look after what drains; writing everything again", fields);
+      return [];
     }
   }
 

@@ -1,4 +1,5 @@
 import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
+import { createIpvsBackend, ipvsSemantics } from "@fairlead/backend-ipvs";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
@@ -8,6 +9,7 @@ import type { ObjectSource } from "@fairlead/watch";
 import type { AgentParts } from "../../src/agent/parts.ts";
 import { runAgent } from "../../src/agent/run.ts";
 import { filterSettings } from "../../src/start/filter.ts";
+import { fakeIpvs } from "./fake-ipvs.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { ScriptedSource } from "./scripted-source.ts";
 import { settle, VirtualClock } from "./virtual-clock.ts";
@@ -18,6 +20,7 @@ export interface RunningAgentOptions {
   readonly memory?: Memory;
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;
+  readonly mode?: "iptables" | "ipvs";
 }
 
 /** A configuration with which two agents at once do not meet on ports and files. */
@@ -36,15 +39,22 @@ export type RunningAgent = ReturnType<typeof runningAgent>;
 
 /** A whole agent in this process, on kernels in memory and in virtual time. */
 export function runningAgent(options: RunningAgentOptions = {}) {
-  const { flags = [], families = ["IPv4"], memory = Memory.empty, clock = new VirtualClock() } = options;
+  const {
+    flags = [],
+    families = ["IPv4"],
+    memory = Memory.empty,
+    clock = new VirtualClock(),
+    mode = "iptables",
+  } = options;
+  const { ipvs, modules } = fakeIpvs();
   const config = configApart(flags);
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
   const faults = { IPv4: new Faults(clock), IPv6: new Faults(clock) };
   const nfacct = new FakeNfacct();
   const tables = {
-    IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct }),
-    IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct }),
+    IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct, sets: ipvs.sets }),
+    IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct, sets: ipvs.sets }),
   };
   const counters = async (names: readonly string[]) => {
     for (const name of names) await nfacct.ensure(name);
@@ -61,6 +71,8 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     nodeName: "node-a",
     kernel: {
       iptables: async (family) => tables[family],
+      ipvs,
+      modules,
       addresses,
       conntrack,
       nfacct,
@@ -68,8 +80,16 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       removeNftTables: async () => [],
       sourceAddress: async () => undefined,
     },
-    semantics: iptablesSemantics,
-    backends: new Map(families.map((family) => [family, createIptablesBackend(tables[family], { counters, now })])),
+    mode: { mode },
+    semantics: mode === "ipvs" ? ipvsSemantics : iptablesSemantics,
+    backends: new Map(
+      families.map((family) => [
+        family,
+        mode === "ipvs"
+          ? createIpvsBackend({ ...ipvs, rules: tables[family] }, { now })
+          : createIptablesBackend(tables[family], { counters, now }),
+      ]),
+    ),
     familiesAtOnce: true,
     memory,
     source: () => options.source ?? scripted,
@@ -87,6 +107,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     addresses,
     conntrack,
     nfacct,
+    ipvs,
     source: scripted,
     ended,
     /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */

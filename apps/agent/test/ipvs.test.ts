@@ -1,0 +1,112 @@
+import { createIptablesBackend } from "@fairlead/backend-iptables";
+import { CHAINS, DEVICE } from "@fairlead/backend-ipvs";
+import { renderServerKey } from "@fairlead/netfilter";
+import { endpointSlice, node, service } from "@fairlead/testkit";
+import { afterEach, expect, test } from "vitest";
+import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
+import { settle } from "./support/virtual-clock.ts";
+
+const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
+const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
+const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
+
+let running: RunningAgent | undefined;
+
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+});
+
+function slice(name: string, ...addresses: string[]) {
+  const endpoints = addresses.map((one) => ({ address: one }));
+  return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints });
+}
+
+async function serving() {
+  const flags = ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
+  const one = runningAgent({ mode: "ipvs", flags });
+  running = one;
+  await settle();
+  await one.source.put(nodeA, web, ovn, slice("web", "10.144.154.71"), slice("ovn", "10.244.0.7"));
+  await one.source.synced("services", "endpointSlices", "node");
+  await one.clock.advance(5_000);
+  return one;
+}
+
+function servers({ ipvs }: RunningAgent): Record<string, string[]> {
+  return Object.fromEntries(
+    ipvs.servers
+      .servers()
+      .map((server) => [
+        renderServerKey(server),
+        server.destinations.map(({ address: ip, port, weight }) => `${ip}:${port} ${weight}`),
+      ]),
+  );
+}
+
+test("the founding case: our service has its server and address, the other network's is nowhere", async () => {
+  const one = await serving();
+  expect(servers(one)).toEqual({
+    "-t 10.96.67.75:80": ["10.144.154.71:80 1"],
+    "-t 10.201.0.10:30080": ["10.144.154.71:80 1"],
+  });
+  expect([...(one.ipvs.links.device(DEVICE) ?? [])]).toEqual(["10.96.67.75"]);
+  expect(JSON.stringify(one.ipvs.sets.sets().map(({ members }) => [...members]))).not.toContain("10.96.95.98");
+});
+
+test("node ports follow the node's addresses", async () => {
+  const one = await serving();
+  one.addresses.add(address("10.202.0.10"));
+  await one.clock.advance(5_000);
+  expect(Object.keys(servers(one))).toContain("-t 10.202.0.10:30080");
+  one.addresses.remove("10.202.0.10");
+  await one.clock.advance(5_000);
+  expect(Object.keys(servers(one))).not.toContain("-t 10.202.0.10:30080");
+});
+
+test("what drains is looked after without any other reason to sync", async () => {
+  const one = await serving();
+  const server = { family: "IPv4", protocol: "TCP", address: "10.96.67.75", port: 80 } as const;
+  one.ipvs.servers.connect(server, { address: "10.144.154.71", port: 80 }, 1);
+  await one.source.put(slice("web", "10.144.154.72"));
+  await one.clock.advance(20_000);
+  expect(servers(one)["-t 10.96.67.75:80"]).toEqual(["10.144.154.71:80 0", "10.144.154.72:80 1"]);
+  one.ipvs.servers.connect(server, { address: "10.144.154.71", port: 80 }, 0);
+  await one.clock.advance(70_000);
+  expect(servers(one)["-t 10.96.67.75:80"]).toEqual(["10.144.154.72:80 1"]);
+});
+
+test.each([
+  ["ipvsadm --clear", ({ ipvs }: RunningAgent) => ipvs.servers.clear()],
+  ["the device deleted", ({ ipvs }: RunningAgent) => ipvs.links.meddle(`link del dev ${DEVICE}`)],
+  ["a set emptied", ({ ipvs }: RunningAgent) => ipvs.sets.meddle({ kind: "flush", set: "KUBE-CLUSTER-IP" })],
+  ["rules flushed", ({ tables }: RunningAgent) => tables.IPv4.flush("nat")],
+])("%s by hand: restored within syncPeriod", async (_what, meddle) => {
+  const one = await serving();
+  const before = { servers: servers(one), nat: one.nat(), filter: one.filter() };
+  meddle(one);
+  await one.clock.advance(31_000);
+  expect({ servers: servers(one), nat: one.nat(), filter: one.filter() }).toEqual(before);
+  expect([...(one.ipvs.links.device(DEVICE) ?? [])]).toEqual(["10.96.67.75"]);
+  expect(one.ipvs.sets.sets().find(({ name }) => name === "KUBE-CLUSTER-IP")?.members.size).toBe(1);
+});
+
+test("what iptables mode left goes once ipvs mode serves", async () => {
+  const one = runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
+  running = one;
+  const empty = { groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>(), endpointCount: 0 };
+  const plain = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
+  await createIptablesBackend(one.tables.IPv4).sync({ family: "IPv4", ...empty, node: plain });
+  expect(one.tables.IPv4.table("filter").chains.has("KUBE-EXTERNAL-SERVICES")).toBe(true);
+  await settle();
+  await one.source.put(nodeA, web, slice("web", "10.144.154.71"));
+  await one.source.synced("services", "endpointSlices", "node");
+  await one.clock.advance(5_000);
+  for (const table of ["nat", "filter"] as const) {
+    const chains = [...one.tables.IPv4.table(table).chains.keys()].filter((chain) => chain.startsWith("KUBE-"));
+    const kubelets = ["KUBE-FIREWALL"];
+    expect(chains.filter((chain) => !CHAINS[table].includes(chain) && !kubelets.includes(chain))).toEqual([]);
+  }
+  const input = one.tables.IPv4.table("filter").chains.get("INPUT")?.rules ?? [];
+  expect(JSON.stringify(input)).not.toContain("kubernetes load balancer firewall");
+});
