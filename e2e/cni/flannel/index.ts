@@ -1,0 +1,58 @@
+import type { IPFamily } from "@fairlead/core";
+import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
+import { podCIDRs } from "./addresses.ts";
+import { setUpHostGateway } from "./host-gateway.ts";
+import { masquerade } from "./masquerade.ts";
+import { attach, detach, setUpBridge } from "./pod.ts";
+import { setUpVxlan, tunnelMtu, vxlanState } from "./vxlan.ts";
+
+/** How packets come to another node. */
+interface Backend {
+  readonly mtu: (families: readonly IPFamily[]) => number;
+  readonly setUp: (node: CniNode, others: readonly CniNode[], family: IPFamily) => Promise<void>;
+  readonly state: (node: CniNode) => Promise<readonly (readonly [string, string])[]>;
+}
+
+const vxlan: Backend = {
+  // The families share one bridge.
+  mtu: (families) => Math.min(...families.map((family) => tunnelMtu[family])),
+  setUp: setUpVxlan,
+  state: vxlanState,
+};
+const hostGateway: Backend = { mtu: () => 1500, setUp: setUpHostGateway, state: async () => [] };
+
+/** A bridge on every node and a tunnel between the nodes: flannel's vxlan backend. */
+export const flavour: CniFlavour = {
+  name: "flannel",
+  programs: [{ program: "bridge", debian: "iproute2" }],
+  podCIDRs,
+  ownLoadBalancer: false,
+  mtu: tunnelMtu.IPv6,
+  install: (ground) => install(ground, vxlan),
+};
+
+/** `flannel:host-gw`: a bridge on every node and routes between the nodes. */
+export const variants: Readonly<Record<string, CniFlavour>> = {
+  "host-gw": { ...flavour, mtu: 1500, install: (ground) => install(ground, hostGateway) },
+};
+
+async function install({ nodes, families }: CniGround, backend: Backend): Promise<PodNetwork> {
+  const link = { families, mtu: backend.mtu(families) };
+  const setUpNode = async (node: CniNode) => {
+    const others = nodes.filter((other) => other !== node);
+    await setUpBridge(node, link);
+    for (const family of families) {
+      await backend.setUp(node, others, family);
+      await masquerade(node, family);
+    }
+  };
+  await Promise.all(nodes.map(setUpNode));
+  return {
+    attach: (pod) => attach(pod, link),
+    detach,
+    // The kernel has all of it at once.
+    ready: async () => {},
+    state: async () => Object.fromEntries((await Promise.all(nodes.map(backend.state))).flat()),
+    dispose: async () => {},
+  };
+}
