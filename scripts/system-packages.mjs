@@ -2,7 +2,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /** Debian package → a program of it; a package without its program is missing. */
-const programs = { iptables: "iptables", iproute2: "ip", conntrack: "conntrack", nfacct: "nfacct" };
+const programs = {
+  iptables: "iptables",
+  iproute2: "ip",
+  conntrack: "conntrack",
+  nfacct: "nfacct",
+  ipset: "ipset",
+  ipvsadm: "ipvsadm",
+  "user-mode-linux": "linux.uml",
+  kmod: "modprobe",
+  gcc: "gcc",
+};
 
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 
