@@ -50,16 +50,19 @@ export async function startControlPlane(settings: ControlPlaneSettings): Promise
 async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {
   const files = await prepareFiles(settings);
   const { programs, folder, address, serviceCIDRs } = settings;
-  const run = async (name: string, argv: Argv) => {
+  const begin = (name: string, argv: Argv) => {
     const logFile = join(folder, `${name}.log`);
-    const daemon = await startDaemon(settings.namespace, { name, argv, logFile, env: { GOMAXPROCS: "2" } });
+    return startDaemon(settings.namespace, { name, argv, logFile, env: { GOMAXPROCS: "2" } });
+  };
+  const run = async (name: string, argv: Argv) => {
+    const daemon = await begin(name, argv);
     started.defer(() => daemon.stop("SIGKILL"));
-    return daemon;
   };
   await run("etcd", etcdArgv(programs.etcd, folder));
   const runApiServer = () =>
-    run("kube-apiserver", apiServerArgv(programs["kube-apiserver"], { folder, address, serviceCIDRs, ...files }));
+    begin("kube-apiserver", apiServerArgv(programs["kube-apiserver"], { folder, address, serviceCIDRs, ...files }));
   let apiServer = await runApiServer();
+  started.defer(() => apiServer.stop("SIGKILL"));
   const socketPath = join(folder, "api.sock");
   await run("relay", [process.execPath, "--no-warnings", RELAY, socketPath, address, "6443"]);
   const ca = await certificate(files.certFile, apiServer);
@@ -74,7 +77,6 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
       apiServer = await runApiServer();
-      kept.defer(() => apiServer.stop("SIGKILL"));
       await ready(api, apiServer);
     },
     dispose: () => kept.disposeAsync(),
