@@ -20,6 +20,13 @@ export interface DispatchRule {
   readonly rule: Rule;
 }
 
+/** Whether a group has any rule in the shared chains of a table, without making them. */
+export function dispatchesIn(group: ServicePortGroup, table: DispatchRule["table"]): boolean {
+  if (table === "nat") return group.frontends.some(reachesEndpoints);
+  if (group.healthCheckPort !== undefined) return true;
+  return group.frontends.some((frontend) => isGated(frontend) || refusal(frontend) !== undefined);
+}
+
 /** What a group adds to the shared chains, in the order of its frontends. */
 export function dispatchRules(group: ServicePortGroup, context: RenderContext): readonly DispatchRule[] {
   const names = groupNames(group);

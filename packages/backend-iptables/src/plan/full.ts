@@ -2,7 +2,7 @@ import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
 import type { Command, Rule, TableState } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { append, emptyChain, fillChains } from "./commands.ts";
-import { type DispatchRule, dispatchRules } from "./dispatch.ts";
+import { type DispatchRule, dispatchesIn, dispatchRules } from "./dispatch.ts";
 import { endpointChains } from "./endpoint-chains.ts";
 import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
 import { repairJumps } from "./jump-repair.ts";
@@ -73,6 +73,7 @@ export function* allDispatch(
   end: DispatchRule["end"],
 ): Generator<DispatchRule> {
   for (const group of groupsOf(full)) {
+    if (!dispatchesIn(group, table)) continue;
     for (const entry of dispatchRules(group, full.context)) {
       if (entry.table !== table || entry.end !== end) continue;
       full.totals[table]++;

@@ -19,10 +19,13 @@ export interface GroupNames {
 }
 
 export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
+  // all four share the hash, which is what costs
+  const cluster = servicePortChainName("SVC", name, protocol);
+  const hash = cluster.slice("KUBE-SVC-".length);
   return {
-    set: { cluster: servicePortChainName("SVC", name, protocol), local: servicePortChainName("SVL", name, protocol) },
-    external: servicePortChainName("EXT", name, protocol),
-    firewall: servicePortChainName("FW", name, protocol),
+    set: { cluster, local: `KUBE-SVL-${hash}` },
+    external: `KUBE-EXT-${hash}`,
+    firewall: `KUBE-FW-${hash}`,
   };
 }
 
