@@ -4,6 +4,7 @@ import type { AgentConfig } from "@fairlead/config";
 import { acquireNodeLock } from "@fairlead/kernel";
 import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
+import { prepareConntrack } from "../conntrack/prepare.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { realKernel } from "../kernel/real.ts";
 import { describeError, type Log } from "../log/log.ts";
@@ -52,6 +53,7 @@ async function act(config: AgentConfig, log: Log): Promise<number> {
   if (action.kind === "init-only") {
     const { mode } = await chooseMode(config, kernel, log);
     await openFamilies(kernel, config.bindAddress, log);
+    await prepareConntrack(config.conntrack, kernel.sysctl, log);
     await prepare[mode](config, kernel, log);
     log.info("System initialized and --init-only specified");
     return 0;
@@ -84,6 +86,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   const mode = await chooseMode(config, kernel, log);
   const source = await openSource(config, nodeName);
   const ports = await openFamilies(kernel, config.bindAddress, log);
+  await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await prepare[mode.mode](config, kernel, log);
   const backends = await backendsOf(mode.mode, config, ports, kernel, log);
   const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
