@@ -32,7 +32,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: 35 },
     );
   });
 
@@ -63,7 +63,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
         await made.sync();
         expect(await made.differences()).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 30 },
     );
   });
 

@@ -1,0 +1,173 @@
+import { renderRule } from "@fairlead/netfilter";
+import { endpointSlice, goldenNode, service } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { createIpvsBackend, requiredSysctls } from "../src/index.ts";
+import { plannerOptions, TestCluster } from "./support/cluster.ts";
+import { FakeNode } from "./support/fake-node.ts";
+import { live } from "./support/live.ts";
+import { slotObjects, webState } from "./support/slots.ts";
+import { World } from "./support/world.ts";
+
+type Options = Partial<Parameters<typeof plannerOptions>[1]>;
+
+function rules(node: FakeNode, table: "nat" | "filter", chain: string): string[] {
+  return (node.rules.IPv4.table(table).chains.get(chain)?.rules ?? []).map(renderRule);
+}
+
+/** The rules of KUBE-SERVICES that lead to masquerading. */
+async function masquerading(options: Options): Promise<string[]> {
+  const made = await live([], { world: new World(plannerOptions(goldenNode(false), options)) });
+  await made.change([[1, webState()]]);
+  return rules(made.node, "nat", "KUBE-SERVICES").filter((rule) => /KUBE-MARK-MASQ|KUBE-EXT-/.test(rule));
+}
+
+const REMARK = '-m comment --comment "Kubernetes service cluster ip + port for masquerade purpose"';
+
+describe("who is masqueraded on the way to a cluster IP", () => {
+  test.each<[string, Options, string]>([
+    ["everybody", { masqueradeAll: true }, `${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`],
+    [
+      "all but pods of a bridge",
+      { detectors: { IPv4: { kind: "bridge", interface: "cni0" } } },
+      `! -i cni0 ${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`,
+    ],
+    [
+      "all but pods of some interfaces",
+      { detectors: { IPv4: { kind: "interface-prefix", prefix: "cali" } } },
+      `! -i cali+ ${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`,
+    ],
+    [
+      "where pods can't be told, what comes from service addresses",
+      { detectors: {} },
+      `${REMARK} -m set --match-set KUBE-CLUSTER-IP src,dst -j KUBE-MARK-MASQ`,
+    ],
+  ])("%s", async (_who, options, rule) => {
+    expect(await masquerading(options)).toEqual([rule]);
+  });
+
+  test("all but those of several CIDRs: by a chain of their own", async () => {
+    const cidrs = ["10.144.0.0/16", "10.244.0.0/16"];
+    const [rule = ""] = await masquerading({ detectors: { IPv4: { kind: "cidrs", cidrs } } });
+    const chain = /-j (KUBE-EXT-\w{16})$/.exec(rule)?.[1] ?? "";
+    const made = await live([], {
+      world: new World(plannerOptions(goldenNode(false), { detectors: { IPv4: { kind: "cidrs", cidrs } } })),
+    });
+    expect(rules(made.node, "nat", chain)).toEqual([
+      "-s 10.144.0.0/16 -j RETURN",
+      "-s 10.244.0.0/16 -j RETURN",
+      "-j KUBE-MARK-MASQ",
+    ]);
+    await made.backend.cleanup();
+    expect([...made.node.rules.IPv4.table("nat").chains.keys()].filter((name) => name.startsWith("KUBE-"))).toEqual([]);
+  });
+});
+
+test("a load balancer whose source ranges leave the node out is barred to it", async () => {
+  const world = new World(plannerOptions(goldenNode(false), { nodeIPs: { IPv4: "192.0.2.77" } }));
+  const made = await live([[[1, webState({ type: "LoadBalancer", ranges: true })]]], { world });
+  expect(rules(made.node, "filter", "KUBE-IPVS-OUT-FILTER")).toEqual([
+    "-s 203.0.113.1/32 -m ipvs --vproto 6 --vaddr 203.0.113.1 --vport 80 -j DROP",
+  ]);
+  await made.change([[1, webState({ type: "LoadBalancer" })]]);
+  expect(rules(made.node, "filter", "KUBE-IPVS-OUT-FILTER")).toEqual([]);
+});
+
+describe("schedulers", () => {
+  const servers = (node: FakeNode) => node.servers.servers().map(({ scheduler, flags }) => [scheduler, ...flags]);
+
+  test("the operator's, with what it needs", async () => {
+    const made = await live([[[1, webState()]]], { options: { scheduler: "mh" } });
+    expect(servers(made.node)).toEqual([["mh", "mh-port"]]);
+  });
+
+  test.each([
+    ["sh", [["sh"]], []],
+    ["round-robin", [["rr"]], [/annotation fairlead.dev\/ipvs-scheduler is "round-robin"; it must be one of rr, wrr/]],
+    ["sed", [["rr"]], [/no IPVS scheduler sed \(modprobe ip_vs_sed\)/]],
+  ])("a service's own: %s", async (asked, expected, problems) => {
+    const node = new FakeNode();
+    const told: string[] = [];
+    const cluster = new TestCluster(plannerOptions(goldenNode(false)));
+    const [web, slice] = slotObjects(1, webState());
+    if (web === undefined || slice === undefined) throw new Error("no objects");
+    const annotations = { "fairlead.dev/ipvs-scheduler": asked };
+    cluster.put({ ...web, metadata: { ...web.metadata, annotations } }, slice);
+    cluster.replan();
+    const backend = createIpvsBackend(node.port("IPv4"), {
+      onProblem: (problem) => told.push(problem),
+      loadScheduler: async (scheduler) => scheduler !== "sed",
+    });
+    await backend.sync(cluster.plan("IPv4"));
+    await backend.sync(cluster.plan("IPv4"));
+    expect(servers(node)).toEqual(expected);
+    expect(told).toEqual(problems.map((problem) => expect.stringMatching(problem)));
+  });
+
+  test("that are none are refused", () => {
+    expect(() => createIpvsBackend(new FakeNode().port("IPv4"), { scheduler: "fast" })).toThrow(
+      'ipvs.scheduler is "fast"; it must be one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh',
+    );
+  });
+});
+
+test("two services want one server: the explicit address wins over the node port, whoever comes first", async () => {
+  const ports = [{ name: "main", port: 30_002, targetPort: 8080 }];
+  const external = [
+    service("other", { clusterIPs: ["10.96.9.9"], externalIPs: ["10.201.0.10"], ports }),
+    endpointSlice("other", {
+      service: "other",
+      family: "IPv4",
+      ports: [{ name: "main", port: 8080 }],
+      endpoints: [{ address: "10.144.0.8" }],
+    }),
+  ];
+  for (const order of ["port first", "address first"]) {
+    const node = new FakeNode();
+    const cluster = new TestCluster(plannerOptions(goldenNode(false), { nodeAddresses: { IPv4: ["10.201.0.10"] } }));
+    const backend = createIpvsBackend(node.port("IPv4"));
+    await backend.sync(cluster.plan("IPv4"));
+    const batches = [slotObjects(1, webState({ type: "NodePort" })), external];
+    for (const batch of order === "port first" ? batches : batches.toReversed()) {
+      cluster.put(...batch);
+      const change = cluster.replan().get("IPv4");
+      if (change !== undefined) await backend.apply(cluster.plan("IPv4"), change);
+    }
+    const contested = node.servers.servers().find(({ address, port }) => address === "10.201.0.10" && port === 30_002);
+    const open = contested?.destinations.filter(({ weight }) => weight > 0);
+    expect(
+      open?.map(({ address }) => address),
+      order,
+    ).toEqual(["10.144.0.8"]);
+  }
+});
+
+describe("sysctls", () => {
+  const names = (facts: Parameters<typeof requiredSysctls>[0]) =>
+    requiredSysctls(facts).map(({ name, value }) => `${name}=${value}`);
+  const common = [
+    "net.ipv4.vs.conntrack=1",
+    "net.ipv4.vs.expire_nodest_conn=1",
+    "net.ipv4.vs.expire_quiescent_template=1",
+    "net.ipv4.ip_forward=1",
+  ];
+
+  test("of a kernel of today", () => {
+    expect(names({ strictARP: false, kernel: { major: 6, minor: 1 } })).toEqual(common);
+  });
+
+  test.each([
+    [{ major: 4, minor: 0 }, false],
+    [{ major: 4, minor: 1 }, true],
+    [{ major: 5, minor: 8 }, true],
+    [{ major: 5, minor: 9 }, false],
+  ])("conn_reuse_mode by kernel %j: %s", (kernel, set) => {
+    expect(names({ strictARP: false, kernel }).includes("net.ipv4.vs.conn_reuse_mode=0")).toBe(set);
+  });
+
+  test("strictARP", () => {
+    expect(names({ strictARP: true, kernel: { major: 6, minor: 1 } }).slice(-2)).toEqual([
+      "net.ipv4.conf.all.arp_ignore=1",
+      "net.ipv4.conf.all.arp_announce=2",
+    ]);
+  });
+});
