@@ -208,3 +208,36 @@ describe("stopping", () => {
     expect(await one.stop()).toBeUndefined();
   });
 });
+
+describe("local traffic by the Node's podCIDRs", () => {
+  const unassigned = node("node-a", { addresses: ["10.201.0.10"] });
+  const assigned = (...podCIDRs: string[]) => ({ ...unassigned, spec: { podCIDRs } });
+  const mode = ["--detect-local-mode=NodeCIDR", "--cluster-cidr="];
+
+  async function waiting() {
+    const one = agent({ flags: mode });
+    await settle();
+    await one.source.put(unassigned, web, slice("web", "10.144.0.1"));
+    await one.source.synced("services", "endpointSlices", "node");
+    await one.clock.advance(60_000);
+    return one;
+  }
+
+  test("waits for them, and ends when they change", async () => {
+    const one = await waiting();
+    expect(one.nat()).toEqual([]);
+    await one.source.put(assigned("10.144.3.0/24"));
+    await one.clock.advance(5_000);
+    expect(one.nat().join("\n")).toContain("! -s 10.144.3.0/24 -d 10.96.67.75/32");
+    await one.source.put(assigned("10.144.3.0/24"));
+    await one.source.put(assigned("10.144.4.0/24"));
+    expect(await one.ended).toBe("the podCIDRs of Node node-a changed from 10.144.3.0/24 to 10.144.4.0/24");
+  });
+
+  test("gives up after five minutes without them", async () => {
+    const one = await waiting();
+    await one.clock.advance(300_000);
+    expect(await one.ended).toBe("Node node-a was given no podCIDRs, which detectLocalMode NodeCIDR needs");
+    expect(one.nat()).toEqual([]);
+  });
+});

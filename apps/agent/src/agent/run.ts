@@ -5,6 +5,7 @@ import { logSource } from "../intake/source-log.ts";
 import { type AgentSubscriptions, subscriptions } from "../intake/subscriptions.ts";
 import { describeError } from "../log/log.ts";
 import { followAddresses } from "../node/follow-addresses.ts";
+import { PodCIDRs, podCIDRsTimeout } from "../node/pod-cidrs.ts";
 import type { SyncKind } from "../pacing/sync-loop.ts";
 import { watchConfigFile } from "../start/config-file.ts";
 import { type Assembled, assemble } from "./assemble.ts";
@@ -37,7 +38,9 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   const { config, clock, log, kernel } = parts;
   const eligibility = new NodeEligibility(config.manifests === undefined);
   openServers(parts, agent, eligibility, signal, fail);
-  const readiness = new Readiness(clock, () => begin(parts, agent));
+  // Manifests may do without a Node: then nothing is local.
+  const needsPodCIDRs = config.detectLocal.kind === "node-cidr" && config.manifests === undefined;
+  const readiness = new Readiness(clock, () => begin(parts, agent), needsPodCIDRs);
   const request = (kind: SyncKind) => {
     if (readiness.ready) requestSync(parts, agent, kind);
   };
@@ -46,7 +49,8 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     if (agent.inputs.setAddresses(addresses, ips)) request("partial");
   });
   follow.catch(fatal("node addresses cannot be followed"));
-  const intake = subscribe(agent, eligibility, readiness, request);
+  const podCIDRs = followPodCIDRs(parts, readiness, signal, fail);
+  const intake = subscribe(agent, eligibility, readiness, request, podCIDRs);
   const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
   if (config.configFile === undefined) return;
@@ -59,11 +63,33 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   });
 }
 
+/** Undefined: local traffic is not known by them. */
+function followPodCIDRs(
+  { config, clock, nodeName }: AgentParts,
+  readiness: Readiness,
+  signal: AbortSignal,
+  fail: (reason: string) => void,
+): PodCIDRs | undefined {
+  if (config.detectLocal.kind !== "node-cidr") return undefined;
+  const podCIDRs = new PodCIDRs({
+    onKnown: () => readiness.nodeKnown(),
+    onChanged: (before, after) =>
+      fail(`the podCIDRs of Node ${nodeName} changed from ${before.join(",")} to ${after.join(",") || "none"}`),
+  });
+  if (config.manifests === undefined) {
+    const late = () => fail(`Node ${nodeName} was given no podCIDRs, which detectLocalMode NodeCIDR needs`);
+    const cancel = clock.after(podCIDRsTimeout, () => podCIDRs.known || late());
+    signal.addEventListener("abort", cancel);
+  }
+  return podCIDRs;
+}
+
 function subscribe(
   agent: Assembled,
   eligibility: NodeEligibility,
   readiness: Readiness,
   request: (kind: SyncKind) => void,
+  podCIDRs: PodCIDRs | undefined,
 ): AgentSubscriptions {
   return subscriptions({
     state: agent.state,
@@ -71,7 +97,9 @@ function subscribe(
     onChange: () => request("partial"),
     onNode(node) {
       eligibility.set(node);
-      if (node !== undefined && agent.inputs.setNode(node)) request("partial");
+      if (node === undefined) return;
+      if (agent.inputs.setNode(node)) request("partial");
+      podCIDRs?.see(node);
     },
     onSynced: (resource) => readiness.synced(resource),
   });

@@ -11,13 +11,17 @@ const nodeGrace = 1_000;
 export class Readiness {
   readonly #clock: Clock;
   readonly #onReady: () => void;
+  /** Whether the rules cannot be made without something of the own Node. */
+  #needsNode: boolean;
   readonly #complete = new Set<Resource>();
   #ready = false;
   #waiting = false;
 
-  constructor(clock: Clock, onReady: () => void) {
+  /** @param needsNode nothing is begun before `nodeKnown` */
+  constructor(clock: Clock, onReady: () => void, needsNode = false) {
     this.#clock = clock;
     this.#onReady = onReady;
+    this.#needsNode = needsNode;
   }
 
   get ready(): boolean {
@@ -26,7 +30,18 @@ export class Readiness {
 
   synced(resource: Resource): void {
     this.#complete.add(resource);
-    if (this.#ready || !this.#complete.has("services") || !this.#complete.has("endpointSlices")) return;
+    this.#look();
+  }
+
+  /** What is needed of the own Node is there. */
+  nodeKnown(): void {
+    this.#needsNode = false;
+    this.#look();
+  }
+
+  #look(): void {
+    if (this.#ready || this.#needsNode || !this.#complete.has("services") || !this.#complete.has("endpointSlices"))
+      return;
     if (this.#complete.has("node")) {
       this.#tell();
     } else if (!this.#waiting) {
