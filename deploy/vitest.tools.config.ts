@@ -1,7 +1,8 @@
 import { packageTests } from "@fairlead/tooling/vitest";
 
-/** Checks with helm and kustomize, which `npm test` does not bring: `pnpm --filter @fairlead/deploy run test:tools`. */
+/** What `npm test` does not bring: helm and kustomize for `test:tools`, a built image for `test:image`. */
 export default packageTests({
   include: ["tools/**/*.tools.ts"],
   reporters: ["default"],
+  testTimeout: 30_000,
 });

@@ -1,0 +1,110 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner, lines } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { agentVersion } from "../src/agent-version.ts";
+import { AGENT_NAMES } from "../src/image/agent-layer.ts";
+import { ownArch } from "../src/image/arch.ts";
+import { artifactsDir } from "../src/paths.ts";
+import { unpackImage } from "./unpack.ts";
+
+/** The image of `pnpm image --base-from-packages`, run as hardened as the manifests have it. Needs root. */
+let scratch = "";
+let root = "";
+let namespace: NetworkNamespace;
+const script = join(import.meta.dirname, "in-container.sh");
+
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "fairlead-image-"));
+  const [image, manifests] = [join(scratch, "image"), join(scratch, "manifests")];
+  for (const folder of [image, manifests]) await mkdir(folder);
+  const archive = join(artifactsDir, `image/fairlead-${await agentVersion()}.oci.tar`);
+  root = await unpackImage(createRunner(), archive, image, ownArch());
+  await writeFile(join(manifests, "web.json"), JSON.stringify(objects));
+  namespace = await createNamespace();
+}, 120_000);
+afterAll(async () => {
+  await namespace?.dispose();
+  await rm(scratch, { recursive: true, force: true });
+});
+
+const inContainer = (...argv: readonly string[]) =>
+  [script, root, join(scratch, "manifests"), ...argv] as const satisfies readonly [string, ...string[]];
+const runner = () => createRunner({ prefix: namespace.argvPrefix, env: { NODE_EXTRA_CA_CERTS: "" } });
+const run = async (...argv: readonly string[]) => (await runner().run(inContainer(...argv))).stdout;
+
+describe("the image", () => {
+  test.each(AGENT_NAMES)("%s is the agent", async (name) => {
+    expect(await run(name, "--version")).toBe(`Fairlead v${await agentVersion()}\n`);
+  });
+
+  test.each([
+    ["iptables-nft", "--version"],
+    ["iptables-legacy", "--version"],
+    ["ip6tables-nft-restore", "--version"],
+    ["ip6tables-legacy-save", "--version"],
+    ["iptables", "--version"],
+    ["ipset", "--version"],
+    ["ip", "-V"],
+    ["conntrack", "--version"],
+    ["nfacct", "version"],
+    ["modprobe", "--version"],
+  ])("%s is there with its libraries", async (program, flag) => {
+    expect(await run(program, flag)).toMatch(/v?\d+\.\d+|kmod version \d+|iproute2-/);
+  });
+
+  test("serves with two capabilities on a read-only root", async () => {
+    const status = await run("/usr/local/bin/node", "-p", 'fs.readFileSync("/proc/self/status", "utf8")');
+    // NET_ADMIN, NET_RAW and SYS_CHROOT.
+    expect(status).toMatch(/^CapEff:\t0000000000043000$/m);
+    await addNode(namespace);
+    const stop = new AbortController();
+    const flags = ["--manifests=/home", "--cluster-cidr=10.144.0.0/16", "--hostname-override=node-a", "-v=2"];
+    const log: string[] = [];
+    const agent = runner().stream(inContainer(AGENT_NAMES[1], ...flags), { signal: stop.signal, timeoutMs: 30_000 });
+    for await (const line of lines(agent)) {
+      log.push(line);
+      if (line.includes('"Rules are in place" ipFamily="IPv4"')) break;
+    }
+    expect(log.join("\n")).toContain('"Rules are in place" ipFamily="IPv4"');
+    const rules = await run("iptables-nft", "-t", "nat", "-S", "KUBE-SVC-RH2G6EKXTJDCSNM7");
+    expect(rules).toContain("-j KUBE-SEP-ZMODNQBWAQHJ2KQZ");
+  }, 60_000);
+});
+
+/** An address and a way out that ends in the namespace. */
+async function addNode({ argvPrefix }: NetworkNamespace): Promise<void> {
+  const outside = createRunner({ prefix: argvPrefix });
+  for (const command of [
+    "link add eth0 type veth peer name eth0-end",
+    "link set eth0 up",
+    "link set eth0-end up",
+    "address add 192.0.2.10/24 dev eth0",
+    "route add default via 192.0.2.1",
+  ]) {
+    await outside.run(["ip", ...command.split(" ")]);
+  }
+}
+
+const objects = [
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "nginx-calico", namespace: "default" },
+    spec: { clusterIP: "10.96.67.75", ports: [{ port: 80 }] },
+  },
+  {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      name: "nginx-calico-1",
+      namespace: "default",
+      labels: { "kubernetes.io/service-name": "nginx-calico" },
+    },
+    addressType: "IPv4",
+    ports: [{ port: 80 }],
+    endpoints: [{ addresses: ["10.144.154.71"] }],
+  },
+];
