@@ -50,12 +50,13 @@ function countSkipsAsFailures(sum) {
  * @returns {number} the exit code
  */
 export function summarise(checks) {
-  const { tests, e2e, ...rest } = checks;
+  const { tests, "kernel tests": kernelTests, e2e, ...rest } = checks;
   console.log("");
   const specs = e2e === undefined ? [] : [{ folder: "e2e specs", ...e2e }];
-  const sum = sumTests([...(tests === undefined ? [] : reports().map(read)), ...specs]);
+  const ran = [tests, kernelTests].filter((ok) => ok !== undefined);
+  const sum = sumTests([...(ran.length === 0 ? [] : reports().map(read)), ...specs]);
   // A test run that broke off after its report was written must not pass for a green one.
-  if (tests === false && sum.failed === 0) sum.failed = 1;
+  if (ran.includes(false) && sum.failed === 0) sum.failed = 1;
   for (const [name, ok] of Object.entries(rest)) {
     console.log(`  ${name.padEnd(28)} ${ok ? "passed" : "FAILED"}`);
     sum[ok ? "passed" : "failed"] += 1;
