@@ -18,6 +18,11 @@ export interface CniFlavour {
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
   /** It serves the services of its own pods itself: Fairlead is told to leave its CIDRs alone. */
   readonly ownLoadBalancer: boolean;
+  /**
+   * Endpoints of services that Fairlead proxies see the node in place of the pod that calls: its answers would go past the
+   * node. Default false.
+   */
+  readonly hidesCallers?: boolean;
   /** The largest packet its pods may send. */
   readonly mtu: number;
   /**

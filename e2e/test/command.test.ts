@@ -53,6 +53,16 @@ describe("requests", () => {
     expect(requests).toMatchObject([{ excluded: ["bridge"] }]);
   });
 
+  test("beside a network with a load balancer of its own that one is left alone", async () => {
+    const { requests } = await request({ cni: "ovn,flannel:host-gw,calico" });
+    expect(requests).toMatchObject([{ cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] }]);
+  });
+
+  test("a variant is excluded by its network's name", async () => {
+    const { requests } = await request({ cni: "calico,flannel:host-gw" });
+    expect(requests).toMatchObject([{ excluded: ["flannel"] }]);
+  });
+
   test("each mode has a cluster", async () => {
     const { requests } = await request({ mode: "iptables,ipvs" });
     expect(requests.map(({ mode }) => mode)).toEqual(["iptables", "ipvs"]);
@@ -61,6 +71,8 @@ describe("requests", () => {
   const wrong: readonly (readonly [RawOptions, RegExp])[] = [
     [{ provider: "cloud" }, /--provider cloud: give one of netns/],
     [{ cni: "weave" }, /--cni weave: netns has .*bridge/],
+    [{ cni: "flannel:ipip" }, /--cni flannel:ipip: netns has .*flannel:host-gw/],
+    [{ cni: "flannel,flannel:host-gw" }, /a cluster has one flannel/],
     [{ cni: "bridge", excludeCni: "ptp" }, /--exclude-cni ptp: --cni does not have it/],
     [{ cni: "bridge", excludeCni: "bridge" }, /leaves Fairlead no network/],
   ];

@@ -1,3 +1,4 @@
+import type { CniFlavour } from "../../cni/flavour.ts";
 import { loadFlavour } from "../../cni/load.ts";
 import { providers } from "../provider/index.ts";
 import type { ClusterRequest, Provider } from "../provider/provider.ts";
@@ -18,8 +19,12 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
   const known = await provider.flavours();
   const strange = options.cni.find((name) => !known.includes(name));
   if (strange !== undefined) throw new UsageError(`--cni ${strange}: ${provider.name} has ${known.join(", ")}`);
-  const excluded = options.excludeCni ?? (await excludedByDefault(options.cni));
-  const foreign = excluded.find((name) => !options.cni.includes(name));
+  const flavours = await Promise.all(options.cni.map(loadFlavour));
+  const names = flavours.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`--cni ${options.cni.join(",")}: a cluster has one ${twice}`);
+  const excluded = options.excludeCni ?? excludedByDefault(flavours);
+  const foreign = excluded.find((name) => !names.includes(name));
   if (foreign !== undefined) throw new UsageError(`--exclude-cni ${foreign}: --cni does not have it`);
   if (excluded.length === options.cni.length) {
     throw new UsageError(`--exclude-cni ${excluded.join(",")}: leaves Fairlead no network; --cni needs one more`);
@@ -32,9 +37,9 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
  * Where several networks are side by side: those with a load balancer of their own. Where none has one, the last, so
  * that there is one. A single network is never excluded.
  */
-async function excludedByDefault(cni: readonly string[]): Promise<readonly string[]> {
-  if (cni.length === 1) return [];
-  const flavours = await Promise.all(cni.map(loadFlavour));
+function excludedByDefault(flavours: readonly CniFlavour[]): readonly string[] {
+  const names = flavours.map(({ name }) => name);
+  if (names.length === 1) return [];
   const own = flavours.filter(({ ownLoadBalancer }) => ownLoadBalancer).map(({ name }) => name);
-  return own.length > 0 && own.length < cni.length ? own : cni.slice(-1);
+  return own.length > 0 && own.length < names.length ? own : names.slice(-1);
 }

@@ -20,6 +20,8 @@ export interface NetworkShape {
   readonly excluded: boolean;
   /** It serves its pods' services itself. */
   readonly ownLoadBalancer: boolean;
+  /** Services that Fairlead proxies show endpoints the node in place of the pod that calls. */
+  readonly hidesCallers?: boolean;
   readonly mtu: number;
 }
 

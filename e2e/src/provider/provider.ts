@@ -3,9 +3,9 @@ import type { Cluster, ClusterShape } from "./cluster.ts";
 
 /** What a run asks for. */
 export interface ClusterRequest {
-  /** Names of flavours, at least one, each once. */
+  /** What `Provider.flavours` names, at least one. */
   readonly cni: readonly string[];
-  /** Those of `cni` that Fairlead leaves alone. */
+  /** Names of the pod networks that Fairlead leaves alone. */
   readonly excluded: readonly string[];
   readonly mode: string;
   readonly nodes: number;

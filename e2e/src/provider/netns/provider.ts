@@ -42,11 +42,12 @@ async function shape({ cni, excluded, mode, nodes, families }: ClusterRequest): 
     mode,
     families,
     nodeNames: Array.from({ length: nodes }, (_, at) => nodeName(at + 1)),
-    networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, mtu }) => ({
+    networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
       name,
       podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),
       excluded: excluded.includes(name),
       ownLoadBalancer,
+      hidesCallers,
       mtu,
     })),
   };

@@ -2,6 +2,7 @@ import type { Pod } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
+import { sourceOf } from "./caller.ts";
 
 const dnsPorts = [
   { name: "dns", port: 53, targetPort: 53, protocol: "UDP" },
@@ -20,9 +21,9 @@ const bothProtocols: Spec = {
     ]);
     const service = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
     const by = [near, far];
-    const seen = caller.addresses[scene.family] ?? "";
-    await expectAnswers(caller, { to: service.clusterIP, port: 53, protocol: "UDP" }, { by, seen });
-    await expectAnswers(caller, { to: service.clusterIP, port: 53 }, { by, seen });
+    const wanted = { by, ...sourceOf(scene, caller) };
+    await expectAnswers(caller, { to: service.clusterIP, port: 53, protocol: "UDP" }, wanted);
+    await expectAnswers(caller, { to: service.clusterIP, port: 53 }, wanted);
     await expectAnswers(second, { to: service.clusterIP, port: 53, protocol: "UDP" }, { by });
   },
 };

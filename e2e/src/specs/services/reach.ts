@@ -2,6 +2,7 @@ import type { Cluster, Pod } from "../../provider/cluster.ts";
 import { expectAnswers, type Target } from "../expect.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
+import { sourceOf } from "./caller.ts";
 
 /** One endpoint on each of the first two nodes, and a pod that calls from the first. */
 async function workload(scene: Scene) {
@@ -36,8 +37,7 @@ const clusterIP: Spec = {
     const service = await scene.service("web", { selector: { app: "web" }, ports });
     const target = { to: service.clusterIP, port: 80 };
     await askEveryone(scene, target, caller, by);
-    const seen = caller.addresses[scene.family] ?? "";
-    await expectAnswers(caller, target, { by, seen });
+    await expectAnswers(caller, target, { by, ...sourceOf(scene, caller) });
     await expectAnswers(far, target, { by });
     await expectAnswers(near, target, { by });
   },

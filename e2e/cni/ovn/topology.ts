@@ -1,0 +1,89 @@
+import type { IPFamily } from "@fairlead/core";
+import type { CniNode } from "../flavour.ts";
+import {
+  inSubnet,
+  joinCIDRs,
+  joinLength,
+  joinNode,
+  joinRouter,
+  mac,
+  podCIDRs,
+  subnet,
+  subnetLength,
+} from "./addresses.ts";
+
+/** A command of ovn-nbctl with its arguments. */
+export type NbCommand = readonly string[];
+
+const ROUTER = "fairlead-router";
+const JOIN = "join";
+const matches: Readonly<Record<IPFamily, string>> = { IPv4: "ip4", IPv6: "ip6" };
+const everything: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
+
+/**
+ * As kube-ovn lays it out: one router, a logical switch for each node's pods, and a switch `join` on which every node has a
+ * port. What is for pods stays within, all else goes out through the pod's own node.
+ */
+export function topology(nodes: readonly CniNode[], families: readonly IPFamily[]): readonly NbCommand[] {
+  return [
+    ["lr-add", ROUTER],
+    ["ls-add", JOIN],
+    ...routerPort(
+      JOIN,
+      mac(2, 0),
+      families.map((family) => `${joinRouter(family)}/${joinLength[family]}`),
+    ),
+    ...families.flatMap(policiesForAll),
+    ...nodes.flatMap((node) => nodeCommands(node, families)),
+  ];
+}
+
+export function switchOf(node: number): string {
+  return `pods-${node}`;
+}
+
+export function nodePort(node: number): string {
+  return `node-port-${node}`;
+}
+
+function nodeCommands({ index, addresses }: CniNode, families: readonly IPFamily[]): readonly NbCommand[] {
+  const joins = families.map((family) => joinNode(family, index));
+  const gateways = families.map((family) => `${inSubnet[family](index, 1)}/${subnetLength[family]}`);
+  return [
+    ["ls-add", switchOf(index)],
+    ...routerPort(switchOf(index), mac(2, index), gateways),
+    ["lsp-add", JOIN, nodePort(index)],
+    ["lsp-set-addresses", nodePort(index), [mac(1, index), ...joins].join(" ")],
+    ...families.flatMap((family) => policiesOfNode(index, family, addresses[family])),
+  ];
+}
+
+function routerPort(name: string, address: string, networks: readonly string[]): readonly NbCommand[] {
+  const [atRouter, atSwitch] = [`router-${name}`, `${name}-router`];
+  return [
+    ["lrp-add", ROUTER, atRouter, address, ...networks],
+    ["lsp-add", name, atSwitch],
+    ["lsp-set-type", atSwitch, "router"],
+    ["lsp-set-addresses", atSwitch, "router"],
+    ["lsp-set-options", atSwitch, `router-port=${atRouter}`],
+  ];
+}
+
+function policiesForAll(family: IPFamily): readonly NbCommand[] {
+  const to = (cidr: string) => `${matches[family]}.dst == ${cidr}`;
+  return [
+    // Without any route a packet never comes to the policies.
+    ["lr-route-add", ROUTER, everything[family], joinRouter(family)],
+    ["lr-policy-add", ROUTER, "31000", to(podCIDRs[family]), "allow"],
+    ["lr-policy-add", ROUTER, "31000", to(joinCIDRs[family]), "allow"],
+  ];
+}
+
+function policiesOfNode(index: number, family: IPFamily, address: string | undefined): readonly NbCommand[] {
+  const join = joinNode(family, index);
+  const ip = matches[family];
+  return [
+    ["lr-policy-add", ROUTER, "30000", `${ip}.dst == ${address}`, "reroute", join],
+    ["lr-policy-add", ROUTER, "29000", `${ip}.src == ${subnet(family, index)}`, "reroute", join],
+  ];
+}
