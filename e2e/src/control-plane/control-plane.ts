@@ -25,6 +25,9 @@ export interface ControlPlaneSettings {
 /** etcd, kube-apiserver and the endpoint slice controller. */
 export interface ControlPlane {
   readonly api: ApiClient;
+  readonly url: string;
+  /** The administrator's. */
+  readonly token: string;
   /** What proxies are given. */
   readonly proxyKubeconfig: string;
   /** Ends the API server alone, or starts it again and waits until it is ready. */
@@ -73,6 +76,8 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   const kept = started.move();
   return {
     api,
+    url: files.server,
+    token: users.admin.token,
     proxyKubeconfig: files.proxyKubeconfig,
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
@@ -98,7 +103,7 @@ async function prepareFiles({ folder, address }: ControlPlaneSettings) {
     "proxy.kubeconfig": config("proxy"),
   };
   await Promise.all(Object.entries(contents).map(([name, text]) => writeFile(file(name), text, { mode: 0o600 })));
-  return { certFile, kcmKubeconfig: file("kcm.kubeconfig"), proxyKubeconfig: file("proxy.kubeconfig") };
+  return { server, certFile, kcmKubeconfig: file("kcm.kubeconfig"), proxyKubeconfig: file("proxy.kubeconfig") };
 }
 
 /** The API server writes it when it starts for the first time. */

@@ -33,8 +33,7 @@ export interface Cluster extends ClusterShape {
   readonly outside: Client;
   /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
-  /** Ends the API server, or starts it again and waits until it is ready. */
-  readonly apiServer: { stop(): Promise<void>; start(): Promise<void> };
+  readonly apiServer: ApiServerControl;
   /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
   startPod(wanted: WantedPod): Promise<Pod>;
   /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */
@@ -46,6 +45,18 @@ export interface Cluster extends ClusterShape {
   /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
   state(): Promise<Readonly<Record<string, string>>>;
   dispose(): Promise<void>;
+}
+
+export interface ApiServerControl {
+  /** For `run`, and for the nodes. */
+  readonly url: string;
+  /** May do everything. */
+  readonly token: string;
+  /** Runs a program where the control plane is. */
+  run(argv: Argv): Promise<RunResult>;
+  stop(): Promise<void>;
+  /** Starts it again and waits until it is ready. */
+  start(): Promise<void>;
 }
 
 export interface NetworkService {

@@ -6,6 +6,7 @@ import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
 import { reach } from "./services/reach.ts";
+import { watch } from "./services/watch.ts";
 import type { Spec } from "./spec.ts";
 
 /** All specs, in the order in which they are run. */
@@ -14,6 +15,7 @@ export const specs: readonly Spec[] = [
   ...policies,
   ...endpoints,
   ...protocols,
+  watch,
   ...sideBySide,
   ...changes,
   ...faults,

@@ -4,6 +4,7 @@ import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
 import { controlPlanePrograms } from "../../control-plane/programs.ts";
+import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
@@ -58,7 +59,13 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     api: controlPlane.api,
     outside: { name: "outside", addresses: only(shape, outsideAddress), send: (probe) => outside.send(probe) },
     strangerAddresses: only(shape, strangerAddress),
-    apiServer: { stop: controlPlane.stopApiServer, start: controlPlane.startApiServer },
+    apiServer: {
+      url: controlPlane.url,
+      token: controlPlane.token,
+      run: (argv) => runnerIn(ground.fabric).run(argv),
+      stop: controlPlane.stopApiServer,
+      start: controlPlane.startApiServer,
+    },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
     serveByNetwork: (network, service) => serveBy(known(networks.get(network)), network, service),
