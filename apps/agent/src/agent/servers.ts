@@ -1,6 +1,7 @@
 import { healthApp } from "../health/app.ts";
 import { bind } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
+import { nodeProfiles } from "../http/profiles.ts";
 import { ownershipReport } from "../ownership/report.ts";
 import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
@@ -26,6 +27,7 @@ export function openServers(
     proxyMode: () => mode.mode,
     configuration: () => config.kubeProxyConfiguration,
     ownership: () => ownershipReport(planner.ownerships()),
+    ...(config.enableProfiling ? { profiles: nodeProfiles } : {}),
   });
   const opened = [bind(operators, { name: "metrics", at: config.metricsBindAddress, ...common })];
   if (config.healthzBindAddress !== undefined) {

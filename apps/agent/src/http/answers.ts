@@ -11,7 +11,7 @@ export const json = {
   "X-Content-Type-Options": "nosniff",
 } as const;
 
-/** A time as Go's encoding/json writes it; its zero value where there is none. */
+/** A time as Go's encoding/json writes it (RFC3339Nano: no trailing zeros); its zero value where there is none. */
 export function goTime(ms: number): string {
-  return ms === 0 ? "0001-01-01T00:00:00Z" : new Date(ms).toISOString();
+  return ms === 0 ? "0001-01-01T00:00:00Z" : new Date(ms).toISOString().replace(/\.?0*Z$/, "Z");
 }

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { json, plainText } from "./answers.ts";
+import { addProfiles, type Profiles } from "./profiles.ts";
 
 export interface MetricsSources {
   /** The metrics in the text format, with their content type. */
@@ -10,6 +11,8 @@ export interface MetricsSources {
   configuration(): unknown;
   /** Who serves each Service, and why. */
   ownership(): unknown;
+  /** With enableProfiling alone. */
+  readonly profiles?: Profiles;
 }
 
 /** What the metrics port answers, in upstream's words where upstream has it. */
@@ -23,5 +26,6 @@ export function metricsApp(sources: MetricsSources): Hono {
     return c.body(text, 200, { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" });
   });
   app.get("/ownership", (c) => c.body(`${JSON.stringify(sources.ownership(), undefined, 2)}\n`, 200, json));
+  if (sources.profiles !== undefined) addProfiles(app, sources.profiles);
   return app;
 }
