@@ -1,6 +1,7 @@
 export type { ApiConnection, Credentials } from "./api/connection.ts";
 export { ConnectionError } from "./api/connection-error.ts";
 export { type ConnectionOptions, loadConnection } from "./api/load.ts";
+export { postObject } from "./api/post.ts";
 export { type ApiSourceOptions, createApiSource } from "./api/source.ts";
 export type { TlsOptions } from "./api/tls.ts";
 export type { ApiRequest, ApiResponse, Transport } from "./api/transport.ts";

@@ -1,6 +1,7 @@
 import { ClusterState, type IPFamily, Planner } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { conntrackFollower } from "../conntrack/follower.ts";
+import { eventFollower } from "../events/follower.ts";
 import { healthFollower } from "../health/follower.ts";
 import { ProxyHealth } from "../health/proxy-health.ts";
 import { serviceHealthFollower } from "../health/service-follower.ts";
@@ -74,6 +75,7 @@ export function assemble(parts: AgentParts) {
       serviceHealthFollower(serviceHealth),
       conntrackFollower({ families, conntrack: parts.kernel.conntrack, lookup, metrics: metrics.iptables, clock, log }),
       leftoversFollower(parts.kernel, parts.mode.mode, families, log),
+      ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ],
     log,
   });

@@ -3,6 +3,7 @@ import type { Backend, IPFamily, ModeSemantics } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
+import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { ChosenMode } from "../mode/choose.ts";
@@ -22,6 +23,8 @@ export interface AgentParts {
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;
+  /** Events about the own Node; absent without an API server. */
+  readonly events?: Pick<NodeEvents, "tell"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;

@@ -5,6 +5,8 @@ import { acquireNodeLock } from "@fairlead/kernel";
 import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
 import { prepareConntrack } from "../conntrack/prepare.ts";
+import type { NodeEvent } from "../events/node-event.ts";
+import { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { realKernel } from "../kernel/real.ts";
 import { describeError, type Log } from "../log/log.ts";
@@ -84,7 +86,9 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   for (const note of filter.notes) log.info(note);
   await adjustOOMScore(config.oomScoreAdj, log);
   const mode = await chooseMode(config, kernel, log);
-  const source = await openSource(config, nodeName);
+  const { source, postEvent } = await openSource(config, nodeName);
+  const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock: systemClock, log });
+  if (mode.fallback !== undefined) void events?.tell(fallbackEvent(mode.fallback));
   const ports = await openFamilies(kernel, config.bindAddress, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await prepare[mode.mode](config, kernel, log);
@@ -101,6 +105,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     familiesAtOnce,
     memory,
     source,
+    events,
     log,
   };
   const reason = await runAgent({ ...parts, semantics: semantics[mode.mode], clock: systemClock }, stop);
@@ -110,6 +115,11 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   }
   log.error("Fairlead cannot go on", { reason });
   return 1;
+}
+
+function fallbackEvent(reason: string): NodeEvent {
+  const message = `This node cannot do ipvs mode and is served in iptables mode: ${reason}`;
+  return { type: "Warning", reason: "ModeFallback", message };
 }
 
 async function lockNode(): Promise<void> {

@@ -4,20 +4,29 @@ import { describeError } from "../log/log.ts";
 import { version } from "../version.ts";
 import { StartError } from "./start-error.ts";
 
+export interface OpenedSource {
+  readonly source: AgentParts["source"];
+  /** Creates an Event and gives the server's status; absent without an API server. */
+  readonly postEvent?: (event: unknown) => Promise<number>;
+}
+
 /**
  * Where the objects come from: manifest files, or the API server.
  *
  * @throws StartError when no API server is known
  */
-export async function openSource(config: AgentConfig, nodeName: string): Promise<AgentParts["source"]> {
-  const { createApiSource, createManifestsSource, loadConnection } = await import("@fairlead/watch");
+export async function openSource(config: AgentConfig, nodeName: string): Promise<OpenedSource> {
+  const { createApiSource, createManifestsSource, loadConnection, postObject } = await import("@fairlead/watch");
   const { manifests: path, client } = config;
-  if (path !== undefined) return (onReport) => createManifestsSource({ path, nodeName, onReport });
+  if (path !== undefined) return { source: (onReport) => createManifestsSource({ path, nodeName, onReport }) };
   try {
     const connection = await loadConnection(client);
     const { qps, burst } = client;
     const userAgent = `fairlead-proxy/${version}`;
-    return (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, onReport });
+    return {
+      source: (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, onReport }),
+      postEvent: (event) => postObject(connection, "/api/v1/namespaces/default/events", event, userAgent),
+    };
   } catch (error) {
     throw new StartError(describeError(error), { cause: error });
   }

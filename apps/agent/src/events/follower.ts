@@ -1,0 +1,23 @@
+import type { IPFamily } from "@fairlead/core";
+import { describeError } from "../log/log.ts";
+import type { SyncFollower } from "../sync/syncer.ts";
+import type { NodeEvents } from "./node-events.ts";
+
+/** One failure is repaired by the next sync; more of them in a row are a state that somebody should look at. */
+const tooMany = 3;
+
+/** An Event when syncs go on failing. Nobody waits for it to be sent. */
+export function eventFollower(events: Pick<NodeEvents, "tell">): SyncFollower {
+  const failures = new Map<IPFamily, number>();
+  return {
+    ran({ family, outcome }) {
+      if (outcome.kind === "synced") failures.delete(family);
+      if (outcome.kind !== "failed") return;
+      const count = (failures.get(family) ?? 0) + 1;
+      failures.set(family, count);
+      if (count < tooMany) return;
+      const message = `The rules of ${family} could not be written ${count} times in a row: ${describeError(outcome.error)}`;
+      void events.tell({ type: "Warning", reason: "SyncFailed", message });
+    },
+  };
+}

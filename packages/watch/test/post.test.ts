@@ -1,0 +1,30 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { postObject } from "../src/index.ts";
+import { endAfterEach, later } from "./support/run.ts";
+
+endAfterEach();
+
+test("posts an object with the connection's credentials and gives the status", async () => {
+  const seen: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    seen.push([request.method, request.url, request.headers.authorization, JSON.parse(await text(request))]);
+    response.writeHead(403).end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: { authorization: "Bearer t" }, tls: {} }) };
+  const path = "/api/v1/namespaces/default/events";
+  expect(await postObject(connection, path, { kind: "Event" }, "fairlead-proxy/0")).toBe(403);
+  expect(seen).toEqual([["POST", path, "Bearer t", { kind: "Event" }]]);
+  // Nobody listens on port 1 (tcpmux).
+  await expect(postObject({ ...connection, server: "http://127.0.0.1:1" }, path, {}, "x")).rejects.toThrow(
+    "ECONNREFUSED",
+  );
+});
