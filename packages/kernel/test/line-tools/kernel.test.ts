@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { createIpset, createIpvsadm, createLinks, createRunner, type Runner } from "../../src/index.ts";
+import { createNamespace } from "../../src/netns/index.ts";
+import { kernelSuite, kernelTest } from "../kernel-test.ts";
+import { ipsetCases, ipvsadmCases } from "./cases.ts";
+import { checkIpset, checkIpvsadm } from "./check.ts";
+
+async function inNamespace(body: (runner: Runner) => Promise<void>): Promise<void> {
+  await using namespace = await createNamespace();
+  await body(createRunner({ prefix: namespace.argvPrefix, env: namespace.env }));
+}
+
+async function lacks(runner: Runner, ...argv: [string, ...string[]]): Promise<string | undefined> {
+  return runner.run(argv).then(
+    () => undefined,
+    (error: unknown) => String(error),
+  );
+}
+
+kernelSuite("ipset", () => {
+  test.each(ipsetCases)("$name", (row) =>
+    inNamespace(async (runner) => {
+      expect(await lacks(runner, "ipset", "list", "-n")).toBeUndefined();
+      await checkIpset(createIpset(runner), row);
+    }),
+  );
+});
+
+// IPVS is a module that few test kernels have; User-Mode Linux has it.
+kernelSuite("ipvsadm", () => {
+  test.for(ipvsadmCases)("$name", (row, { skip }) =>
+    inNamespace(async (runner) => {
+      const missing = await lacks(runner, "ipvsadm", "--save", "-n");
+      if (missing === undefined) await checkIpvsadm(createIpvsadm(runner), row);
+      else skip(`no IPVS here: ${missing}`);
+    }),
+  );
+});
+
+kernelTest("addresses of a device, and a batch that stops half way", () =>
+  inNamespace(async (runner) => {
+    const links = createLinks(runner);
+    expect(await links.addresses("nope")).toBeUndefined();
+    await links.batch(
+      "link add dev a0 type veth peer name a1\naddr add 10.96.0.1/32 dev a0\naddr add fd00:96::1/128 dev a0\n",
+    );
+    await expect(
+      links.batch("addr add 10.96.0.2/32 dev a0\naddr add 10.96.0.1/32 dev a0\naddr add 10.96.0.3/32 dev a0\n"),
+    ).rejects.toThrow(/(?:File exists|already assigned)[\s\S]*Command failed -:2/);
+    expect(await links.addresses("a0")).toEqual(new Set(["10.96.0.1", "10.96.0.2", "fd00:96::1"]));
+  }),
+);
