@@ -43,7 +43,13 @@ function carryOutLegacy(
 ): Refused | undefined {
   const ways: Ways = { kernel, draft, withheld: new Set() };
   const refused = takeAll(ways, commands, (_, command) => read(kernel, command) ?? take(ways, command));
-  return refused ?? first(commands, ({ command }) => blocked(checkChainReach(ways, command.chain), command.chain));
+  const checked = new Set<string>();
+  const check = (chain: string) => {
+    if (checked.has(chain)) return undefined;
+    checked.add(chain);
+    return blocked(checkChainReach(ways, chain), chain);
+  };
+  return refused ?? first(commands, ({ command }) => check(command.chain));
 }
 
 /** @returns what is refused while commands are taken in, else what the kernel would refuse afterwards */
