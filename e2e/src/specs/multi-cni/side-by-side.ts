@@ -1,5 +1,6 @@
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
+import { large } from "./large.ts";
 import { excludedNetwork, needsExcluded } from "./networks.ts";
 import { expectNoTrace } from "./untouched.ts";
 
@@ -90,4 +91,4 @@ const mixed: Spec = {
   },
 };
 
-export const sideBySide: readonly Spec[] = [eachOwn, excludedCalls, foreign, mixed];
+export const sideBySide: readonly Spec[] = [eachOwn, excludedCalls, foreign, mixed, large];

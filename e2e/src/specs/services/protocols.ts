@@ -1,5 +1,6 @@
 import type { Pod } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
+import { expectBytes } from "../expect-bytes.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { sourceOf } from "./caller.ts";
@@ -55,10 +56,10 @@ function flowGoesTo(scene: Scene, caller: Pod, to: string, wanted: Pod): Promise
   });
 }
 
-const MEGABYTES = 8;
+const MEBIBYTES = 8;
 
 const large: Spec = {
-  name: `${MEGABYTES} MiB through a ClusterIP and a NodePort, from a pod, a node and the outside`,
+  name: `${MEBIBYTES} MiB through a ClusterIP and a NodePort, from a pod, a node and the outside`,
   suite: "services",
   run: async (scene) => {
     const { cluster, family } = scene;
@@ -74,20 +75,7 @@ const large: Spec = {
       [first, atService],
       [cluster.outside, atNode],
     ] as const;
-    for (const [from, { to, port }] of ways) {
-      const padding = MEGABYTES << 20;
-      const [result] = await from.send({
-        protocol: "TCP",
-        to,
-        port,
-        padding,
-        count: 1,
-        parallel: 1,
-        timeoutMs: 10_000,
-      });
-      const came = result?.kind === "answer" ? result.padding : result?.kind;
-      if (came !== padding) throw new Error(`wanted ${padding} bytes for ${from.name} from ${to}, came ${came}`);
-    }
+    for (const [from, { to, port }] of ways) await expectBytes(from, { to, port }, MEBIBYTES << 20);
   },
 };
 
