@@ -1,8 +1,8 @@
-import { FakeApi } from "../test/support/fake-api.ts";
+import { LightApiServer } from "@fairlead/testkit/api-server";
 
 /** Serves 10,000 EndpointSlices of 10 endpoints, as big as real ones with managedFields, until it is ended. */
 
-const api = new FakeApi();
+const api = new LightApiServer();
 for (let i = 0; i < 10_000; i++) api.store.put("/apis/discovery.k8s.io/v1/endpointslices", slice(i));
 console.log(await api.start());
 

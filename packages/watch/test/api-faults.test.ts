@@ -1,8 +1,8 @@
+import { fail, type LightApiServer, line, type SeenRequest } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
 import { objectAt } from "../src/raw.ts";
 import { VirtualClock } from "./support/clocks.ts";
 import { Consumer } from "./support/consumer.ts";
-import { type FakeApi, fail, line, type SeenRequest } from "./support/fake-api.ts";
 import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
 
 endAfterEach();
@@ -13,8 +13,8 @@ const modeOf = ({ query }: SeenRequest) => {
   if (query.has("watch")) return "watch";
   return query.has("limit") ? "page" : "list";
 };
-const modes = (api: FakeApi) => api.requests.map(modeOf);
-const oneService = ({ store }: FakeApi) => store.put(servicesPath, service("a"));
+const modes = (api: LightApiServer) => api.requests.map(modeOf);
+const oneService = ({ store }: LightApiServer) => store.put(servicesPath, service("a"));
 
 test("a server without WatchList gives one list from its cache, then a watch from its version", async () => {
   const { api, consumer, reports } = await following((fake) => {

@@ -1,15 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
+import { fail, keyIn, LightApiServer, line, selection } from "@fairlead/testkit/api-server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { objectAt, valueAt } from "../src/raw.ts";
 import { Consumer } from "./support/consumer.ts";
-import { FakeApi, fail, line } from "./support/fake-api.ts";
 import { endAfterEach, run, service, servicesPath } from "./support/run.ts";
-import { keyIn, selection } from "./support/store.ts";
 
 endAfterEach();
 
-type Step = (api: FakeApi, turn: () => Promise<void>) => void | Promise<void>;
+type Step = (api: LightApiServer, turn: () => Promise<void>) => unknown;
 
 const name = fc.constantFrom("a", "b", "c", "d", "e");
 const labels = fc.constantFrom({}, {}, {}, { "service.kubernetes.io/service-proxy-name": "x" });
@@ -83,7 +82,7 @@ const selected = selection(
   }),
 );
 
-function expected(api: FakeApi): Record<string, unknown> {
+function expected(api: LightApiServer): Record<string, unknown> {
   const good = api.store
     .list(servicesPath)
     .filter(selected)
@@ -103,7 +102,7 @@ async function turns(): Promise<void> {
 test("whatever happens on the way, the consumer ends with what the server has", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), fc.boolean(), async (steps, watchList) => {
-      const api = new FakeApi();
+      const api = new LightApiServer();
       api.watchList = watchList;
       const server = await api.start();
       const consumer = new Consumer();

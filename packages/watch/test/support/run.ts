@@ -1,9 +1,9 @@
+import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterEach } from "vitest";
 import { type ApiSourceOptions, createApiSource, type SourceReport, type Subscriptions } from "../../src/index.ts";
 import type { RawObject } from "../../src/raw.ts";
 import { instantClock } from "./clocks.ts";
 import { Consumer } from "./consumer.ts";
-import { FakeApi } from "./fake-api.ts";
 
 export const servicesPath = "/api/v1/services";
 export const slicesPath = "/apis/discovery.k8s.io/v1/endpointslices";
@@ -23,8 +23,8 @@ export function later(cleanup: () => Promise<void>): void {
   cleanups.push(cleanup);
 }
 
-export async function fakeApi(): Promise<{ api: FakeApi; server: string }> {
-  const api = new FakeApi();
+export async function fakeApi(): Promise<{ api: LightApiServer; server: string }> {
+  const api = new LightApiServer();
   const server = await api.start();
   later(() => api.stop());
   return { api, server };
@@ -72,7 +72,10 @@ export function run<S, E, N, C>(
 }
 
 /** The usual set-up: an API server, a source that follows its Services, and a consumer that has the first list. */
-export async function following(prepare: (api: FakeApi) => void = () => {}, options: Partial<ApiSourceOptions> = {}) {
+export async function following(
+  prepare: (api: LightApiServer) => void = () => {},
+  options: Partial<ApiSourceOptions> = {},
+) {
   const { api, server } = await fakeApi();
   prepare(api);
   const consumer = new Consumer();

@@ -1,7 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { objectAt, type RawObject } from "../../src/raw.ts";
-import { Store, type StoredEvent, selection } from "./store.ts";
+import { json as readJson } from "node:stream/consumers";
+import { type JsonObject, objectAt } from "./json.ts";
+import { parsePath, type ResourcePath } from "./resource-path.ts";
+import { fail, json, line, tooLarge } from "./respond.ts";
+import { selection } from "./selection.ts";
+import { Store, type StoredEvent } from "./store.ts";
+import { serveObject } from "./write.ts";
 
 export interface SeenRequest {
   readonly path: string;
@@ -12,8 +17,11 @@ export interface SeenRequest {
 /** Answers a request in the server's place; false: the server answers after all. */
 export type Interceptor = (request: SeenRequest, response: ServerResponse) => boolean;
 
-/** A kube-apiserver as far as a watcher sees one, over real HTTP, with faults at will. */
-export class FakeApi {
+/**
+ * A kube-apiserver in this process, over real HTTP: lists (in chunks too), WatchList, watches with bookmarks and 410, creates, merge patches,
+ * patches of status and deletes objects of any kind, in all namespaces or one; with faults at will.
+ */
+export class LightApiServer {
   readonly store = new Store();
   readonly requests: SeenRequest[] = [];
   readonly #interceptors: Interceptor[] = [];
@@ -82,23 +90,41 @@ export class FakeApi {
     const request = { path: url.pathname, query: url.searchParams, headers: message.headers };
     this.requests.push(request);
     const index = this.#interceptors.findIndex((interceptor) => interceptor(request, response));
-    if (index === -1) this.#serve(request, response);
+    if (index === -1) this.#serve(message, request, response);
     else this.#interceptors.splice(index, 1);
     for (const { count, wake } of this.#waiting) if (this.requests.length >= count) wake();
   }
 
-  #serve(request: SeenRequest, response: ServerResponse): ServerResponse {
+  #serve(message: IncomingMessage, request: SeenRequest, response: ServerResponse): unknown {
     if (this.token !== undefined && request.headers.authorization !== `Bearer ${this.token}`) {
       return fail(response, 401, "Unauthorized", "Unauthorized");
     }
-    if (request.query.get("watch") === "true") return this.#watch(request, response);
-    return this.#list(request, response);
+    return message.method === "GET" ? this.#read(request, response) : this.#write(message, request, response);
   }
 
-  #list({ path, query }: SeenRequest, response: ServerResponse): ServerResponse {
+  async #write(message: IncomingMessage, request: SeenRequest, response: ServerResponse): Promise<ServerResponse> {
+    const path = parsePath(request.path);
+    if (path === undefined) return fail(response, 404, "NotFound", "the server could not find the requested resource");
+    try {
+      const body = message.method === "DELETE" ? undefined : await readJson(message);
+      return serveObject(this.store, message.method ?? "", path, body, response);
+    } catch (error) {
+      return fail(response, 400, "BadRequest", String(error));
+    }
+  }
+
+  #read(request: SeenRequest, response: ServerResponse): ServerResponse {
+    const path = parsePath(request.path);
+    if (path === undefined) return fail(response, 404, "NotFound", "the server could not find the requested resource");
+    if (path.name !== undefined) return serveObject(this.store, "GET", path, undefined, response);
+    if (request.query.get("watch") === "true") return this.#watch(path, request.query, response);
+    return this.#list(path, request.query, response);
+  }
+
+  #list({ collection, namespace }: ResourcePath, query: URLSearchParams, response: ServerResponse): ServerResponse {
     const wanted = Number(query.get("resourceVersion") ?? "0");
     if (wanted > this.store.version) return tooLarge(response, wanted, this.store.version);
-    const all = this.store.list(path).filter(selection(query));
+    const all = this.store.list(collection).filter(selection(query, namespace));
     const limit = query.has("resourceVersion") ? all.length : Number(query.get("limit") ?? all.length);
     const from = Number(query.get("continue") ?? "0");
     const end = from + Math.max(limit, 1);
@@ -107,7 +133,7 @@ export class FakeApi {
     return json(response, 200, { kind: "List", apiVersion: "v1", metadata, items: all.slice(from, end) });
   }
 
-  #watch({ path, query }: SeenRequest, response: ServerResponse): ServerResponse {
+  #watch({ collection, namespace }: ResourcePath, query: URLSearchParams, response: ServerResponse): ServerResponse {
     const initial = query.get("sendInitialEvents") === "true";
     if (initial && !this.watchList) return fail(response, 422, "Invalid", "sendInitialEvents is forbidden");
     const from = Number(query.get("resourceVersion") ?? "0");
@@ -115,10 +141,10 @@ export class FakeApi {
     if (from > this.store.version) return tooLarge(response, from, this.store.version);
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();
-    const matches = selection(query);
-    if (initial) this.#sendAll(path, matches, response);
-    else for (const event of this.store.since(from)) send(response, path, event, matches);
-    const stop = this.store.onEvent((event) => send(response, path, event, matches));
+    const matches = selection(query, namespace);
+    if (initial) this.#sendAll(collection, matches, response);
+    else for (const event of this.store.since(from)) send(response, collection, event, matches);
+    const stop = this.store.onEvent((event) => send(response, collection, event, matches));
     this.#watches.set(response, stop);
     response.once("close", () => {
       stop();
@@ -135,14 +161,14 @@ export class FakeApi {
     this.#watches.clear();
   }
 
-  #sendAll(path: string, matches: (raw: RawObject) => boolean, response: ServerResponse): void {
+  #sendAll(path: string, matches: (raw: JsonObject) => boolean, response: ServerResponse): void {
     for (const raw of this.store.list(path).filter(matches)) response.write(line("ADDED", raw));
     const annotations = { "k8s.io/initial-events-end": "true" };
     response.write(line("BOOKMARK", { metadata: { resourceVersion: String(this.store.version), annotations } }));
   }
 }
 
-function send(response: ServerResponse, path: string, event: StoredEvent, matches: (raw: RawObject) => boolean): void {
+function send(response: ServerResponse, path: string, event: StoredEvent, matches: (raw: JsonObject) => boolean): void {
   if (event.path !== path) return;
   const before = event.before !== undefined && matches(event.before) ? event.before : undefined;
   const after = event.after !== undefined && matches(event.after) ? event.after : undefined;
@@ -151,23 +177,4 @@ function send(response: ServerResponse, path: string, event: StoredEvent, matche
     const metadata = { ...objectAt(before, "metadata"), resourceVersion: String(event.version) };
     response.write(line("DELETED", { ...before, metadata }));
   }
-}
-
-export function line(type: string, object: unknown): string {
-  return `${JSON.stringify({ type, object })}\n`;
-}
-
-function json(response: ServerResponse, code: number, body: unknown): ServerResponse {
-  response.writeHead(code, { "content-type": "application/json" });
-  return response.end(JSON.stringify(body));
-}
-
-export function fail(response: ServerResponse, code: number, reason: string, message: string): ServerResponse {
-  return json(response, code, { kind: "Status", status: "Failure", code, reason, message });
-}
-
-function tooLarge(response: ServerResponse, wanted: number, current: number): ServerResponse {
-  const details = { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }] };
-  const message = `Too large resource version: ${wanted}, current: ${current}`;
-  return json(response, 504, { kind: "Status", status: "Failure", code: 504, reason: "Timeout", message, details });
 }

@@ -1,11 +1,11 @@
-import { objectAt, type RawObject, textAt, valueAt } from "../../src/raw.ts";
+import { type JsonObject, objectAt, textAt } from "./json.ts";
 
 export interface StoredEvent {
   readonly version: number;
   readonly path: string;
   /** What the object was before and is after the change. */
-  readonly before: RawObject | undefined;
-  readonly after: RawObject | undefined;
+  readonly before: JsonObject | undefined;
+  readonly after: JsonObject | undefined;
 }
 
 /** What an API server keeps: objects with resourceVersions, and the changes since the last compaction. */
@@ -13,11 +13,12 @@ export class Store {
   version = 100;
   /** Changes up to this version are forgotten: watches from before get 410. */
   compacted = 100;
-  readonly #objects = new Map<string, Map<string, RawObject>>();
+  readonly #objects = new Map<string, Map<string, JsonObject>>();
   readonly #events: StoredEvent[] = [];
   readonly #listeners = new Set<(event: StoredEvent) => void>();
 
-  put(path: string, raw: RawObject): void {
+  /** @param path of the collection in all namespaces, such as `/api/v1/services` */
+  put(path: string, raw: JsonObject): JsonObject {
     const key = keyIn(raw);
     const before = this.#table(path).get(key);
     this.version++;
@@ -25,6 +26,12 @@ export class Store {
     const after = { ...raw, metadata };
     this.#table(path).set(key, after);
     this.#record({ version: this.version, path, before, after });
+    return after;
+  }
+
+  /** @param key `namespace/name`; without a namespace `/name` */
+  get(path: string, key: string): JsonObject | undefined {
+    return this.#table(path).get(key);
   }
 
   delete(path: string, key: string): void {
@@ -35,7 +42,7 @@ export class Store {
     this.#record({ version: this.version, path, before, after: undefined });
   }
 
-  list(path: string): readonly RawObject[] {
+  list(path: string): readonly JsonObject[] {
     return [...this.#table(path)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, raw]) => raw);
   }
 
@@ -57,27 +64,14 @@ export class Store {
     for (const listener of this.#listeners) listener(event);
   }
 
-  #table(path: string): Map<string, RawObject> {
-    const table = this.#objects.get(path) ?? new Map<string, RawObject>();
+  #table(path: string): Map<string, JsonObject> {
+    const table = this.#objects.get(path) ?? new Map<string, JsonObject>();
     this.#objects.set(path, table);
     return table;
   }
 }
 
-export function keyIn(raw: RawObject): string {
+export function keyIn(raw: JsonObject): string {
   const metadata = objectAt(raw, "metadata");
   return `${textAt(metadata, "namespace") ?? ""}/${textAt(metadata, "name")}`;
-}
-
-/** Just the selectors that are used here: `!label`, `a.b!=value`, `a.b=value`. */
-export function selection(query: URLSearchParams): (raw: RawObject) => boolean {
-  const label = query.get("labelSelector")?.replace(/^!/, "");
-  const field = /^([\w.]+?)(!?=)(.*)$/.exec(query.get("fieldSelector") ?? "");
-  return (raw) => {
-    const labels = objectAt(objectAt(raw, "metadata"), "labels");
-    if (label !== undefined && valueAt(labels, label) !== undefined) return false;
-    if (field === null) return true;
-    const value = (field[1] ?? "").split(".").reduce<unknown>((at, name) => valueAt(at, name), raw);
-    return field[2] === "=" ? value === field[3] : value !== field[3];
-  };
 }

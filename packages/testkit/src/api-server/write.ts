@@ -1,0 +1,43 @@
+import type { ServerResponse } from "node:http";
+import { isObject, type JsonObject, mergePatch, objectAt, textAt } from "./json.ts";
+import type { ResourcePath } from "./resource-path.ts";
+import { fail, json } from "./respond.ts";
+import type { Store } from "./store.ts";
+
+/** POST to a collection, GET, PATCH (merge) and DELETE of an object; `/status` takes the status alone, as its object leaves it. */
+export function serveObject(
+  store: Store,
+  method: string,
+  path: ResourcePath,
+  body: unknown,
+  response: ServerResponse,
+): ServerResponse {
+  if (method === "POST" && path.name === undefined) return create(store, path, body, response);
+  const key = `${path.namespace ?? ""}/${path.name}`;
+  const stored = store.get(path.collection, key);
+  if (stored === undefined) return fail(response, 404, "NotFound", `${key} not found`);
+  if (method === "GET") return json(response, 200, stored);
+  if (method === "DELETE") {
+    store.delete(path.collection, key);
+    return json(response, 200, { kind: "Status", status: "Success" });
+  }
+  if (method === "PATCH") return json(response, 200, store.put(path.collection, patched(stored, body, path.status)));
+  return fail(response, 405, "MethodNotAllowed", `${method} is not supported`);
+}
+
+function create(store: Store, path: ResourcePath, body: unknown, response: ServerResponse): ServerResponse {
+  const name = textAt(objectAt(body, "metadata"), "name");
+  if (!isObject(body) || name === undefined) return fail(response, 422, "Invalid", "metadata.name: Required value");
+  const key = `${path.namespace ?? ""}/${name}`;
+  if (store.get(path.collection, key) !== undefined) return fail(response, 409, "AlreadyExists", `${key} exists`);
+  const own = path.namespace === undefined ? {} : { namespace: path.namespace };
+  const metadata = { ...objectAt(body, "metadata"), ...own };
+  return json(response, 201, store.put(path.collection, { ...body, metadata }));
+}
+
+/** Who patches an object cannot set its status, nor the other way round. */
+function patched(stored: JsonObject, body: unknown, status: boolean): JsonObject {
+  const merged = mergePatch(stored, body);
+  const after = isObject(merged) ? merged : {};
+  return status ? { ...stored, status: after["status"] } : { ...after, status: stored["status"] };
+}

@@ -1,0 +1,21 @@
+import { LightApiServer } from "@fairlead/testkit/api-server";
+import { afterAll, beforeAll, describe } from "vitest";
+import { cidrsPath, nodesPath, servicesPath } from "./support/run.ts";
+import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
+
+describe("the light API server", () => {
+  const light = new LightApiServer();
+  let server: SpecServer;
+
+  beforeAll(async () => {
+    light.token = "light";
+    light.store.put(servicesPath, { metadata: { name: "kubernetes", namespace: "default" }, spec: {} });
+    light.store.put(cidrsPath, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/12"] } });
+    light.store.put(nodesPath, { metadata: { name: "node-a" } });
+    server = { url: await light.start(), token: "light" };
+  });
+
+  afterAll(() => light.stop());
+
+  serverSpecs(() => server, "light");
+});
