@@ -39,13 +39,21 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
 
 type Outcome<K extends FamilyRun["outcome"]["kind"]> = Extract<FamilyRun["outcome"], { kind: K }>;
 
-function synced({ sync, iptables, clock }: MetricsFollowerParts, { family }: FamilyRun, outcome: Outcome<"synced">) {
+const tables: readonly string[] = ["filter", "nat"];
+
+function synced(
+  { sync, iptables, agent, clock }: MetricsFollowerParts,
+  { family }: FamilyRun,
+  outcome: Outcome<"synced">,
+) {
   const labels = { ip_family: family };
   observe(sync, family, outcome.report.kind, outcome.milliseconds);
   sync.lastTimestamp.set(labels, clock.now() / 1000);
-  for (const [table, { total, written }] of Object.entries(outcome.report.objects)) {
-    iptables.rulesTotal.set({ table, ...labels }, total);
-    iptables.rulesLast.set({ table, ...labels }, written);
+  for (const [kind, { total, written }] of Object.entries(outcome.report.objects)) {
+    if (tables.includes(kind)) {
+      iptables.rulesTotal.set({ table: kind, ...labels }, total);
+      iptables.rulesLast.set({ table: kind, ...labels }, written);
+    } else agent.ipvsObjects.set({ kind, ...labels }, total);
   }
 }
 

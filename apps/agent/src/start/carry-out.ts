@@ -94,7 +94,8 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   await prepare[mode.mode](config, kernel, log);
   const backends = await backendsOf(mode.mode, config, ports, kernel, log);
   const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
-  const familiesAtOnce = [...ports.values()].every(({ variant }) => variant === "nft");
+  // In ipvs mode both families have the service device and the tools in common.
+  const familiesAtOnce = mode.mode === "iptables" && [...ports.values()].every(({ variant }) => variant === "nft");
   const parts = {
     config,
     filter: filter.options,
