@@ -33,7 +33,7 @@ export interface CniFlavour {
   install(ground: CniGround): Promise<PodNetwork>;
 }
 
-export interface NeededProgram {
+interface NeededProgram {
   readonly program: string;
   /** The Debian package that brings it. */
   readonly debian: string;
@@ -61,7 +61,7 @@ export interface CniNode {
   readonly runner: Runner;
 }
 
-export interface Daemon {
+interface Daemon {
   readonly node: CniNode;
   /** Of its log file, `NAME.log` in the flavour's folder. Unique there. */
   readonly name: string;

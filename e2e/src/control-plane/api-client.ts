@@ -9,7 +9,7 @@ export interface ApiObject {
   readonly [field: string]: unknown;
 }
 
-export interface ApiMetadata {
+interface ApiMetadata {
   readonly name: string;
   readonly namespace?: string;
   readonly [field: string]: unknown;
@@ -27,7 +27,7 @@ export interface ApiClient {
   delete(path: string, gracePeriodSeconds?: number): Promise<void>;
 }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   readonly status: number;
 
   constructor(method: string, path: string, status: number, body: string) {

@@ -6,7 +6,7 @@ import { goBuild } from "./go-build.ts";
 import { etcdVersion, kubernetesVersion } from "./versions.ts";
 
 /** The programs of a control plane. */
-export const programs = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
+const programs = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
 
 export type Program = (typeof programs)[number];
 

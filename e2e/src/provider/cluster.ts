@@ -47,7 +47,7 @@ export interface Cluster extends ClusterShape {
   dispose(): Promise<void>;
 }
 
-export interface ApiServerControl {
+interface ApiServerControl {
   /** For `run`, and for the nodes. */
   readonly url: string;
   /** May do everything. */
@@ -59,7 +59,7 @@ export interface ApiServerControl {
   start(): Promise<void>;
 }
 
-export interface NetworkService {
+interface NetworkService {
   readonly name: string;
   readonly protocol: "TCP" | "UDP";
   readonly clusterIP: string;

@@ -26,7 +26,7 @@ export interface Scene {
   later(undo: () => Promise<void>): void;
 }
 
-export interface ScenePod {
+interface ScenePod {
   readonly node: ClusterNode;
   /** Label `app`; default none: a pod that only calls. */
   readonly app?: string;

@@ -7,7 +7,6 @@ import type { IPFamily } from "@fairlead/core";
 export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 
 export const prefixLength: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
-export const hostLength: Readonly<Record<IPFamily, number>> = { IPv4: 32, IPv6: 128 };
 
 /** Of the bridge that the nodes are on; the API server is there too. */
 export const fabricAddress: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.1", IPv6: "fd00:30::1" };

@@ -25,7 +25,7 @@ export function proxyFlags({ mode, networks }: ClusterShape, settings: ProxySett
 }
 
 /** How long what was flushed may stay away. */
-export const SYNC_PERIOD_MS = 2_000;
+const SYNC_PERIOD_MS = 2_000;
 
 function cidrs(networks: readonly NetworkShape[]): readonly string[] {
   return networks.flatMap(({ podCIDRs }) => Object.values(podCIDRs));
