@@ -38,9 +38,16 @@ describe.skipIf(reason !== undefined)(
 
     /** The lines of a bundle's run as they come, its exit code the last of them: `exit 0`. */
     function running(...args: string[]) {
+      return runningBehind([], args);
+    }
+
+    /** The same behind another program, which execs it. */
+    function runningBehind(program: readonly string[], args: readonly string[]) {
       const script = 'cd "$1" && shift && "$@" 2>&1; echo "exit $?"';
       return lines(
-        inside().stream(["sh", "-c", script, "sh", dir, process.execPath, bundle, ...args], { timeoutMs: 60_000 }),
+        inside().stream(["sh", "-c", script, "sh", dir, ...program, process.execPath, bundle, ...args], {
+          timeoutMs: 60_000,
+        }),
       );
     }
 
@@ -131,6 +138,22 @@ describe.skipIf(reason !== undefined)(
       expect(log.at(-1)).toBe("exit 0");
       expect(log.at(-2)).toContain("System initialized and --init-only specified");
       expect(await nat()).not.toContain("KUBE-");
+    });
+
+    test("NET_ADMIN and NET_RAW are enough to serve", { timeout: 60_000 }, async () => {
+      const drop = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"];
+      const log: string[] = [];
+      for await (const line of runningBehind(drop, ["--manifests=manifests", "--state-dir=state"])) {
+        log.push(line);
+        if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+        const status = await readFile(`/proc/${pidOf(log)}/status`, "utf8");
+        // CAP_NET_ADMIN is 12, CAP_NET_RAW 13.
+        expect(status).toMatch(/^CapEff:\s+0*3000$/m);
+        await checkServing();
+        process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.at(-1)).toBe("exit 0");
+      await toEnd("--cleanup");
     });
   },
 );
