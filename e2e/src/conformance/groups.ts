@@ -8,12 +8,15 @@ export interface CaseGroup {
   readonly history: readonly (readonly RawObject[])[];
 }
 
-export function groupCases(rows: readonly ConformanceCase[]): readonly CaseGroup[] {
+/** @param largest how many rows may share one cluster */
+export function groupCases(rows: readonly ConformanceCase[], largest = LARGEST): readonly CaseGroup[] {
   const groups = Map.groupBy(rows, ({ options }) => JSON.stringify(options));
-  return [...groups.values()].flatMap(inParts).flatMap((members) => {
-    const options = members[0]?.options;
-    return options === undefined ? [] : [{ options, rows: members, history: mergedHistory(members) }];
-  });
+  return [...groups.values()]
+    .flatMap((all) => inParts(all, largest))
+    .flatMap((members) => {
+      const options = members[0]?.options;
+      return options === undefined ? [] : [{ options, rows: members, history: mergedHistory(members) }];
+    });
 }
 
 /**
@@ -22,9 +25,9 @@ export function groupCases(rows: readonly ConformanceCase[]): readonly CaseGroup
  */
 const LARGEST = 25;
 
-function inParts(rows: readonly ConformanceCase[]): readonly (readonly ConformanceCase[])[] {
-  const parts = Math.ceil(rows.length / LARGEST);
-  return Array.from({ length: parts }, (_, part) => rows.slice(part * LARGEST, (part + 1) * LARGEST));
+function inParts(rows: readonly ConformanceCase[], largest: number): readonly (readonly ConformanceCase[])[] {
+  const parts = Math.ceil(rows.length / largest);
+  return Array.from({ length: parts }, (_, part) => rows.slice(part * largest, (part + 1) * largest));
 }
 
 function mergedHistory(rows: readonly ConformanceCase[]): readonly (readonly RawObject[])[] {

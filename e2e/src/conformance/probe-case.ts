@@ -15,27 +15,33 @@ import type { Lab } from "../lab/lab.ts";
 import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
 import { namespaceOf } from "../lab/topology.ts";
 import { probeSctp } from "./probe-sctp.ts";
+import { answersPassBy, probeUnanswered } from "./probe-unanswered.ts";
 
 /** An answer that was to come has time; that none comes where none is to come shows soon. */
 const PATIENCE_MS = 5_000;
 const SILENCE_MS = 400;
 
-/**
- * Sends real packets for a row and gives where they ended, with how often as the probability.
- *
- * @param patienceMs how long to wait for answers that are expected
- */
+export interface ProbeOptions {
+  /** How long to wait for answers that are expected. */
+  readonly patienceMs?: number;
+  /** Addresses that node-a has beside its own. */
+  readonly moreAddresses?: Iterable<string>;
+}
+
+/** Sends real packets for a row and gives where they ended, with how often as the probability. */
 export async function probeCase(
   lab: Lab,
   row: ConformanceCase,
   expected: Outcome,
-  patienceMs = PATIENCE_MS,
+  { patienceMs = PATIENCE_MS, moreAddresses = [] }: ProbeOptions = {},
 ): Promise<Ways> {
   const { packet } = row;
+  if (answersPassBy(packet, expected)) return probeUnanswered(lab, packet, requestsFor(expected));
   if (packet.protocol === "SCTP") return probeSctp(lab, packet, requestsFor(expected));
   const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
   const results = await lab.peer(packet.from).send({ ...requests(row, expected, packet.protocol), timeoutMs });
-  const ends = results.map((result) => endOf(row, result));
+  const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketAddress(address, 0)))];
+  const ends = results.map((result) => endOf(row, result, own));
   const otherPort = new Set(ends.flatMap(({ way, differs }) => (differs === "port" ? [way] : [])));
   // The node's own packets keep their address when masqueraded; the port tells, in all but one of some 30,000 requests.
   const masked = ({ way, differs }: End) => differs === "address" || (packet.from === nodeA && otherPort.has(way));
@@ -75,14 +81,14 @@ interface End {
   readonly differs: "nothing" | "port" | "address";
 }
 
-function endOf(row: ConformanceCase, result: ProbeResult): End {
+function endOf(row: ConformanceCase, result: ProbeResult, own: readonly string[]): End {
   if (result.kind === "refused") return { way: "reject", differs: "nothing" };
   if (result.kind === "lost") return { way: "drop", differs: "nothing" };
   if (result.kind === "error") return { way: `error ${result.code}`, differs: "nothing" };
   const { destination, port } = row.packet;
   const local = arrival(row, result);
   const way = local === socketAddress(destination, port) ? "leave" : local;
-  return { way: asNode(result) ? way : `${way} as ${result.remote}`, differs: difference(result) };
+  return { way: asNode(result, own) ? way : `${way} as ${result.remote}`, differs: difference(result) };
 }
 
 function difference({ remote, sender }: { remote: string; sender: string }): End["differs"] {
@@ -91,9 +97,9 @@ function difference({ remote, sender }: { remote: string; sender: string }): End
 }
 
 /** Who is not the sender must be the node. */
-function asNode({ remote, sender }: { remote: string; sender: string }): boolean {
+function asNode({ remote, sender }: { remote: string; sender: string }, own: readonly string[]): boolean {
   const seen = hostPart(remote);
-  return seen === hostPart(sender) || nodeAddresses.includes(seen);
+  return seen === hostPart(sender) || own.includes(seen);
 }
 
 function hostPart(socket: string): string {

@@ -2,11 +2,10 @@ import { createIptablesBackend } from "@fairlead/backend-iptables";
 import type { Backend, IPFamily } from "@fairlead/core";
 import { createNfacct, type IptablesClient, openIptables, type Variant } from "@fairlead/kernel";
 import type { RuleSet } from "@fairlead/netfilter";
-import { PlannedCluster } from "@fairlead/testkit";
 import { applySettings } from "../lab/apply.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { CaseGroup } from "./groups.ts";
-import { filterFor } from "./iptables-subjects.ts";
+import { families, syncGroup } from "./sync-group.ts";
 
 /** node-a of a lab with the iptables of both families, in one variant. */
 export interface ProgrammedLab {
@@ -17,8 +16,6 @@ export interface ProgrammedLab {
   /** Removes everything that was programmed. */
   cleanup(): Promise<void>;
 }
-
-const families: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 /** @throws IptablesError when the variant is not to be had here */
 export async function programmedLab(lab: Lab, variant: Variant): Promise<ProgrammedLab> {
@@ -49,23 +46,6 @@ export async function programmedLab(lab: Lab, variant: Variant): Promise<Program
       for (const client of clients) await createIptablesBackend(client).cleanup();
     },
   };
-}
-
-/** The first state as a full sync, each later one as a change, as an agent would have met them. */
-async function syncGroup(group: CaseGroup, backends: readonly Backend[]): Promise<void> {
-  const { options, history } = group;
-  const [{ semantics } = {}] = backends;
-  if (semantics === undefined) throw new Error("no family to program");
-  const cluster = new PlannedCluster({ options, semantics, filter: filterFor(options) });
-  for (const [index, state] of history.entries()) {
-    const { changes } = cluster.advance(state);
-    for (const [at, family] of families.entries()) {
-      const backend = backends[at];
-      const change = changes.get(family);
-      if (index === 0) await backend?.sync(cluster.plan(family));
-      else if (change) await backend?.apply(cluster.plan(family), change);
-    }
-  }
 }
 
 async function readRuleSet(client: IptablesClient): Promise<RuleSet> {

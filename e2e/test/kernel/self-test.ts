@@ -88,7 +88,7 @@ describe("the checker sees what is wrong", () => {
       const ruleSet = (await node.read())[packetFamily(row.packet)];
       const traced = differences(expectedWays(iptables), tracedWays(row, ruleSet), { probabilities: true });
       expect(traced, "tracer").not.toEqual([]);
-      expect(await strays(lab, row, iptables, 300), "real packets").not.toEqual([]);
+      expect(await strays(lab, row, iptables, { patienceMs: 300 }), "real packets").not.toEqual([]);
     });
   }
 });

@@ -1,5 +1,6 @@
 import { createSocket } from "node:dgram";
 import { request } from "node:http";
+import { sourcePort } from "./ports.ts";
 import { type Answer, type Ending, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
 
@@ -30,6 +31,7 @@ function requestHttp(probe: Probe): Promise<Ending> {
       port: probe.port,
       agent: false,
       timeout: probe.timeoutMs,
+      localPort: sourcePort(),
       ...(probe.padding !== undefined && { path: paddingPath(probe.padding) }),
       ...(probe.source !== undefined && { localAddress: probe.source }),
     });
@@ -68,7 +70,7 @@ function requestUdp(probe: Probe): Promise<Ending> {
     // Only a connected socket is told of ICMP errors.
     socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
     const from = probe.source === undefined ? {} : { address: probe.source };
-    socket.bind({ ...from, port: probe.sourcePort ?? 0 }, () => socket.connect(probe.port, probe.to));
+    socket.bind({ ...from, port: probe.sourcePort ?? sourcePort() }, () => socket.connect(probe.port, probe.to));
   }).finally(() => socket.close());
 }
 

@@ -1,0 +1,88 @@
+import {
+  asSent,
+  type ConformanceCase,
+  conformanceTable,
+  differences,
+  expectedWays,
+  type Outcome,
+  packetFamily,
+  reject,
+  tracedWays,
+} from "@fairlead/testkit";
+import { type CaseGroup, groupCases } from "../../conformance/groups.ts";
+import { type IpvsNodeState, type ProgrammedIpvs, programmedIpvs } from "../../conformance/programmed-ipvs.ts";
+import { strays } from "../../conformance/strays.ts";
+import type { Lab } from "../../lab/lab.ts";
+import { problemsOf, type Report, type Suite } from "./suite.ts";
+
+/** The rows that say something of ipvs mode, with what they say. */
+const rows = conformanceTable.flatMap((row) => {
+  const { ipvs } = row.expected;
+  return "skip" in ipvs ? [] : [{ row, expected: ipvs }];
+});
+
+/** Every process here is slow to start: as few clusters as there are options. */
+const LARGEST_CLUSTER = 1_000;
+/** How many rows are probed side by side. */
+const PARALLEL = 12;
+
+/** The conformance table in ipvs mode: the tracer over what the kernel holds, and real packets. */
+export const conformance: Suite = {
+  names: rows.map(({ row }) => nameOf(row)),
+  run: async function* (lab) {
+    const node = await programmedIpvs(lab);
+    const groups = groupCases(
+      rows.map(({ row }) => row),
+      LARGEST_CLUSTER,
+    );
+    for (const group of groups) yield* runGroup(lab, node, group);
+    await node.cleanup();
+  },
+};
+
+async function* runGroup(lab: Lab, node: ProgrammedIpvs, group: CaseGroup): AsyncGenerator<Report, void, void> {
+  const state = await node.program(group);
+  const waiting = [...group.rows];
+  const reports: Report[] = [];
+  const lane = async () => {
+    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+      reports.push({ name: nameOf(row), problems: await problemsOf(check(lab, row, state)) });
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, lane));
+  yield* reports;
+}
+
+async function check(
+  lab: Lab,
+  row: ConformanceCase,
+  { ruleSets, environment }: IpvsNodeState,
+): Promise<readonly string[]> {
+  const { ipvs } = row.expected;
+  if ("skip" in ipvs) return [];
+  const traced = tracedWays(row, ruleSets[packetFamily(row.packet)], environment);
+  const { localAddresses: moreAddresses = [] } = environment;
+  const sent = { ...row, packet: asSent(row.packet, environment) };
+  const seen = isReal(row) ? await strays(lab, sent, seenAs(ipvs), { moreAddresses }) : [];
+  return [
+    ...differences(expectedWays(ipvs), traced, { probabilities: true }).map((text) => `tracer: ${text}`),
+    ...seen.map((text) => `real packets: ${text}`),
+  ];
+}
+
+/**
+ * SCTP is left to the tracer: the probe sends INIT alone and reads connection tracking, but nobody answers INIT except with
+ * ABORT, and ip_vs forgets such a connection after two seconds and its tracking with it, too soon for a slow guest.
+ */
+function isReal({ unreal, packet }: ConformanceCase): boolean {
+  return unreal === undefined && packet.protocol !== "SCTP";
+}
+
+/** A virtual server without destinations answers just as a rule with REJECT does. */
+function seenAs(outcome: Outcome): Outcome {
+  return outcome.verdict === "empty" ? reject : outcome;
+}
+
+function nameOf({ name }: ConformanceCase): string {
+  return `ipvs on the real kernel: ${name}`;
+}

@@ -1,0 +1,90 @@
+import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
+import type { Backend } from "@fairlead/core";
+import { type GoldenScenario, goldenScenarios, nodeA, PlannedCluster, standardOptions } from "@fairlead/testkit";
+import { filterFor } from "../../conformance/iptables-subjects.ts";
+import { ipvsPorts } from "../../conformance/programmed-ipvs.ts";
+import { families } from "../../conformance/sync-group.ts";
+import type { Lab } from "../../lab/lab.ts";
+import { problemsOf, type Suite } from "./suite.ts";
+
+/** The recordings were made on a node with one address of each family, these. */
+const RECORDED_ON = [
+  ["10.201.0.60", nodeA.addresses.IPv4],
+  ["fd00:201::60", nodeA.addresses.IPv6],
+] as const;
+
+const options = {
+  ...standardOptions,
+  excludeClusterCIDRs: [],
+  nodePortAddresses: [`${nodeA.addresses.IPv4}/32`, `${nodeA.addresses.IPv6}/128`],
+};
+
+const scenarios = goldenScenarios();
+
+/**
+ * What the real tools print after ours has programmed a recorded scenario, on top of the one before: just what they
+ * printed after kube-proxy.
+ */
+export const golden: Suite = {
+  names: scenarios.map(nameOf),
+  run: async function* (lab) {
+    const backends = (await ipvsPorts(lab)).map((port) => createIpvsBackend(port));
+    for (const scenario of scenarios) {
+      yield { name: nameOf(scenario), problems: await problemsOf(compare(lab, backends, scenario)) };
+    }
+    for (const backend of backends) await backend.cleanup();
+  },
+};
+
+function nameOf({ name }: GoldenScenario): string {
+  return `golden in ipvs mode: ${name}`;
+}
+
+async function compare(
+  lab: Lab,
+  backends: readonly Backend[],
+  { objects, dualStack, ipvs }: GoldenScenario,
+): Promise<readonly string[]> {
+  const cluster = new PlannedCluster({ options, semantics: ipvsSemantics, filter: filterFor(options) });
+  cluster.advance(objects);
+  const used = families.slice(0, dualStack ? 2 : 1);
+  for (const [at, family] of used.entries()) await backends[at]?.sync(cluster.plan(family));
+  const recorded = linesOf(atNodeA(ipvs));
+  const printed = linesOf(await print(lab, dualStack));
+  return [
+    ...recorded.filter((line) => !printed.includes(line)).map((line) => `missing: ${line}`),
+    ...printed.filter((line) => !recorded.includes(line)).map((line) => `too much: ${line}`),
+  ];
+}
+
+const FILTER_AND_NAT = (tool: string) => `${tool} -t filter; ${tool} -t nat`;
+
+async function print(lab: Lab, dualStack: boolean): Promise<string> {
+  const lines = [
+    "ipvsadm --save -n",
+    `ip -oneline address show dev ${DEVICE}`,
+    "ipset save",
+    FILTER_AND_NAT("iptables-save"),
+    ...(dualStack ? [FILTER_AND_NAT("ip6tables-save")] : []),
+  ];
+  return (await lab.runner("node-a").run(["sh", "-ec", lines.join("\n")])).stdout;
+}
+
+function atNodeA(recording: string): string {
+  return RECORDED_ON.reduce((text, [recorded, ours]) => text.replaceAll(recorded, ours), recording);
+}
+
+/** Lines that say something, in an order of their own: index and seed of what is listed are the kernel's affair. */
+function linesOf(text: string): readonly string[] {
+  const lines = text
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) =>
+      line
+        .replace(/^\d+: /, "")
+        .replace(/ initval 0x[0-9a-f]+/, "")
+        .replace(/\[\d+:\d+\]/, "[0:0]")
+        .trim(),
+    );
+  return lines.sort();
+}

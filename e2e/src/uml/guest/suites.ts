@@ -1,0 +1,17 @@
+import type { Lab } from "../../lab/lab.ts";
+import { conformance } from "./conformance.ts";
+import { drainSpecs } from "./drain-specs.ts";
+import { faultSpecs } from "./fault-specs.ts";
+import { golden } from "./golden.ts";
+import { meaning } from "./meaning.ts";
+import { type Suite, suiteOf } from "./suite.ts";
+
+const nothingLeft = async (_: Lab) => {};
+
+export const suites: ReadonlyMap<string, Suite> = new Map([
+  ["meaning", meaning],
+  ["conformance", conformance],
+  ["golden", golden],
+  ["faults", suiteOf(faultSpecs, nothingLeft)],
+  ["drain", suiteOf(drainSpecs, nothingLeft)],
+]);

@@ -1,0 +1,45 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { suites } from "../src/uml/guest/suites.ts";
+import { missingForUml } from "../src/uml/missing.ts";
+import { runGuest } from "../src/uml/run-guest.ts";
+
+/**
+ * ipvs mode where there is a kernel that has IPVS: User-Mode Linux, booted once for all of it. Where the machine cannot
+ * run it, one line says why; in CI that is a failure.
+ */
+const missing = await missingForUml();
+
+const { CI = "", FAIRLEAD_UML = "" } = process.env;
+const all = CI !== "" || FAIRLEAD_UML === "all";
+const chosen = [...suites].filter(([suite]) => all || suite !== "golden");
+
+/** A busy machine takes many times as long as a quiet one. */
+const LIMIT_MS = 900_000;
+
+if (missing === undefined) {
+  let reports: Awaited<ReturnType<typeof runGuest>>;
+
+  beforeAll(async () => {
+    reports = await runGuest(
+      chosen.map(([suite]) => suite),
+      LIMIT_MS,
+    );
+  }, LIMIT_MS);
+
+  for (const [suite, { names }] of chosen) {
+    describe(suite, () => {
+      test.each(names)("%s", (name) => expect(reports.get(name)).toEqual([]));
+    });
+  }
+
+  if (!all) {
+    test("golden files with the real tools", ({ skip }) => {
+      skip("takes long: FAIRLEAD_UML=all runs them too; backend-ipvs has them on the fakes");
+    });
+  }
+} else {
+  test("tests in User-Mode Linux", ({ skip }) => {
+    if (CI !== "") throw new Error(`CI must run the tests in User-Mode Linux: ${missing}`);
+    skip(missing);
+  });
+}
