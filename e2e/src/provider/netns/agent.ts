@@ -43,6 +43,16 @@ export async function startNodeAgent(
   };
 }
 
+/**
+ * An agent may fall back to another mode, where specs would be green for the wrong reason.
+ *
+ * @throws Error that names both modes
+ */
+export async function requireMode({ get }: AgentOnNode, mode: string): Promise<void> {
+  const answer = (await get("/proxyMode")).trim();
+  if (answer !== mode) throw new Error(`Fairlead runs in ${answer} mode where ${mode} was asked for`);
+}
+
 /** Resolves when the agent has said of every family that its rules are written. */
 async function inPlace(agent: AgentProcess, families: readonly string[]): Promise<void> {
   const ended = agent.ended.then(({ exitCode, log }) => {

@@ -9,7 +9,7 @@ import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
 import { fabricAddress, gateAddress, outsideAddress, serviceCIDRs, strangerAddress } from "./addresses.ts";
-import { startNodeAgent } from "./agent.ts";
+import { requireMode, startNodeAgent } from "./agent.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
@@ -108,6 +108,7 @@ async function openNode(
   const flags = proxyFlags(shape, { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) });
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), startNodeAgent(node, flags)]);
   opened.defer(() => agent.dispose());
+  await requireMode(agent, shape.mode);
   return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
 }
 
