@@ -65,7 +65,7 @@ function accessRules({ family }: FrameFacts): readonly Rule[] {
  * The node reaches a load balancer's address with that very address as its source, after which no source range could tell
  * it from others; the virtual server is known by its connection (kubernetes issue 119656).
  */
-export function barredRule({ address, protocol, port }: BarredAddress): Rule {
+function barredRule({ address, protocol, port }: BarredAddress): Rule {
   const length = address.includes(":") ? 128 : 32;
   return {
     source: { cidr: `${address}/${length}` },

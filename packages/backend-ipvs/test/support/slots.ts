@@ -44,9 +44,6 @@ export function webState(state: Partial<SlotState> = {}): SlotState {
   };
 }
 
-/** What a slot holds; undefined: nothing. */
-export type Slots = ReadonlyMap<number, SlotState | undefined>;
-
 /** The objects of a slot, the Service first. */
 export function slotObjects(slot: number, state: SlotState): readonly RawObject[] {
   const external = state.type !== "ClusterIP";
