@@ -26,7 +26,7 @@ export interface RenderContext {
 }
 
 /** Endpoints of a family, counted over its service ports, up to which every rule has its comment. */
-export const LARGE_CLUSTER_ENDPOINTS = 1000;
+const LARGE_CLUSTER_ENDPOINTS = 1000;
 
 export function renderContext(
   settings: IptablesSettings,

@@ -44,7 +44,7 @@ export function clusterIPGroup(
   };
 }
 
-export function clusterIP(address: string, served = true): Frontend {
+function clusterIP(address: string, served = true): Frontend {
   const proxy = (masquerade: boolean) => ({ verdict: "proxy", set: "cluster", masquerade }) as const;
   const reject = { verdict: "reject" } as const;
   return {

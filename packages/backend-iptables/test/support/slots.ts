@@ -28,9 +28,6 @@ export const slotState: fc.Arbitrary<SlotState> = fc.record({
   endpoints: fc.array(fc.constantFrom("ready", "terminating", "none"), { minLength: 4, maxLength: 4 }),
 });
 
-/** What a slot holds; undefined: nothing. */
-export type Slots = ReadonlyMap<number, SlotState | undefined>;
-
 /** The objects of a slot, the Service first. */
 export function slotObjects(slot: number, state: SlotState): readonly RawObject[] {
   const external = state.type !== "ClusterIP";
