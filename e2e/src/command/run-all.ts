@@ -53,16 +53,18 @@ async function drain(
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-async function runOne({ cluster, artefacts }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
+async function runOne({ cluster, artefacts, signal }: RunAll, item: PlannedSpec, namespace: string): Promise<Result> {
   const { spec, family, title, unfit } = item;
   if (unfit !== undefined) return { kind: "skipped", reason: unfit };
   let kept: string | undefined;
   try {
     const figures = await runSpec(spec, cluster, family, namespace, async (error) => {
-      kept = await keepArtefacts(artefacts, `${cluster.mode}-${title}`, cluster, error);
+      // Ctrl-C reaches the cluster's processes too: what fails then has found nothing.
+      if (!signal.aborted) kept = await keepArtefacts(artefacts, `${cluster.mode}-${title}`, cluster, error);
     });
     return { kind: "passed", ...(figures !== undefined && { figures }) };
   } catch (error) {
+    if (signal.aborted) return { kind: "skipped", reason: "interrupted" };
     return { kind: "failed", message: messageOf(error), ...(kept !== undefined && { artefacts: kept }) };
   }
 }
