@@ -1,7 +1,7 @@
 import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, ownership } from "./networks.ts";
-import { expectNoTrace } from "./untouched.ts";
+import { expectForeign, expectNoTrace } from "./untouched.ts";
 
 const ports = [{ port: 80 }];
 
@@ -19,6 +19,7 @@ const rollout: Spec = {
     ]);
     const own = await scene.service("ours", { selector: { app: "ours" }, ports });
     const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    await expectForeign(scene, foreign.name);
     await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
     await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
     await Promise.all([ours.remove(), theirs.remove()]);
@@ -49,6 +50,7 @@ const annotation: Spec = {
     ]);
     const own = await scene.service("ours", { selector: { app: "ours" }, ports });
     const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    await expectForeign(scene, foreign.name);
     await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
     await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
     await own.annotate(ownership, "foreign");
@@ -77,6 +79,7 @@ const moving: Spec = {
     ]);
     const service = await scene.service("web", { selector: { app: "web" }, ports });
     const target = { to: service.clusterIP, port: 80 };
+    await expectForeign(scene, service.name);
     await expectUntouched(caller, target);
     const ours = await scene.pod({ node: second, app: "web" });
     await expectAnswers(caller, target, { by: [ours] });

@@ -2,7 +2,7 @@ import { expectAnswers, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { large } from "./large.ts";
 import { excludedNetwork, needsExcluded } from "./networks.ts";
-import { expectNoTrace } from "./untouched.ts";
+import { expectForeign, expectNoTrace } from "./untouched.ts";
 
 const ports = [{ port: 80 }];
 
@@ -59,6 +59,7 @@ const foreign: Spec = {
     ]);
     const spec = { type: "NodePort", selector: { app: "foreign" }, ports };
     const service = await scene.service("foreign", spec);
+    await expectForeign(scene, service.name);
     await expectUntouched(caller, { to: service.clusterIP, port: 80 });
     await expectUntouched(first, { to: service.clusterIP, port: 80 });
     await expectNoTrace(scene, service.clusterIP);

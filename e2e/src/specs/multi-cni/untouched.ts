@@ -13,6 +13,35 @@ export async function expectNoTrace({ cluster }: Scene, address: string, withinM
   await until(`no trace of ${address} on any node`, nothing, withinMs);
 }
 
+/**
+ * Waits until every node's agent has seen the service's endpoints and leaves it to the other network. Before it sees them
+ * the service is ours and refused, and before it knows the service at all, its address is untouched as well.
+ */
+export async function expectForeign({ cluster, namespace, family }: Scene, service: string): Promise<void> {
+  const key = `${namespace}/${service}`;
+  await until(`${key} to be the other network's on every node`, async () => {
+    const told = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
+    const known = told.map((text) => ownerIn(text, key, family));
+    return known.every((owner) => owner === "foreign") ? undefined : known.join(", ");
+  });
+}
+
+interface OwnershipAnswer {
+  readonly services: readonly {
+    readonly service: string;
+    readonly ipFamily: string;
+    readonly ownership: string;
+    readonly excludedEndpoints: number;
+  }[];
+}
+
+function ownerIn(text: string, key: string, family: string): string {
+  const { services }: OwnershipAnswer = JSON.parse(text);
+  const found = services.find(({ service, ipFamily }) => service === key && ipFamily === family);
+  if (found === undefined) return "unknown";
+  return found.excludedEndpoints === 0 ? "without endpoints" : found.ownership;
+}
+
 type Run = Scene["nodes"][0]["run"];
 
 async function traces(run: Run, address: string): Promise<readonly string[]> {
