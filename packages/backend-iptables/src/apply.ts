@@ -1,8 +1,6 @@
-import type { ForwardingPlan, PlanChange } from "@fairlead/core";
-import { inSlices } from "./batches.ts";
-import { BATCH, commit, deleteStale, type Work } from "./commit.ts";
+import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
+import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { Settled } from "./options.ts";
-import type { Written } from "./payload.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";
 import { deleteChains, inDeletionOrder } from "./plan/commands.ts";
 import { type RenderContext, renderContext, rendersAlike } from "./plan/settings.ts";

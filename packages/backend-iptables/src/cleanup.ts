@@ -1,7 +1,6 @@
-import { type Command, ruleKey, type Table, type Target } from "@fairlead/netfilter";
+import { type Command, payloadText, restoreLines, ruleKey, type Table, type Target } from "@fairlead/netfilter";
 import { BATCH, deleteStale } from "./commit.ts";
 import { type Settled, settle } from "./options.ts";
-import { payloadText } from "./payload.ts";
 import { deleteChains, remove } from "./plan/commands.ts";
 import { FIXED_CHAINS } from "./plan/frame.ts";
 import { isGroupChain } from "./plan/group-names.ts";
@@ -48,7 +47,7 @@ async function cleanTable(
     table === "nat" ? [...existing].filter((chain) => isGroupChain(chain) && !keep(table, chain)) : [];
   const split = port.variant === "nft" && groupChains.length > BATCH.staleChains;
   const restore = async (commands: readonly Command[]) => {
-    if (commands.length > 0) await port.restore(payloadText([{ table, commands }], settled.breathe, new Map()));
+    if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), settled.breathe));
   };
   const jumps = await unlink(port, table, fixed);
   if (!split) return restore([...jumps, ...deleteChains([...fixed, ...groupChains])]);

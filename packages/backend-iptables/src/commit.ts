@@ -1,7 +1,6 @@
-import type { Command, CommandSource } from "@fairlead/netfilter";
+import { type Command, type CommandSource, payloadText, restoreLines, type Table } from "@fairlead/netfilter";
 import { batches } from "./batches.ts";
 import type { Settled } from "./options.ts";
-import { payloadText, type Written } from "./payload.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import type { IptablesPort } from "./port.ts";
@@ -11,6 +10,9 @@ import type { IptablesPort } from "./port.ts";
  * cost grows with the square of their number.
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500 } as const;
+
+/** Rules that payloads have written, by table. */
+export type Written = Map<Table, number>;
 
 /** Everything that one sync writes. The iterables are read once, in this order. */
 export interface Work {
@@ -33,7 +35,8 @@ export interface Work {
  */
 export async function commit(port: IptablesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
   const written: Written = new Map();
-  const restore = (sections: readonly CommandSource[]) => port.restore(payloadText(sections, settled.breathe, written));
+  const restore = (sections: readonly CommandSource[]) =>
+    port.restore(payloadText(restoreLines(sections, written), settled.breathe));
   if (split) {
     for (const chains of batches(work.endpointChains, BATCH.endpointChains)) {
       await restore([{ table: "nat", commands: fillChains(chains) }]);
@@ -67,6 +70,6 @@ export async function deleteStale(
   const names = inDeletionOrder(chains);
   for (const batch of batches(names, split ? BATCH.staleChains : names.length)) {
     const section: CommandSource = { table: "nat", commands: deleteChains(batch) };
-    await port.restore(payloadText([section], settled.breathe, new Map()));
+    await port.restore(payloadText(restoreLines([section]), settled.breathe));
   }
 }

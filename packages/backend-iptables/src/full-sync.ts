@@ -1,9 +1,7 @@
-import type { ForwardingPlan } from "@fairlead/core";
-import { inSlices } from "./batches.ts";
-import { BATCH, commit, deleteStale } from "./commit.ts";
+import { type ForwardingPlan, inSlices } from "@fairlead/core";
+import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
-import type { Written } from "./payload.ts";
 import { emptyChain } from "./plan/commands.ts";
 import { allEndpointChains, allServiceChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame } from "./plan/full-filter.ts";

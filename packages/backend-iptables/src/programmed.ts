@@ -1,5 +1,5 @@
 import type { SyncReport } from "@fairlead/core";
-import type { Written } from "./payload.ts";
+import type { Written } from "./commit.ts";
 import type { RenderContext } from "./plan/settings.ts";
 import type { Totals } from "./plan/totals.ts";
 

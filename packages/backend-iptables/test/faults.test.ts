@@ -1,12 +1,19 @@
 import type { FakeCall, Fault } from "@fairlead/kernel/fake";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
+import {
+  noChange,
+  type SlotChanges,
+  type SlotState,
+  slotState,
+  type World,
+  webState,
+} from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
 import { isEndBetween, whereabouts } from "./support/packets.ts";
-import { type SlotState, slotState } from "./support/slots.ts";
-import { World } from "./support/world.ts";
+import { openWorld } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3, 4];
 const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
@@ -48,7 +55,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
           if (change !== undefined) await ignoringFault(backend.apply(world.plan, change));
         }
         fake.faults.clear();
-        await backend.apply(world.plan, world.change([[1, undefined]]) ?? nothing);
+        await backend.apply(world.plan, world.change([[1, undefined]]) ?? noChange);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
       { numRuns: 60 },
@@ -100,43 +107,27 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
 test("a change that renders to nothing starts no process", async () => {
   const { fake, world, backend } = await serving([[1, manyState(1)]]);
   const calls = fake.faults.calls.length;
-  const report = await backend.apply(world.plan, nothing);
+  const report = await backend.apply(world.plan, noChange);
   expect(report.objects).toMatchObject({ nat: { written: 0 }, filter: { written: 0 } });
   expect(fake.faults.calls.length).toBe(calls);
 });
 
-const nothing = {
-  family: "IPv4",
-  groups: new Map(),
-  healthChecks: new Map(),
-  foreignClusterIPs: { added: [], removed: [] },
-} as const;
-
 function manyState(slot: number): SlotState {
-  return {
+  return webState({
     type: slot % 2 === 0 ? "ClusterIP" : "NodePort",
-    protocol: "TCP",
-    ports: 1,
-    internal: "Cluster",
-    external: "Cluster",
-    externalIP: false,
-    ranges: false,
     affinity: slot % 3 === 0,
-    endpoints: slot > 250 ? ["none", "none", "ready", "none"] : ["ready", "none", "none", "none"],
-  };
+    ...(slot > 250 && { endpoints: ["none", "none", "ready", "none"] }),
+  });
 }
 
 function restores(calls: readonly FakeCall[]): number {
   return calls.filter(({ argv }) => argv[0].endsWith("-restore")).length;
 }
 
-async function serving(
-  before: Iterable<readonly [number, SlotState | undefined]>,
-  variant: "nft" | "legacy" = "legacy",
-) {
+async function serving(before: SlotChanges, variant: "nft" | "legacy" = "legacy") {
   const fake = new FakeIptables({ family: "IPv4", variant, nfacct: new Set(COUNTERS) });
   const backend = createIptablesBackend(fake, { counters });
-  const world = new World();
+  const world = openWorld();
   world.change(before);
   await backend.sync(world.plan);
   return { fake, world, backend, old: whereabouts(fake.ruleSet(), variant === "nft" ? [3, 99, 150] : SLOTS) };

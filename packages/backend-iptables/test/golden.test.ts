@@ -7,12 +7,13 @@ import {
   type RecordedScenario,
   recordedNodePortAddresses,
   recordedScenarios,
+  TestCluster,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend, type IptablesOptions, type IptablesPort } from "../src/index.ts";
-import { plannerOptions, TestCluster } from "./support/cluster.ts";
 import { kernelTest } from "./support/real-kernel.ts";
 import { RecordingPort } from "./support/recording-port.ts";
+import { plannerOptions } from "./support/world.ts";
 
 const TABLES: readonly Table[] = ["mangle", "filter", "nat"];
 

@@ -1,10 +1,10 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
+import { noChange, type SlotState, slotState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
-import { type SlotState, slotState } from "./support/slots.ts";
-import { World } from "./support/world.ts";
+import { openWorld } from "./support/world.ts";
 
 /** One batch of changes for each apply. */
 const history = fc.array(
@@ -67,7 +67,7 @@ test("reports count what is there", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (batches) => {
       const { fake, world, backend } = await live(batches, "nft");
-      const partial = await backend.apply(world.plan, emptyChange);
+      const partial = await backend.apply(world.plan, noChange);
       const full = await backend.sync(world.plan);
       const jumps = { nat: 3, filter: 11 };
       for (const table of ["nat", "filter"] as const) {
@@ -80,20 +80,13 @@ test("reports count what is there", async () => {
   );
 });
 
-const emptyChange = {
-  family: "IPv4",
-  groups: new Map(),
-  healthChecks: new Map(),
-  foreignClusterIPs: { added: [], removed: [] },
-} as const;
-
 async function live(
   batches: readonly (readonly (readonly [number, SlotState | undefined])[])[],
   variant: "nft" | "legacy",
 ) {
   const fake = new FakeIptables({ family: "IPv4", variant, nfacct: new Set(COUNTERS) });
   const backend = createIptablesBackend(fake, { counters });
-  const world = new World();
+  const world = openWorld();
   await backend.sync(world.plan);
   for (const batch of batches) {
     const change = world.change(batch);
@@ -106,7 +99,7 @@ async function live(
 
 async function fresh(slots: Iterable<readonly [number, SlotState]>): Promise<RuleSet> {
   const fake = new FakeIptables({ family: "IPv4", nfacct: new Set(COUNTERS) });
-  const world = new World();
+  const world = openWorld();
   world.change(slots);
   await createIptablesBackend(fake, { counters }).sync(world.plan);
   return fake.ruleSet();

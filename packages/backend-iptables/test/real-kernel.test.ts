@@ -1,11 +1,11 @@
 import { compareRuleSets, type RuleSet, renderRule } from "@fairlead/netfilter";
+import { slotState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
-import { slotState } from "./support/slots.ts";
-import { World } from "./support/world.ts";
+import { openWorld } from "./support/world.ts";
 
 const history = fc.array(
   fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(slotState, { nil: undefined })), {
@@ -23,7 +23,7 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
       fc.asyncProperty(history, async (batches) => {
         const port = await kernel.open("IPv4", variant);
         const backend = createIptablesBackend(port, { counters: kernel.counters });
-        const world = new World();
+        const world = openWorld();
         await backend.sync(world.plan);
         for (const batch of batches) {
           const change = world.change(batch);

@@ -1,13 +1,13 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, parseRestore, type Rule, renderRule, ruleKey } from "@fairlead/netfilter";
-import { recordedScenarios } from "@fairlead/testkit";
+import { recordedScenarios, TestCluster } from "@fairlead/testkit";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend, requiredSysctls } from "../src/index.ts";
-import { plannerOptions, TestCluster } from "./support/cluster.ts";
 import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
+import { plannerOptions } from "./support/world.ts";
 
 describe("rule budget: rules in nat besides the 5 of the frame, and in filter besides its 4", () => {
   // The same as kube-proxy writes; a rule more for each service or endpoint is felt in large clusters.

@@ -1,4 +1,4 @@
-import type { ForwardingPlan, PlanChange } from "@fairlead/core";
+import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
 import type { ServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
@@ -11,7 +11,6 @@ import { setWork } from "./plan/set-work.ts";
 import { type Step, takeStep } from "./plan/step.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
-import { inSlices } from "./slices.ts";
 import { frameFacts } from "./wanted.ts";
 import { carryOut, type Work, type Written } from "./work.ts";
 

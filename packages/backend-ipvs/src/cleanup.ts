@@ -1,8 +1,7 @@
 import type { Command, ServerCommand, SetCommand, Table } from "@fairlead/netfilter";
-import { renderServerCommand, renderSetCommand, ruleKey } from "@fairlead/netfilter";
+import { payloadText, renderServerCommand, renderSetCommand, restoreLines, ruleKey } from "@fairlead/netfilter";
 import { isOfFamily, readAddresses, readSets } from "./kernel-state.ts";
 import { ownership } from "./ownership.ts";
-import { payloadText, ruleLines } from "./payload.ts";
 import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
 import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
 import { JUMPS, type Jumps } from "./plan/jumps.ts";
@@ -45,7 +44,7 @@ async function removeRules(
   for (const jumps of JUMPS) if (jumps.table === table) commands.push(...(await unlink(port, jumps, keep)));
   commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
   commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
-  if (commands.length > 0) await port.rules.restore(payloadText(ruleLines([{ table, commands }]), turn));
+  if (commands.length > 0) await port.rules.restore(payloadText(restoreLines([{ table, commands }]), turn));
 }
 
 /** A jump that another mode has word for word stays with its chain; what this mode alone has goes in any case. */

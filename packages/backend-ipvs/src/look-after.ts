@@ -1,8 +1,7 @@
 import type { DestinationKey, ServerCommand, VirtualServerKey } from "@fairlead/netfilter";
-import { renderServerCommand } from "@fairlead/netfilter";
+import { payloadText, renderServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
 import type { Settled } from "./options.ts";
-import { payloadText } from "./payload.ts";
 import type { IpvsPort } from "./port.ts";
 
 /** Milliseconds from one look at all that drains to the next (upstream: rsCheckDeleteInterval). */

@@ -1,10 +1,9 @@
-import type { ForwardingPlan } from "@fairlead/core";
+import { type ForwardingPlan, inSlices } from "@fairlead/core";
 import type { PlanContext } from "./plan/context.ts";
 import type { FrameFacts } from "./plan/frame.ts";
 import { groupObjects } from "./plan/group.ts";
 import { Ledger } from "./plan/ledger.ts";
 import type { WantedServer } from "./plan/servers.ts";
-import { inSlices } from "./slices.ts";
 
 /** All that a plan needs in the kernel. */
 export interface Wanted {

@@ -1,12 +1,13 @@
 import {
   type CommandSource,
+  payloadText,
   renderServerCommand,
   renderSetCommand,
+  restoreLines,
   type ServerCommand,
   type SetCommand,
 } from "@fairlead/netfilter";
 import type { Settled } from "./options.ts";
-import { payloadText, ruleLines } from "./payload.ts";
 import { addressCommand, CREATE_DEVICE } from "./plan/device.ts";
 import type { IpvsPort } from "./port.ts";
 
@@ -69,7 +70,7 @@ async function changeSets({ sets }: IpvsPort, commands: readonly SetCommand[], t
 }
 
 async function writeRules({ rules }: IpvsPort, sections: readonly CommandSource[], text: Text): Promise<boolean> {
-  if (sections.length > 0) await rules.restore(text(ruleLines(sections)));
+  if (sections.length > 0) await rules.restore(text(restoreLines(sections)));
   return sections.length > 0;
 }
 

@@ -1,7 +1,7 @@
+import { noChange, webState } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { weights } from "./support/fake-node.ts";
 import { live } from "./support/live.ts";
-import { webState } from "./support/slots.ts";
 
 const some = (count: number) => Array.from({ length: count }, (_, slot) => [slot + 10, webState()] as const);
 
@@ -61,11 +61,5 @@ test("the first service that needs a set's rules: they are there before the serv
 
 test("a change that touches nothing in the kernel starts no process", async () => {
   const made = await live([[[1, webState()]]]);
-  const nothing = {
-    family: "IPv4",
-    groups: new Map(),
-    healthChecks: new Map(),
-    foreignClusterIPs: { added: [], removed: [] },
-  } as const;
-  expect(await made.node.processes(() => made.backend.apply(made.world.plan, nothing))).toEqual([]);
+  expect(await made.node.processes(() => made.backend.apply(made.world.plan, noChange))).toEqual([]);
 });

@@ -1,12 +1,12 @@
 import type { Fault } from "@fairlead/kernel/fake";
+import { slotState, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
 import { FakeNode, weights } from "./support/fake-node.ts";
 import { live } from "./support/live.ts";
 import { whereabouts, wrongEnds } from "./support/packets.ts";
-import { slotState, webState } from "./support/slots.ts";
-import { World } from "./support/world.ts";
+import { openWorld } from "./support/world.ts";
 
 const SLOTS = [1, 2, 4];
 const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
@@ -71,7 +71,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
     const node = new FakeNode();
     const port = node.port("IPv4");
     const deaf = { ...port, servers: { ...readers(node), restore: async () => {} } };
-    const world = new World();
+    const world = openWorld();
     world.change([[1, webState()]]);
     await expect(createIpvsBackend(deaf).sync(world.plan)).rejects.toThrow("not as they were written");
     await createIpvsBackend(port).sync(world.plan);
@@ -84,7 +84,7 @@ function readers({ servers }: FakeNode): Pick<ServersPort, "save" | "connections
 }
 
 async function expectOldOrNew(made: Awaited<ReturnType<typeof live>>, old: ReturnType<typeof whereabouts>) {
-  const world = new World();
+  const world = openWorld();
   world.change(made.world.slots);
   const fresh = await live([], { world });
   expect(wrongEnds(whereabouts(made.node, SLOTS), old, whereabouts(fresh.node, SLOTS))).toEqual([]);

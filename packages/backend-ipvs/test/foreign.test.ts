@@ -1,9 +1,9 @@
 import { parseServerCommand, type ServerCommand } from "@fairlead/netfilter";
+import { webState } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { DEVICE } from "../src/index.ts";
 import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
 import { live } from "./support/live.ts";
-import { webState } from "./support/slots.ts";
 import { worldOptions } from "./support/world.ts";
 
 function commands(...lines: readonly string[]): ServerCommand[] {

@@ -1,8 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
+import { TestCluster } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { createIpvsBackend } from "../src/index.ts";
-import { TestCluster } from "./support/cluster.ts";
 import { FakeNode, objectsOf } from "./support/fake-node.ts";
 import { ipvsRecordings } from "./support/golden.ts";
 

@@ -1,8 +1,8 @@
+import { slotState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { live } from "./support/live.ts";
-import { slotState } from "./support/slots.ts";
-import { World, worldOptions } from "./support/world.ts";
+import { openWorld, worldOptions } from "./support/world.ts";
 
 /** One batch of changes for each apply. */
 const history = fc.array(
@@ -60,7 +60,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
     await fc.assert(
       fc.asyncProperty(history, history, async (first, second) => {
         const { node } = await live(first);
-        const world = new World();
+        const world = openWorld();
         for (const batch of second) world.change(batch);
         const made = await live([], { node, world });
         expect(await made.differences()).toEqual([]);

@@ -1,12 +1,11 @@
 import { renderRule } from "@fairlead/netfilter";
-import { endpointSlice, goldenNode, service } from "@fairlead/testkit";
+import { endpointSlice, goldenNode, service, TestCluster } from "@fairlead/testkit";
+import { slotObjects, World, webState } from "@fairlead/testkit/histories";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, requiredSysctls } from "../src/index.ts";
-import { plannerOptions, TestCluster } from "./support/cluster.ts";
 import { FakeNode } from "./support/fake-node.ts";
 import { live } from "./support/live.ts";
-import { slotObjects, webState } from "./support/slots.ts";
-import { World } from "./support/world.ts";
+import { plannerOptions } from "./support/world.ts";
 
 type Options = Partial<Parameters<typeof plannerOptions>[1]>;
 
@@ -129,7 +128,7 @@ test("two services want one server: the explicit address wins over the node port
     const batches = [slotObjects(1, webState({ type: "NodePort" })), external];
     for (const batch of order === "port first" ? batches : batches.toReversed()) {
       cluster.put(...batch);
-      const change = cluster.replan().get("IPv4");
+      const change = cluster.replan().changes.get("IPv4");
       if (change !== undefined) await backend.apply(cluster.plan("IPv4"), change);
     }
     const contested = node.servers.servers().find(({ address, port }) => address === "10.201.0.10" && port === 30_002);

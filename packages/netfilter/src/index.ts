@@ -1,6 +1,7 @@
 export { canonicalCIDR } from "./address.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./check.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./compare.ts";
+export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./detector.ts";
 export { RuleParseError, RuleTextError } from "./errors.ts";
 export type * from "./ipset.ts";
 export type * from "./ipvs.ts";
@@ -19,6 +20,7 @@ export { parseServerCommand } from "./parse-server-command.ts";
 export { ServerReader } from "./parse-servers.ts";
 export { parseSetCommand } from "./parse-set-command.ts";
 export { SetReader } from "./parse-sets.ts";
+export { payloadText, restoreLines } from "./payload.ts";
 export { renderCommand, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
 export { renderRule } from "./render-rule.ts";
 export { renderServerCommand, renderServerKey } from "./render-server.ts";

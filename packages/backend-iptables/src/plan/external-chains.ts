@@ -1,6 +1,5 @@
 import type { AllowedSources, Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
-import type { Match, Rule } from "@fairlead/netfilter";
-import { fromPods } from "./detector.ts";
+import { fromPods, type Match, type Rule } from "@fairlead/netfilter";
 import type { GroupNames } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { proxied } from "./reach.ts";

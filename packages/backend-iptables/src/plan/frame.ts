@@ -1,6 +1,5 @@
-import type { Rule, Table } from "@fairlead/netfilter";
+import { fromPods, type Rule, type Table } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import { fromPods } from "./detector.ts";
 import { OFF_CLUSTER } from "./group-names.ts";
 import {
   CANARY,

@@ -1,7 +1,6 @@
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { endpointText, evenProbability, type Match, type Rule } from "@fairlead/netfilter";
+import { detectsPods, endpointText, evenProbability, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import { detects, notFromPods } from "./detector.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
 import { endpointChain, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
@@ -93,7 +92,7 @@ function* masqueradeRules(group: ServicePortGroup, frontend: Frontend, context: 
     yield { ...packets, target: jump(MARK_MASQ) };
     return;
   }
-  if (!detects(context.node.detector)) return;
+  if (!detectsPods(context.node.detector)) return;
   const origin = notFromPods(context.node.detector);
   yield origin === undefined
     ? { ...packets, target: jump(OFF_CLUSTER) }

@@ -1,40 +1,14 @@
 import type { RuleSet } from "@fairlead/netfilter";
-import { clientA, nodeA, nodeEnvironment, outside } from "@fairlead/testkit";
-import { createTracer, type Outcome, type Packet } from "@fairlead/trace";
-import { slotClusterIP } from "./slots.ts";
+import { traceSlots } from "@fairlead/testkit/histories";
+import type { Outcome } from "@fairlead/trace";
 
 /** The packet goes its way as if there were no proxy. */
 const UNSERVED = "unserved";
 
 /** Where packets to every frontend that a slot can have end, by a name for the packet. */
 export function whereabouts(ruleSet: RuleSet, slots: readonly number[]): ReadonlyMap<string, string> {
-  const tracer = createTracer(ruleSet);
-  const ends = new Map<string, string>();
-  for (const slot of slots) {
-    for (const packet of slotPackets(slot)) {
-      const name = `${packet.protocol} ${packet.source} → ${packet.destination}:${packet.dport}`;
-      ends.set(name, tracer.trace(packet, nodeEnvironment).map(endOf).sort().join(" | "));
-    }
-  }
-  return ends;
-}
-
-function* slotPackets(slot: number): Generator<Packet> {
-  const targets = [
-    { destination: slotClusterIP(slot), dport: 80 },
-    { destination: slotClusterIP(slot), dport: 81 },
-    { destination: `192.0.2.${slot % 3}`, dport: 80 },
-    { destination: `203.0.113.${slot}`, dport: 80 },
-    { destination: nodeA.addresses.IPv4, dport: 30_000 + slot * 2 },
-  ];
-  for (const { addresses, interface: inInterface } of [clientA, nodeA, outside]) {
-    for (const protocol of ["tcp", "udp"]) {
-      for (const target of targets) {
-        const packet: Packet = { family: "IPv4", protocol, source: addresses.IPv4, sport: 40_000, ...target };
-        yield inInterface === undefined ? packet : { ...packet, inInterface };
-      }
-    }
-  }
+  const traced = [...traceSlots(ruleSet, slots)];
+  return new Map(traced.map(([packet, outcomes]) => [packet, outcomes.map(endOf).sort().join(" | ")]));
 }
 
 function endOf({ verdict, destination, masqueraded, probability, translated }: Outcome): string {

@@ -1,6 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { hashedName, type Match, type Rule } from "@fairlead/netfilter";
-import { detects, fromPods, notFromPods } from "./detector.ts";
+import { detectsPods, fromPods, hashedName, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
 import type { ChainRules, FrameFacts } from "./frame.ts";
 import { LOAD_BALANCER, MARK_MASQ, NODE_PORT, POSTROUTING, SERVICES } from "./names.ts";
 import { ACCEPT, comment, jump, RETURN, setRule } from "./rule-parts.ts";
@@ -92,7 +91,7 @@ function servicesRules(facts: FrameFacts): readonly Rule[] {
 function clusterIPRule({ family, detector, masqueradesPods }: FrameFacts): Rule {
   const to = (chain: string) => setRule("KUBE-CLUSTER-IP", family, ["dst", "dst"], jump(chain));
   if (masqueradesPods) return to(MARK_MASQ);
-  if (!detects(detector)) return setRule("KUBE-CLUSTER-IP", family, ["src", "dst"], jump(MARK_MASQ));
+  if (!detectsPods(detector)) return setRule("KUBE-CLUSTER-IP", family, ["src", "dst"], jump(MARK_MASQ));
   const origin = notFromPods(detector);
   return origin === undefined ? to(OFF_CLUSTER) : { ...origin, ...to(MARK_MASQ) };
 }

@@ -8,8 +8,8 @@ import {
   type VirtualServerState,
 } from "@fairlead/netfilter";
 import { type GoldenScenario, goldenScenarios } from "@fairlead/testkit";
-import { plannerOptions } from "./cluster.ts";
 import { describeObjects } from "./fake-node.ts";
+import { plannerOptions } from "./world.ts";
 
 /** The nodes that the ipvs recordings were made on. */
 const ADDRESSES = { IPv4: "10.201.0.60", IPv6: "fd00:201::60" } as const;

@@ -1,9 +1,9 @@
 import type { Backend, PlanChange } from "@fairlead/core";
 import { compareRuleSets } from "@fairlead/netfilter";
+import type { SlotChanges, World } from "@fairlead/testkit/histories";
 import { createIpvsBackend, type IpvsOptions } from "../../src/index.ts";
 import { FakeNode, objectsOf } from "./fake-node.ts";
-import type { SlotState } from "./slots.ts";
-import { World } from "./world.ts";
+import { openWorld } from "./world.ts";
 
 /** A backend over a node in memory, with a clock that stands still until it is told. */
 export class Live {
@@ -16,7 +16,7 @@ export class Live {
 
   constructor({
     node = new FakeNode(),
-    world = new World(),
+    world = openWorld(),
     options = {},
   }: {
     readonly node?: FakeNode;
@@ -40,7 +40,7 @@ export class Live {
     await this.backend.sync(this.world.plan);
   }
 
-  async change(steps: Iterable<readonly [number, SlotState | undefined]>): Promise<void> {
+  async change(steps: SlotChanges): Promise<void> {
     await this.apply(this.world.change(steps));
   }
 
@@ -76,11 +76,9 @@ export class Live {
   }
 }
 
-export type Batch = readonly (readonly [number, SlotState | undefined])[];
-
 /** Synced with nothing, then changed batch by batch. */
 export async function live(
-  batches: readonly Batch[],
+  batches: readonly SlotChanges[],
   options: ConstructorParameters<typeof Live>[0] = {},
 ): Promise<Live> {
   const made = new Live(options);

@@ -1,8 +1,8 @@
-import { clientA, nodeA, nodeEnvironment, outside } from "@fairlead/testkit";
-import { createTracer, type Environment, type Outcome, type Packet, packetSet } from "@fairlead/trace";
+import { ipvsEnvironment } from "@fairlead/testkit";
+import { traceSlots } from "@fairlead/testkit/histories";
+import type { Environment, Outcome } from "@fairlead/trace";
 import { DEVICE } from "../../src/index.ts";
 import type { FakeNode } from "./fake-node.ts";
-import { slotClusterIP } from "./slots.ts";
 
 /** The packet goes its way as if there were no proxy. */
 const UNSERVED = "unserved";
@@ -14,44 +14,13 @@ export type Ends = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Where packets to every frontend that a slot can have may end, by a name for the packet. */
 export function whereabouts(node: FakeNode, slots: readonly number[]): Ends {
-  const tracer = createTracer(node.rules.IPv4.ruleSet());
-  const environment = environmentOf(node);
-  const ends = new Map<string, ReadonlySet<string>>();
-  for (const slot of slots) {
-    for (const packet of slotPackets(slot)) {
-      const name = `${packet.protocol} ${packet.source} → ${packet.destination}:${packet.dport}`;
-      ends.set(name, new Set(tracer.trace(packet, environment).map(endOf)));
-    }
-  }
-  return ends;
+  const traced = [...traceSlots(node.rules.IPv4.ruleSet(), slots, environmentOf(node))];
+  return new Map(traced.map(([packet, outcomes]) => [packet, new Set(outcomes.map(endOf))]));
 }
 
-function environmentOf(node: FakeNode): Environment {
-  const bound = node.links.device(DEVICE) ?? [];
-  return {
-    ...nodeEnvironment,
-    localAddresses: [...(nodeEnvironment.localAddresses ?? []), ...bound],
-    sets: new Map(node.sets.sets().map(({ name, type, members }) => [name, packetSet(type, members)])),
-    ipvs: { servers: node.servers.servers(), conntrack: true, expireQuiescentTemplate: true },
-  };
-}
-
-function* slotPackets(slot: number): Generator<Packet> {
-  const targets = [
-    { destination: slotClusterIP(slot), dport: 80 },
-    { destination: slotClusterIP(slot), dport: 81 },
-    { destination: `192.0.2.${slot % 3}`, dport: 80 },
-    { destination: `203.0.113.${slot}`, dport: 80 },
-    { destination: nodeA.addresses.IPv4, dport: 30_000 + slot * 2 },
-  ];
-  for (const { addresses, interface: inInterface } of [clientA, nodeA, outside]) {
-    for (const protocol of ["tcp", "udp"]) {
-      for (const target of targets) {
-        const packet: Packet = { family: "IPv4", protocol, source: addresses.IPv4, sport: 40_000, ...target };
-        yield inInterface === undefined ? packet : { ...packet, inInterface };
-      }
-    }
-  }
+function environmentOf({ servers, sets, links }: FakeNode): Environment {
+  const addresses = links.device(DEVICE) ?? [];
+  return ipvsEnvironment({ servers: servers.servers(), sets: sets.sets(), addresses });
 }
 
 function endOf({ verdict, destination, masqueraded, translated }: Outcome): string {

@@ -1,20 +1,8 @@
-import {
-  ClusterState,
-  decodeEndpointSlice,
-  decodeService,
-  type EndpointFilter,
-  type ForwardingPlan,
-  type IPFamily,
-  type ModeSemantics,
-  type Ownership,
-  Planner,
-  type PlannerOptions,
-  type PlanStep,
-  type ServiceKey,
-} from "@fairlead/core";
+import type { EndpointFilter, ForwardingPlan, IPFamily, ModeSemantics, PlannerOptions, PlanStep } from "@fairlead/core";
 import { nodeA, nodeAZone, secondNodeAddress } from "../addresses/hosts.ts";
 import { type AgentOptions, detectorOf, nodePortAddressesOf } from "../conformance/options.ts";
 import type { RawObject } from "../objects/raw.ts";
+import { TestCluster } from "./test-cluster.ts";
 
 const LOOPBACK = { IPv4: "127.0.0.1", IPv6: "::1" } as const;
 const families: readonly IPFamily[] = ["IPv4", "IPv6"];
@@ -27,55 +15,24 @@ export interface ClusterOptions {
 
 /** A cluster that goes through a history of states, and its plans on node-a after each of them. */
 export class PlannedCluster {
-  readonly #state = new ClusterState();
-  readonly #planner: Planner;
-  readonly #memory = new Map<string, Ownership>();
+  readonly #cluster: TestCluster;
   #objects = new Map<string, RawObject>();
 
   constructor(options: ClusterOptions) {
-    this.#planner = new Planner(plannerOptions(options));
+    this.#cluster = new TestCluster(plannerOptions(options));
   }
 
   /** Takes in the differences between the last state and this one, which is complete. */
   advance(objects: readonly RawObject[]): PlanStep {
     const next = new Map(objects.map((object) => [keyOf(object), object]));
-    for (const [key, object] of this.#objects) if (!next.has(key)) this.#remove(object);
-    for (const object of next.values()) this.#put(object);
+    for (const [key, object] of this.#objects) if (!next.has(key)) this.#cluster.remove(object);
+    this.#cluster.put(...next.values());
     this.#objects = next;
-    return this.#replan();
+    return this.#cluster.replan();
   }
 
   plan(family: IPFamily): ForwardingPlan {
-    return this.#planner.plan(family);
-  }
-
-  #replan(): PlanStep {
-    const memory = { get: (service: ServiceKey, family: IPFamily) => this.#memory.get(`${family} ${service}`) };
-    const slices = this.#planner.replan(this.#state, this.#state.takeDirty().services, memory);
-    const step = toEnd(slices);
-    for (const { service, family, ownership } of step.memory) {
-      if (ownership === undefined) this.#memory.delete(`${family} ${service}`);
-      else this.#memory.set(`${family} ${service}`, ownership);
-    }
-    return step;
-  }
-
-  #put(raw: RawObject): void {
-    if (raw.kind === "Service") {
-      const { namespace, name, object } = decodeService(raw);
-      if (object) this.#state.upsertService(object);
-      else this.#state.deleteService(namespace, name);
-    }
-    if (raw.kind === "EndpointSlice") {
-      const { namespace, name, object } = decodeEndpointSlice(raw);
-      if (object) this.#state.upsertSlice(object);
-      else this.#state.deleteSlice(namespace, name);
-    }
-  }
-
-  #remove({ kind, metadata: { namespace = "", name } }: RawObject): void {
-    if (kind === "Service") this.#state.deleteService(namespace, name);
-    if (kind === "EndpointSlice") this.#state.deleteSlice(namespace, name);
+    return this.#cluster.plan(family);
   }
 }
 
@@ -97,11 +54,4 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
 
 function keyOf({ kind, metadata: { namespace = "", name } }: RawObject): string {
   return `${kind} ${namespace}/${name}`;
-}
-
-function toEnd<T>(slices: Generator<void, T, void>): T {
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done === true) return value;
-  }
 }

@@ -1,5 +1,7 @@
-import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
 import fc from "fast-check";
+import { endpointSlice } from "../objects/endpoint-slice.ts";
+import type { RawObject } from "../objects/raw.ts";
+import { service } from "../objects/service.ts";
 
 /** Services that come and go in the properties: what each slot can hold. */
 

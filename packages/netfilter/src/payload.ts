@@ -1,25 +1,20 @@
-import { type CommandSource, renderCommand, type Table } from "@fairlead/netfilter";
-
-/** Rules that payloads have written, by table. */
-export type Written = Map<Table, number>;
+import { renderCommand } from "./render.ts";
+import type { CommandSource, Table } from "./rule.ts";
 
 /** Small enough to be made within a few milliseconds. */
 const PIECE_CHARACTERS = 65_536;
 
 /**
- * The text of a restore payload, rendered while it is read: each section is a transaction of its table. Sections without
- * a command are left out; the commands of one are asked for when those before it are written.
+ * Lines as the text that a tool reads, made while it is read.
  *
  * @param breathe awaited between two pieces
- * @param written counts the rules
  */
 export async function* payloadText(
-  sections: readonly CommandSource[],
+  lines: Iterable<string>,
   breathe: () => Promise<void>,
-  written: Written,
 ): AsyncGenerator<string, void, undefined> {
   let piece = "";
-  for (const line of payloadLines(sections, written)) {
+  for (const line of lines) {
     piece += `${line}\n`;
     if (piece.length < PIECE_CHARACTERS) continue;
     yield piece;
@@ -29,7 +24,16 @@ export async function* payloadText(
   if (piece !== "") yield piece;
 }
 
-function* payloadLines(sections: readonly CommandSource[], written: Written): Generator<string> {
+/**
+ * The lines of an iptables-restore payload: each section is a transaction of its table. Sections without a command are
+ * left out; the commands of one are asked for when those before it are written.
+ *
+ * @param written counts the rules of each table
+ */
+export function* restoreLines(
+  sections: readonly CommandSource[],
+  written: Map<Table, number> = new Map(),
+): Generator<string> {
   for (const { table, commands } of sections) {
     let rules = 0;
     let open = false;

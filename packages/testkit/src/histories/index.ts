@@ -1,0 +1,3 @@
+export { traceSlots } from "./slot-packets.ts";
+export * from "./slots.ts";
+export { noChange, type SlotChanges, World } from "./world.ts";

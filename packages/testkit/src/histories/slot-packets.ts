@@ -1,0 +1,38 @@
+import type { RuleSet } from "@fairlead/netfilter";
+import { createTracer, type Environment, type Outcome, type Packet } from "@fairlead/trace";
+import { clientA, nodeA, outside } from "../addresses/hosts.ts";
+import { nodeEnvironment } from "../run/traced.ts";
+import { slotClusterIP } from "./slots.ts";
+
+/** Where packets to every frontend that a slot can have end, by a name for the packet. */
+export function traceSlots(
+  ruleSet: RuleSet,
+  slots: readonly number[],
+  environment: Environment = nodeEnvironment,
+): ReadonlyMap<string, readonly Outcome[]> {
+  const tracer = createTracer(ruleSet);
+  const packets = slots.flatMap((slot) => [...slotPackets(slot)]);
+  return new Map(packets.map((packet) => [nameOf(packet), tracer.trace(packet, environment)]));
+}
+
+function nameOf({ protocol, source, destination, dport }: Packet): string {
+  return `${protocol} ${source} → ${destination}:${dport}`;
+}
+
+function* slotPackets(slot: number): Generator<Packet> {
+  const targets = [
+    { destination: slotClusterIP(slot), dport: 80 },
+    { destination: slotClusterIP(slot), dport: 81 },
+    { destination: `192.0.2.${slot % 3}`, dport: 80 },
+    { destination: `203.0.113.${slot}`, dport: 80 },
+    { destination: nodeA.addresses.IPv4, dport: 30_000 + slot * 2 },
+  ];
+  for (const { addresses, interface: inInterface } of [clientA, nodeA, outside]) {
+    for (const protocol of ["tcp", "udp"]) {
+      for (const target of targets) {
+        const packet: Packet = { family: "IPv4", protocol, source: addresses.IPv4, sport: 40_000, ...target };
+        yield inInterface === undefined ? packet : { ...packet, inInterface };
+      }
+    }
+  }
+}
