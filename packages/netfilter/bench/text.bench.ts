@@ -8,6 +8,7 @@ import {
   endpointChainName,
   endpointText,
   evenProbability,
+  LazySaveParser,
   parseRestore,
   parseSave,
   type Rule,
@@ -25,6 +26,11 @@ const chunks = timed("render", () => [...renderTable({ table: "nat", commands })
 console.log(`${commands.length} commands, ${(chunks.join("").length / 1e6).toFixed(1)} MB in ${chunks.length} pieces`);
 timed("parse as restore payload", () => parseRestore(chunks));
 timed("parse as saved", () => parseSave(chunks));
+timed("parse as saved, rules when asked for", () => {
+  const parser = new LazySaveParser();
+  for (const chunk of chunks) parser.push(chunk);
+  return parser.end();
+});
 timed("parse as saved, chains alone", () => parseSave(chunks, { keepRules: () => false }));
 
 function* serviceCommands(): Generator<Command> {

@@ -27,4 +27,5 @@ export { renderServerCommand, renderServerKey } from "./render-server.ts";
 export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
-export { parseSave, type SaveOptions, SaveParser } from "./save.ts";
+export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
+export type { SavedChain } from "./saved-chain.ts";

@@ -1,7 +1,7 @@
-import { atLine, chainOf, parseChainLine, parseRuleText, parseTableLine, withoutCounters } from "./line.ts";
-import { LineFeed } from "./lines.ts";
-import { Problem } from "./problem.ts";
+import { parseRuleText } from "./line.ts";
 import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "./rule.ts";
+import { SaveReader, type TextSink } from "./save-reader.ts";
+import { type SavedChain, TextChain } from "./saved-chain.ts";
 
 export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
@@ -10,8 +10,11 @@ export interface SaveOptions {
   readonly keepRules?: (table: Table, chain: string) => boolean;
 }
 
-interface MutableChain extends ChainState {
-  readonly rules: Rule[];
+/** A listing whose rules are read when they are first asked for. */
+export type SavedRules = ReadonlyMap<Table, SavedTable>;
+
+export interface SavedTable extends TableState {
+  readonly chains: ReadonlyMap<string, SavedChain>;
 }
 
 /**
@@ -29,80 +32,69 @@ export function parseSave(input: string | Iterable<string>, options: SaveOptions
 
 /** `parseSave` for text that arrives bit by bit, as from a pipe. */
 export class SaveParser {
-  readonly #family: IPFamily;
-  readonly #keepRules: (table: Table, chain: string) => boolean;
-  readonly #feed = new LineFeed();
-  readonly #tables = new Map<Table, TableState>();
-  #line = 0;
-  #table: { readonly name: Table; readonly chains: Map<string, MutableChain> } | undefined;
-  /** The chain of the last rule, whether its rules are kept: rules of a chain stand together. */
-  #chain: MutableChain | undefined;
-  #keep = true;
+  readonly #reader: SaveReader<EagerChain>;
 
-  constructor(options: SaveOptions = {}) {
-    this.#family = options.family ?? "IPv4";
-    this.#keepRules = options.keepRules ?? (() => true);
+  constructor({ family = "IPv4", keepRules = () => true }: SaveOptions = {}) {
+    this.#reader = new SaveReader((declared, table) => {
+      return new EagerChain(declared, family, keepRules(table, declared.name));
+    });
   }
 
   /** @throws RuleParseError */
   push(chunk: string): void {
-    for (const line of this.#feed.push(chunk)) this.#read(line);
+    this.#reader.push(chunk);
   }
 
   /** @throws RuleParseError when a table was begun and not committed */
   end(): RuleSet {
-    for (const line of this.#feed.end()) this.#read(line);
-    atLine(this.#line, "", () => {
-      if (this.#table !== undefined) throw new Problem(`the text ends within table ${this.#table.name}`);
-    });
-    return this.#tables;
+    const tables = this.#reader.end();
+    return new Map([...tables].map(([table, { chains }]) => [table, { table, chains: states(chains) }]));
+  }
+}
+
+function states(chains: ReadonlyMap<string, EagerChain>): ReadonlyMap<string, ChainState> {
+  return new Map([...chains].map(([name, { state }]) => [name, state]));
+}
+
+/**
+ * `SaveParser` for large listings of which few chains are looked at: lines are sorted by chain, and a chain's rules are
+ * read when they are first asked for. Knows the line of each rule.
+ */
+export class LazySaveParser {
+  readonly #reader: SaveReader<TextChain>;
+
+  constructor({ family = "IPv4" }: Pick<SaveOptions, "family"> = {}) {
+    this.#reader = new SaveReader((declared) => new TextChain(declared, family));
   }
 
-  #read(line: string): void {
-    this.#line += 1;
-    if (line === "" || line.startsWith("#")) return;
-    atLine(this.#line, line, () => this.#readLine(line));
+  /** @throws RuleParseError for a line that is neither a table, a chain, a rule nor COMMIT */
+  push(chunk: string): void {
+    this.#reader.push(chunk);
   }
 
-  #readLine(line: string): void {
-    if (line.startsWith("*")) this.#begin(parseTableLine(line));
-    else if (line.startsWith(":")) this.#addChain(line);
-    else if (line === "COMMIT") this.#commit();
-    else this.#addRule(withoutCounters(line));
+  /** @throws RuleParseError when a table was begun and not committed */
+  end(): SavedRules {
+    return this.#reader.end();
+  }
+}
+
+class EagerChain implements TextSink {
+  readonly state: ChainState;
+  readonly #rules: Rule[] = [];
+  readonly #family: IPFamily;
+  readonly #keep: boolean;
+
+  constructor(declared: Omit<ChainState, "rules">, family: IPFamily, keep: boolean) {
+    this.state = { ...declared, rules: this.#rules };
+    this.#family = family;
+    this.#keep = keep;
   }
 
-  #begin(name: Table): void {
-    if (this.#table !== undefined) throw new Problem(`table ${this.#table.name} is not committed yet`);
-    if (this.#tables.has(name)) throw new Problem(`table ${name} stands there twice`);
-    this.#table = { name, chains: new Map() };
+  get name(): string {
+    return this.state.name;
   }
 
-  #current(): { readonly name: Table; readonly chains: Map<string, MutableChain> } {
-    if (this.#table === undefined) throw new Problem("no table was begun");
-    return this.#table;
-  }
-
-  #addChain(line: string): void {
-    const chain = parseChainLine(line);
-    this.#current().chains.set(chain.name, { ...chain, rules: [] });
-  }
-
-  #commit(): void {
-    const { name, chains } = this.#current();
-    this.#tables.set(name, { table: name, chains });
-    this.#table = undefined;
-    this.#chain = undefined;
-  }
-
-  #addRule(line: string): void {
-    if (!line.startsWith("-A ")) throw new Problem("neither a table, a chain, a rule nor COMMIT");
-    const { name: table, chains } = this.#current();
-    const name = chainOf(line);
-    if (this.#chain?.name !== name) {
-      this.#chain = chains.get(name);
-      this.#keep = this.#keepRules(table, name);
-    }
-    if (this.#chain === undefined) throw new Problem(`chain ${name} is not declared`);
-    if (this.#keep) this.#chain.rules.push(parseRuleText(line, 3 + name.length, this.#family));
+  add(text: string): void {
+    if (this.#keep) this.#rules.push(parseRuleText(text, 0, this.#family));
   }
 }
