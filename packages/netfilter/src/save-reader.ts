@@ -53,17 +53,11 @@ export class SaveReader<Chain extends TextSink> {
   }
 
   #readLine(line: string): void {
-    switch (line[0]) {
-      case undefined:
-      case "#":
-        return;
-      case "*":
-        return this.#begin(parseTableLine(line));
-      case ":":
-        return this.#addChain(line);
-      default:
-        return line === "COMMIT" ? this.#commit() : this.#addRule(withoutCounters(line));
-    }
+    if (line === "" || line.startsWith("#")) return;
+    if (line.startsWith("*")) this.#begin(parseTableLine(line));
+    else if (line.startsWith(":")) this.#addChain(line);
+    else if (line === "COMMIT") this.#commit();
+    else this.#addRule(withoutCounters(line));
   }
 
   #begin(table: Table): void {
