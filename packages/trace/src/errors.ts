@@ -8,6 +8,8 @@ export class TraceError extends Error {
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
   readonly rule: Rule;
+  /** What of it can't be decided. */
+  readonly problem: string;
 
   constructor(table: Table, chain: string, index: number, rule: Rule, problem: string) {
     super(`${problem}: rule ${index + 1} of ${table} ${chain}: -A ${chain} ${renderRule(rule)}`.trimEnd());
@@ -15,5 +17,6 @@ export class TraceError extends Error {
     this.chain = chain;
     this.index = index;
     this.rule = rule;
+    this.problem = problem;
   }
 }

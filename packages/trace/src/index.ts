@@ -1,10 +1,12 @@
 export { TraceError } from "./errors.ts";
 export { type Landing, landings } from "./landings.ts";
 export { packetSet, packetSets } from "./sets.ts";
-export { createTracer, type Tracer, trace } from "./trace.ts";
+export { createTracer, explore, type Tracer, trace } from "./trace.ts";
 export type {
+  Assumption,
   Endpoint,
   Environment,
+  Exploration,
   Hook,
   Ipvs,
   Outcome,
@@ -14,5 +16,6 @@ export type {
   RecentLists,
   SetQuery,
   Stage,
+  Undecided,
   Visit,
 } from "./types.ts";

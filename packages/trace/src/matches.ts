@@ -1,5 +1,6 @@
 import type { ConntrackState, Match, PortMatch } from "@fairlead/netfilter";
 import { matchesAddressTypes } from "./address-type.ts";
+import { matchesOther } from "./other-matches.ts";
 import { type Place, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
 import { keyOf } from "./virtual-servers.ts";
@@ -45,7 +46,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
     case "ipvs":
       return walk.server !== undefined && keyOf(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
     case "unknown":
-      throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
+      return matchesOther(match, place);
   }
 }
 

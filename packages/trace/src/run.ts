@@ -1,13 +1,16 @@
 import type { Table } from "@fairlead/netfilter";
-import type { CompiledChain, CompiledRuleSet } from "./compile.ts";
+import type { CompiledRuleSet } from "./compile.ts";
+import { TraceError } from "./errors.ts";
+import { enterChain, isAbove, leaveChain, loopText } from "./frames.ts";
 import { matchesHeader } from "./header.ts";
 import type { Host } from "./host.ts";
 import { matchProbability } from "./matches.ts";
 import { type Place, undecidable } from "./place.ts";
 import { enterHook, nextHook, STAGES_AT } from "./route.ts";
 import { serve, UNREACHABLE } from "./serve.ts";
-import { applyTarget, type Step, translate } from "./targets.ts";
-import type { Frame, Walk } from "./walk.ts";
+import { applyTarget, isNeutral, type Step, translate } from "./targets.ts";
+import type { Visit } from "./types.ts";
+import { toArray, type Walk } from "./walk.ts";
 
 /** How a way ended. */
 export type End = { readonly kind: "accept" | "drop" } | { readonly kind: "reject"; readonly with: string };
@@ -15,17 +18,28 @@ export type End = { readonly kind: "accept" | "drop" } | { readonly kind: "rejec
 const ACCEPT: End = { kind: "accept" };
 const DROP: End = { kind: "drop" };
 
+export interface RunnerOptions {
+  /** Called with the other half of a random choice, or of an assumption. */
+  readonly onFork: (other: Walk) => void;
+  /** Takes both ways where a match can't be decided; else that is an error. */
+  readonly assuming: boolean;
+}
+
+/** A way that takes more for granted than this tells nobody anything. */
+const MAX_ASSUMPTIONS = 10;
+
 /** Takes packets through a rule set on one host. */
 export class Runner {
   readonly #ruleSet: CompiledRuleSet;
   readonly #host: Host;
-  /** Called with the other half of a random choice. */
   readonly #onFork: (other: Walk) => void;
+  readonly #assuming: boolean;
 
-  constructor(ruleSet: CompiledRuleSet, host: Host, onFork: (other: Walk) => void) {
+  constructor(ruleSet: CompiledRuleSet, host: Host, { onFork, assuming }: RunnerOptions) {
     this.#ruleSet = ruleSet;
     this.#host = host;
     this.#onFork = onFork;
+    this.#assuming = assuming;
   }
 
   /** Walks from where the packet is to the end of its way. */
@@ -78,8 +92,9 @@ export class Runner {
   #walkTable(walk: Walk): End {
     while (walk.frame !== undefined) {
       const { chain } = walk.frame;
+      walk.index = chain.next(walk.index, walk.destination.words);
       const rule = chain.rules[walk.index];
-      const end = rule === undefined ? leaveChain(walk) : this.#visit({ walk, host: this.#host, chain, rule });
+      const end = rule === undefined ? leave(walk) : this.#visit({ walk, host: this.#host, chain, rule });
       if (end !== undefined) return end;
     }
     return ACCEPT;
@@ -87,38 +102,54 @@ export class Runner {
 
   /** @returns how the table ended, if it did */
   #visit(place: Place): End | undefined {
-    const { walk, rule, chain } = place;
+    const { walk, rule } = place;
     if (!this.#matches(place)) {
       walk.index += 1;
-      walk.match = 0;
       return undefined;
     }
-    walk.match = 0;
-    walk.visits = {
-      item: { hook: walk.hook, table: chain.table, chain: chain.name, index: rule.index, rule: rule.rule },
-      before: walk.visits,
-    };
+    walk.visits = { item: visitOf(place), before: walk.visits };
     const { target } = rule.rule;
     return this.#follow(target === undefined ? { kind: "next" } : applyTarget(target, place), place);
   }
 
+  /** Matches that can't be decided count only where all others match. */
   #matches(place: Place): boolean {
     const { walk, rule } = place;
-    if (walk.match === 0 && !matchesHeader(place)) return false;
-    const { matches } = rule.rule;
-    for (let match = matches[walk.match]; match !== undefined; match = matches[walk.match]) {
-      const probability = matchProbability(match, place);
+    let open: TraceError | undefined;
+    const decide = (question: () => number): number => {
+      try {
+        return question();
+      } catch (error) {
+        if (!this.#assuming || !(error instanceof TraceError)) throw error;
+        open ??= error;
+        return 1;
+      }
+    };
+    if (decide(() => (matchesHeader(place) ? 1 : 0)) === 0) return false;
+    for (const match of rule.rule.matches) {
+      const probability = decide(() => matchProbability(match, place));
       if (probability === 0) return false;
       if (probability < 1) this.#choose(walk, probability);
-      walk.match += 1;
     }
-    return true;
+    return open === undefined || this.#assume(place, open);
   }
 
   /** Goes on with the packets that match; the others go on at the next rule. */
   #choose(walk: Walk, probability: number): void {
-    this.#onFork({ ...walk, index: walk.index + 1, match: 0, probability: walk.probability * (1 - probability) });
+    this.#onFork({ ...walk, index: walk.index + 1, probability: walk.probability * (1 - probability) });
     walk.probability *= probability;
+  }
+
+  /** Goes on as if the rule matched, and on another way as if it did not. */
+  #assume(place: Place, error: TraceError): boolean {
+    const { walk, rule } = place;
+    if (isNeutral(rule.rule.target)) return false;
+    if (toArray(walk.assumed).length >= MAX_ASSUMPTIONS) throw error;
+    const assumption = { ...visitOf(place), problem: error.problem };
+    const before = walk.assumed;
+    this.#onFork({ ...walk, index: walk.index + 1, assumed: { item: { ...assumption, matched: false }, before } });
+    walk.assumed = { item: { ...assumption, matched: true }, before };
+    return true;
   }
 
   #follow(step: Step, place: Place): End | undefined {
@@ -128,7 +159,7 @@ export class Runner {
         walk.index += 1;
         return undefined;
       case "return":
-        return leaveChain(walk);
+        return leave(walk);
       case "call":
         this.#call(step.chain, step.goto, place);
         return undefined;
@@ -149,37 +180,12 @@ export class Runner {
   }
 }
 
-function enterChain(walk: Walk, frame: Frame, index: number): void {
-  walk.frame = frame;
-  walk.index = index;
-  walk.match = 0;
+function leave(walk: Walk): End | undefined {
+  const policy = leaveChain(walk);
+  if (policy === undefined) return undefined;
+  return policy === "DROP" ? DROP : ACCEPT;
 }
 
-/** @returns the policy's verdict where there is nothing to return to */
-function leaveChain(walk: Walk): End | undefined {
-  const frame = walk.frame;
-  if (frame?.returnTo !== undefined) {
-    enterChain(walk, frame.returnTo.frame, frame.returnTo.index);
-    return undefined;
-  }
-  return bottom(frame)?.chain.policy === "DROP" ? DROP : ACCEPT;
-}
-
-/** The built-in chain: a chain entered by goto from there has nothing to return to but the policy. */
-function bottom(frame: Frame | undefined): Frame | undefined {
-  let at = frame;
-  while (at?.from !== undefined) at = at.from;
-  return at;
-}
-
-function isAbove(chain: CompiledChain, frame: Frame): boolean {
-  for (let at: Frame | undefined = frame; at !== undefined; at = at.from) if (at.chain === chain) return true;
-  return false;
-}
-
-function loopText(chain: CompiledChain, frame: Frame): string {
-  const names = [chain.name];
-  for (let at: Frame | undefined = frame; at !== undefined && at.chain !== chain; at = at.from)
-    names.unshift(at.chain.name);
-  return [chain.name, ...names].join(" → ");
+function visitOf({ walk, chain, rule }: Place): Visit {
+  return { hook: walk.hook, table: chain.table, chain: chain.name, index: rule.index, rule: rule.rule };
 }

@@ -47,7 +47,7 @@ export function applyTarget(target: Target, place: Place): Step {
     case "masquerade":
       return masquerade(place);
     case "unknown":
-      throw undecidable(place, `the tracer does not know the target ${target.name}, at least with these options`);
+      return applyOther(target, place);
   }
 }
 
@@ -93,6 +93,64 @@ function redirect(target: TargetOf<"redirect">, place: Place): Step {
 export function translate(walk: Walk, address: string | undefined, port: number | undefined): void {
   walk.destination = side(address ?? walk.destination.address, port ?? walk.destination.port);
   walk.translated = true;
+}
+
+/** SNAT to one address; its ranges are a choice that only the kernel can make. */
+const SOURCE = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::[\d-]+)?$/;
+
+/** Writes down what it sees and lets the packet on. */
+const ONLOOKERS: ReadonlySet<string> = new Set([
+  "LOG",
+  "NFLOG",
+  "ULOG",
+  "TRACE",
+  "AUDIT",
+  "LED",
+  "RATEEST",
+  "IDLETIMER",
+]);
+
+/** Changes what no rule here asks for: size, class and time to live of the packet. */
+const RETOUCHES: ReadonlySet<string> = new Set([
+  "CHECKSUM",
+  "CLASSIFY",
+  "DSCP",
+  "ECN",
+  "HL",
+  "SECMARK",
+  "TCPMSS",
+  "TOS",
+  "TTL",
+]);
+
+/** Whether it makes no difference to the packet's way that the rule matches. */
+export function isNeutral(target: Target | undefined): boolean {
+  if (target === undefined) return true;
+  return target.kind === "unknown" && (ONLOOKERS.has(target.name) || RETOUCHES.has(target.name));
+}
+
+function applyOther(target: TargetOf<"unknown">, place: Place): Step {
+  if (isNeutral(target)) return NEXT;
+  const { name, args } = target;
+  if (name === "NOTRACK" || (name === "CT" && args.join(" ") === "--notrack")) {
+    demand(place, name, "raw", ["PREROUTING", "OUTPUT"]);
+    place.walk.state = "UNTRACKED";
+    return NEXT;
+  }
+  const [option, to = "", ...more] = args;
+  if (name === "SNAT" && option === "--to-source" && more.every((word) => word.startsWith("--")))
+    return snat(to, place);
+  throw undecidable(place, `the tracer does not know the target ${name}, at least with these options`);
+}
+
+function snat(to: string, place: Place): Step {
+  demand(place, "SNAT", "nat", ["POSTROUTING", "INPUT"]);
+  const [, bracketed, bare] = SOURCE.exec(to) ?? [];
+  const address = bracketed ?? bare ?? "";
+  if (isIP(address) === 0) throw undecidable(place, `the tracer can't tell which of ${to} SNAT takes`);
+  place.walk.source = side(address, place.walk.source.port);
+  place.walk.masqueraded = true;
+  return ACCEPT;
 }
 
 /** The new source port is the kernel's choice; the packet keeps its own here. */

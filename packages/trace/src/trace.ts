@@ -1,10 +1,11 @@
 import { isIP } from "node:net";
 import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
 import { CompiledRuleSet } from "./compile.ts";
+import { TraceError } from "./errors.ts";
 import { Host } from "./host.ts";
 import { outInterface, pathOf, STAGES_AT } from "./route.ts";
 import { type End, Runner } from "./run.ts";
-import type { Environment, Outcome, Packet } from "./types.ts";
+import type { Environment, Exploration, Outcome, Packet, Undecided } from "./types.ts";
 import { endpointOf, startWalk, toArray, type Walk } from "./walk.ts";
 
 /** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
@@ -13,12 +14,17 @@ const MAX_OUTCOMES = 100_000;
 export interface Tracer {
   /** As `trace`. */
   trace(packet: Packet, environment?: Environment): readonly Outcome[];
+  /** As `explore`. */
+  explore(packet: Packet, environment?: Environment): Exploration;
 }
 
 /** Prepares a rule set once for many packets. Later changes of the rule set may go unseen. */
 export function createTracer(ruleSet: RuleSet): Tracer {
   const compiled = new CompiledRuleSet(ruleSet);
-  return { trace: (packet, environment = {}) => runAll(compiled, packet, environment) };
+  return {
+    trace: (packet, environment = {}) => traceAll(compiled, packet, environment),
+    explore: (packet, environment = {}) => runAll(compiled, packet, environment, true),
+  };
 }
 
 /**
@@ -34,17 +40,44 @@ export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment
   return createTracer(ruleSet).trace(packet, environment);
 }
 
-function runAll(ruleSet: CompiledRuleSet, packet: Packet, environment: Environment): readonly Outcome[] {
+/**
+ * As `trace`, for rules of any origin: where a match can't be decided the packet takes both ways, and each outcome says
+ * what it takes for granted. Ways that end at a target that the tracer doesn't know are told apart. Nothing is guessed.
+ *
+ * @throws RangeError as `trace`, and when there are too many ways
+ */
+export function explore(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): Exploration {
+  return createTracer(ruleSet).explore(packet, environment);
+}
+
+function traceAll(ruleSet: CompiledRuleSet, packet: Packet, environment: Environment): readonly Outcome[] {
+  const { outcomes, undecided } = runAll(ruleSet, packet, environment, false);
+  for (const { problem } of undecided) throw problem;
+  return outcomes;
+}
+
+function runAll(ruleSet: CompiledRuleSet, packet: Packet, environment: Environment, assuming: boolean): Exploration {
   checkPacket(packet);
   const host = new Host(environment, packet.family);
   const pending = [startWalk(packet)];
-  const runner = new Runner(ruleSet, host, (other) => pending.push(other));
+  const runner = new Runner(ruleSet, host, { onFork: (other) => pending.push(other), assuming });
   const outcomes: Outcome[] = [];
+  const undecided: Undecided[] = [];
   for (let walk = pending.pop(); walk !== undefined; walk = pending.pop()) {
     if (outcomes.length === MAX_OUTCOMES) throw new RangeError(`the packet has more than ${MAX_OUTCOMES} ways`);
-    outcomes.push(outcomeOf(walk, runner.run(walk), host));
+    try {
+      outcomes.push(outcomeOf(walk, runner.run(walk), host));
+    } catch (error) {
+      if (!(error instanceof TraceError)) throw error;
+      undecided.push(undecidedOf(walk, error));
+      if (!assuming) break;
+    }
   }
-  return outcomes;
+  return { outcomes, undecided };
+}
+
+function undecidedOf({ probability, visits, assumed }: Walk, problem: TraceError): Undecided {
+  return { probability, problem, visits: toArray(visits), assumed: toArray(assumed) };
 }
 
 function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
@@ -66,6 +99,7 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
     mark: walk.mark,
     ...(name === undefined || name === "" ? {} : { outInterface: name }),
     visits: toArray(walk.visits),
+    ...(walk.assumed !== undefined && { assumed: toArray(walk.assumed) }),
     recentlySeen: toArray(walk.seen),
   };
 }

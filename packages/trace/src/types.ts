@@ -7,6 +7,7 @@ import type {
   VirtualServerKey,
   VirtualServerState,
 } from "@fairlead/netfilter";
+import type { TraceError } from "./errors.ts";
 
 /** Netfilter's hooks, by the names of their built-in chains. */
 export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
@@ -107,9 +108,35 @@ export interface Visit {
   readonly rule: Rule;
 }
 
+/** What a way takes for granted of a rule that can't be decided. */
+export interface Assumption extends Visit {
+  readonly matched: boolean;
+  /** Why it can't be decided. */
+  readonly problem: string;
+}
+
+/** A way that nobody can follow to its end. */
+export interface Undecided {
+  /** As of an outcome. */
+  readonly probability: number;
+  /** The rule, and what of it can't be decided. */
+  readonly problem: TraceError;
+  readonly visits: readonly Visit[];
+  readonly assumed: readonly Assumption[];
+}
+
+/** What can be told of a packet where not all rules can be decided. */
+export interface Exploration {
+  readonly outcomes: readonly Outcome[];
+  readonly undecided: readonly Undecided[];
+}
+
 /** One way that the packet may take, with what becomes of it. */
 export interface Outcome {
-  /** Product of the random choices on the way: 0 < probability ≤ 1; the outcomes of a packet sum up to 1. */
+  /**
+   * Product of the random choices on the way: 0 < probability ≤ 1. The outcomes of a packet sum up to 1; those of an
+   * exploration do for each way in which its assumptions may turn out.
+   */
   readonly probability: number;
   readonly verdict: "accept" | "reject" | "drop";
   /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
@@ -128,14 +155,17 @@ export interface Outcome {
   readonly virtualServer?: VirtualServerKey;
   /** What a persistent server now knows of the client. */
   readonly template?: PersistenceTemplate;
+  /** MASQUERADE or SNAT gave it another source. */
   readonly masqueraded: boolean;
-  /** After MASQUERADE, as far as the environment tells. */
+  /** After that, as far as the environment tells. */
   readonly source: Endpoint;
   readonly mark: number;
   /** As far as the environment tells. */
   readonly outInterface?: string;
   /** The rules that matched on the way. */
   readonly visits: readonly Visit[];
+  /** Only of an exploration: what has to be so for the packet to take this way. Absent: nothing, it is certain. */
+  readonly assumed?: readonly Assumption[];
   /** Addresses that `-m recent --set` put into lists on the way. */
   readonly recentlySeen: readonly { readonly list: string; readonly address: string }[];
 }

@@ -1,7 +1,7 @@
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
 import { type AddressWords, addressText, addressWords } from "./address.ts";
 import type { CompiledChain } from "./compile.ts";
-import type { Endpoint, Hook, Packet, PersistenceTemplate, Visit } from "./types.ts";
+import type { Assumption, Endpoint, Hook, Packet, PersistenceTemplate, Visit } from "./types.ts";
 
 /** A chain being walked, and how the packet came there. Shared between walks, never changed. */
 export interface Frame {
@@ -56,10 +56,9 @@ export interface Walk {
   frame: Frame | undefined;
   /** Place of the rule in the frame's chain. */
   index: number;
-  /** The match of that rule to go on with; those before it have matched. 0: nothing of the rule was looked at. */
-  match: number;
   probability: number;
   visits: List<Visit> | undefined;
+  assumed: List<Assumption> | undefined;
   seen: List<{ readonly list: string; readonly address: string }> | undefined;
 }
 
@@ -85,9 +84,9 @@ export function startWalk(packet: Packet): Walk {
     step: 0,
     frame: undefined,
     index: 0,
-    match: 0,
     probability: 1,
     visits: undefined,
+    assumed: undefined,
     seen: undefined,
   };
 }

@@ -90,8 +90,8 @@ describe("what the kernel would refuse", () => {
 describe("what the tracer doesn't know", () => {
   test.each([
     ["-m limit --limit 5/min -j DROP", 'the match "limit"'],
-    ["-p tcp -m tcp --tcp-flags SYN,RST SYN -j DROP", 'the match "tcp", at least with these options'],
-    ['-j LOG --log-prefix "x: "', "the target LOG"],
+    ["-p tcp -m tcp --tcp-option 2 -j DROP", 'the match "tcp", at least with these options'],
+    ["-j CONNMARK --restore-mark", "the target CONNMARK"],
     ["-m addrtype --dst-type BLACKHOLE -j DROP", "whether an address is BLACKHOLE"],
     ["-m set --match-set absent dst -j DROP", 'the environment has no set "absent"'],
   ])("%s is an error that names the rule", (rule, problem) => {
