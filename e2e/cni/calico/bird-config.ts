@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import { block, podCIDRs } from "./addresses.ts";
+import { blocks } from "./addresses.ts";
 
 /** Calico's default for all nodes: the sessions are internal. */
 const AS = 64512;
@@ -29,10 +29,10 @@ export function birdConfig(node: CniNode, others: readonly CniNode[], families: 
 
 function tables({ index }: CniNode, family: IPFamily): readonly string[] {
   const channel = channels[family];
-  const own = block(family, index);
+  const own = blocks.subnet(family, index);
   return [
     `protocol static own_block_${channel} { ${channel}; route ${own} blackhole; }`,
-    `filter announced_${channel} { if net = ${own} then accept; if net ~ ${own} then reject; if net ~ ${podCIDRs[family]} then accept; reject; }`,
+    `filter announced_${channel} { if net = ${own} then accept; if net ~ ${own} then reject; if net ~ ${blocks.podCIDRs[family]} then accept; reject; }`,
     `filter programmed_${channel} { if source ~ [ RTS_BGP, RTS_STATIC ] then accept; reject; }`,
     `protocol kernel kernel_${channel} { learn; persist; scan time 1; ${channel} { import all; export filter programmed_${channel}; }; }`,
   ];

@@ -4,7 +4,7 @@ import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
-import { block, podCIDRs } from "./addresses.ts";
+import { blocks } from "./addresses.ts";
 import { birdConfig } from "./bird-config.ts";
 import { attach, detach } from "./pod.ts";
 
@@ -12,7 +12,7 @@ import { attach, detach } from "./pod.ts";
 export const flavour: CniFlavour = {
   name: "calico",
   programs: [{ program: "bird", debian: "bird2" }],
-  podCIDRs,
+  podCIDRs: blocks.podCIDRs,
   ownLoadBalancer: false,
   mtu: 1500,
   install,
@@ -46,7 +46,7 @@ async function setUpNode(node: CniNode, { nodes, families, folder, daemon }: Cni
 
 /** @throws Error when the blocks of the other nodes do not come to be in this node's kernel */
 async function routesCome({ name, runner }: CniNode, nodes: readonly CniNode[], family: IPFamily): Promise<void> {
-  const wanted = nodes.filter((other) => other.name !== name).map(({ index }) => block(family, index));
+  const wanted = nodes.filter((other) => other.name !== name).map(({ index }) => blocks.subnet(family, index));
   await waitUntil(`BIRD's routes on ${name} (${family})`, READY_MS, async () => {
     const { stdout } = await runner.run(["ip", flags[family], "route", "show", "proto", "bird"]);
     return wanted.every((one) => stdout.includes(`${one} via`)) ? true : undefined;

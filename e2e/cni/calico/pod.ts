@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../src/lab/apply.ts";
 import { address, anywhere, type IpLines, route, up } from "../../src/lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
-import { FIRST_POD, inBlock } from "./addresses.ts";
+import { blocks } from "./addresses.ts";
 
 /** The same on every link: the node answers for an address that nobody has, and in IPv6 has the one that its MAC makes. */
 const HOST_MAC = "ee:ee:ee:ee:ee:ee";
@@ -22,7 +22,7 @@ const podSide: Readonly<Record<IPFamily, (pod: string) => IpLines>> = {
 export async function attach(pod: PodToAttach, families: readonly IPFamily[]): Promise<PodAddresses> {
   const { name, node, index, namespace, runner } = pod;
   const host = hostSide(name);
-  const own = families.map((family) => [family, inBlock[family](node.index, FIRST_POD + index)] as const);
+  const own = families.map((family) => [family, blocks.pod(family, node.index, index)] as const);
   await applyLines(node.runner, [
     `link add ${host} address ${HOST_MAC} type veth peer name eth0 netns ${namespace.pid}`,
   ]);

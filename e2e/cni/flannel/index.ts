@@ -1,9 +1,9 @@
 import type { IPFamily } from "@fairlead/core";
+import { bridgePlugin } from "../bridge-plugin.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
-import { podCIDRs } from "./addresses.ts";
-import { setUpHostGateway } from "./host-gateway.ts";
+import { routeToOthers } from "../node-routes.ts";
+import { subnets } from "./addresses.ts";
 import { masquerade } from "./masquerade.ts";
-import { attach, detach, setUpBridge } from "./pod.ts";
 import { setUpVxlan, tunnelMtu, vxlanState } from "./vxlan.ts";
 
 /** How packets come to another node. */
@@ -19,13 +19,17 @@ const vxlan: Backend = {
   setUp: setUpVxlan,
   state: vxlanState,
 };
-const hostGateway: Backend = { mtu: () => 1500, setUp: setUpHostGateway, state: async () => [] };
+const hostGateway: Backend = {
+  mtu: () => 1500,
+  setUp: (node, others, family) => routeToOthers(node, others, family, subnets),
+  state: async () => [],
+};
 
 /** A bridge on every node and a tunnel between the nodes: flannel's vxlan backend. */
 export const flavour: CniFlavour = {
   name: "flannel",
   programs: [{ program: "bridge", debian: "iproute2" }],
-  podCIDRs,
+  podCIDRs: subnets.podCIDRs,
   ownLoadBalancer: false,
   mtu: tunnelMtu.IPv6,
   install: (ground) => install(ground, vxlan),
@@ -37,10 +41,11 @@ export const variants: Readonly<Record<string, CniFlavour>> = {
 };
 
 async function install({ nodes, families }: CniGround, backend: Backend): Promise<PodNetwork> {
-  const link = { families, mtu: backend.mtu(families) };
+  const fields = { bridge: "cni0", macPrefix: "0a:58:0a:2a:01", linkPrefix: "fl", mtu: backend.mtu(families) };
+  const { setUp, attach, detach } = bridgePlugin({ ...fields, families, subnets });
   const setUpNode = async (node: CniNode) => {
     const others = nodes.filter((other) => other !== node);
-    await setUpBridge(node, link);
+    await setUp(node);
     for (const family of families) {
       await backend.setUp(node, others, family);
       await masquerade(node, family);
@@ -48,7 +53,7 @@ async function install({ nodes, families }: CniGround, backend: Backend): Promis
   };
   await Promise.all(nodes.map(setUpNode));
   return {
-    attach: (pod) => attach(pod, link),
+    attach,
     detach,
     // The kernel has all of it at once.
     ready: async () => {},

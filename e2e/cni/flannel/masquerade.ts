@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import { podCIDRs, subnet } from "./addresses.ts";
+import { subnets } from "./addresses.ts";
 
 const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
@@ -10,7 +10,7 @@ const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv
  * of another node too, so that the answer comes back this way. What the proxy has marked is the proxy's.
  */
 export async function masquerade({ index, runner }: CniNode, family: IPFamily): Promise<void> {
-  const [all, own] = [podCIDRs[family], subnet(family, index)];
+  const [all, own] = [subnets.podCIDRs[family], subnets.subnet(family, index)];
   const rules = [
     "-m mark --mark 0x4000/0x4000 -j RETURN",
     `-s ${own} -d ${all} -j RETURN`,

@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../src/lab/apply.ts";
 import { address, type IpLines, route, up } from "../../src/lab/ip-lines.ts";
 import type { CniNode } from "../flavour.ts";
-import { inSubnet, subnet } from "./addresses.ts";
+import { subnets } from "./addresses.ts";
 
 /** flanneld's: a tunnel for each family, in packets of that family. */
 const devices: Readonly<Record<IPFamily, string>> = { IPv4: "flannel.1", IPv6: "flannel-v6.1" };
@@ -22,8 +22,12 @@ export async function setUpVxlan(node: CniNode, others: readonly CniNode[], fami
   await applyLines(node.runner, [
     ...device(node, family),
     ...others.flatMap(({ index }) => [
-      `neighbour add ${inSubnet[family](index, 0)} lladdr ${mac(index, family)} dev ${devices[family]} nud permanent`,
-      route(subnet(family, index), { via: inSubnet[family](index, 0), dev: devices[family], onlink: true }),
+      `neighbour add ${subnets.address(family, index, 0)} lladdr ${mac(index, family)} dev ${devices[family]} nud permanent`,
+      route(subnets.subnet(family, index), {
+        via: subnets.address(family, index, 0),
+        dev: devices[family],
+        onlink: true,
+      }),
     ]),
   ]);
   const entries = others.map(
@@ -38,7 +42,7 @@ function device({ index, addresses }: CniNode, family: IPFamily): IpLines {
   const tunnel = `type vxlan id ${VNI} local ${addresses[family]} dev eth0 dstport ${PORT} nolearning`;
   return [
     `link add ${name} address ${mac(index, family)} mtu ${tunnelMtu[family]} ${tunnel}`,
-    address(name, `${inSubnet[family](index, 0)}/${hostLength[family]}`),
+    address(name, `${subnets.address(family, index, 0)}/${hostLength[family]}`),
     up(name),
   ];
 }

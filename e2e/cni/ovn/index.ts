@@ -1,6 +1,6 @@
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
-import { podCIDRs } from "./addresses.ts";
+import { subnets } from "./addresses.ts";
 import { type OvnClients, openClients } from "./clients.ts";
 import { startCentral, startController, startSwitch } from "./daemons.ts";
 import { serve } from "./load-balancer.ts";
@@ -20,7 +20,7 @@ export const flavour: CniFlavour = {
     { program: "ovn-controller", debian: "ovn-host" },
     { program: "ethtool", debian: "ethtool" },
   ],
-  podCIDRs,
+  podCIDRs: subnets.podCIDRs,
   ownLoadBalancer: true,
   hidesCallers: true,
   mtu: MTU,

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import { podCIDRs } from "./addresses.ts";
+import { subnets } from "./addresses.ts";
 
 const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
@@ -14,7 +14,7 @@ export async function masquerade({ runner }: CniNode, family: IPFamily): Promise
       "*nat",
       ":CNI-OVN - [0:0]",
       "-A CNI-OVN -j MASQUERADE",
-      `-A POSTROUTING -s ${podCIDRs[family]} -j CNI-OVN`,
+      `-A POSTROUTING -s ${subnets.podCIDRs[family]} -j CNI-OVN`,
       "COMMIT\n",
     ].join("\n"),
   });

@@ -2,7 +2,8 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../src/lab/apply.ts";
 import { address, anywhere, route, up, veth } from "../../src/lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
-import { FIRST_POD, inSubnet, mac, subnetLength } from "./addresses.ts";
+import { FIRST_POD } from "../node-subnets.ts";
+import { mac, subnets } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";
 import { INTEGRATION, MTU } from "./switch.ts";
 import { switchOf } from "./topology.ts";
@@ -16,14 +17,14 @@ export async function attach(
   const { name, node, index, namespace, runner } = pod;
   const host = hostSide(name);
   const own = mac(3, node.index, FIRST_POD + index);
-  const ips = families.map((family) => [family, inSubnet[family](node.index, FIRST_POD + index)] as const);
+  const ips = families.map((family) => [family, subnets.pod(family, node.index, index)] as const);
   await applyLines(node.runner, [veth(host, "eth0", namespace.pid), `link set ${host} mtu ${MTU}`, up(host)]);
   await applyLines(runner, [
     `link set eth0 mtu ${MTU} address ${own}`,
     up("eth0"),
     ...ips.flatMap(([family, ip]) => [
-      address("eth0", `${ip}/${subnetLength[family]}`),
-      route(anywhere[family], { via: inSubnet[family](node.index, 1) }),
+      address("eth0", `${ip}/${subnets.length[family]}`),
+      route(anywhere[family], { via: subnets.address(family, node.index, 1) }),
     ]),
   ]);
   // The userspace datapath takes packets as they are: nobody behind it would fill in checksums or cut what is too long.

@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../src/lab/apply.ts";
 import { address, route, up } from "../../src/lab/ip-lines.ts";
 import type { CniNode } from "../flavour.ts";
-import { joinLength, joinNode, joinRouter, mac, podCIDRs, tunnelAddress, tunnelLength } from "./addresses.ts";
+import { joinLength, joinNode, joinRouter, mac, subnets, tunnelAddress, tunnelLength } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";
 import { SOUTHBOUND_PORT } from "./daemons.ts";
 import { nodePort } from "./topology.ts";
@@ -77,6 +77,6 @@ export async function addressSwitch({ index, runner }: CniNode, families: readon
     up(TUNNELS),
     ...families.map((family) => address(NODE_PORT, `${joinNode(family, index)}/${joinLength[family]}`)),
     up(NODE_PORT),
-    ...families.map((family) => route(podCIDRs[family], { via: joinRouter(family), dev: NODE_PORT })),
+    ...families.map((family) => route(subnets.podCIDRs[family], { via: joinRouter(family), dev: NODE_PORT })),
   ]);
 }

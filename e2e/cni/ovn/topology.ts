@@ -1,16 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import {
-  inSubnet,
-  joinCIDRs,
-  joinLength,
-  joinNode,
-  joinRouter,
-  mac,
-  podCIDRs,
-  subnet,
-  subnetLength,
-} from "./addresses.ts";
+import { joinCIDRs, joinLength, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
 
 /** A command of ovn-nbctl with its arguments. */
 export type NbCommand = readonly string[];
@@ -48,7 +38,7 @@ export function nodePort(node: number): string {
 
 function nodeCommands({ index, addresses }: CniNode, families: readonly IPFamily[]): readonly NbCommand[] {
   const joins = families.map((family) => joinNode(family, index));
-  const gateways = families.map((family) => `${inSubnet[family](index, 1)}/${subnetLength[family]}`);
+  const gateways = families.map((family) => `${subnets.address(family, index, 1)}/${subnets.length[family]}`);
   return [
     ["ls-add", switchOf(index)],
     ...routerPort(switchOf(index), mac(2, index), gateways),
@@ -74,7 +64,7 @@ function policiesForAll(family: IPFamily): readonly NbCommand[] {
   return [
     // Without any route a packet never comes to the policies.
     ["lr-route-add", ROUTER, everything[family], joinRouter(family)],
-    ["lr-policy-add", ROUTER, "31000", to(podCIDRs[family]), "allow"],
+    ["lr-policy-add", ROUTER, "31000", to(subnets.podCIDRs[family]), "allow"],
     ["lr-policy-add", ROUTER, "31000", to(joinCIDRs[family]), "allow"],
   ];
 }
@@ -84,6 +74,6 @@ function policiesOfNode(index: number, family: IPFamily, address: string | undef
   const ip = matches[family];
   return [
     ["lr-policy-add", ROUTER, "30000", `${ip}.dst == ${address}`, "reroute", join],
-    ["lr-policy-add", ROUTER, "29000", `${ip}.src == ${subnet(family, index)}`, "reroute", join],
+    ["lr-policy-add", ROUTER, "29000", `${ip}.src == ${subnets.subnet(family, index)}`, "reroute", join],
   ];
 }

@@ -2,13 +2,17 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../src/lab/apply.ts";
 import { address, anywhere, type IpLines, route, up, veth } from "../../src/lab/ip-lines.ts";
 import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavour.ts";
+import { routeToOthers } from "../node-routes.ts";
+import { nodeSubnets } from "../node-subnets.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
+
+const subnets = nodeSubnets("10.142", "fd00:142::");
 
 /** A routed link for each pod, routes between the nodes: the CNI plugins ptp and host-local. */
 export const flavour: CniFlavour = {
   name: "ptp",
   programs: [],
-  podCIDRs: { IPv4: "10.142.0.0/16", IPv6: "fd00:142::/48" },
+  podCIDRs: subnets.podCIDRs,
   ownLoadBalancer: false,
   mtu: 1500,
   install,
@@ -16,13 +20,6 @@ export const flavour: CniFlavour = {
 
 /** The same on every link. */
 const gateway: Readonly<Record<IPFamily, string>> = { IPv4: "169.254.142.1", IPv6: "fe80::142:1" };
-const inPart: Readonly<Record<IPFamily, (node: number, host: number) => string>> = {
-  IPv4: (node, host) => `10.142.${node}.${host}`,
-  IPv6: (node, host) => `fd00:142::${node}:${host.toString(16)}`,
-};
-const partPrefix: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 112 };
-const FIRST_POD = 10;
-
 async function install({ nodes, families }: CniGround): Promise<PodNetwork> {
   await Promise.all(nodes.map((node) => setUpNode(node, nodes, families)));
   return {
@@ -39,20 +36,14 @@ async function install({ nodes, families }: CniGround): Promise<PodNetwork> {
 
 async function setUpNode(node: CniNode, nodes: readonly CniNode[], families: readonly IPFamily[]): Promise<void> {
   const others = nodes.filter((other) => other !== node);
-  await applyLines(
-    node.runner,
-    families.flatMap((family) => others.flatMap((other) => routeTo(other, family))),
-  );
-  for (const family of families) await masqueradeOutgoing(node.runner, family, flavour);
-}
-
-function routeTo({ index, addresses }: CniNode, family: IPFamily): IpLines {
-  const via = addresses[family];
-  return via === undefined ? [] : [route(`${inPart[family](index, 0)}/${partPrefix[family]}`, { via })];
+  for (const family of families) {
+    await routeToOthers(node, others, family, subnets);
+    await masqueradeOutgoing(node.runner, family, flavour);
+  }
 }
 
 async function attach({ name, node, index, namespace, runner }: PodToAttach, families: readonly IPFamily[]) {
-  const own = families.map((family) => [family, inPart[family](node.index, FIRST_POD + index)] as const);
+  const own = families.map((family) => [family, subnets.pod(family, node.index, index)] as const);
   await applyLines(node.runner, [
     veth(hostSide(name), "eth0", namespace.pid),
     up(hostSide(name)),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
+import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { figures, startTraffic } from "./traffic.ts";
@@ -13,16 +14,11 @@ const ports = [{ port: 80 }];
 async function openStage(scene: Scene) {
   const { cluster, family } = scene;
   const [first, second] = scene.nodes;
-  const [near, far, caller, other] = await Promise.all([
-    scene.pod({ node: first, app: "web" }),
-    scene.pod({ node: second, app: "web" }),
-    scene.pod({ node: first }),
-    scene.pod({ node: second }),
-  ]);
+  const { caller, by } = await nearAndFar(scene);
+  const other = await scene.pod({ node: second });
   const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
   const atService = { to: service.clusterIP, port: 80 };
   const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
-  const by = [near, far];
   await expectAnswers(caller, atService, { by });
   await expectAnswers(other, atService, { by });
   await expectAnswers(cluster.outside, atNode, { by });

@@ -1,6 +1,7 @@
 import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, ownership } from "./networks.ts";
+import { openOwners } from "./owners.ts";
 import { expectForeign, expectNoTrace } from "./untouched.ts";
 
 const ports = [{ port: 80 }];
@@ -10,28 +11,18 @@ const rollout: Spec = {
   suite: "multi-cni",
   unfit: needsExcluded,
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const network = excludedNetwork(scene.cluster).name;
-    const [ours, theirs, caller] = await Promise.all([
-      scene.pod({ node: second, app: "ours" }),
-      scene.pod({ node: second, network, app: "theirs" }),
-      scene.pod({ node: first }),
-    ]);
-    const own = await scene.service("ours", { selector: { app: "ours" }, ports });
-    const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
-    await expectForeign(scene, foreign.name);
-    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
-    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    const [first] = scene.nodes;
+    const { network, ours, theirs, caller, foreign, atOwn, atForeign } = await openOwners(scene);
     await Promise.all([ours.remove(), theirs.remove()]);
-    await expectRefused(caller, { to: own.clusterIP, port: 80 });
-    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectRefused(caller, atOwn);
+    await expectUntouched(caller, atForeign);
     await expectNoTrace(scene, foreign.clusterIP);
     const [next] = await Promise.all([
       scene.pod({ node: first, app: "ours" }),
       scene.pod({ node: first, network, app: "theirs" }),
     ]);
-    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [next] });
-    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectAnswers(caller, atOwn, { by: [next] });
+    await expectUntouched(caller, atForeign);
     await expectNoTrace(scene, foreign.clusterIP);
   },
 };
@@ -41,27 +32,16 @@ const annotation: Spec = {
   suite: "multi-cni",
   unfit: needsExcluded,
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const network = excludedNetwork(scene.cluster).name;
-    const [ours, theirs, caller] = await Promise.all([
-      scene.pod({ node: second, app: "ours" }),
-      scene.pod({ node: second, network, app: "theirs" }),
-      scene.pod({ node: first }),
-    ]);
-    const own = await scene.service("ours", { selector: { app: "ours" }, ports });
-    const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
-    await expectForeign(scene, foreign.name);
-    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
-    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    const { ours, theirs, caller, own, foreign, atOwn, atForeign } = await openOwners(scene);
     await own.annotate(ownership, "foreign");
     await foreign.annotate(ownership, "ours");
-    await expectUntouched(caller, { to: own.clusterIP, port: 80 });
+    await expectUntouched(caller, atOwn);
     await expectNoTrace(scene, own.clusterIP);
-    await expectAnswers(caller, { to: foreign.clusterIP, port: 80 }, { by: [theirs] });
+    await expectAnswers(caller, atForeign, { by: [theirs] });
     await own.annotate(ownership, null);
     await foreign.annotate(ownership, null);
-    await expectAnswers(caller, { to: own.clusterIP, port: 80 }, { by: [ours] });
-    await expectUntouched(caller, { to: foreign.clusterIP, port: 80 });
+    await expectAnswers(caller, atOwn, { by: [ours] });
+    await expectUntouched(caller, atForeign);
     await expectNoTrace(scene, foreign.clusterIP);
   },
 };

@@ -1,4 +1,5 @@
 import { expectAnswers, expectRefused } from "../expect.ts";
+import { nearAndFar } from "../near-and-far.ts";
 import type { Spec } from "../spec.ts";
 
 const ports = [{ port: 80 }];
@@ -27,12 +28,7 @@ const terminating: Spec = {
   name: "terminating endpoints: passed over while others are ready, used when there is nobody else",
   suite: "services",
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [caller, staying, going] = await Promise.all([
-      scene.pod({ node: first }),
-      scene.pod({ node: first, app: "web" }),
-      scene.pod({ node: second, app: "web" }),
-    ]);
+    const { near: staying, far: going, caller } = await nearAndFar(scene);
     const service = await scene.service("web", { selector: { app: "web" }, ports });
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(caller, target, { by: [staying, going] });
@@ -49,13 +45,9 @@ const zones: Spec = {
   name: "trafficDistribution PreferSameZone: each zone uses its own endpoints, all where it has none",
   suite: "services",
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [here, there, callerHere, callerThere] = await Promise.all([
-      scene.pod({ node: first, app: "web" }),
-      scene.pod({ node: second, app: "web" }),
-      scene.pod({ node: first }),
-      scene.pod({ node: second }),
-    ]);
+    const [, second] = scene.nodes;
+    const { near: here, far: there, caller: callerHere } = await nearAndFar(scene);
+    const callerThere = await scene.pod({ node: second });
     const spec = { trafficDistribution: "PreferSameZone", selector: { app: "web" }, ports };
     const service = await scene.service("web", spec);
     const target = { to: service.clusterIP, port: 80 };
@@ -70,12 +62,8 @@ const sameNode: Spec = {
   name: "trafficDistribution PreferSameNode: each node uses its own endpoint",
   suite: "services",
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [here, there, caller] = await Promise.all([
-      scene.pod({ node: first, app: "web" }),
-      scene.pod({ node: second, app: "web" }),
-      scene.pod({ node: first }),
-    ]);
+    const [, second] = scene.nodes;
+    const { near: here, far: there, caller } = await nearAndFar(scene);
     const spec = { trafficDistribution: "PreferSameNode", selector: { app: "web" }, ports };
     const service = await scene.service("web", spec);
     const target = { to: service.clusterIP, port: 80 };

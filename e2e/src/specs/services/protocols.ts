@@ -1,6 +1,7 @@
 import type { Pod } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import { expectBytes } from "../expect-bytes.ts";
+import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { sourceOf } from "./caller.ts";
@@ -14,14 +15,9 @@ const bothProtocols: Spec = {
   name: "UDP and TCP at the same port of one service",
   suite: "services",
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [near, far, caller] = await Promise.all([
-      scene.pod({ node: first, app: "dns" }),
-      scene.pod({ node: second, app: "dns" }),
-      scene.pod({ node: first }),
-    ]);
+    const [, second] = scene.nodes;
+    const { caller, by } = await nearAndFar(scene, "dns");
     const service = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
-    const by = [near, far];
     const wanted = { by, ...sourceOf(scene, caller) };
     await expectAnswers(caller, { to: service.clusterIP, port: 53, protocol: "UDP" }, wanted);
     await expectAnswers(caller, { to: service.clusterIP, port: 53 }, wanted);
@@ -85,16 +81,11 @@ const dualStack: Spec = {
   eachFamily: false,
   unfit: ({ families }) => (families.length === 2 ? undefined : "the cluster has one IP family"),
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [near, far, caller] = await Promise.all([
-      scene.pod({ node: first, app: "web" }),
-      scene.pod({ node: second, app: "web" }),
-      scene.pod({ node: first }),
-    ]);
+    const { caller, by } = await nearAndFar(scene);
     const spec = { ipFamilyPolicy: "RequireDualStack", selector: { app: "web" }, ports: [{ port: 80 }] };
     const { clusterIPs } = await scene.service("web", spec);
     if (clusterIPs.length !== 2) throw new Error(`wanted two ClusterIPs, came ${clusterIPs.join(", ")}`);
-    for (const to of clusterIPs) await expectAnswers(caller, { to, port: 80 }, { by: [near, far] });
+    for (const to of clusterIPs) await expectAnswers(caller, { to, port: 80 }, { by });
   },
 };
 

@@ -1,19 +1,9 @@
 import type { Cluster, Pod } from "../../provider/cluster.ts";
 import { expectAnswers, type Target } from "../expect.ts";
+import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { sourceOf } from "./caller.ts";
-
-/** One endpoint on each of the first two nodes, and a pod that calls from the first. */
-async function workload(scene: Scene) {
-  const [first, second] = scene.nodes;
-  const [near, far, caller] = await Promise.all([
-    scene.pod({ node: first, app: "web" }),
-    scene.pod({ node: second, app: "web" }),
-    scene.pod({ node: first }),
-  ]);
-  return { near, far, caller, by: [near, far] };
-}
 
 const ports = [{ port: 80, targetPort: 8080 }];
 
@@ -33,7 +23,7 @@ const clusterIP: Spec = {
   name: "ClusterIP: pods, nodes and the outside reach endpoints of both nodes",
   suite: "services",
   run: async (scene) => {
-    const { near, far, caller, by } = await workload(scene);
+    const { near, far, caller, by } = await nearAndFar(scene);
     const service = await scene.service("web", { selector: { app: "web" }, ports });
     const target = { to: service.clusterIP, port: 80 };
     await askEveryone(scene, target, caller, by);
@@ -48,7 +38,7 @@ const nodePort: Spec = {
   suite: "services",
   run: async (scene) => {
     const { cluster, family } = scene;
-    const { caller, by } = await workload(scene);
+    const { caller, by } = await nearAndFar(scene);
     const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
     for (const node of cluster.nodes) {
       await askEveryone(scene, { to: node.addresses[family] ?? "", port: service.nodePort }, caller, by);
@@ -62,7 +52,7 @@ const localhost: Spec = {
   unfit: ({ mode }, family) =>
     mode === "iptables" && family === "IPv4" ? undefined : "IPv4 in iptables mode alone has it",
   run: async (scene) => {
-    const { by } = await workload(scene);
+    const { by } = await nearAndFar(scene);
     const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
     for (const node of scene.cluster.nodes) {
       await expectAnswers(node, { to: "127.0.0.1", port: service.nodePort }, { by });
@@ -75,7 +65,7 @@ const external: Spec = {
   suite: "services",
   run: async (scene) => {
     const { cluster, family } = scene;
-    const { caller, by } = await workload(scene);
+    const { caller, by } = await nearAndFar(scene);
     const gates = cluster.nodes.map((node) => ({
       external: cluster.gateAddress(node, family),
       lb: cluster.gateAddress(node, family),

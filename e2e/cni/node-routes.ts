@@ -1,11 +1,16 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../../src/lab/apply.ts";
-import { route } from "../../src/lab/ip-lines.ts";
-import type { CniNode } from "../flavour.ts";
-import { subnet } from "./addresses.ts";
+import { applyLines } from "../src/lab/apply.ts";
+import { route } from "../src/lab/ip-lines.ts";
+import type { CniNode } from "./flavour.ts";
+import type { NodeSubnets } from "./node-subnets.ts";
 
 /** Nodes on one link: every other node is the gateway to its subnet, and nothing is wrapped. */
-export async function setUpHostGateway(node: CniNode, others: readonly CniNode[], family: IPFamily): Promise<void> {
+export async function routeToOthers(
+  node: CniNode,
+  others: readonly CniNode[],
+  family: IPFamily,
+  { subnet }: NodeSubnets,
+): Promise<void> {
   await applyLines(
     node.runner,
     others.flatMap(({ index, addresses }) => {
