@@ -5,7 +5,7 @@ import {
   noChange,
   type SlotChanges,
   type SlotState,
-  slotState,
+  slotChanges,
   type World,
   webState,
 } from "@fairlead/testkit/histories";
@@ -16,10 +16,7 @@ import { isEndBetween, whereabouts } from "./support/packets.ts";
 import { openWorld } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3, 4];
-const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
-  minLength: 1,
-  maxLength: 6,
-});
+const slots = slotChanges(SLOTS);
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.constant<Fault>({ kind: "fail" }),
   fc.constant<Fault>({ kind: "lost" }),

@@ -1,26 +1,17 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
-import { noChange, type SlotState, slotState } from "@fairlead/testkit/histories";
+import { noChange, type SlotState, slotHistory } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
 import { openWorld } from "./support/world.ts";
-
-/** One batch of changes for each apply. */
-const history = fc.array(
-  fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(slotState, { nil: undefined })), {
-    minLength: 1,
-    maxLength: 4,
-  }),
-  { minLength: 1, maxLength: 6 },
-);
 
 const counters = async () => new Set(COUNTERS);
 
 describe("whatever the history, the kernel is as after a fresh start", () => {
   test("changes in any order and split", async () => {
     await fc.assert(
-      fc.asyncProperty(history, fc.constantFrom("nft", "legacy"), async (batches, variant) => {
+      fc.asyncProperty(slotHistory, fc.constantFrom("nft", "legacy"), async (batches, variant) => {
         const { fake, world } = await live(batches, variant);
         expect(compareRuleSets(await fresh(world.slots), fake.ruleSet())).toEqual([]);
       }),
@@ -30,7 +21,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("there and back again", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const back = batches.flat().map(([slot]): [number, undefined] => [slot, undefined]);
         const { fake } = await live([...batches, back], "nft");
         expect(compareRuleSets(await fresh(new Map()), fake.ruleSet())).toEqual([]);
@@ -41,7 +32,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("the same changes all at once, and again", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const once = await live([batches.flat()], "nft");
         const twice = await live([...batches, ...batches], "nft");
         expect(compareRuleSets(once.fake.ruleSet(), twice.fake.ruleSet())).toEqual([]);
@@ -52,7 +43,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("a full sync over the state of another history", async () => {
     await fc.assert(
-      fc.asyncProperty(history, history, async (first, second) => {
+      fc.asyncProperty(slotHistory, slotHistory, async (first, second) => {
         const { fake } = await live(first, "nft");
         const { world } = await live(second, "nft");
         await createIptablesBackend(fake, { counters }).sync(world.plan);
@@ -65,7 +56,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
 test("reports count what is there", async () => {
   await fc.assert(
-    fc.asyncProperty(history, async (batches) => {
+    fc.asyncProperty(slotHistory, async (batches) => {
       const { fake, world, backend } = await live(batches, "nft");
       const partial = await backend.apply(world.plan, noChange);
       const full = await backend.sync(world.plan);

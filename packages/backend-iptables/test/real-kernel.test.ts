@@ -1,5 +1,5 @@
 import { compareRuleSets, type RuleSet, renderRule } from "@fairlead/netfilter";
-import { slotState } from "@fairlead/testkit/histories";
+import { slotHistory } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
@@ -7,20 +7,12 @@ import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 import { openWorld } from "./support/world.ts";
 
-const history = fc.array(
-  fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(slotState, { nil: undefined })), {
-    minLength: 1,
-    maxLength: 4,
-  }),
-  { minLength: 1, maxLength: 5 },
-);
-
 const founding = clusterIPGroup("nginx-calico", "10.96.67.75", [{ address: "10.144.154.71", port: 80, local: false }]);
 
 describe.each(["nft", "legacy"] as const)("%s", (variant) => {
   kernelTest("changes lead to the state of a fresh start", async (kernel) => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const port = await kernel.open("IPv4", variant);
         const backend = createIptablesBackend(port, { counters: kernel.counters });
         const world = openWorld();

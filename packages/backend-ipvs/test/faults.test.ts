@@ -1,5 +1,5 @@
 import type { Fault } from "@fairlead/kernel/fake";
-import { slotState, webState } from "@fairlead/testkit/histories";
+import { slotChanges, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
@@ -9,10 +9,7 @@ import { whereabouts, wrongEnds } from "./support/packets.ts";
 import { openWorld } from "./support/world.ts";
 
 const SLOTS = [1, 2, 4];
-const slots = fc.array(fc.tuple(fc.constantFrom(...SLOTS), fc.option(slotState, { nil: undefined })), {
-  minLength: 1,
-  maxLength: 6,
-});
+const slots = slotChanges(SLOTS);
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.constant<Fault>({ kind: "fail" }),
   fc.constant<Fault>({ kind: "lost" }),

@@ -1,17 +1,8 @@
-import { slotState } from "@fairlead/testkit/histories";
+import { slotHistory } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { live } from "./support/live.ts";
 import { openWorld, worldOptions } from "./support/world.ts";
-
-/** One batch of changes for each apply. */
-const history = fc.array(
-  fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(slotState, { nil: undefined })), {
-    minLength: 1,
-    maxLength: 4,
-  }),
-  { minLength: 1, maxLength: 6 },
-);
 
 /** 192.0.2.1 and 203.0.113.1 are addresses that services have as well. */
 const nodeAddresses = fc
@@ -21,7 +12,7 @@ const nodeAddresses = fc
 describe("whatever the history, the kernel is as after a fresh start", () => {
   test("changes in any order and split", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const made = await live(batches);
         expect(await made.differences()).toEqual([]);
       }),
@@ -31,7 +22,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("the node's addresses come and go meanwhile", async () => {
     await fc.assert(
-      fc.asyncProperty(history, fc.array(nodeAddresses, { maxLength: 4 }), async (batches, options) => {
+      fc.asyncProperty(slotHistory, fc.array(nodeAddresses, { maxLength: 4 }), async (batches, options) => {
         const made = await live([]);
         for (const [step, batch] of batches.entries()) {
           await made.change(batch);
@@ -46,7 +37,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("there and back again", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const back = batches.flat().map(([slot]): [number, undefined] => [slot, undefined]);
         const made = await live([...batches, back]);
         expect(made.node.servers.servers()).toEqual([]);
@@ -58,7 +49,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("a full sync over the state of another history, as another process finds it", async () => {
     await fc.assert(
-      fc.asyncProperty(history, history, async (first, second) => {
+      fc.asyncProperty(slotHistory, slotHistory, async (first, second) => {
         const { node } = await live(first);
         const world = openWorld();
         for (const batch of second) world.change(batch);
@@ -71,7 +62,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
   test("the same changes all at once, and again", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async (batches) => {
+      fc.asyncProperty(slotHistory, async (batches) => {
         const made = await live([...batches, ...batches, batches.flat()]);
         expect(await made.differences()).toEqual([]);
       }),
@@ -82,7 +73,7 @@ describe("whatever the history, the kernel is as after a fresh start", () => {
 
 test("what it wrote is intact, and a sync over it writes nothing but rules", async () => {
   await fc.assert(
-    fc.asyncProperty(history, async (batches) => {
+    fc.asyncProperty(slotHistory, async (batches) => {
       const made = await live(batches);
       expect(await made.backend.intact(made.world.plan)).toBe(true);
       const { objects } = await made.backend.sync(made.world.plan);

@@ -18,7 +18,7 @@ export interface SlotState {
   readonly endpoints: readonly ("ready" | "terminating" | "none")[];
 }
 
-export const slotState: fc.Arbitrary<SlotState> = fc.record({
+const slotState: fc.Arbitrary<SlotState> = fc.record({
   type: fc.constantFrom("ClusterIP", "NodePort", "LoadBalancer"),
   protocol: fc.constantFrom("TCP", "UDP"),
   ports: fc.constantFrom(1, 2),
@@ -28,6 +28,20 @@ export const slotState: fc.Arbitrary<SlotState> = fc.record({
   ranges: fc.boolean(),
   affinity: fc.boolean(),
   endpoints: fc.array(fc.constantFrom("ready", "terminating", "none"), { minLength: 4, maxLength: 4 }),
+});
+
+type Changes = readonly (readonly [slot: number, state: SlotState | undefined])[];
+
+/** Some changes of these slots, in order: what each comes to hold; undefined: nothing. */
+export function slotChanges(slots: readonly number[], most = 6): fc.Arbitrary<Changes> {
+  const change = fc.tuple(fc.constantFrom(...slots), fc.option(slotState, { nil: undefined }));
+  return fc.array(change, { minLength: 1, maxLength: most });
+}
+
+/** Changes of five slots, batch by batch. */
+export const slotHistory: fc.Arbitrary<readonly Changes[]> = fc.array(slotChanges([1, 2, 3, 4, 5], 4), {
+  minLength: 1,
+  maxLength: 6,
 });
 
 /** A plain TCP service of one port with one endpoint, which runs here, or as told. */
