@@ -24,6 +24,7 @@ module.exports = {
     layer("kernel", "netfilter"),
     layer("watch"),
     layer("config"),
+    layer("intake", "config", "core", "endpoint-filter", "watch"),
     layer("backend-[^/]+", "backend-[^/]+", "core", "netfilter"),
     layer("testkit", "core", "netfilter", "trace"),
     {

@@ -1,3 +1,4 @@
+import { filterSettings } from "@fairlead/intake";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../src/kernel/kernel.ts";
@@ -6,7 +7,6 @@ import { CounterMaker } from "../src/mode/counters.ts";
 import { iptablesBackends, prepareIptables } from "../src/mode/iptables.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
-import { filterSettings } from "../src/start/filter.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";

@@ -1,5 +1,6 @@
 import { ClusterState, type IPFamily, Planner } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { NodeInputs } from "@fairlead/intake";
 import { conntrackFollower } from "../conntrack/follower.ts";
 import { eventFollower } from "../events/follower.ts";
 import { healthFollower } from "../health/follower.ts";
@@ -13,7 +14,6 @@ import { describeError } from "../log/log.ts";
 import { syncLog } from "../log/sync-log.ts";
 import { metricsFollower } from "../metrics/follower.ts";
 import { leftoversFollower } from "../mode/leftovers.ts";
-import { NodeInputs } from "../node/node-inputs.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
 import { memoryPath } from "../ownership/memory-file.ts";
@@ -43,7 +43,8 @@ export function assemble(parts: AgentParts) {
     families,
     semantics: parts.semantics,
     filter,
-    mode: parts.mode.mode,
+    // In iptables mode most addresses that come and go mean nothing, and must not lead to a sync.
+    needsNodeAddresses: parts.mode.mode === "ipvs",
   });
   const planner = new Planner(inputs.options());
   const metrics = createMetrics(state, parts.kernel.nfacct);

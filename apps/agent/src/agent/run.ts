@@ -1,8 +1,8 @@
+import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
 import { sleep } from "../clock.ts";
 import { Readiness } from "../intake/readiness.ts";
 import { serviceAddressReason } from "../intake/service-address.ts";
 import { logSource } from "../intake/source-log.ts";
-import { type AgentSubscriptions, subscriptions } from "../intake/subscriptions.ts";
 import { describeError } from "../log/log.ts";
 import { followAddresses } from "../node/follow-addresses.ts";
 import { PodCIDRs, podCIDRsTimeout } from "../node/pod-cidrs.ts";
@@ -90,7 +90,7 @@ function subscribe(
   readiness: Readiness,
   request: (kind: SyncKind) => void,
   podCIDRs: PodCIDRs | undefined,
-): AgentSubscriptions {
+): ProxySubscriptions {
   return subscriptions({
     state: agent.state,
     problems: agent.problems,

@@ -1,5 +1,5 @@
+import type { Resource } from "@fairlead/intake";
 import type { Clock } from "../clock.ts";
-import type { Resource } from "./subscriptions.ts";
 
 /** Milliseconds that complete Services and EndpointSlices wait for the own Node, which comes at the same time or never. */
 const nodeGrace = 1_000;

@@ -1,9 +1,9 @@
 import { createIptablesBackend, type IptablesPort, requiredSysctls } from "@fairlead/backend-iptables";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, NodePlan } from "@fairlead/core";
+import { nodePortAddressesFor } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Log } from "../log/log.ts";
-import { nodePortAddressesFor } from "../node/node-port-addresses.ts";
 import { CounterMaker } from "./counters.ts";
 
 export { iptablesSemantics } from "@fairlead/backend-iptables";

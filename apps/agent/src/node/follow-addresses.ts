@@ -1,8 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
+import { allFamilies, isLoopback, type NodeIPs } from "@fairlead/intake";
 import type { NodeAddress } from "@fairlead/kernel";
 import type { Kernel } from "../kernel/kernel.ts";
-import { allFamilies, isLoopback } from "./families.ts";
-import type { NodeIPs } from "./node-ips.ts";
 
 /** Gives the node's addresses now and after each change, until the signal aborts. */
 export async function followAddresses(

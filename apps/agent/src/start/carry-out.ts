@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
+import { filterSettings } from "@fairlead/intake";
 import { acquireNodeLock } from "@fairlead/kernel";
 import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
@@ -18,7 +19,6 @@ import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
-import { filterSettings } from "./filter.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";

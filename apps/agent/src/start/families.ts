@@ -1,8 +1,8 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
+import { allFamilies, familyOf } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { allFamilies, familyOf } from "../node/families.ts";
 import { StartError } from "./start-error.ts";
 
 /**

@@ -1,6 +1,5 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { EndpointFilter, IPFamily, ModeSemantics, NodeState, PlannerOptions } from "@fairlead/core";
-import type { ServedMode } from "../mode/choose.ts";
 import { detectorFor } from "./detectors.ts";
 import { familyOf } from "./families.ts";
 import { type NodeIPs, nodeIPs } from "./node-ips.ts";
@@ -12,7 +11,8 @@ export interface NodeInputsParts {
   readonly families: readonly IPFamily[];
   readonly semantics: ModeSemantics;
   readonly filter: EndpointFilter;
-  readonly mode: ServedMode;
+  /** The mode programs addresses: changes of them matter (`NodePlan.nodeAddresses`). */
+  readonly needsNodeAddresses: boolean;
 }
 
 /** What is known of this node, which changes while the agent runs, as options of the planner. */
@@ -62,7 +62,7 @@ export class NodeInputs {
   }
 
   #derive(): PlannerOptions {
-    const { config, nodeName, families, semantics, filter, mode } = this.#parts;
+    const { config, nodeName, families, semantics, filter, needsNodeAddresses } = this.#parts;
     const node = this.#node;
     const ips = nodeIPs({ bindAddress: config.bindAddress, node: node?.addresses ?? [], kernel: this.#kernelIPs });
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
@@ -74,8 +74,7 @@ export class NodeInputs {
       nodeIPs: ips,
       detectors: each((family) => detectorFor(family, config.detectLocal, node?.podCIDRs ?? [])),
       nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
-      // In iptables mode most addresses that come and go mean nothing, and must not lead to a sync.
-      ...(mode === "ipvs" && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
+      ...(needsNodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
       masqueradeAll: config.masqueradeAll,
       semantics,
       filter,

@@ -8,16 +8,19 @@ import {
   type EndpointSlice,
   type NodeState,
   type ObjectKind,
+  type Problem,
   type Service,
 } from "@fairlead/core";
 import type { ObjectChange, ObjectKey, Subscription } from "@fairlead/watch";
-import type { ProblemLog } from "./problem-log.ts";
 
 export type Resource = "services" | "endpointSlices" | "node";
 
 export interface IntakeOptions {
   readonly state: ClusterState;
-  readonly problems: ProblemLog;
+  /** Takes all problems that one object has now; none, when it has none any more. */
+  readonly problems: {
+    object(kind: ObjectKind, namespace: string, name: string, problems: readonly Problem[]): void;
+  };
   /** A Service or EndpointSlice changed in a way that may matter. */
   readonly onChange: () => void;
   /** The own Node as it is now; undefined: there is none. */
@@ -26,15 +29,15 @@ export interface IntakeOptions {
   readonly onSynced: (resource: Resource) => void;
 }
 
-/** What the agent asks of a source of objects, and where the answers go. */
-export interface AgentSubscriptions {
+/** What a proxy asks of a source of objects, and where the answers go. */
+export interface ProxySubscriptions {
   readonly services: Subscription<Service>;
   readonly endpointSlices: Subscription<EndpointSlice>;
   readonly node: Subscription<NodeState>;
 }
 
 /** Leads the changes of a source through core's decoders into the cluster state. */
-export function subscriptions(options: IntakeOptions): AgentSubscriptions {
+export function subscriptions(options: IntakeOptions): ProxySubscriptions {
   const { state, onChange } = options;
   const intern = createIntern();
   const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
