@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
-import { etcdModule, kubernetesModule, versionFlags } from "../src/control-plane/module-file.ts";
+import { kubernetesModule, requireModule, versionFlags } from "../src/control-plane/module-file.ts";
 import { tokenFile } from "../src/control-plane/users.ts";
 import { kubernetesVersion } from "../src/control-plane/versions.ts";
 
@@ -21,7 +21,8 @@ test("staging modules are replaced by their published versions, others are left"
     ")",
     "",
   ]);
-  expect(etcdModule("v3.7.3", "1.26.0")).toContain("require go.etcd.io/etcd/server/v3 v3.7.3");
+  const etcd = { path: "go.etcd.io/etcd/server/v3", version: "v3.7.3" };
+  expect(requireModule(etcd, "1.26.0")).toContain("require go.etcd.io/etcd/server/v3 v3.7.3");
 });
 
 test("programs say their version", () => {

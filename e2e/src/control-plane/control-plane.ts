@@ -7,11 +7,11 @@ import { waitUntil } from "../agent/wait-until.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
-import type { ProgramPaths } from "./programs.ts";
+import type { ControlPlanePaths } from "./programs.ts";
 import { kubeconfig, serviceAccountKeys, tokenFile, users } from "./users.ts";
 
 export interface ControlPlaneSettings {
-  readonly programs: ProgramPaths;
+  readonly programs: ControlPlanePaths;
   /** Where it runs; its loopback interface is up. */
   readonly namespace: NetworkNamespace;
   /** An address of that namespace; the nodes reach the API server there. */

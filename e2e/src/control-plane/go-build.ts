@@ -1,54 +1,72 @@
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { etcdModule, kubernetesModule, type ModuleFile, versionFlags } from "./module-file.ts";
-import type { Program } from "./programs.ts";
-import { etcdVersion } from "./versions.ts";
+import { kubernetesModule, type ModuleFile, requireModule, versionFlags } from "./module-file.ts";
+
+/** A program that is built from Go modules. */
+export interface GoProgram {
+  /** Of the file. */
+  readonly name: string;
+  /** Its main package; of a test binary the package that is tested. */
+  readonly package: string;
+  /** The module that is built; absent: Kubernetes itself, in the version that is asked for. */
+  readonly module?: GoModule;
+  /** `go test -c` in place of `go build`. */
+  readonly test?: boolean;
+}
+
+export interface GoModule {
+  readonly path: string;
+  readonly version: string;
+}
 
 /** A cold build of the API server takes minutes; one that takes longer than this hangs. */
 const BUILD_MS = 30 * 60_000;
 
 /**
- * Builds programs from Go modules.
+ * Builds programs from Go modules. Each is in the folder as soon as it is built, and never half.
  *
- * @param folder gets the finished programs; what is half built never is in it
  * @throws Error with what `go` said
  */
-export async function goBuild(programs: readonly Program[], version: string, folder: string): Promise<void> {
+export async function goBuild(programs: readonly GoProgram[], kubernetes: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const work = await mkdtemp(join(folder, ".build-"));
   try {
-    const kubernetes = programs.filter((program) => program !== "etcd");
-    if (programs.includes("etcd")) await buildEtcd(join(work, "etcd"));
-    if (kubernetes.length > 0) await buildKubernetes(kubernetes, version, join(work, "kubernetes"));
-    for (const program of programs) {
-      const from = join(work, program === "etcd" ? "etcd" : "kubernetes", "bin", program);
-      await rename(from, join(folder, program));
+    const modules = Map.groupBy(programs, ({ module }) => JSON.stringify(module));
+    for (const [index, group] of [...modules.values()].entries()) {
+      await buildModule(group, kubernetes, join(work, String(index)), folder);
     }
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-async function buildEtcd(work: string): Promise<void> {
-  const { GOVERSION = "go1.24" } = JSON.parse(await go(["env", "-json", "GOVERSION"], "/"));
-  await writeModule(work, etcdModule(etcdVersion, String(GOVERSION).replace(/^go/, "")));
-  await go(["build", "-o", "bin/etcd", "-ldflags", "-s -w", "go.etcd.io/etcd/server/v3"], work);
+async function buildModule(
+  programs: readonly GoProgram[],
+  kubernetes: string,
+  work: string,
+  folder: string,
+): Promise<void> {
+  await mkdir(work, { recursive: true });
+  const module = programs[0]?.module;
+  await writeFile(join(work, "go.mod"), await (module ? otherModule(module) : kubernetesOwn(kubernetes, work)));
+  const flags = module ? "-s -w" : versionFlags(kubernetes);
+  for (const { name, package: path, test = false } of programs) {
+    await go([...(test ? ["test", "-c"] : ["build"]), "-o", name, "-ldflags", flags, path], work);
+    await rename(join(work, name), join(folder, name));
+  }
 }
 
-async function buildKubernetes(programs: readonly Program[], version: string, work: string): Promise<void> {
-  await mkdir(work, { recursive: true });
+async function otherModule(module: GoModule): Promise<string> {
+  const { GOVERSION = "go1.24" } = JSON.parse(await go(["env", "-json", "GOVERSION"], "/"));
+  return requireModule(module, String(GOVERSION).replace(/^go/, ""));
+}
+
+async function kubernetesOwn(version: string, work: string): Promise<string> {
   const { GoMod } = JSON.parse(await go(["mod", "download", "-json", `k8s.io/kubernetes@${version}`], work));
   await writeFile(join(work, "upstream.mod"), await readFile(String(GoMod)));
   const upstream: ModuleFile = JSON.parse(await go(["mod", "edit", "-json", "upstream.mod"], work));
-  await writeModule(work, kubernetesModule(version, upstream));
-  const packages = programs.map((program) => `k8s.io/kubernetes/cmd/${program}`);
-  await go(["build", "-o", "bin/", "-ldflags", versionFlags(version), ...packages], work);
-}
-
-async function writeModule(work: string, text: string): Promise<void> {
-  await mkdir(join(work, "bin"), { recursive: true });
-  await writeFile(join(work, "go.mod"), text);
+  return kubernetesModule(version, upstream);
 }
 
 /** Gives its output. */

@@ -27,8 +27,9 @@ export function kubernetesModule(version: string, own: ModuleFile): string {
   ].join("\n");
 }
 
-export function etcdModule(version: string, goVersion: string): string {
-  return ["module fairlead.test/etcd", `go ${goVersion}`, `require go.etcd.io/etcd/server/v3 ${version}\n`].join("\n");
+/** The go.mod of a module that builds programs of another one. */
+export function requireModule({ path, version }: { path: string; version: string }, goVersion: string): string {
+  return ["module fairlead.test/programs", `go ${goVersion}`, `require ${path} ${version}\n`].join("\n");
 }
 
 /** What makes a program say which version it is. */
