@@ -1,4 +1,4 @@
-import { access, readlink } from "node:fs/promises";
+import { access, readdir, readFile, readlink } from "node:fs/promises";
 import { afterEach, expect, test } from "vitest";
 import { createRunner } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
@@ -51,6 +51,18 @@ kernelSuite("network namespace", () => {
     ]);
     const { stdout } = await createRunner({ prefix: two.argvPrefix }).run(["ip", "-json", "link", "show", "veth-b"]);
     expect(JSON.parse(stdout)).toHaveLength(1);
+  });
+
+  test.runIf(process.getuid?.() === 0)("a whole one takes along what runs and what is mounted in it", async () => {
+    const namespace = await make({ whole: true });
+    const inside = createRunner({ prefix: namespace.argvPrefix });
+    const start = "mount -t tmpfs none /mnt && { setsid sleep 600 >/dev/null 2>&1 & } && ls -l /proc/$!/ns/pid";
+    await inside.run(["sh", "-c", start]);
+    const space = await readlink(`/proc/${namespace.pid}/ns/pid`);
+    expect(await processesIn(space)).toHaveLength(2);
+    expect(await readFile("/proc/self/mounts", "utf8")).not.toContain("/mnt tmpfs");
+    await namespace.dispose();
+    expect(await processesIn(space)).toEqual([]);
   });
 
   test("is gone after dispose, which may be called twice", async () => {
@@ -112,3 +124,9 @@ test("an impossible namespace says why", async () => {
     /no network namespace can be made here: .*nsenter/,
   );
 });
+
+async function processesIn(space: string): Promise<readonly string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const spaces = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => "")));
+  return pids.filter((_, index) => spaces[index] === space);
+}

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { execa } from "execa";
 import { searchPath } from "../runner/search-path.ts";
@@ -14,7 +15,8 @@ const START_MS = 60_000;
 
 /**
  * Starts a process behind `unshare` that waits for the end of its standard input, which comes when this process closes it
- * or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here.
+ * or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here; only
+ * `unshare --fork` waits for a child, which then is the one in the namespaces.
  */
 export async function startHolder(unshare: readonly string[]): Promise<Holder> {
   const [program = "unshare", ...args] = unshare;
@@ -34,12 +36,24 @@ export async function startHolder(unshare: readonly string[]): Promise<Holder> {
     throw new Error(stderr.trim() || (shortMessage ?? `${program} gave no answer`));
   }
   letGo(child);
-  return { pid: child.pid, stop: () => stop(child) };
+  const pid = await innermost(child.pid);
+  return { pid, stop: () => stop(child, pid) };
+}
+
+async function innermost(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const [child] = children.split(" ").filter(Boolean);
+  return child === undefined ? pid : Number(child);
 }
 
 /** What is used of execa's subprocess. */
 interface Child {
-  readonly nodeChildProcess: { ref(): void; unref(): void; kill(signal: "SIGKILL"): boolean };
+  readonly nodeChildProcess: {
+    readonly exitCode: number | null;
+    readonly signalCode: string | null;
+    ref(): void;
+    unref(): void;
+  };
   readonly stderr: Readable;
 }
 
@@ -49,9 +63,11 @@ function letGo({ nodeChildProcess, stderr }: Child): void {
   stderr.destroy();
 }
 
-async function stop(child: Child & PromiseLike<unknown>): Promise<void> {
-  child.nodeChildProcess.ref();
-  child.nodeChildProcess.kill("SIGKILL");
+/** Behind `unshare --fork` it is the first process of its space: when it is gone, so are all others there. */
+async function stop(child: Child & PromiseLike<unknown>, pid: number): Promise<void> {
+  const { nodeChildProcess } = child;
+  nodeChildProcess.ref();
+  if (nodeChildProcess.exitCode === null && nodeChildProcess.signalCode === null) process.kill(pid, "SIGKILL");
   await child;
 }
 

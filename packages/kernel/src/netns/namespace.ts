@@ -19,6 +19,10 @@ export interface NetworkNamespace {
 }
 
 export interface NamespaceOptions {
+  /**
+   * With mounts and processes of its own, which end with it, whatever they have become (root alone). Default false.
+   */
+  readonly whole?: boolean;
   /** Makes it beside this one, so that interfaces can move between the two; only a plain user needs to say. */
   readonly beside?: NetworkNamespace;
 }
@@ -34,9 +38,9 @@ export type NamespaceSupport =
  */
 export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
   const failures: string[] = [];
-  for (const { as, unshare } of ways(options.beside)) {
+  for (const { as, unshare, enter = [] } of options.whole ? [whole] : ways(options.beside)) {
     try {
-      return describe(as, await startHolder(unshare));
+      return describe({ as, enter }, await startHolder(unshare));
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
     }
@@ -58,7 +62,16 @@ export async function namespaceSupport(): Promise<NamespaceSupport> {
 interface Way {
   readonly as: "root" | "user";
   readonly unshare: readonly string[];
+  /** For nsenter, beside the network. */
+  readonly enter?: readonly string[];
 }
+
+/** The first process in it dies with `unshare`, and the kernel takes all others along. */
+const whole: Way = {
+  as: "root",
+  unshare: ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "--"],
+  enter: ["-m", "-p"],
+};
 
 function ways(beside: NetworkNamespace | undefined): readonly Way[] {
   const root: Way = { as: "root", unshare: ["unshare", "-n", "--"] };
@@ -68,12 +81,12 @@ function ways(beside: NetworkNamespace | undefined): readonly Way[] {
   return process.getuid?.() === 0 ? [root, user] : [user];
 }
 
-function describe(as: "root" | "user", holder: Holder): NetworkNamespace {
-  const enter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
+function describe({ as, enter }: Required<Pick<Way, "as" | "enter">>, holder: Holder): NetworkNamespace {
+  const nsenter = as === "root" ? ["nsenter", "-t", String(holder.pid)] : enterUser(holder.pid);
   return {
     pid: holder.pid,
     as,
-    argvPrefix: [...enter, "-n", "--"],
+    argvPrefix: [...nsenter, "-n", ...enter, "--"],
     // flock() works on the namespace's own inode: a lock for each namespace without a file to leave behind.
     env: { XTABLES_LOCKFILE: `/proc/${holder.pid}/ns/net` },
     dispose: holder.stop,
