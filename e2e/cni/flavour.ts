@@ -79,8 +79,13 @@ export interface PodNetwork {
   ready(): Promise<void>;
   /** For the artefacts of a failed run: file name → what it knows (routes, flows, databases). */
   state(): Promise<Readonly<Record<string, string>>>;
-  /** Flavours with their own load balancer: makes it serve this service from now on, in place of what it served under that name. */
-  serve?(service: OwnService): Promise<void>;
+  /**
+   * Flavours with their own load balancer: starts what has it serve the services of its own pods, as the API server tells
+   * of them. Called at most once, when there is an API server and Fairlead leaves these services alone.
+   *
+   * @param kubeconfig a file for a user who may read services and endpoint slices, good on every node
+   */
+  followServices?(kubeconfig: string): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -95,14 +100,3 @@ export interface PodToAttach {
 }
 
 export type PodAddresses = Readonly<Partial<Record<IPFamily, string>>>;
-
-/** What a load balancer has to know of a service, one for each port and family. */
-export interface OwnService {
-  /** Unique. */
-  readonly name: string;
-  readonly protocol: "TCP" | "UDP";
-  readonly clusterIP: string;
-  readonly port: number;
-  /** Canonical `a.b.c.d:port` or `[v6]:port`; none: nothing is served any more. */
-  readonly backends: readonly string[];
-}

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { RUN_VARIABLE, takeDown } from "../src/command/down.ts";
-import { openRunFolder } from "../src/command/run-folder.ts";
+import { newRunId, openRunFolder } from "../src/command/run-folder.ts";
 import { isRunning, processId } from "../src/support/processes.ts";
 
 let parent: string;
@@ -30,7 +30,7 @@ test("nothing there: says so", async () => {
 });
 
 test("a run at work is left alone", async () => {
-  const folder = await openRunFolder(parent);
+  const folder = await openRunFolder(newRunId(), parent);
   expect(await takeDown(parent)).toEqual([expect.stringContaining("left alone")]);
   expect(await readdir(parent)).toEqual([folder.id]);
 });

@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
+import type { Argv, Runner } from "@fairlead/kernel";
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import type { CniNode } from "../flavour.ts";
 import type { NbCommand } from "./topology.ts";
@@ -37,21 +38,26 @@ export function southboundDatabase(folder: string): string {
   return `unix:${join(centralFolder(folder), "sb.sock")}`;
 }
 
+/** @param database `unix:PATH` */
+export function northboundClient(runner: Runner, database: string): OvnClients["northbound"] {
+  return (commands, wait) => {
+    const words = commands.flatMap((command) => ["--", ...command]);
+    const flags = wait === undefined ? [] : [`--wait=${wait}`];
+    return output(runner, ["ovn-nbctl", PATIENCE, `--db=${database}`, ...flags, ...words]);
+  };
+}
+
 /** @param first the node that OVN's databases are on */
 export function openClients(folder: string, { runner }: CniNode): OvnClients {
   return {
-    northbound: async (commands, wait) => {
-      const words = commands.flatMap((command) => ["--", ...command]);
-      const flags = wait === undefined ? [] : [`--wait=${wait}`];
-      return output(runner, ["ovn-nbctl", PATIENCE, `--db=${northboundDatabase(folder)}`, ...flags, ...words]);
-    },
+    northbound: northboundClient(runner, northboundDatabase(folder)),
     southbound: (...words) => output(runner, ["ovn-sbctl", PATIENCE, `--db=${southboundDatabase(folder)}`, ...words]),
     vswitch: (node, ...words) =>
       output(node.runner, ["ovs-vsctl", PATIENCE, `--db=${nodeDatabase(folder, node)}`, ...words]),
   };
 }
 
-async function output(runner: CniNode["runner"], argv: Parameters<CniNode["runner"]["run"]>[0]): Promise<string> {
+async function output(runner: Runner, argv: Argv): Promise<string> {
   return (await runner.run(argv)).stdout;
 }
 

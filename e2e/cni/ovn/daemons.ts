@@ -1,6 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { CniGround, CniNode } from "../flavour.ts";
+import { subnets } from "./addresses.ts";
 import {
   centralFolder,
   databaseIsThere,
@@ -9,6 +11,7 @@ import {
   northboundDatabase,
   southboundDatabase,
 } from "./clients.ts";
+import { switchOf } from "./topology.ts";
 
 /** Where the agents of all nodes find OVN's southbound database. */
 export const SOUTHBOUND_PORT = 6642;
@@ -51,6 +54,22 @@ export async function startSwitch(ground: CniGround, node: CniNode): Promise<voi
 export async function startController({ folder, daemon }: CniGround, node: CniNode): Promise<void> {
   const env = folders(nodeFolder(folder, node));
   await daemon({ node, name: `${node.name}-controller`, argv: ["ovn-controller", nodeDatabase(folder, node)], env });
+}
+
+const CONTROLLER = fileURLToPath(new URL("controller/main.ts", import.meta.url));
+
+/** Has OVN's load balancer serve the services of OVN's pods. */
+export async function startServiceController(ground: CniGround, node: CniNode, kubeconfig: string): Promise<void> {
+  const { nodes, families, folder, daemon } = ground;
+  const argv = [
+    process.execPath,
+    ...["--conditions=@fairlead/source", "--no-warnings", CONTROLLER],
+    `--kubeconfig=${kubeconfig}`,
+    `--northbound=${northboundDatabase(folder)}`,
+    ...families.map((family) => `--pod-cidr=${subnets.podCIDRs[family]}`),
+    ...nodes.map(({ index }) => `--switch=${switchOf(index)}`),
+  ] as const;
+  await daemon({ node, name: "service-controller", argv: [...argv] });
 }
 
 interface DatabaseFields {

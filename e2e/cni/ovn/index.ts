@@ -2,8 +2,7 @@ import { waitUntil } from "../../src/agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 import { type OvnClients, openClients } from "./clients.ts";
-import { startCentral, startController, startSwitch } from "./daemons.ts";
-import { serve } from "./load-balancer.ts";
+import { startCentral, startController, startServiceController, startSwitch } from "./daemons.ts";
 import { masquerade } from "./masquerade.ts";
 import { attach, detach } from "./pod.ts";
 import { ovnState } from "./state.ts";
@@ -43,7 +42,7 @@ async function install(ground: CniGround): Promise<PodNetwork> {
     detach: (pod) => detach(clients, pod),
     ready: () => ready(clients, nodes),
     state: () => ovnState(clients, ground),
-    serve: (service) => serve(clients, nodes, service),
+    followServices: (kubeconfig) => startServiceController(ground, central, kubeconfig),
     dispose: async () => {},
   };
 }

@@ -1,7 +1,6 @@
-import { access } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
+import { agentFile } from "./agent-file.ts";
 
 /** A running agent. */
 export interface AgentProcess {
@@ -22,17 +21,6 @@ interface AgentEnd {
   readonly log: string;
 }
 
-/** The built agent: FAIRLEAD_AGENT, or what `pnpm build` makes. */
-const agentFile =
-  process.env["FAIRLEAD_AGENT"] ?? fileURLToPath(new URL("../../../apps/agent/dist/main.js", import.meta.url));
-
-/** @throws Error that says how to build it */
-export async function requireAgent(): Promise<void> {
-  await access(agentFile).catch(() => {
-    throw new Error(`there is no agent at ${agentFile}; build it with: pnpm --filter @fairlead/agent build`);
-  });
-}
-
 export interface AgentSettings {
   readonly flags: readonly string[];
   /** Beside the environment of this process. */
@@ -45,7 +33,7 @@ const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
 /** Starts the agent inside a namespace. */
 export function startAgent(namespace: NetworkNamespace, { flags, env = {} }: AgentSettings): AgentProcess {
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, ...dieWithParent, process.execPath, agentFile, ...flags], {
+  const child = execa(program, [...prefix, ...dieWithParent, process.execPath, agentFile(), ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },
     stdin: "ignore",
     all: true,

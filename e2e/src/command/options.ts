@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { kubernetesVersion } from "../control-plane/versions.ts";
 import { MAX_NODES } from "../provider/netns/addresses.ts";
-import { type Suite, suites } from "../specs/spec.ts";
+import { type Subject, type Suite, subjects, suites } from "../specs/spec.ts";
 import { messageOf } from "../support/errors.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */
@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly families: readonly IPFamily[];
   readonly spec: RegExp | undefined;
   readonly suites: readonly Suite[];
+  /** Only specs about this package; undefined: all. */
+  readonly subject: Subject | undefined;
   readonly keep: boolean;
   readonly kubernetes: string;
   readonly junit: string | undefined;
@@ -36,7 +38,7 @@ const families: Readonly<Record<string, readonly IPFamily[]>> = {
 
 const modes: Readonly<Record<string, string>> = { iptables: "iptables", ipvs: "ipvs", nftables: "nftables" };
 
-/** Run when no suite is named: all but the slow ones. */
+/** Run when neither a suite nor a package is named: all but the slow ones. */
 const defaultSuites: readonly Suite[] = ["services", "multi-cni"];
 
 /** @throws UsageError */
@@ -53,7 +55,8 @@ export function readOptions(raw: RawOptions): RunOptions {
     nodes: nodeCount(text("nodes") ?? "2"),
     families: oneOf("--ip-family", families, text("ipFamily") ?? "dual"),
     spec: pattern(text("spec")),
-    suites: suiteList(text("suite")),
+    suites: suiteList(text("suite"), text("package")),
+    subject: subject(text("package")),
     keep: raw["keep"] === true,
     kubernetes: version(text("kubernetes") ?? "v1.36"),
     junit: text("junit"),
@@ -91,10 +94,18 @@ function pattern(value: string | undefined): RegExp | undefined {
   }
 }
 
-function suiteList(value: string | undefined): readonly Suite[] {
-  if (value === undefined) return defaultSuites;
-  const known = Object.fromEntries(suites.map((suite) => [suite, suite]));
-  return list("--suite", value).map((name) => oneOf("--suite", known, name));
+/** A package's specs are few, so that the slow ones are among them. */
+function suiteList(value: string | undefined, ofPackage: string | undefined): readonly Suite[] {
+  if (value === undefined) return ofPackage === undefined ? defaultSuites : suites;
+  return list("--suite", value).map((name) => oneOf("--suite", byName(suites), name));
+}
+
+function subject(value: string | undefined): Subject | undefined {
+  return value === undefined ? undefined : oneOf("--package", byName(subjects), value);
+}
+
+function byName<T extends string>(names: readonly T[]): Readonly<Record<string, T>> {
+  return Object.fromEntries(names.map((name) => [name, name]));
 }
 
 function version(value: string): string {

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { ClusterShape } from "../provider/cluster.ts";
 import { titleOf } from "../report/outcome.ts";
-import type { Spec, Suite } from "../specs/spec.ts";
+import { type Spec, type Subject, type Suite, subjectsOf } from "../specs/spec.ts";
 
 /** One spec that a run asks for. */
 export interface PlannedSpec {
@@ -15,6 +15,7 @@ export interface PlannedSpec {
 
 export interface Wanted {
   readonly suites: readonly Suite[];
+  readonly subject?: Subject | undefined;
   /** Of the title. */
   readonly pattern: RegExp | undefined;
 }
@@ -23,10 +24,11 @@ export interface Wanted {
 export function planSpecs(
   specs: readonly Spec[],
   shape: ClusterShape,
-  { suites, pattern }: Wanted,
+  { suites, subject, pattern }: Wanted,
 ): readonly PlannedSpec[] {
   return specs
     .filter(({ suite }) => suites.includes(suite))
+    .filter((spec) => subject === undefined || subjectsOf(spec).includes(subject))
     .flatMap((spec) => familiesOf(spec, shape).map((family) => plan(spec, family, shape)))
     .filter(({ title }) => pattern === undefined || pattern.test(title));
 }

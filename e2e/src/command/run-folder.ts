@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type ProcessId, processId } from "../support/processes.ts";
@@ -23,13 +24,20 @@ export interface RunRecord {
 const PREFIX = "fairlead-e2e-run-";
 const RECORD = "run.json";
 
-export async function openRunFolder(parent: string = tmpdir()): Promise<RunFolder> {
-  const path = await mkdtemp(join(parent, PREFIX));
+/** The name of a run, of which there is no other. */
+export function newRunId(): string {
+  return `${PREFIX}${randomUUID().slice(0, 8)}`;
+}
+
+/** @throws Error when there is a folder of that name */
+export async function openRunFolder(id: string, parent: string = tmpdir()): Promise<RunFolder> {
+  const path = join(parent, id);
+  await mkdir(path, { mode: 0o700 });
   const owner = await processId(process.pid);
   const write = (kept: boolean) => writeFile(join(path, RECORD), JSON.stringify({ owner, kept }));
   await write(false);
   return {
-    id: basename(path),
+    id,
     path,
     markKept: () => write(true),
     remove: () => rm(path, { recursive: true, force: true }),

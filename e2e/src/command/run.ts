@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { requireAgent } from "../agent/agent-process.ts";
+import { AGENT_VARIABLE, requireAgent, settleAgent } from "../agent/agent-file.ts";
 import type { Cluster } from "../provider/cluster.ts";
 import type { ClusterRequest, Provider } from "../provider/provider.ts";
 import { junit } from "../report/junit.ts";
@@ -10,11 +10,12 @@ import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
 import { buildAgent } from "./build-agent.ts";
 import { RUN_VARIABLE } from "./down.ts";
+import { watchLeftovers } from "./leftovers.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { planSpecs, planText } from "./plan.ts";
 import { readRequest } from "./request.ts";
 import { runAll } from "./run-all.ts";
-import { openRunFolder, type RunFolder } from "./run-folder.ts";
+import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
 /** Where artefacts and the last run's counts are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
@@ -38,19 +39,26 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   }
   await buildAgent();
   await requireAgent();
-  const folder = await openRunFolder();
+  const id = newRunId();
+  const leftovers = await watchLeftovers({ variable: [RUN_VARIABLE, id], folderPrefix: id });
+  const folder = await openRunFolder(id);
   // Everything that is started from here on can be told by it, whatever becomes of this process.
-  process.env[RUN_VARIABLE] = folder.id;
+  process.env[RUN_VARIABLE] = id;
   const outcomes: Outcome[] = [];
   try {
+    process.env[AGENT_VARIABLE] = await settleAgent(join(folder.path, "agent"));
     for (const request of requests) {
-      if (!signal.aborted) outcomes.push(...(await runCluster({ provider, request, options, folder, signal })));
+      if (signal.aborted) break;
+      outcomes.push(...(await runCluster({ provider, request, options, folder, signal, look: leftovers.look })));
     }
   } finally {
     await folder.remove();
   }
   await report(options, outcomes);
-  return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 ? 1 : 0;
+  const { table, changed, clean } = await leftovers.finish();
+  console.log([table, ...changed, ""].join("\n"));
+  console.log(summaryLine(outcomes));
+  return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || !clean ? 1 : 0;
 }
 
 interface ClusterRun {
@@ -59,13 +67,15 @@ interface ClusterRun {
   readonly options: RunOptions;
   readonly folder: RunFolder;
   readonly signal: AbortSignal;
+  /** Called when the specs are done, while the cluster still stands. */
+  readonly look: () => Promise<void>;
 }
 
 async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
-  const { provider, request, options, folder, signal } = run;
+  const { provider, request, options, folder, signal, look } = run;
   const started = performance.now();
   const shape = await provider.shape(request);
-  const planned = planSpecs(specs, shape, { suites: options.suites, pattern: options.spec });
+  const planned = planSpecs(specs, shape, { ...options, pattern: options.spec });
   if (planned.length === 0) throw new UsageError("no spec of these suites matches --spec");
   console.log(`${planText(shape, planned, request.kubernetes)}\n`);
   const progress = (line: string) => console.log(`  ${seconds(started)}  ${line}`);
@@ -80,6 +90,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
       onOutcome: (outcome) => console.log(progressLine(outcome)),
       signal,
     });
+    await look();
     if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
     return outcomes;
   } finally {
@@ -107,7 +118,7 @@ async function report(options: RunOptions, outcomes: readonly Outcome[]): Promis
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
   await writeFile(join(kept, "counts.json"), JSON.stringify(count(outcomes)));
-  console.log(`${resultTable(outcomes)}\n\n${summaryLine(outcomes)}`);
+  console.log(`${resultTable(outcomes)}\n`);
 }
 
 function seconds(started: number): string {

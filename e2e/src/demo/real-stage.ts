@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { hosts, type RawObject } from "@fairlead/testkit";
-import { type AgentProcess, requireAgent, startAgent } from "../agent/agent-process.ts";
+import { requireAgent } from "../agent/agent-file.ts";
+import { type AgentProcess, startAgent } from "../agent/agent-process.ts";
 import { type AgentFolder, agentFolder } from "../agent/manifests.ts";
 import { waitUntil } from "../agent/wait-until.ts";
 import { type Lab, openLab } from "../lab/lab.ts";

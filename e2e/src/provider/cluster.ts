@@ -38,8 +38,6 @@ export interface Cluster extends ClusterShape {
   startPod(wanted: WantedPod): Promise<Pod>;
   /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */
   gateAddress(node: ClusterNode, family: IPFamily): string;
-  /** Flavours with their own load balancer: what their controller would do for this service. */
-  serveByNetwork(network: string, service: NetworkService): Promise<void>;
   /** How to look around in it, a line each. */
   readonly tour: readonly string[];
   /** For the artefacts of a failed run: file name → rules, tables, states and logs of every node. */
@@ -57,15 +55,6 @@ interface ApiServerControl {
   stop(): Promise<void>;
   /** Starts it again and waits until it is ready. */
   start(): Promise<void>;
-}
-
-interface NetworkService {
-  readonly name: string;
-  readonly protocol: "TCP" | "UDP";
-  readonly clusterIP: string;
-  readonly port: number;
-  /** Canonical `a.b.c.d:port` or `[v6]:port` */
-  readonly backends: readonly string[];
 }
 
 /** Somebody who sends requests; see `Probe`. */

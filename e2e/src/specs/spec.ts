@@ -6,11 +6,38 @@ export const suites = ["services", "multi-cni", "faults", "self-test"] as const;
 
 export type Suite = (typeof suites)[number];
 
+/** The packages whose promises specs show, by the names of their folders. */
+export const subjects = [
+  "agent",
+  "backend-iptables",
+  "backend-ipvs",
+  "core",
+  "endpoint-filter",
+  "kernel",
+  "watch",
+] as const;
+
+export type Subject = (typeof subjects)[number];
+
+/** What the specs of a suite are about, unless they say otherwise. */
+const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
+  services: ["core", "backend-iptables", "backend-ipvs"],
+  "multi-cni": ["endpoint-filter"],
+  faults: ["agent"],
+  "self-test": [],
+};
+
+export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly Subject[] {
+  return about ?? subjectsOfSuite[suite];
+}
+
 /** What one spec asserts, seen by clients: who answered, which source was seen, refused, timed out. */
 export interface Spec {
   /** Unique; what `--spec` matches, with the family after it. */
   readonly name: string;
   readonly suite: Suite;
+  /** The packages that it is about; default: those of its suite. */
+  readonly about?: readonly Subject[];
   /** It is run once for each family of the cluster; default true. */
   readonly eachFamily?: boolean;
   /** No other spec runs meanwhile: it restarts agents, or stops the API server. */

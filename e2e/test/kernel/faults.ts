@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-process.ts";
+import { requireAgent } from "../../src/agent/agent-file.ts";
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import { whoAnswers } from "../../src/faults/ask.ts";
 import { halfRestore } from "../../src/faults/half-restore.ts";

@@ -45,6 +45,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     installNetworks(flavours, ground, folder, opened),
     peerIn(ground.outside, "outside", opened),
   ]);
+  await followServices(shape, networks, controlPlane.proxyKubeconfig);
   progress("the control plane answers, the pod networks are up");
   const nodes = await Promise.all(ground.nodes.map((node) => openNode(node, parts, controlPlane, opened)));
   progress("Fairlead runs on every node");
@@ -68,7 +69,6 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
-    serveByNetwork: (network, service) => serveBy(known(networks.get(network)), network, service),
     tour: ground.nodes.map(({ name, namespace }) => `${name}: ${namespace.argvPrefix.join(" ")} bash`),
     state: () => clusterState({ nodes: pairs, networks, folder }),
     dispose: () => opened.disposeAsync(),
@@ -118,9 +118,14 @@ async function peerIn(namespace: GroundNode["namespace"], name: string, opened: 
   return peer;
 }
 
-async function serveBy(network: PodNetwork, name: string, service: Parameters<Cluster["serveByNetwork"]>[1]) {
-  if (network.serve === undefined) throw new Error(`${name} has no load balancer of its own`);
-  await network.serve(service);
+/** Networks that Fairlead leaves alone serve themselves, if they can. */
+async function followServices(
+  { networks }: ClusterShape,
+  opened: ReadonlyMap<string, PodNetwork>,
+  kubeconfig: string,
+): Promise<void> {
+  const excluded = networks.filter((network) => network.excluded);
+  await Promise.all(excluded.map(({ name }) => opened.get(name)?.followServices?.(kubeconfig)));
 }
 
 function only({ families }: ClusterShape, addresses: Readonly<Record<"IPv4" | "IPv6", string>>) {

@@ -78,7 +78,7 @@ const ownBalancer: Spec = {
   alone: true,
   unfit: needsOwnLoadBalancer,
   run: async (scene) => {
-    const { cluster, family, namespace } = scene;
+    const { cluster, family } = scene;
     const [first, second] = scene.nodes;
     const network = excludedNetwork(cluster).name;
     const [near, far, caller] = await Promise.all([
@@ -87,10 +87,6 @@ const ownBalancer: Spec = {
       scene.pod({ node: second, network }),
     ]);
     const service = await scene.service("theirs", { selector: { app: "theirs" }, ports });
-    const backends = [near, far].map(({ addresses }) => socket(addresses[family] ?? "", 80));
-    const own = { name: `${namespace}-theirs`, protocol: "TCP", clusterIP: service.clusterIP, port: 80 } as const;
-    await cluster.serveByNetwork(network, { ...own, backends });
-    scene.later(() => cluster.serveByNetwork(network, { ...own, backends: [] }));
     const target = { to: service.clusterIP, port: 80 };
     const seen = caller.addresses[family] ?? "";
     await expectAnswers(caller, target, { by: [near, far], seen });
@@ -101,11 +97,9 @@ const ownBalancer: Spec = {
     const failed = during.filter(({ kind }) => kind !== "answer");
     if (failed.length > 0) throw new Error(`${failed.length} of 200 requests failed: ${JSON.stringify(failed[0])}`);
     await expectAnswers(caller, target, { by: [near, far], seen });
+    await far.setReady(false);
+    await expectAnswers(caller, target, { by: [near], seen });
   },
 };
-
-function socket(address: string, port: number): string {
-  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
-}
 
 export const changes: readonly Spec[] = [rollout, annotation, moving, ownBalancer];

@@ -28,6 +28,7 @@ const bothProtocols: Spec = {
 const repointing: Spec = {
   name: "UDP: a busy flow is led to the new endpoint when its own is gone",
   suite: "services",
+  about: ["core", "kernel"],
   run: async (scene) => {
     const [first, second] = scene.nodes;
     const [old, caller] = await Promise.all([scene.pod({ node: second, app: "dns" }), scene.pod({ node: first })]);

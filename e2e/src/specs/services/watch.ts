@@ -8,6 +8,7 @@ const vitest = fileURLToPath(new URL("../../../../node_modules/vitest/vitest.mjs
 export const watch: Spec = {
   name: "watch: its tests against the real API server",
   suite: "services",
+  about: ["watch"],
   eachFamily: false,
   unfit: (_, family) => (family === "IPv4" ? undefined : "its services have IPv4 addresses"),
   run: async (_, { apiServer }) => {

@@ -1,0 +1,77 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { createRunner } from "@fairlead/kernel";
+import { type ProcessId, processesWith } from "./processes.ts";
+
+/** What there is of a run on this machine, and what the machine itself has that a run must leave as it is. */
+export interface RunInventory {
+  /** PID and command of every process that carries the run's mark. */
+  readonly processes: readonly string[];
+  /** Network namespaces (`net:[INODE]`) of the run that some process or mount still holds. */
+  readonly namespaces: readonly string[];
+  /** In the folder for temporary files. */
+  readonly folders: readonly string[];
+  /** Network interfaces of the machine's own. */
+  readonly links: readonly string[];
+  /** Lines of iptables-save and ip6tables-save in the machine's own network; none where they can't be asked. */
+  readonly rules: readonly string[];
+}
+
+export interface RunMark {
+  /** In the environment of each process: name and value. */
+  readonly variable: readonly [name: string, value: string];
+  /** Names of temporary folders begin with it. */
+  readonly folderPrefix: string;
+}
+
+/** @param namespaces those that the run was seen with before; they count for as long as somebody holds them */
+export async function takeRunInventory(mark: RunMark, namespaces: Iterable<string> = []): Promise<RunInventory> {
+  const own = await processesWith(...mark.variable);
+  const [described, held, names, links, rules] = await Promise.all([
+    Promise.all(own.map(describe)),
+    heldNamespaces(own, new Set(namespaces)),
+    readdir(tmpdir()),
+    readdir("/sys/class/net"),
+    Promise.all([rulesOf("iptables-save"), rulesOf("ip6tables-save")]),
+  ]);
+  return {
+    processes: described,
+    namespaces: held,
+    folders: names.filter((name) => name.startsWith(mark.folderPrefix)),
+    links: links.sort(),
+    rules: rules.flat(),
+  };
+}
+
+async function describe({ pid }: ProcessId): Promise<string> {
+  const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+  return `${pid} ${words.replaceAll("\0", " ").trim()}`;
+}
+
+/** Those of the run's processes, and those seen before that anybody is in, or that are mounted. */
+async function heldNamespaces(own: readonly ProcessId[], seen: ReadonlySet<string>): Promise<readonly string[]> {
+  const machine = await namespaceOf("self");
+  const pids = seen.size === 0 ? [] : (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const [ofRun, ofAll, mounts] = await Promise.all([
+    Promise.all(own.map(({ pid }) => namespaceOf(String(pid)))),
+    Promise.all(pids.map(namespaceOf)),
+    readFile("/proc/self/mountinfo", "utf8"),
+  ]);
+  const known = [...ofAll, ...seen].filter((one) => seen.has(one) && (ofAll.includes(one) || mounts.includes(one)));
+  return [...new Set([...ofRun, ...known])].filter((one) => one !== "" && one !== machine);
+}
+
+function namespaceOf(pid: string): Promise<string> {
+  return readlink(`/proc/${pid}/ns/net`).catch(() => "");
+}
+
+const runner = createRunner();
+
+/** Without comments, which hold the time, and counters. */
+async function rulesOf(tool: string): Promise<readonly string[]> {
+  const { stdout } = await runner.run([tool]).catch(() => ({ stdout: "" }));
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => `${tool}: ${line.replace(/ \[\d+:\d+\]$/, "")}`);
+}
