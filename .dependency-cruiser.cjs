@@ -24,6 +24,7 @@ module.exports = {
     layer("kernel", "netfilter"),
     layer("watch"),
     layer("config"),
+    layer("inspect", "backend-[^/]+", "config", "core", "endpoint-filter", "intake", "netfilter", "trace", "watch"),
     layer("intake", "config", "core", "endpoint-filter", "watch"),
     layer("backend-[^/]+", "backend-[^/]+", "core", "netfilter"),
     layer("testkit", "core", "netfilter", "trace"),

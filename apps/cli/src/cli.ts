@@ -1,0 +1,41 @@
+import { COMMANDS } from "./commands/table.ts";
+import type { Context } from "./frame/context.ts";
+import { CommandFailure, UsageError } from "./frame/errors.ts";
+import { readCommandLine } from "./frame/program.ts";
+import { version } from "./version.ts";
+
+export interface CommandLineIO extends Context {
+  /** As the user calls it: `fairlead`, or `kubectl fairlead`. */
+  readonly program: string;
+  /** Writes to standard error. */
+  readonly err: (text: string) => void;
+}
+
+/** Carries out a command line; resolves to the exit code (EXIT_CODES). */
+export async function runCommandLine(argv: readonly string[], io: CommandLineIO): Promise<number> {
+  const request = readCommandLine(argv, { name: io.program, version, commands: COMMANDS });
+  if (request.kind === "print") {
+    io.out(request.text);
+    return 0;
+  }
+  if (request.kind === "usage-error") {
+    io.err(request.message);
+    return 2;
+  }
+  try {
+    return await request.command.run(request.arguments, request.texts, io);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      io.err(`${error.message}\nUsage: ${io.program} ${request.command.name} --help\n`);
+      return 2;
+    }
+    io.err(`${messageOf(error)}\n`);
+    return 3;
+  }
+}
+
+/** A failure says what the operator needs; anything else is a mistake of ours, whose place is of use. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof CommandFailure ? error.message : (error.stack ?? error.message);
+}

@@ -1,0 +1,38 @@
+import type { Frontend, ServicePortGroup } from "@fairlead/core";
+import type { PlannedNode } from "@fairlead/inspect";
+import { allFamilies } from "@fairlead/intake";
+import { tableText } from "../../output/table.ts";
+
+/** One row for each service port that is programmed, and one for each service that is left to another network. */
+export function summaryText({ planner }: PlannedNode): string {
+  const rows = allFamilies.flatMap((family) => [...planner.plan(family).groups.values()].map(groupRow));
+  const foreign = [...planner.ownerships()].filter(({ decision }) => decision.frontends === "none");
+  const left = foreign.map(({ service, family, decision }) => [service, family, "-", "-", "-", decision.why]);
+  const head = ["service", "family", "frontends", "cluster", "local", "remark"];
+  return tableText(head, [...rows, ...left].sort(byCells));
+}
+
+function groupRow(group: ServicePortGroup): string[] {
+  const { name, family, frontends, cluster, local } = group;
+  const counts = [cluster, local].map(({ length }) => String(length));
+  return [name, family, frontends.map(frontendText).join(" "), ...counts, remark(group)];
+}
+
+function frontendText({ address, port, kind }: Frontend): string {
+  if (address === undefined) return `node-port:${port}`;
+  return `${kind === "cluster-ip" ? "" : `${kind}:`}${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+function remark({ frontends, affinitySeconds }: ServicePortGroup): string {
+  const verdicts = new Set(
+    frontends.flatMap(({ treatments }) => Object.values(treatments).map(({ verdict }) => verdict)),
+  );
+  const refused = (["reject", "drop"] as const).filter((verdict) => verdicts.has(verdict));
+  return [...refused, ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`])].join(", ");
+}
+
+function byCells(a: readonly string[], b: readonly string[]): number {
+  const [left, right] = [a.join("\0"), b.join("\0")];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

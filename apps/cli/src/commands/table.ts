@@ -1,0 +1,5 @@
+import type { Command } from "../frame/command.ts";
+import { planCommand } from "./plan/index.ts";
+
+/** Every command, in the order of help. */
+export const COMMANDS: readonly Command[] = [planCommand];

@@ -1,0 +1,18 @@
+import type { Style } from "../output/style.ts";
+
+/** Everything outside of a command that it may use; tests give their own. */
+export interface Context {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Writes to standard output. */
+  readonly out: (text: string) => void;
+  /** Writes to standard error: warnings, one a line. */
+  readonly warn: (line: string) => void;
+  /** Colours of standard output: none where it is no terminal or NO_COLOR is set. */
+  readonly style: Style;
+  /** Reads standard input to its end. */
+  readonly readStandardInput: () => Promise<Uint8Array>;
+  /** Runs `work` and tells on standard error what takes longer than a second. */
+  readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
+  /** Aborts with SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}

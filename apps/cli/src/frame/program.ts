@@ -1,0 +1,106 @@
+import { Command as Commander, CommanderError, Option } from "commander";
+import type { ArgumentSpec, Command } from "./command.ts";
+import { EXIT_CODES } from "./errors.ts";
+import type { OptionSpec } from "./options.ts";
+
+/** What the command line asks for. */
+export type Request =
+  | {
+      readonly kind: "run";
+      readonly command: Command;
+      readonly arguments: readonly string[];
+      /** Texts of the options given, by long name. */
+      readonly texts: ReadonlyMap<string, readonly string[]>;
+    }
+  /** For standard output. */
+  | { readonly kind: "print"; readonly text: string }
+  /** For standard error, exit code 2. */
+  | { readonly kind: "usage-error"; readonly message: string };
+
+export interface ProgramOptions {
+  /** `fairlead`, or `kubectl fairlead` */
+  readonly name: string;
+  readonly version: string;
+  readonly commands: readonly Command[];
+}
+
+/** Reads a command line; does nothing else. */
+export function readCommandLine(argv: readonly string[], options: ProgramOptions): Request {
+  let request: Request | undefined;
+  let printed = "";
+  const program = createProgram(options, (given) => {
+    request = given;
+  });
+  const silent = { writeOut: (text: string) => (printed += text), writeErr: () => {} };
+  for (const one of [program, ...program.commands]) one.exitOverride().configureOutput(silent);
+  if (argv.length === 0) return { kind: "print", text: program.helpInformation() };
+  try {
+    program.parse(argv, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { kind: "print", text: printed };
+    return {
+      kind: "usage-error",
+      message: `${error.message.replace(/^error: /, "")}\nUsage: ${options.name} --help\n`,
+    };
+  }
+  return request ?? { kind: "print", text: printed };
+}
+
+function createProgram({ name, version, commands }: ProgramOptions, onRun: (request: Request) => void): Commander {
+  const program = new Commander(name)
+    .description("Shows why a packet to a Kubernetes service goes where it goes: from manifests, a cluster or a node.")
+    .version(`Fairlead v${version}`, "--version", "Print the version.")
+    .helpOption("-h, --help", "Print this text.")
+    .helpCommand(false)
+    .addHelpText("after", `\nExit codes:\n${exitCodes()}`);
+  for (const command of commands) program.addCommand(subcommand(name, command, onRun));
+  return program;
+}
+
+function subcommand(program: string, command: Command, onRun: (request: Request) => void): Commander {
+  const texts = new Map<string, string[]>();
+  const sub = new Commander(command.name)
+    .summary(command.summary)
+    .description(`${command.summary}.\n\n${command.description}`)
+    .helpOption("-h, --help", "Print this text.")
+    .allowExcessArguments(false)
+    .configureHelp({ helpWidth: 110 });
+  for (const argument of command.arguments) sub.argument(argumentTerm(argument), argument.help);
+  for (const [name, spec] of Object.entries(command.options)) sub.addOption(optionOf(name, spec, texts));
+  sub.addHelpText("after", `\nExamples:\n${examples(program, command)}`);
+  sub.action((...given: unknown[]) => {
+    // The last two are the options and the command itself.
+    const args = given.slice(0, -2).filter((one): one is string => typeof one === "string");
+    onRun({ kind: "run", command, arguments: args, texts });
+  });
+  return sub;
+}
+
+function argumentTerm({ name, optional = false }: ArgumentSpec): string {
+  return optional ? `[${name}]` : `<${name}>`;
+}
+
+function optionOf(name: string, spec: OptionSpec<unknown>, texts: Map<string, string[]>): Option {
+  const { short, placeholder, choices = [], defaultText } = spec;
+  const value = placeholder === undefined ? "" : ` <${placeholder}>`;
+  const shown = defaultText === undefined ? spec.help : `${spec.help} Default: ${defaultText}.`;
+  const option = new Option(`${short === undefined ? "" : `-${short}, `}--${name}${value}`, shown);
+  const keep = (given: string) => {
+    if (choices.length > 0 && !choices.includes(given)) {
+      throw new CommanderError(2, "choice", `--${name}=${given}: must be ${choices.join(" or ")}`);
+    }
+    texts.set(name, [...(texts.get(name) ?? []), given]);
+  };
+  if (placeholder !== undefined) return option.argParser(keep);
+  // A switch has no parser of its own: its preset text is parsed whenever it is given.
+  return option.preset("").argParser(keep);
+}
+
+function examples(program: string, { examples: all }: Command): string {
+  return all.map(({ line, what }) => `  # ${what}\n  ${line.replace(/^fairlead/, program)}\n`).join("\n");
+}
+
+function exitCodes(): string {
+  return EXIT_CODES.map(([code, meaning]) => `  ${code}  ${meaning}\n`).join("");
+}

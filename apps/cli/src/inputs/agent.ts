@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { type AgentConfig, formatError, parseArguments } from "@fairlead/config";
+import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
+import { MODES, type Mode } from "@fairlead/inspect";
+import { filterSettings } from "@fairlead/intake";
+import type { Context } from "../frame/context.ts";
+import { CommandFailure, UsageError } from "../frame/errors.ts";
+import type { OptionValues } from "../frame/options.ts";
+import { version } from "../version.ts";
+import type { agentOptions } from "./cluster-options.ts";
+
+type AgentValues = OptionValues<typeof agentOptions>;
+
+/** How the agent that is asked about is set up. */
+export interface AgentSetup {
+  readonly mode: Mode;
+  readonly config: AgentConfig;
+  readonly filter: FilterOptions;
+  readonly memory: Memory;
+}
+
+/**
+ * Reads the options as the agent would read its own.
+ *
+ * @throws CommandFailure naming each wrong value; UsageError for a flag that the agent does not have
+ */
+export function agentSetup(options: AgentValues, { warn }: Pick<Context, "warn">): AgentSetup {
+  const parsed = parseArguments(agentArguments(options), { readFile: readText, version });
+  if (parsed.kind === "usage-error") throw new UsageError(`--agent-flag: ${parsed.message.split("\n", 1)[0]}`);
+  if (parsed.kind === "invalid") throw new CommandFailure(parsed.errors.map(formatError).join("\n"));
+  if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag prints something in place of being read");
+  for (const warning of parsed.warnings) warn(warning);
+  const { config } = parsed;
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
+  return {
+    mode: modeOf(config),
+    config,
+    filter: filter.options,
+    memory: memoryOf(options.memory, filter.options, warn),
+  };
+}
+
+function agentArguments(options: AgentValues): string[] {
+  const { config, mode } = options;
+  return [
+    ...(config === undefined ? [`--proxy-mode=${mode}`] : [`--config=${config}`]),
+    ...options["cluster-cidr"].map((cidr) => `--cluster-cidr=${cidr}`),
+    ...options["exclude-cluster-cidr"].map((cidr) => `--exclude-cluster-cidr=${cidr}`),
+    ...options["agent-flag"].map((given) => `--${given.replace(/^--/, "")}`),
+  ];
+}
+
+function modeOf({ mode }: AgentConfig): Mode {
+  const found = MODES.find((one) => one === mode);
+  if (found === undefined)
+    throw new CommandFailure(`mode ${mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
+  return found;
+}
+
+function memoryOf(file: string | undefined, scope: FilterOptions, warn: Context["warn"]): Memory {
+  if (file === undefined) return Memory.empty;
+  const { memory, reason } = parseMemory(readText(file), scope);
+  if (reason !== undefined) warn(`--memory=${file}: ${reason}`);
+  return memory;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new CommandFailure(`${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}

@@ -1,0 +1,30 @@
+import { choice, list, text } from "../frame/options.ts";
+
+/** Where the objects come from. */
+export const sourceOptions = {
+  file: list("PATH", "Manifests in place of a cluster: a file, a folder, or - for standard input.", {
+    short: "f",
+    completes: "path",
+  }),
+  kubeconfig: text(
+    "FILE",
+    "The cluster's kubeconfig. Default: $KUBECONFIG, then ~/.kube/config, then the pod's account.",
+    {
+      completes: "path",
+    },
+  ),
+  node: text("NAME", "The node to look from. Default: this host's name."),
+} as const;
+
+/** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
+export const agentOptions = {
+  mode: choice(["iptables", "ipvs"], "iptables", "Proxy mode; the one of --config, where that is given."),
+  config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
+  "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
+  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
+  "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),
+  "node-address": list("ADDRESS", "An address of the node. Default: those of its Node object."),
+  memory: text("FILE", "The agent's memory of owners (ownership.json in its --state-dir).", { completes: "path" }),
+} as const;
+
+export const clusterOptions = { ...sourceOptions, ...agentOptions } as const;

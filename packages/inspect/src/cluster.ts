@@ -1,0 +1,41 @@
+import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
+import { type Resource, subscriptions } from "@fairlead/intake";
+import type { ObjectSource } from "@fairlead/watch";
+
+/** The objects of a cluster at one time. */
+export interface Cluster {
+  readonly state: ClusterState;
+  /** The node that is asked about; absent: it has no Node object. */
+  readonly node?: NodeState;
+  /** What is wrong with single objects. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads a source of objects until all of them are there, and no longer.
+ *
+ * @param signal gives it up
+ * @throws Error what the source rejects with; also when it ends, or is given up, before everything is there
+ */
+export async function readCluster(source: ObjectSource, signal: AbortSignal): Promise<Cluster> {
+  const state = new ClusterState();
+  const problems: Problem[] = [];
+  const missing = new Set<Resource>(["services", "endpointSlices", "node"]);
+  const done = new AbortController();
+  let node: NodeState | undefined;
+  const into = subscriptions({
+    state,
+    problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
+    onChange: () => {},
+    onNode: (known) => {
+      node = known;
+    },
+    onSynced: (resource) => {
+      missing.delete(resource);
+      if (missing.size === 0) done.abort();
+    },
+  });
+  await source.run(into, AbortSignal.any([signal, done.signal]));
+  if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
+  return { state, problems, ...(node && { node }) };
+}

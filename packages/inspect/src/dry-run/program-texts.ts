@@ -1,0 +1,22 @@
+/** Text that the agent would give to a program. */
+export interface ProgramText {
+  /** The program with its arguments, as it would be started. */
+  readonly argv: readonly [program: string, ...args: string[]];
+  readonly text: string;
+}
+
+/** Takes in, in order, what a backend writes; what goes to one program in a row is one text. */
+export class ProgramTexts {
+  readonly #texts: { readonly argv: ProgramText["argv"]; text: string }[] = [];
+
+  async add(argv: ProgramText["argv"], payload: Iterable<string> | AsyncIterable<string>): Promise<void> {
+    const last = this.#texts.at(-1);
+    const into = last?.argv.join(" ") === argv.join(" ") ? last : { argv, text: "" };
+    if (into !== last) this.#texts.push(into);
+    for await (const piece of payload) into.text += piece;
+  }
+
+  all(): readonly ProgramText[] {
+    return this.#texts.filter(({ text }) => text !== "");
+  }
+}

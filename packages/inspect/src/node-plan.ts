@@ -1,0 +1,76 @@
+import type { AgentConfig } from "@fairlead/config";
+import {
+  type IPFamily,
+  type OwnershipMemory,
+  Planner,
+  type PlannerOptions,
+  type PlanStep,
+  type ServiceKey,
+} from "@fairlead/core";
+import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
+import { allFamilies, familyOf, NodeInputs } from "@fairlead/intake";
+import type { Cluster } from "./cluster.ts";
+import { type Mode, SEMANTICS } from "./modes.ts";
+
+export interface NodePlanRequest {
+  readonly cluster: Cluster;
+  readonly config: AgentConfig;
+  /** From the configuration by `filterSettings`. */
+  readonly filter: FilterOptions;
+  readonly nodeName: string;
+  readonly mode: Mode;
+  /** What the agent remembers of services without endpoints. Default: nothing. */
+  readonly memory?: OwnershipMemory;
+  /** The addresses that the node has. Default: those of its Node object, and loopback. */
+  readonly addresses?: readonly string[];
+  /** The services to plan. Default: all. */
+  readonly services?: Iterable<ServiceKey>;
+}
+
+/** What the agent of a node would make of a cluster. */
+export interface PlannedNode {
+  readonly mode: Mode;
+  readonly nodeName: string;
+  readonly options: PlannerOptions;
+  readonly planner: Planner;
+  /** Frontends that two services claim, bad annotations. */
+  readonly problems: PlanStep["problems"];
+}
+
+const LOOPBACK: readonly string[] = ["127.0.0.1", "::1"];
+
+/** Plans a cluster for one node, in both families, as its agent does it. */
+export function planNode(request: NodePlanRequest): PlannedNode {
+  const { cluster, config, filter, nodeName, mode } = request;
+  const inputs = new NodeInputs({
+    config,
+    nodeName,
+    families: allFamilies,
+    semantics: SEMANTICS[mode],
+    filter: createEndpointFilter(filter),
+    needsNodeAddresses: mode === "ipvs",
+  });
+  const { node } = cluster;
+  if (node !== undefined) inputs.setNode(node);
+  const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
+  inputs.setAddresses(addresses, firstOfEach(addresses));
+  const options = inputs.options();
+  const planner = new Planner(options);
+  const memory = request.memory ?? { get: () => undefined };
+  const { problems } = toEnd(planner.replan(cluster.state, request.services ?? "all", memory));
+  return { mode, nodeName, options, planner, problems };
+}
+
+/** What stands for the address that the kernel would send from, where there is no Node object. */
+function firstOfEach(addresses: readonly string[]): Partial<Record<IPFamily, string>> {
+  const others = addresses.filter((address) => !LOOPBACK.includes(address));
+  const entries = allFamilies.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
+  return Object.fromEntries(entries.filter(([, address]) => address !== undefined));
+}
+
+function toEnd<T>(slices: Generator<void, T, void>): T {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done === true) return value;
+  }
+}

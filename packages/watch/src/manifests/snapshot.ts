@@ -1,0 +1,98 @@
+import { readFile } from "node:fs/promises";
+import type { ObjectSource } from "../change.ts";
+import { errorText } from "../raw.ts";
+import type { OnReport } from "../report.ts";
+import { type ResourceSpec, resourceSpecs } from "../resources.ts";
+import { publishersOf } from "../subscribe.ts";
+import { type ManifestObject, readManifest } from "./read.ts";
+import { scan } from "./scan.ts";
+import { ManifestSyntaxError } from "./syntax-error.ts";
+
+export interface ManifestsSnapshotOptions {
+  /** Files and folders as for `createManifestsSource`, and `-`: what `readStandardInput` gives. */
+  readonly paths: readonly string[];
+  /** The own Node's name; other Nodes are ignored. */
+  readonly nodeName: string;
+  /** Needed where a path is `-`. */
+  readonly readStandardInput?: () => Promise<Uint8Array>;
+  readonly onReport?: OnReport;
+}
+
+/** How `-` is called in reports and errors. */
+const standardInput = "standard input";
+
+/**
+ * Gives the objects of manifest files once, as they are now, and ends. Of an object that stands there more than once the last
+ * one counts, in the order of paths and of file names. Its `run` rejects when anything cannot be read.
+ */
+export function createManifestsSnapshot(options: ManifestsSnapshotOptions): ObjectSource {
+  const { nodeName, onReport = () => {} } = options;
+  return {
+    run: async (subscriptions) => {
+      const publishers = publishersOf(subscriptions, onReport);
+      const specs = resourceSpecs(nodeName).filter(({ name }) => publishers.has(name));
+      for (const { resource, key, version, raw } of await objectsOf(options, specs, onReport)) {
+        await publishers.get(resource)?.upsert(key, version, raw);
+      }
+      for (const publisher of publishers.values()) await publisher.complete();
+    },
+  };
+}
+
+async function objectsOf(
+  options: ManifestsSnapshotOptions,
+  specs: readonly ResourceSpec[],
+  onReport: OnReport,
+): Promise<Iterable<ManifestObject>> {
+  const found = new Map<string, { readonly object: ManifestObject; readonly file: string }>();
+  for (const path of options.paths) {
+    for (const { file, content } of await filesAt(path, options)) {
+      for (const object of await read(file, content, specs, onReport)) {
+        const { resource, key } = object;
+        const id = `${resource} ${key}`;
+        const before = found.get(id);
+        if (before !== undefined) onReport({ type: "duplicate", resource, key, used: file, ignored: before.file });
+        found.set(id, { object, file });
+      }
+    }
+  }
+  return Array.from(found.values(), ({ object }) => object);
+}
+
+/** @throws Error naming the file and, where it is known, line and column */
+async function read(...[file, ...rest]: Parameters<typeof readManifest>): Promise<readonly ManifestObject[]> {
+  try {
+    return await readManifest(file, ...rest);
+  } catch (error) {
+    if (!(error instanceof ManifestSyntaxError)) throw error;
+    const { line, column, message } = error;
+    const place = [file, line, column].filter((part) => part !== undefined).join(":");
+    throw new Error(`${place}: ${message}`, { cause: error });
+  }
+}
+
+interface ManifestFile {
+  readonly file: string;
+  readonly content: Uint8Array;
+}
+
+/** @throws Error naming the path */
+async function filesAt(path: string, { readStandardInput }: ManifestsSnapshotOptions): Promise<ManifestFile[]> {
+  if (path === "-") {
+    if (readStandardInput === undefined) throw new Error("there is no standard input to read");
+    return [{ file: standardInput, content: await readStandardInput() }];
+  }
+  const there = await scan(path, Date.now);
+  if (there.type !== "files") throw new Error(`${path}: ${there.error}`);
+  const files: ManifestFile[] = [];
+  for (const file of there.files.keys()) files.push({ file, content: await contentOf(file) });
+  return files;
+}
+
+async function contentOf(file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new Error(`${file}: ${errorText(error)}`, { cause: error });
+  }
+}
