@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { defineConfig, type Options } from "tsup";
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -26,6 +28,38 @@ const bundle: Options = {
   },
 };
 
+type Plugin = NonNullable<Options["esbuildPlugins"]>[number];
+
+const credentialsApart: Plugin = {
+  name: "credentials-apart",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({ path: "./plugin-credentials.js", external: true })),
+};
+
+/** Koffi has a package for each machine; those of the machines that the image is made for lie beside the bundle. Without it the agent goes on. */
+const machines = ["linux-x64", "linux-arm64"] as const;
+const koffiBeside: Plugin = {
+  name: "koffi-beside",
+  setup({ onLoad, onEnd, initialOptions }) {
+    onLoad({ filter: /\/koffi\/src\/koffi\/src\/static\.js$/ }, () => ({
+      contents: `
+        import { createRequire } from "node:module";
+        export const loadStatic = (machine) => createRequire(import.meta.url)("./koffi-" + machine + ".node");
+      `,
+    }));
+    onEnd(() => {
+      const { outdir = "dist" } = initialOptions;
+      mkdirSync(outdir, { recursive: true });
+      for (const machine of machines) copyFileSync(koffiBinary(machine), join(outdir, `koffi-${machine}.node`));
+    });
+  },
+};
+
+function koffiBinary(machine: (typeof machines)[number]): string {
+  const folder = dirname(createRequire(import.meta.url).resolve(`@koromix/koffi-${machine}/package.json`));
+  return join(folder, machine.replace("-", "_"), "koffi.node");
+}
+
 /**
  * The agent is one file that runs with nothing but Node beside it, made from the sources of the workspace's packages. The
  * Kubernetes client library, which --allow-exec-credentials alone needs, has a file of its own: it is larger than the
@@ -35,16 +69,7 @@ export default defineConfig([
   {
     ...bundle,
     entry: { main: "src/main.ts" },
-    esbuildPlugins: [
-      {
-        name: "credentials-apart",
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({
-            path: "./plugin-credentials.js",
-            external: true,
-          })),
-      },
-    ],
+    esbuildPlugins: [credentialsApart, koffiBeside],
   },
   { ...bundle, entry: { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" } },
 ]);

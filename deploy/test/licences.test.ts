@@ -23,7 +23,7 @@ test("everything in the bundle may be there", () => {
   expect(incompatible([{ name: "x", version: "1.0.0", license: "AGPL-3.0-only", dir: "" }])).toHaveLength(1);
 });
 
-test("docs/licences.md is what `pnpm licences` writes", async () => {
+test("docs/licences.md is what `pnpm run licences` writes", async () => {
   expect(await readFile(join(repositoryDir, "docs/licences.md"), "utf8")).toBe(licenceList(bundle.packages));
 });
 

@@ -77,7 +77,7 @@ describe("cleaning", () => {
       ensure: async () => ({ ok: true }),
       read: async () => undefined,
     });
-    const notInstalled = { list: () => rejecting(), delete: () => Promise.reject(missing) };
+    const notInstalled = { sweep: () => Promise.reject(missing) };
     const one = conntrackFollower({
       families: ["IPv4"],
       conntrack: installed ? conntrack : notInstalled,
@@ -90,10 +90,6 @@ describe("cleaning", () => {
   }
 
   const missing = new CommandError({ argv: ["conntrack"], reason: "not-found" });
-  async function* rejecting(): AsyncGenerator<never> {
-    yield* [];
-    throw missing;
-  }
 
   test("a missing tool is told once, with how to get it", async () => {
     const { one, log } = follower(false);

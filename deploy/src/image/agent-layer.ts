@@ -12,6 +12,7 @@ export async function fillWithAgent(dir: string, bundle: Bundle, notices: string
   const documents = join(dir, "usr/local/share/doc/fairlead");
   for (const folder of [lib, documents, join(dir, "usr/local/bin")]) await mkdir(folder, { recursive: true });
   for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text));
+  for (const [file, code] of bundle.binaries) await writeFile(join(lib, file), code);
   await chmod(join(lib, "main.js"), 0o755);
   const { name, version, license } = bundle.agent;
   await writeFile(

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import { agentDir } from "../paths.ts";
 
@@ -17,6 +18,8 @@ export interface NpmPackage {
 export interface Bundle {
   /** Name → text; `main.js` is the one to start. */
   readonly files: ReadonlyMap<string, string>;
+  /** Name → compiled code, one file for each machine, that the agent looks for beside itself. */
+  readonly binaries: ReadonlyMap<string, Buffer>;
   readonly agent: NpmPackage;
   /** By name and version. */
   readonly packages: readonly NpmPackage[];
@@ -28,15 +31,27 @@ export async function bundleAgent(runner: Runner, outDir: string): Promise<Bundl
     ["pnpm", "--silent", "--dir", agentDir, "exec", "tsup", "--silent", "--sourcemap", "--out-dir", outDir],
     { timeoutMs: 300_000 },
   );
+  const built = (await readdir(outDir)).sort();
   const files = new Map<string, string>();
   const sources = new Set<string>();
-  for (const name of (await readdir(outDir)).filter((entry) => entry.endsWith(".js")).sort()) {
+  for (const name of built.filter((entry) => entry.endsWith(".js"))) {
     files.set(name, (await readFile(join(outDir, name), "utf8")).replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
     const map: { sources: string[] } = JSON.parse(await readFile(join(outDir, `${name}.map`), "utf8"));
     for (const source of map.sources) sources.add(resolve(outDir, source));
   }
-  const packages = await Promise.all(packageFolders([...sources]).map(readPackage));
-  return { files, agent: await readPackage(agentDir), packages: packages.sort(byName) };
+  const binaries = new Map<string, Buffer>();
+  for (const name of built.filter((entry) => entry.endsWith(".node"))) {
+    binaries.set(name, await readFile(join(outDir, name)));
+  }
+  const folders = [...packageFolders([...sources]), ...Array.from(binaries.keys(), binaryPackage)];
+  const packages = await Promise.all(folders.map(readPackage));
+  return { files, binaries, agent: await readPackage(agentDir), packages: packages.sort(byName) };
+}
+
+/** The folder of the package that `koffi-linux-x64.node` and its like come from. */
+function binaryPackage(file: string): string {
+  const name = `@koromix/${file.replace(/\.node$/, "")}`;
+  return dirname(createRequire(join(agentDir, "package.json")).resolve(`${name}/package.json`));
 }
 
 /** Folders of the packages that files belong to; the project's own sources have none. */

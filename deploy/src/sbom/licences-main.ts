@@ -6,7 +6,7 @@ import { repositoryDir } from "../paths.ts";
 import { bundleAgent } from "./bundle.ts";
 import { licenceList } from "./licences.ts";
 
-/** `pnpm licences`: writes docs/licences.md. */
+/** `pnpm run licences`: writes docs/licences.md. */
 const scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
 try {
   const { packages } = await bundleAgent(createRunner(), scratch);

@@ -1,7 +1,7 @@
 export type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses/addresses.ts";
 export { createNodeAddresses, type NodeAddressesOptions } from "./addresses/open.ts";
-export type { Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
-export { createConntrack } from "./conntrack/open.ts";
+export type { Choose, Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
+export { type ConntrackOptions, createConntrack } from "./conntrack/open.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset } from "./ipset/open.ts";
@@ -18,6 +18,7 @@ export type { LockHolder } from "./lock/holder.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
+export { NetlinkError } from "./netlink/error.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";

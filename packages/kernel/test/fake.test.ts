@@ -30,7 +30,7 @@ describe("faults", () => {
     faults.failCall(3);
     await v4.restore(two);
     await v6.list("nat", "B");
-    await expect(conntrack.list("IPv4", "UDP").next()).rejects.toThrow("injected fault");
+    await expect(conntrack.sweep("IPv4", "UDP", () => [])).rejects.toThrow("injected fault");
     await v6.restore(two);
     expect(faults.calls.map(({ number, argv }) => `${number} ${argv.join(" ")}`)).toEqual([
       "1 iptables-nft-restore --noflush --counters -w 5",

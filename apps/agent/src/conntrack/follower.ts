@@ -31,7 +31,7 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
     try {
       const deleted = await cleanConntrack(parts.conntrack, parts.lookup(family), needs);
       parts.metrics.conntrackDeleted.inc({ ip_family: family }, deleted);
-      if (deleted > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, flows: deleted });
+      if (deleted > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, entries: deleted });
     } catch (error) {
       unusable = error instanceof CommandError && error.reason === "not-found";
       tell(family, error);

@@ -19,12 +19,16 @@ import { removeNftTables } from "./nft-leftovers.ts";
 export function realKernel(log: Log): Kernel {
   const runner = createRunner();
   const onProblem = onceEach((error) => log.warn("Node addresses cannot be followed, trying again", { error }));
+  const onFallback = (reason: unknown) =>
+    log.verbose(1, "Conntrack entries are deleted by conntrack-tools, which is slow where they are many", {
+      reason: describeError(reason),
+    });
   return {
     iptables: (family) => openIptables(runner, { family }),
     ipvs: { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) },
     modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),
-    conntrack: createConntrack(runner),
+    conntrack: createConntrack(runner, { onFallback }),
     nfacct: createNfacct(runner),
     sysctl: createSysctl(),
     removeNftTables: () => removeNftTables(runner),

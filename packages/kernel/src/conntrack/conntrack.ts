@@ -12,18 +12,18 @@ export interface ConntrackFlow {
   readonly replyPort: number;
 }
 
+/** Picks, of the entries that it is given, those to delete: the same values, not copies of them. */
+export type Choose = (flows: readonly ConntrackFlow[]) => Iterable<ConntrackFlow>;
+
 /** The connection tracking table of this network namespace. */
 export interface Conntrack {
   /**
-   * Entries of a family and protocol as they are read. Many clients of one service give many equal flows.
+   * Reads the entries of a family and protocol once, and deletes those that `choose` picks. Many clients of one service
+   * give many equal flows. Entries that are gone by then are no error.
    *
-   * @throws CommandError when the tool is missing, not permitted or fails
+   * @param choose is called with a batch at a time; what it is given is read anew for each sweep
+   * @returns how many entries were picked
+   * @throws CommandError when the tool is missing, not permitted or fails; NetlinkError when the kernel refuses
    */
-  list(family: IPFamily, protocol: Protocol): AsyncIterable<ConntrackFlow>;
-  /**
-   * Deletes all entries that look like one of the flows, whoever their clients are. Entries that are gone already are no error.
-   *
-   * @throws CommandError as `list`
-   */
-  delete(flows: Iterable<ConntrackFlow>): Promise<void>;
+  sweep(family: IPFamily, protocol: Protocol, choose: Choose): Promise<number>;
 }

@@ -1,4 +1,4 @@
-import type { Conntrack, ConntrackFlow } from "../conntrack/conntrack.ts";
+import type { Choose, Conntrack, ConntrackFlow } from "../conntrack/conntrack.ts";
 import type { IPFamily, Protocol } from "../family.ts";
 import type { Argv } from "../runner/runner.ts";
 import { Faults, killed, singleStep } from "./faults.ts";
@@ -19,29 +19,26 @@ export class FakeConntrack implements Conntrack {
 
   /** Makes entries, as traffic would. */
   track(...flows: readonly ConntrackFlow[]): void {
-    this.#entries.push(...flows);
+    // Each is an entry of its own, however alike they are.
+    this.#entries.push(...flows.map((flow) => ({ ...flow })));
   }
 
-  async *list(family: IPFamily, protocol: Protocol): AsyncGenerator<ConntrackFlow, void, void> {
-    const argv = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
-    yield* await singleStep(this.faults, [...argv], () =>
+  /** Two steps, as two processes: reading, and deleting where something was picked. Killed half way, some are left. */
+  async sweep(family: IPFamily, protocol: Protocol, choose: Choose): Promise<number> {
+    const selection = ["-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
+    const read = await singleStep(this.faults, ["conntrack", "-L", ...selection], () =>
       this.#entries.filter((entry) => entry.family === family && entry.protocol === protocol),
     );
+    const chosen = [...choose(read)];
+    if (chosen.length > 0) await this.#delete(chosen);
+    return chosen.length;
   }
 
-  /** Killed half way, the flows before that are gone. */
-  async delete(flows: Iterable<ConntrackFlow>): Promise<void> {
-    const gone = [...new Set(Array.from(flows, keyOf))];
-    if (gone.length === 0) return;
+  async #delete(flows: readonly ConntrackFlow[]): Promise<void> {
     const argv: Argv = ["conntrack", "-R", "commands"];
     const fault = await this.faults.enter(argv);
-    const reached = new Set(fault?.kind === "kill" ? gone.slice(0, fault.transactions) : gone);
-    this.#entries = this.#entries.filter((entry) => !reached.has(keyOf(entry)));
+    const gone = new Set(fault?.kind === "kill" ? flows.slice(0, fault.transactions) : flows);
+    this.#entries = this.#entries.filter((entry) => !gone.has(entry));
     if (fault !== undefined) throw killed(argv);
   }
-}
-
-function keyOf(flow: ConntrackFlow): string {
-  const { family, protocol, originalDestination, originalPort, replySource, replyPort } = flow;
-  return [family, protocol, originalDestination, originalPort, replySource, replyPort].join(" ");
 }

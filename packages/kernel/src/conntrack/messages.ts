@@ -1,0 +1,107 @@
+import ipaddr from "ipaddr.js";
+import type { IPFamily, Protocol } from "../family.ts";
+import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
+import { encodeRequest, flags } from "../netlink/messages.ts";
+import type { ConntrackFlow } from "./conntrack.ts";
+
+/** IPCTNL_MSG_CT_GET and IPCTNL_MSG_CT_DELETE of NFNL_SUBSYS_CTNETLINK (linux/netfilter/nfnetlink_conntrack.h). */
+const types = { get: 0x101, delete: 0x102 } as const;
+
+/** Types of attributes, each within the one before it (the same header). */
+const entry = { original: 1, reply: 2, id: 12, zone: 18, filter: 25 } as const;
+const tuple = { address: 1, protocol: 2 } as const;
+const address = {
+  IPv4: { source: 1, destination: 2 },
+  IPv6: { source: 3, destination: 4 },
+} as const;
+const protocolPart = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
+const filterPart = { original: 1 } as const;
+/** CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter. */
+const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
+
+const addressFamilies = { IPv4: 2, IPv6: 10 } as const satisfies Record<IPFamily, number>;
+const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
+
+/** Asks for all entries of a family and protocol. Kernels before 5.8 look at the family alone. */
+export function encodeDump(family: IPFamily, protocol: Protocol): Buffer {
+  const number = attribute(protocolPart.number, Buffer.from([protocolNumbers[protocol]]));
+  const attributes = [
+    nest(entry.filter, attribute(filterPart.original, byProtocol)),
+    nest(entry.original, nest(tuple.protocol, number)),
+  ];
+  return encodeRequest({
+    type: types.get,
+    flags: flags.request | flags.dump,
+    addressFamily: addressFamilies[family],
+    attributes: Buffer.concat(attributes),
+  });
+}
+
+/** What is read of an entry; undefined for one of another protocol. */
+export function decodeEntry(
+  bytes: Buffer,
+  within: Range,
+  family: IPFamily,
+  protocol: Protocol,
+): ConntrackFlow | undefined {
+  const original = decodeTuple(bytes, findAttribute(bytes, within, entry.original));
+  const reply = decodeTuple(bytes, findAttribute(bytes, within, entry.reply));
+  if (original?.protocol !== protocolNumbers[protocol] || reply === undefined) return undefined;
+  const destination = findAttribute(bytes, original.addresses, address[family].destination);
+  const source = findAttribute(bytes, reply.addresses, address[family].source);
+  if (destination === undefined || source === undefined) return undefined;
+  return {
+    family,
+    protocol,
+    originalDestination: formatAddress(bytes, destination),
+    originalPort: original.destinationPort,
+    replySource: formatAddress(bytes, source),
+    replyPort: reply.sourcePort,
+  };
+}
+
+/** Deletes the entry whose attributes those are, and no newer one of the same addresses and ports. */
+export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): Buffer {
+  const names = [entry.original, entry.id, entry.zone] as const;
+  const attributes = names.flatMap((type) => {
+    const found = findAttribute(bytes, within, type);
+    if (found === undefined) return [];
+    const payload = bytes.subarray(found.start, found.end);
+    return [type === entry.original ? nest(type, payload) : attribute(type, payload)];
+  });
+  return encodeRequest({
+    type: types.delete,
+    flags: flags.request | flags.acknowledge,
+    addressFamily: addressFamilies[family],
+    attributes: Buffer.concat(attributes),
+  });
+}
+
+interface Tuple {
+  readonly addresses: Range;
+  readonly protocol: number;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+}
+
+/** One direction of an entry; undefined where the protocol has no ports. */
+function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefined {
+  const addresses = within && findAttribute(bytes, within, tuple.address);
+  const part = within && findAttribute(bytes, within, tuple.protocol);
+  if (addresses === undefined || part === undefined) return undefined;
+  const number = findAttribute(bytes, part, protocolPart.number);
+  const source = findAttribute(bytes, part, protocolPart.sourcePort);
+  const destination = findAttribute(bytes, part, protocolPart.destinationPort);
+  if (number === undefined || source === undefined || destination === undefined) return undefined;
+  return {
+    addresses,
+    protocol: bytes.readUInt8(number.start),
+    sourcePort: bytes.readUInt16BE(source.start),
+    destinationPort: bytes.readUInt16BE(destination.start),
+  };
+}
+
+function formatAddress(bytes: Buffer, { start, end }: Range): string {
+  if (end - start === 4) return `${bytes[start]}.${bytes[start + 1]}.${bytes[start + 2]}.${bytes[start + 3]}`;
+  return new ipaddr.IPv6([...bytes.subarray(start, end)]).toRFC5952String();
+}

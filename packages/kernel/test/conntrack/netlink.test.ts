@@ -1,0 +1,187 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { withCommandFile } from "../../src/conntrack/command-file.ts";
+import { decodeEntry, encodeDeletion, encodeDump } from "../../src/conntrack/messages.ts";
+import { createNetlinkConntrack } from "../../src/conntrack/netlink.ts";
+import { FakeRunner } from "../../src/fake/index.ts";
+import { type ConntrackFlow, createConntrack, createRunner, type Runner } from "../../src/index.ts";
+import { attribute, nest } from "../../src/netlink/attributes.ts";
+import { decodeReplies, encodeRequest } from "../../src/netlink/messages.ts";
+import { createNamespace } from "../../src/netns/index.ts";
+import { kernelSuite } from "../kernel-test.ts";
+import { cases, check, flow, type Sweep, track, tracked, v6 } from "./cases.ts";
+import { type Kind, keyOf } from "./sweep-all.ts";
+
+const port = (number: number) => Buffer.from([number >> 8, number & 0xff]);
+
+/** One direction of an entry, as the kernel writes it. */
+function tuple(type: number, source: readonly number[], destination: readonly number[], ports: [number, number]) {
+  const [from, to] = source.length === 4 ? [1, 2] : [3, 4];
+  return nest(
+    type,
+    nest(1, attribute(from, Buffer.from(source)), attribute(to, Buffer.from(destination))),
+    nest(2, attribute(1, Buffer.from([17])), attribute(2, port(ports[0])), attribute(3, port(ports[1]))),
+  );
+}
+
+const client = [10, 1, 1, 1];
+const original = tuple(1, client, [10, 96, 0, 10], [1000, 53]);
+const reply = tuple(2, [10, 144, 0, 5], client, [5353, 1000]);
+const id = attribute(12, Buffer.from([1, 2, 3, 4]));
+/** Status, timeout and mark stand between. */
+const others = attribute(3, Buffer.from([0, 0, 1, 0x8a]));
+
+function message(type: number, attributes: Uint8Array): Buffer {
+  return encodeRequest({ type, flags: 0, addressFamily: 2, attributes });
+}
+
+const entry = message(0x100, Buffer.concat([original, reply, others, id]));
+const done = message(3, Buffer.alloc(0));
+
+/** How a request ended: NLMSG_ERROR begins with the negative number where other messages have the family. */
+function result(errno: number): Buffer {
+  const bytes = message(2, Buffer.alloc(16));
+  bytes.writeInt32LE(-errno, 16);
+  return bytes;
+}
+
+/** A kernel that answers with these datagrams, in their order. */
+function scripted(...datagrams: readonly Buffer[]) {
+  const sent: Buffer[] = [];
+  const left = [...datagrams];
+  let closed = 0;
+  const open = async () => ({
+    send: async (bytes: Uint8Array) => void sent.push(Buffer.from(bytes)),
+    async receive(into: Buffer) {
+      const next = left.shift();
+      if (next === undefined) throw new Error("EAGAIN: nothing to read");
+      return into.subarray(0, next.copy(into));
+    },
+    close: async () => {
+      closed += 1;
+    },
+  });
+  return { conntrack: createNetlinkConntrack(open), sent, open, closed: () => closed };
+}
+
+const all = (flows: readonly ConntrackFlow[]) => flows;
+
+describe("netlink", () => {
+  test("an entry, and the message that deletes it", () => {
+    const [got] = decodeReplies(entry);
+    if (got?.kind !== "data") throw new Error(`no data: ${got?.kind}`);
+    expect(decodeEntry(entry, got.attributes, "IPv4", "UDP")).toEqual(flow());
+    expect(decodeEntry(entry, got.attributes, "IPv4", "SCTP")).toBeUndefined();
+    const deletion = encodeDeletion(entry, got.attributes, "IPv4");
+    expect(deletion.subarray(20)).toEqual(Buffer.concat([original, id]));
+    expect(deletion.readUInt16LE(4)).toBe(0x102);
+  });
+
+  test("IPv6 addresses are canonical", () => {
+    const [prefix, zeros] = [[0xfd, 0, 0, 0x10, 0, 0x96], Array.from<number>({ length: 9 }).fill(0)];
+    const service = [...prefix, ...zeros, 0xa];
+    const endpoint = [0xfd, 0, 0x01, 0x44, ...zeros, 0, 0, 5];
+    const bytes = message(
+      0x100,
+      Buffer.concat([tuple(1, endpoint, service, [1, 53]), tuple(2, endpoint, endpoint, [5353, 1])]),
+    );
+    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv6", "UDP")).toEqual(v6);
+  });
+
+  test("entries over several datagrams, those picked deleted, one gone meanwhile", async () => {
+    const answers = [Buffer.concat([result(0), result(2)]), result(0)];
+    const kernel = scripted(Buffer.concat([entry, entry]), entry, done, ...answers);
+    const seen: ConntrackFlow[] = [];
+    const choose = (flows: readonly ConntrackFlow[]) => {
+      seen.push(...flows);
+      return flows;
+    };
+    expect(await kernel.conntrack.sweep("IPv4", "UDP", choose)).toBe(3);
+    expect(seen).toEqual([flow(), flow(), flow()]);
+    expect(kernel.sent[0]).toEqual(encodeDump("IPv4", "UDP"));
+    expect(kernel.sent.slice(1).map(({ length }) => length)).toEqual([3 * (20 + original.length + id.length)]);
+    expect(kernel.closed()).toBe(1);
+  });
+
+  test("what the kernel refuses is an error with its name, and the socket is closed", async () => {
+    const reading = scripted(result(1));
+    await expect(reading.conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({
+      code: "EPERM",
+      message: "reading conntrack entries: EPERM: operation not permitted",
+    });
+    const deleting = scripted(entry, done, result(16));
+    await expect(deleting.conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({ code: "EBUSY" });
+    expect([reading.closed(), deleting.closed()]).toEqual([1, 1]);
+  });
+
+  test("a message that is cut off is an error", async () => {
+    const cut = scripted(entry.subarray(0, entry.length - 4));
+    await expect(cut.conntrack.sweep("IPv4", "UDP", all)).rejects.toThrow("netlink: a message of");
+  });
+
+  test("without netlink conntrack-tools do, which is said once", async () => {
+    const runner = new FakeRunner({ conntrack: () => "" });
+    const reasons: unknown[] = [];
+    const reason = new Error("no binary");
+    const open = () => Promise.reject(reason);
+    const conntrack = createConntrack(runner, { open, onFallback: (given) => reasons.push(given) });
+    await conntrack.sweep("IPv4", "UDP", all);
+    await conntrack.sweep("IPv4", "SCTP", all);
+    expect(reasons).toEqual([reason]);
+    expect(runner.faults.calls.map(({ argv }) => argv.join(" "))).toEqual([
+      "conntrack -L -f ipv4 -p udp",
+      "conntrack -L -f ipv4 -p sctp",
+    ]);
+  });
+});
+
+const driver = join(import.meta.dirname, "sweep-main.ts");
+
+async function sweepIn(runner: Runner, doomed: readonly ConntrackFlow[], kinds?: readonly Kind[]) {
+  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", driver] as const;
+  const { stdout } = await runner.run(argv, { input: JSON.stringify({ doomed, kinds }) });
+  return JSON.parse(stdout) as { readonly seen: readonly string[]; readonly cpuMilliseconds: number };
+}
+
+kernelSuite("netlink on the kernel", () => {
+  test.for(cases)("delete $name", async (given) => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix });
+    for (const [number, one] of tracked.entries()) await track(runner, one, number);
+    const sweep: Sweep = async (doomed) => (await sweepIn(runner, doomed)).seen;
+    await check(sweep, given);
+  });
+
+  // Making the entries takes longest.
+  test("1,000 different flows of 100,000 entries, in a second of CPU time", { timeout: 120_000 }, async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix });
+    const udp: readonly Kind[] = [{ family: "IPv4", protocol: "UDP" }];
+    const service = (number: number) => `10.96.${number >> 8}.${number & 0xff}`;
+    const stale = Array.from({ length: 1_000 }, (_, number) =>
+      flow({ originalDestination: service(number), replySource: "10.145.0.1" }),
+    );
+    const serving = Array.from({ length: 99_000 }, (_, number) =>
+      flow({ originalDestination: service(number % 1_000) }),
+    );
+    const entries = [...serving, ...stale].map((one, number) => insertion(one, number));
+    // It prints each entry.
+    const silent = ["sh", "-c", 'exec conntrack -R "$0" >/dev/null'] as const;
+    await withCommandFile(entries, (path) => runner.run([...silent, path]));
+    const { seen, cpuMilliseconds } = await sweepIn(runner, stale, udp);
+    expect(seen).toHaveLength(100_000);
+    expect(cpuMilliseconds).toBeLessThan(1_000);
+    const left = await sweepIn(runner, [], udp);
+    expect(left.seen).toHaveLength(99_000);
+    expect(new Set(left.seen)).toEqual(new Set(serving.map(keyOf)));
+  });
+});
+
+/** A line for `conntrack -R`; each number is another client. */
+function insertion(one: ConntrackFlow, number: number): string {
+  const source = `10.144.${(number >> 8) & 0xff}.${number & 0xff}`;
+  const sourcePort = 20_000 + (number >> 16);
+  const original = `-s ${source} -d ${one.originalDestination} --sport ${sourcePort} --dport ${one.originalPort}`;
+  const reply = `-r ${one.replySource} -q ${source} --reply-port-src ${one.replyPort} --reply-port-dst ${sourcePort}`;
+  return `-I -p udp -t 1000 ${original} ${reply}\n`;
+}
