@@ -1,7 +1,9 @@
 export type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses/addresses.ts";
 export { createNodeAddresses, type NodeAddressesOptions } from "./addresses/open.ts";
+export { type Connection, listConnections } from "./conntrack/connections.ts";
 export type { Choose, Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
 export { type ConntrackOptions, createConntrack } from "./conntrack/open.ts";
+export type { Direction } from "./conntrack/parse-flow.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset } from "./ipset/open.ts";

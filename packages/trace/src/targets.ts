@@ -83,7 +83,8 @@ function redirect(target: TargetOf<"redirect">, place: Place): Step {
     throw undecidable(place, `the tracer can't tell which of the ports ${target.toPorts} REDIRECT takes`);
   }
   const { walk, host } = place;
-  const own = walk.hook === "OUTPUT" ? LOOPBACK_ADDRESS[walk.family] : host.ownAddress();
+  const arrival = () => host.environment.redirectAddress?.(walk.inInterface) ?? host.ownAddress();
+  const own = walk.hook === "OUTPUT" ? LOOPBACK_ADDRESS[walk.family] : arrival();
   if (own === undefined) throw undecidable(place, "the environment has no local address that REDIRECT could take");
   translate(walk, own, target.toPorts === undefined ? undefined : Number(target.toPorts));
   walk.redirected = true;

@@ -69,6 +69,8 @@ export interface Environment {
   readonly outInterface?: (destination: string) => string | undefined;
   /** The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family. */
   readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
+  /** The address that REDIRECT takes of what comes in by the interface: its first; default: the first of `localAddresses`. */
+  readonly redirectAddress?: (inInterface: string) => string | undefined;
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
   readonly recent?: RecentLists;

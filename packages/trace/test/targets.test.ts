@@ -40,6 +40,14 @@ describe("REDIRECT", () => {
     });
   });
 
+  test("of a packet from outside goes to what the environment says the interface has", () => {
+    const host = { ...HOST, redirectAddress: (name: string) => (name === "eth0" ? "10.202.0.10" : undefined) };
+    expect(only(rules, packet(), { ...host, localAddresses: ["10.201.0.10", "10.202.0.10"] })).toMatchObject({
+      destination: { address: "10.202.0.10", port: 15001 },
+      path: "input",
+    });
+  });
+
   test("of the host's own goes to loopback", () => {
     expect(only(rules, ownPacket())).toMatchObject({ destination: { address: "127.0.0.1", port: 80 }, path: "input" });
   });

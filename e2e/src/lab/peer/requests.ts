@@ -31,7 +31,7 @@ function requestHttp(probe: Probe): Promise<Ending> {
       port: probe.port,
       agent: false,
       timeout: probe.timeoutMs,
-      localPort: sourcePort(),
+      localPort: probe.sourcePort ?? sourcePort(),
       ...(probe.padding !== undefined && { path: paddingPath(probe.padding) }),
       ...(probe.source !== undefined && { localAddress: probe.source }),
     });

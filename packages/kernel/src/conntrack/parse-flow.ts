@@ -22,14 +22,15 @@ export function parseFlow(line: string, family: IPFamily, protocol: Protocol): C
 
 const DIRECTION = /src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)/g;
 
-interface Direction {
+/** One direction of a connection as connection tracking knows it; canonical addresses. */
+export interface Direction {
   readonly source: string;
   readonly destination: string;
   readonly sourcePort: number;
   readonly destinationPort: number;
 }
 
-function directions(line: string): Direction[] {
+export function directions(line: string): Direction[] {
   return Array.from(line.matchAll(DIRECTION), ([, source = "", destination = "", sport, dport]) => ({
     source,
     destination,

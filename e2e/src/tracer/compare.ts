@@ -1,0 +1,85 @@
+import type { IPFamily } from "@fairlead/core";
+import { endpointText, type RuleSet } from "@fairlead/netfilter";
+import { nodeA, nodeEnvironment } from "@fairlead/testkit";
+import { createTracer, type Environment, type Landing, landings, type Packet } from "@fairlead/trace";
+import type { Lab } from "../lab/lab.ts";
+import type { SentPacket } from "./arbitrary-packets.ts";
+import { type Fate, LOOPBACK, ownAddresses, type Shipment, sendAll } from "./send.ts";
+
+/** Below the ports that peers choose themselves, and above those that anybody listens on. */
+const FIRST_PORT = 10_000;
+const LAST_PORT = 32_999;
+
+let nextPort = FIRST_PORT;
+
+/** No two packets of a run are one connection. */
+function unusedPort(): number {
+  const port = nextPort;
+  nextPort = port === LAST_PORT ? FIRST_PORT : port + 1;
+  return port;
+}
+
+/** Node-a's side of a pod's link has this address, and no other. */
+const GATEWAY = "169.254.1.1";
+
+const environment: Environment = {
+  ...nodeEnvironment,
+  localAddresses: [...(nodeEnvironment.localAddresses ?? []), GATEWAY],
+  redirectAddress: (name) => (name === "eth0" ? undefined : GATEWAY),
+};
+
+/** What the two said and did. */
+export interface Comparison {
+  /** A line for each packet of which the tracer says something else than happened. */
+  readonly differences: readonly string[];
+  readonly fates: readonly Fate[];
+}
+
+/**
+ * Sends packets through node-a, and through the tracer over what its kernel holds.
+ *
+ * @param ruleSet as iptables-save printed it
+ */
+export async function compare(
+  lab: Lab,
+  ruleSet: RuleSet,
+  packets: readonly SentPacket[],
+  family: IPFamily,
+): Promise<Comparison> {
+  const tracer = createTracer(ruleSet);
+  const shipments = packets.map((packet) => {
+    const sourcePort = unusedPort();
+    const told = landings(tracer.trace(tracePacket(packet, sourcePort), environment));
+    const answered = told.some((landing) => isHeardOf(packet, landing));
+    return { ...packet, sourcePort, told, answered };
+  });
+  const fates = await sendAll(lab, shipments, family);
+  const differences = shipments.flatMap((shipment, at) => {
+    const fate = fates[at];
+    return fate !== undefined && shipment.told.some((landing) => isThat(landing, fate)) ? [] : [story(shipment, fate)];
+  });
+  return { differences, fates };
+}
+
+function tracePacket({ family, from, protocol, source, destination, port }: SentPacket, sport: number): Packet {
+  const arrival = from.interface === undefined ? {} : { inInterface: from.interface };
+  return { family, protocol: protocol === "TCP" ? "tcp" : "udp", source, destination, sport, dport: port, ...arrival };
+}
+
+/** A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end. */
+function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landing): boolean {
+  if (verdict !== "accept" || from !== nodeA) return verdict === "reject";
+  return [...ownAddresses(family), ...LOOPBACK].some((address) =>
+    destination.startsWith(endpointText(address, 0).slice(0, -1)),
+  );
+}
+
+function isThat({ verdict, destination, masqueraded }: Landing, fate: Fate): boolean {
+  if (fate.verdict !== "accept") return verdict === fate.verdict;
+  return verdict === "accept" && destination === fate.destination && masqueraded === fate.masqueraded;
+}
+
+function story(shipment: Shipment & { readonly told: readonly Landing[] }, fate: Fate | undefined): string {
+  const { from, protocol, source, destination, port, told } = shipment;
+  return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(told)}`;
+}

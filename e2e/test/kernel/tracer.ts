@@ -1,0 +1,98 @@
+import type { IPFamily } from "@fairlead/core";
+import { createNfacct } from "@fairlead/kernel";
+import { parseSave, renderRuleSet } from "@fairlead/netfilter";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { applySettings } from "../../src/lab/apply.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { ports, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
+import { ruleSets } from "../../src/tracer/arbitrary-rules.ts";
+import { compare } from "../../src/tracer/compare.ts";
+import { packetsFor, portsOf, recordings, withKnownCounters } from "../../src/tracer/recorded.ts";
+
+/** FAIRLEAD_TRACE_PAIRS, FAIRLEAD_TRACE_SEED: more pairs of packet and rule set, or others. */
+const { FAIRLEAD_TRACE_PAIRS: pairs = "500", FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;
+const PACKETS = 25;
+const numRuns = Math.ceil(Number(pairs) / PACKETS);
+/** Of one recording at once; what is left out of large ones is spread over them. */
+const MOST = 150;
+
+const recorded = recordings();
+const everyPort = [...new Set([...ports, ...portsOf(recorded)])];
+const listen = { tcp: everyPort, udp: everyPort };
+
+const tools = {
+  IPv4: { nft: "iptables-nft", legacy: "iptables-legacy" },
+  IPv6: { nft: "ip6tables-nft", legacy: "ip6tables-legacy" },
+} as const;
+
+const situations = fc.constantFrom<IPFamily>("IPv4", "IPv6").chain((family) =>
+  fc.record({
+    family: fc.constant(family),
+    variant: fc.constantFrom("nft", "legacy"),
+    rules: ruleSets(family),
+    packets: fc.array(sentPackets(family), { minLength: PACKETS, maxLength: PACKETS }),
+  }),
+);
+
+describe("the tracer and the real kernel", () => {
+  let lab: Lab;
+
+  beforeAll(async () => {
+    lab = await openLab({ podPorts: listen, landingPorts: listen });
+    // What kube-proxy asks for, so that the node reaches node ports at 127.0.0.1.
+    await applySettings(lab.runner("node-a"), { "net/ipv4/conf/all/route_localnet": "1" });
+  });
+
+  afterAll(() => lab.dispose());
+
+  async function withRules<T>(tool: string, text: string, use: (saved: string) => Promise<T>): Promise<T> {
+    const runner = lab.runner("node-a");
+    await runner.run([`${tool}-restore`], { input: text });
+    try {
+      return await use((await runner.run([`${tool}-save`])).stdout);
+    } finally {
+      await runner.run([`${tool}-restore`], { input: emptied(text) });
+    }
+  }
+
+  test(`agree on ${pairs} packets through random rules`, { timeout: 600_000 }, async () => {
+    const seen = new Set<string>();
+    const property = fc.asyncProperty(situations, async ({ family, variant, rules, packets }) => {
+      const text = [...renderRuleSet(rules)].join("");
+      const { differences, fates } = await withRules(tools[family][variant], text, (saved) =>
+        compare(lab, parseSave(saved, { family }), packets, family),
+      );
+      for (const fate of fates)
+        seen.add("masqueraded" in fate ? `accept, masqueraded: ${fate.masqueraded}` : fate.verdict);
+      expect(differences).toEqual([]);
+    });
+    await fc.assert(property, { numRuns, seed: Number(seed), endOnFailure: true });
+    expect([...seen].sort()).toEqual(["accept, masqueraded: false", "accept, masqueraded: true", "drop", "reject"]);
+  });
+
+  describe("agree on the real kube-proxy's rules", () => {
+    const rows = recorded.map((recording, at) => ({ ...recording, variant: at % 2 === 0 ? "nft" : "legacy" }) as const);
+
+    test.each(rows)("$name $family ($variant)", async ({ text, family, variant }) => {
+      const known = await withKnownCounters(text, createNfacct(lab.runner("node-a")));
+      const { differences, fates } = await withRules(tools[family][variant], known, (saved) => {
+        const ruleSet = parseSave(saved, { family });
+        return compare(lab, ruleSet, thinned(packetsFor(ruleSet, family)), family);
+      });
+      expect(differences).toEqual([]);
+      expect(fates.length).toBeGreaterThan(0);
+    });
+  });
+});
+
+function thinned<Item>(items: readonly Item[]): readonly Item[] {
+  const every = Math.ceil(items.length / MOST);
+  return items.filter((_, at) => at % every === 0);
+}
+
+/** The same tables with nothing in them. */
+function emptied(text: string): string {
+  const lines = text.split("\n");
+  return `${lines.filter((line) => /^(\*|COMMIT)/.test(line)).join("\n")}\n`;
+}
