@@ -1,0 +1,67 @@
+import type { NodePlan, ServicePortGroup } from "@fairlead/core";
+import { type Command, type CommandSource, ruleKey } from "@fairlead/netfilter";
+import { append, jumpCommands, readBuiltins } from "./full-sync.ts";
+import type { Settled } from "./options.ts";
+import { payload } from "./payload.ts";
+import { type ChainRule, CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
+import type { RenderContext } from "./plan/context.ts";
+import { groupRules } from "./plan/group-rules.ts";
+import type { RulesPort } from "./port.ts";
+import { NOTHING, type Programmed, type Written } from "./programmed.ts";
+
+/** A change as this mode sees it. */
+export interface Step {
+  readonly before: Programmed;
+  readonly context: RenderContext;
+  /** Groups as they are now, by id; undefined: gone. */
+  readonly groups: ReadonlyMap<string, ServicePortGroup | undefined>;
+  readonly nodeBefore?: NodePlan;
+}
+
+/**
+ * Writes what differs; starts no process where that is nothing, as with most changes of endpoints. New refusals come
+ * before nat changes, old ones go after it.
+ */
+export async function writeChange(
+  port: RulesPort,
+  { before, context, groups, nodeBefore }: Step,
+  settled: Settled,
+): Promise<{ readonly rules: ReadonlyMap<string, readonly ChainRule[]>; readonly written: Written }> {
+  const rules = new Map<string, readonly ChainRule[]>();
+  const added: Record<RuleTable, Command[]> = { filter: [], nat: [] };
+  const removed: Record<RuleTable, Command[]> = { filter: [], nat: [] };
+  for (const [id, group] of groups) {
+    const now = group === undefined ? [] : groupRules(group, before.relays.port, context);
+    rules.set(id, now);
+    const old = before.rules.get(id) ?? [];
+    for (const table of TABLES) {
+      for (const chain of CHAINS[table]) {
+        const [was, is] = [inChain(old, table, chain), inChain(now, table, chain)];
+        if (textOf(was) === textOf(is)) continue;
+        removed[table].push(...was.map(({ rule }): Command => ({ kind: "delete", chain, rule })));
+        added[table].push(...is.map(append));
+      }
+    }
+  }
+  if (nodeBefore !== undefined) {
+    const builtins = await readBuiltins(port);
+    for (const table of TABLES) added[table].push(...jumpCommands(table, context, builtins));
+  }
+  const sections: readonly CommandSource[] = [
+    { table: "filter", commands: added.filter },
+    { table: "nat", commands: [...removed.nat, ...added.nat] },
+    { table: "filter", commands: removed.filter },
+  ];
+  const needed = sections.filter(({ commands }) => [...commands].length > 0);
+  if (needed.length === 0) return { rules, written: NOTHING };
+  await port.restore(payload(needed, settled.breathe));
+  return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
+}
+
+function inChain(rules: readonly ChainRule[], table: RuleTable, chain: string): readonly ChainRule[] {
+  return rules.filter((rule) => rule.table === table && rule.chain === chain);
+}
+
+function textOf(rules: readonly ChainRule[]): string {
+  return rules.map(({ rule }) => ruleKey(rule)).join("\n");
+}

@@ -1,0 +1,138 @@
+import type { Backend, ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
+import { writeChange } from "./apply.ts";
+import { removeUserspaceMode } from "./cleanup.ts";
+import { renderAll, writeAll } from "./full-sync.ts";
+import { looksIntact } from "./intact.ts";
+import { type Settled, settle, type UserspaceOptions } from "./options.ts";
+import { type RenderContext, rendersAlike } from "./plan/context.ts";
+import { hostAddress } from "./plan/host-address.ts";
+import { relayedSets } from "./plan/relays.ts";
+import type { RulesPort } from "./port.ts";
+import { type Programmed, report } from "./programmed.ts";
+import { Relays } from "./relay/relays.ts";
+import { userspaceSemantics } from "./semantics.ts";
+
+/** Milliseconds until a service that got no socket is tried again. */
+const RETRY = 30_000;
+
+/** A backend that serves by sockets of this process. */
+export interface RelayingBackend extends Required<Backend> {
+  /** Where the relays of a group listen: to the kernel these are its endpoints. */
+  relays(group: ServicePortGroup): readonly PlanEndpoint[];
+  /** Closes the listening sockets. Rules stay; connections go on until `RelayTraffic.end`. */
+  close(): void;
+}
+
+/**
+ * The userspace mode of one IP family. Starts nothing until it is called.
+ *
+ * @throws RangeError when an option is out of range
+ */
+export function createUserspaceBackend(port: RulesPort, options: UserspaceOptions = {}): RelayingBackend {
+  return new UserspaceBackend(port, settle(port.family, options));
+}
+
+class UserspaceBackend implements RelayingBackend {
+  readonly semantics = userspaceSemantics;
+  readonly #port: RulesPort;
+  readonly #settled: Settled;
+  #relays: Relays | undefined;
+  #retryAt = 0;
+  /** Undefined until a full sync was accepted, and after anything was not. */
+  #programmed: Programmed | undefined;
+
+  constructor(port: RulesPort, settled: Settled) {
+    this.#port = port;
+    this.#settled = settled;
+  }
+
+  async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    this.#programmed = undefined;
+    const old = this.#relays;
+    const context = this.#context(plan);
+    const relays = old?.address === context.host ? old : new Relays(context.host, this.#settled, { sets: relayedSets });
+    this.#relays = relays;
+    await this.#open(relays, plan.groups.values());
+    const rules = await renderAll(plan, context, relays, this.#settled);
+    const written = await writeAll(this.#port, rules, context, this.#settled);
+    relays.retain(plan.groups);
+    for (const group of plan.groups.values()) relays.serve(group);
+    if (old !== relays) old?.close();
+    this.#programmed = { context, relays, rules };
+    return report("full", this.#programmed, written);
+  }
+
+  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    const before = this.#programmed;
+    const context = before && this.#context(plan);
+    if (before === undefined || context === undefined || !rendersAlike(before.context, context)) return this.sync(plan);
+    const groups = new Map(Array.from(change.groups, ([id, { after }]) => [id, after]));
+    return this.#write(before, context, groups, change.node !== undefined);
+  }
+
+  async #write(
+    before: Programmed,
+    context: RenderContext,
+    groups: ReadonlyMap<string, ServicePortGroup | undefined>,
+    nodeChanged: boolean,
+  ): Promise<SyncReport> {
+    this.#programmed = undefined;
+    const { relays, rules } = before;
+    await this.#open(relays, [...groups.values()].filter((group) => group !== undefined));
+    const step = { before, context, groups, ...(nodeChanged && { nodeBefore: before.context.node }) };
+    const changed = await writeChange(this.#port, step, this.#settled);
+    for (const [id, group] of groups) {
+      if (group === undefined) {
+        rules.delete(id);
+        relays.drop(id);
+      } else {
+        rules.set(id, changed.rules.get(id) ?? []);
+        relays.serve(group);
+      }
+    }
+    this.#programmed = { context, relays, rules };
+    return report("partial", this.#programmed, changed.written);
+  }
+
+  async intact(): Promise<boolean> {
+    return this.#programmed === undefined || looksIntact(this.#port, this.#programmed);
+  }
+
+  /** Services that got no socket may get one later. */
+  async maintain(): Promise<number | undefined> {
+    const programmed = this.#programmed;
+    if (programmed === undefined || programmed.relays.failed.length === 0) return undefined;
+    const wait = this.#retryAt - this.#settled.timers.now();
+    if (wait > 0) return wait;
+    const groups = new Map(programmed.relays.failed.map((group) => [group.id, group]));
+    await this.#write(programmed, programmed.context, groups, false);
+    return programmed.relays.failed.length === 0 ? undefined : RETRY;
+  }
+
+  relays(group: ServicePortGroup): readonly PlanEndpoint[] {
+    const relays = this.#relays;
+    if (relays === undefined) return [];
+    return relays.ports(group).map((port) => ({ address: relays.address, port, local: true }));
+  }
+
+  close(): void {
+    this.#programmed = undefined;
+    this.#relays?.close();
+    this.#relays = undefined;
+  }
+
+  async cleanup(): Promise<void> {
+    await removeUserspaceMode(this.#port);
+    this.close();
+  }
+
+  async #open(relays: Relays, groups: Iterable<ServicePortGroup>): Promise<void> {
+    await relays.open(groups);
+    this.#retryAt = this.#settled.timers.now() + RETRY;
+  }
+
+  #context({ node }: ForwardingPlan): RenderContext {
+    const { family, address, localhostNodePorts } = this.#settled;
+    return { family, host: address ?? hostAddress(family, node, this.#relays?.address), node, localhostNodePorts };
+  }
+}

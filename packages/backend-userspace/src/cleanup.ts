@@ -1,0 +1,63 @@
+import { type Command, type Rule, ruleKey, type Table } from "@fairlead/netfilter";
+import { payload } from "./payload.ts";
+import { BUILTIN_CHAINS, CHAINS, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
+import { jumps, leadsToOwn } from "./plan/jumps.ts";
+import type { RulesPort } from "./port.ts";
+
+export interface CleanupOptions {
+  /** Chains that another mode uses under the same name and that stay, with the jumps to them. Default: none. */
+  readonly keep?: (table: Table, chain: string) => boolean;
+}
+
+/**
+ * Removes the rules that this mode, or kube-proxy in it until v1.25, has made in one family. Does nothing where no chain is
+ * there that this mode alone has.
+ *
+ * @returns whether there was anything
+ * @throws AggregateError with what failed, after both tables were tried
+ */
+export async function removeUserspaceMode(port: RulesPort, options: CleanupOptions = {}): Promise<boolean> {
+  const keep = options.keep ?? (() => false);
+  const present = { filter: await port.chains("filter"), nat: await port.chains("nat") };
+  if (!TABLES.some((table) => OWN_CHAINS[table].some((chain) => present[table].has(chain)))) return false;
+  const failures: unknown[] = [];
+  // What leads to the relays goes first: without it nobody is sent to sockets that are not there.
+  for (const table of ["nat", "filter"] as const) {
+    const chains = CHAINS[table].filter((chain) => present[table].has(chain) && !keep(table, chain));
+    try {
+      await removeChains(port, table, chains);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, `cleanup of userspace mode (${port.family}) left something behind`);
+  return true;
+}
+
+async function removeChains(port: RulesPort, table: RuleTable, chains: readonly string[]): Promise<void> {
+  if (chains.length === 0) return;
+  const shared = sharedJumps(table, chains);
+  const commands: Command[] = [];
+  for (const chain of BUILTIN_CHAINS[table]) {
+    for (const rule of (await port.list(table, chain)) ?? []) {
+      if (leadsToOwn(rule, table) || shared.has(ruleKey(rule))) commands.push({ kind: "delete", chain, rule });
+    }
+  }
+  commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
+  commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
+  await port.restore(payload([{ table, commands }], async () => {}));
+}
+
+/** Our jumps to chains that other modes have as well, of those that go. Other jumps to them are not ours to remove. */
+function sharedJumps(table: RuleTable, chains: readonly string[]): ReadonlySet<string> {
+  const leadsToOne = ({ target }: Rule) => target?.kind === "jump" && chains.includes(target.chain);
+  const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
+  return new Set(
+    jumps({ family: "IPv4", host: "", node, localhostNodePorts: true })
+      .filter((each) => each.table === table)
+      .flatMap(({ first }) => first)
+      .filter(leadsToOne)
+      .map(ruleKey),
+  );
+}

@@ -1,0 +1,1 @@
+export { FakeSockets } from "./fake-sockets.ts";

@@ -1,0 +1,91 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import type { Command, CommandSource, Rule } from "@fairlead/netfilter";
+import type { Settled } from "./options.ts";
+import { payload } from "./payload.ts";
+import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
+import type { RenderContext } from "./plan/context.ts";
+import { groupRules } from "./plan/group-rules.ts";
+import { jumps, placeJumps } from "./plan/jumps.ts";
+import type { RulesPort } from "./port.ts";
+import type { Written } from "./programmed.ts";
+import type { Relays } from "./relay/relays.ts";
+
+/** Groups rendered before the event loop gets its turn. */
+const AT_ONCE = 64;
+
+type Rules = ReadonlyMap<string, readonly ChainRule[]>;
+type Builtins = ReadonlyMap<string, readonly Rule[]>;
+
+/** Renders every group against the ports that its relays have. */
+export async function renderAll(
+  { groups }: ForwardingPlan,
+  context: RenderContext,
+  relays: Relays,
+  { breathe }: Settled,
+): Promise<Map<string, readonly ChainRule[]>> {
+  const rules = new Map<string, readonly ChainRule[]>();
+  for (const group of groups.values()) {
+    rules.set(group.id, groupRules(group, relays.port, context));
+    if (rules.size % AT_ONCE === 0) await breathe();
+  }
+  return rules;
+}
+
+/**
+ * Writes every chain of this mode anew. Refusals that are new come before nat leads away from them, and those that are old
+ * go after it does: nothing that is to be refused gets through in between.
+ */
+export async function writeAll(
+  port: RulesPort,
+  rules: Rules,
+  context: RenderContext,
+  { breathe }: Settled,
+): Promise<Written> {
+  const builtins = await readBuiltins(port);
+  const present = await port.chains("filter");
+  const known = ({ chain }: ChainRule) => present.has(chain);
+  const early = [...inTable(rules, "filter")].filter(known).map(append);
+  const sections: CommandSource[] = [
+    ...(early.length === 0 ? [] : [{ table: "filter" as const, commands: early }]),
+    { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
+    { table: "filter", commands: tableCommands("filter", rules, context, builtins) },
+  ];
+  await port.restore(payload(sections, breathe));
+  return { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
+}
+
+function* tableCommands(
+  table: RuleTable,
+  rules: Rules,
+  context: RenderContext,
+  builtins: Builtins,
+): Generator<Command> {
+  for (const chain of CHAINS[table]) yield { kind: "chain", chain };
+  for (const rule of inTable(rules, table)) yield append(rule);
+  yield* jumpCommands(table, context, builtins);
+}
+
+/** What makes the built-in chains of a table lead to ours. */
+export function* jumpCommands(table: RuleTable, context: RenderContext, builtins: Builtins): Generator<Command> {
+  for (const each of jumps(context)) {
+    if (each.table === table) yield* placeJumps(each, builtins.get(`${table} ${each.chain}`) ?? []);
+  }
+}
+
+export async function readBuiltins(port: RulesPort): Promise<Builtins> {
+  const builtins = new Map<string, readonly Rule[]>();
+  for (const table of TABLES) {
+    for (const chain of BUILTIN_CHAINS[table]) {
+      builtins.set(`${table} ${chain}`, (await port.list(table, chain)) ?? []);
+    }
+  }
+  return builtins;
+}
+
+function* inTable(rules: Rules, table: RuleTable): Generator<ChainRule> {
+  for (const group of rules.values()) for (const rule of group) if (rule.table === table) yield rule;
+}
+
+export function append({ chain, rule }: ChainRule): Command {
+  return { kind: "append", chain, rule };
+}

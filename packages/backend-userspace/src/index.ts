@@ -1,0 +1,10 @@
+export { createUserspaceBackend, type RelayingBackend } from "./backend.ts";
+export { type CleanupOptions, removeUserspaceMode } from "./cleanup.ts";
+export { createLocalBackend, type LocalBackend, type LocalService } from "./local-backend.ts";
+export { relayLookup } from "./lookup.ts";
+export type { PortRange, UserspaceOptions } from "./options.ts";
+export { CHAINS } from "./plan/chains.ts";
+export { LOCAL_PORT_ANNOTATION } from "./plan/local.ts";
+export type { RulesPort } from "./port.ts";
+export { createTraffic, type RelayTraffic, type TrafficCounts } from "./relay/traffic.ts";
+export { userspaceSemantics } from "./semantics.ts";

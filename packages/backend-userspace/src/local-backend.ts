@@ -1,0 +1,89 @@
+import type { ForwardingPlan, IPFamily, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
+import { endpointText } from "@fairlead/netfilter";
+import type { RelayingBackend } from "./backend.ts";
+import { settle, type UserspaceOptions } from "./options.ts";
+import { localPort, localSets } from "./plan/local.ts";
+import { isRelayable } from "./plan/relays.ts";
+import { Relays } from "./relay/relays.ts";
+import { userspaceSemantics } from "./semantics.ts";
+
+/** Where a service port is to be had. */
+export interface LocalService {
+  /** `namespace/name:port` */
+  readonly name: string;
+  readonly protocol: string;
+  /** `127.0.0.1:8080`; absent: nowhere. */
+  readonly address?: string;
+  /** Why nowhere. */
+  readonly reason?: string;
+}
+
+/** A backend without rules. */
+export interface LocalBackend extends RelayingBackend {
+  /** Every service port of the last plan, by name. */
+  services(): readonly LocalService[];
+}
+
+const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
+
+/**
+ * The services of one IP family on local ports: no rule, no root, no Linux. Each service port gets the port that it asks for,
+ * or else one that is free.
+ *
+ * @throws RangeError when an option is out of range
+ */
+export function createLocalBackend(family: IPFamily, options: UserspaceOptions = {}): LocalBackend {
+  const settled = settle(family, options);
+  const address = settled.address ?? LOOPBACK[family];
+  const relays = new Relays(address, settled, { sets: localSets, preferredPort: localPort });
+  let groups: ReadonlyMap<string, ServicePortGroup> = new Map();
+
+  const report = (kind: SyncReport["kind"]): SyncReport => ({
+    kind,
+    objects: { sockets: { total: relays.listening, written: relays.listening } },
+  });
+
+  return {
+    semantics: userspaceSemantics,
+
+    async sync(plan: ForwardingPlan) {
+      groups = plan.groups;
+      relays.retain(groups);
+      await relays.open(groups.values());
+      for (const group of groups.values()) relays.serve(group);
+      return report("full");
+    },
+
+    async apply(plan: ForwardingPlan, change: PlanChange) {
+      groups = plan.groups;
+      for (const [id, { before, after }] of change.groups) {
+        if (after === undefined || (before !== undefined && localPort(before) !== localPort(after))) relays.drop(id);
+      }
+      const present = Array.from(change.groups.values(), ({ after }) => after).filter((group) => group !== undefined);
+      await relays.open(present);
+      for (const group of present) relays.serve(group);
+      return report("partial");
+    },
+
+    intact: async () => true,
+    maintain: async () => undefined,
+    relays: (group): readonly PlanEndpoint[] => relays.ports(group).map((port) => ({ address, port, local: true })),
+    close: () => relays.close(),
+    cleanup: async () => relays.close(),
+
+    services() {
+      const all = Array.from(groups.values(), (group): LocalService => {
+        const { name, protocol } = group;
+        const [port] = relays.ports(group);
+        if (port !== undefined) return { name, protocol, address: endpointText(address, port) };
+        return { name, protocol, reason: whyNowhere(group) };
+      });
+      return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+  };
+}
+
+function whyNowhere(group: ServicePortGroup): string {
+  if (!isRelayable(group)) return `${group.protocol} cannot be relayed`;
+  return localSets(group).length === 0 ? "no endpoints" : "no free port";
+}

@@ -1,0 +1,33 @@
+import type { Frontend, IPFamily, Protocol } from "@fairlead/core";
+import type { Match, Rule, Target } from "@fairlead/netfilter";
+import { hostCIDR } from "./sources.ts";
+
+/** xt_comment holds 256 bytes with the closing NUL. */
+const COMMENT_BYTES = 255;
+
+/** A comment that names from API objects cannot get out of: printable ASCII without quotes and backslashes. */
+export function comment(text: string): Match {
+  return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
+}
+
+export function jump(chain: string): Target {
+  return { kind: "jump", chain };
+}
+
+export function reject(family: IPFamily): Target {
+  return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
+}
+
+const PROTOCOLS = { TCP: "tcp", UDP: "udp", SCTP: "sctp" } as const satisfies Record<Protocol, string>;
+
+/** Packets to a port, whatever the address. */
+export function toPort(protocol: Protocol, port: number, remark: string): Rule {
+  const kind = PROTOCOLS[protocol];
+  return { protocol: { value: kind }, matches: [comment(remark), { kind, dport: { from: port, to: port } }] };
+}
+
+/** Packets to a frontend; of a node port those to its port, which only the node's own addresses lead to. */
+export function toFrontend(protocol: Protocol, { address, port }: Frontend, remark: string): Rule {
+  const rule = toPort(protocol, port, remark);
+  return address === undefined ? rule : { destination: { cidr: hostCIDR(address) }, ...rule };
+}

@@ -1,0 +1,48 @@
+import type { AllowedSources, LocalTrafficDetector } from "@fairlead/core";
+import type { Rule } from "@fairlead/netfilter";
+import ipaddr from "ipaddr.js";
+
+/** The part of a rule that says where its packets come from. */
+export type Origin = Pick<Rule, "source" | "inInterface">;
+
+/** Everybody, or those whom a frontend's source ranges let in: one entry for each rule that it takes. */
+export function allowed(sources: AllowedSources | undefined): readonly Origin[] {
+  if (sources === undefined) return [{}];
+  return [...sources.ranges, ...sources.addresses.map(hostCIDR)].map((cidr) => ({ source: { cidr } }));
+}
+
+/** Pods of this node among them. A rule asks for one source, so two CIDRs become what they have in common. */
+export function allowedPods(detector: LocalTrafficDetector, sources: AllowedSources | undefined): readonly Origin[] {
+  const gates = allowed(sources);
+  switch (detector.kind) {
+    case "none":
+      return [];
+    case "bridge":
+      return gates.map((gate) => ({ ...gate, inInterface: { value: detector.interface } }));
+    case "interface-prefix":
+      return gates.map((gate) => ({ ...gate, inInterface: { value: `${detector.prefix}+` } }));
+    case "cidrs":
+      return detector.cidrs.flatMap((pods) =>
+        gates.flatMap(({ source }) => {
+          const cidr = source === undefined ? pods : common(pods, source.cidr);
+          return cidr === undefined ? [] : [{ source: { cidr } }];
+        }),
+      );
+  }
+}
+
+export function hostCIDR(address: string): string {
+  return address.includes(":") ? `${address}/128` : `${address}/32`;
+}
+
+/** Of two CIDRs one contains the other, or they have nothing in common. */
+function common(a: string, b: string): string | undefined {
+  if (contains(a, b)) return b;
+  return contains(b, a) ? a : undefined;
+}
+
+function contains(outer: string, inner: string): boolean {
+  const [network, length] = ipaddr.parseCIDR(outer);
+  const [address, innerLength] = ipaddr.parseCIDR(inner);
+  return network.kind() === address.kind() && innerLength >= length && address.match([network, length]);
+}

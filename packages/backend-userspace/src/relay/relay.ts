@@ -1,0 +1,52 @@
+import type { PlanEndpoint } from "@fairlead/core";
+import type { Timers } from "../timers.ts";
+import type { RelayTraffic, SocketBudget } from "./traffic.ts";
+
+/** Bytes that wait to be sent by UDP on one socket; what comes beyond is lost, as it would be in a full queue of the kernel. */
+export const MAX_QUEUED_BYTES = 1 << 20;
+
+/** What a relay asks of the service port that it relays for. */
+export interface RelayService {
+  /** `namespace/name:port` */
+  readonly name: string;
+  /** Whose turn it is; undefined: there is no endpoint. `failed` are keys of endpoints that could not be connected. */
+  choose(client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined;
+  /** Whether an endpoint is still one of the relay's set. */
+  has(endpoint: PlanEndpoint): boolean;
+  /** Of this service port. */
+  readonly sockets: SocketBudget;
+}
+
+export interface RelayRequest {
+  readonly protocol: "TCP" | "UDP";
+  readonly address: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly service: RelayService;
+  readonly traffic: RelayTraffic;
+  readonly timers: Timers;
+  readonly udpIdleTimeout: number;
+  readonly tcpIdleTimeout: number;
+  /** Told of what goes wrong with a socket while it serves. */
+  readonly onProblem: (problem: string) => void;
+}
+
+/** A listening socket with everything behind it. */
+export interface OpenRelay {
+  readonly port: number;
+  /** The service's endpoints are others now: flows to those that are gone end. TCP connections are never cut. */
+  refresh(): void;
+  /** Nobody is let in any more; TCP connections go on to their end, UDP flows end. */
+  close(): void;
+}
+
+/** Two sockets for each connection, one for each flow: whether they may be opened. */
+export function mayOpen({ service, traffic }: RelayRequest, count: number): boolean {
+  return service.sockets.has(count) && traffic.sockets.has(count);
+}
+
+/** Takes the sockets of both budgets; negative: gives them back. */
+export function takeSockets({ service, traffic }: RelayRequest, count: number): void {
+  service.sockets.take(count);
+  traffic.sockets.take(count);
+}

@@ -1,0 +1,120 @@
+import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
+import type { Settled } from "../options.ts";
+import type { RelayPorts } from "../plan/context.ts";
+import { isRelayable } from "../plan/relays.ts";
+import { GroupRelays } from "./group-relays.ts";
+import { PortPicker } from "./port-picker.ts";
+
+/** Which sets of a group need a relay, and the port that would be best for it. */
+export interface RelayNeeds {
+  sets(group: ServicePortGroup): readonly EndpointSetName[];
+  /** Undefined: any. */
+  preferredPort?(group: ServicePortGroup): number | undefined;
+}
+
+/** Listening sockets that are opened at the same time. */
+const AT_ONCE = 32;
+
+/**
+ * All relays of a family on one address. They are opened before rules lead to them and closed after none does; in between
+ * `serve` says who is behind them.
+ */
+export class Relays {
+  readonly address: string;
+  readonly #settled: Settled;
+  readonly #needs: RelayNeeds;
+  readonly #picker: PortPicker;
+  readonly #groups = new Map<string, GroupRelays>();
+  /** Groups that could not get a socket, and why. */
+  readonly #failed = new Map<string, { readonly group: ServicePortGroup; readonly reason: string }>();
+
+  constructor(address: string, settled: Settled, needs: RelayNeeds) {
+    this.address = address;
+    this.#settled = settled;
+    this.#needs = needs;
+    this.#picker = new PortPicker(settled.portRange);
+  }
+
+  readonly port: RelayPorts = ({ id }, set) => this.#groups.get(id)?.port(set);
+
+  /** All ports of a group. */
+  ports({ id }: ServicePortGroup): readonly number[] {
+    return this.#groups.get(id)?.ports ?? [];
+  }
+
+  /** How many listening sockets there are. */
+  get listening(): number {
+    return [...this.#groups.values()].reduce((sum, { ports }) => sum + ports.length, 0);
+  }
+
+  /** Groups that have no relay for want of a socket: it may be there later. */
+  get failed(): readonly ServicePortGroup[] {
+    return Array.from(this.#failed.values(), ({ group }) => group);
+  }
+
+  /** Opens what is missing. A group that gets no socket is told once, and no reason to leave out the others. */
+  async open(groups: Iterable<ServicePortGroup>): Promise<void> {
+    let batch: Promise<void>[] = [];
+    for (const group of groups) {
+      batch.push(this.#openGroup(group));
+      if (batch.length < AT_ONCE) continue;
+      await Promise.all(batch);
+      batch = [];
+    }
+    await Promise.all(batch);
+  }
+
+  async #openGroup(group: ServicePortGroup): Promise<void> {
+    const sets = this.#needs.sets(group);
+    if (sets.length === 0) return;
+    if (!isRelayable(group)) {
+      this.#tell(group, `${group.protocol} cannot be relayed in user space; its packets are refused`, false);
+      return;
+    }
+    const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#settled);
+    this.#groups.set(group.id, relays);
+    try {
+      for (const set of sets) await relays.open(group, set, this.address, this.#picker, this.#needs.preferredPort?.(group));
+      this.#failed.delete(group.id);
+      this.#told.delete(group.id);
+    } catch (error) {
+      this.#tell(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`, true);
+    }
+  }
+
+  readonly #told = new Map<string, string>();
+
+  #tell(group: ServicePortGroup, reason: string, mayChange: boolean): void {
+    if (mayChange) this.#failed.set(group.id, { group, reason });
+    if (this.#told.get(group.id) === reason) return;
+    this.#told.set(group.id, reason);
+    this.#settled.onProblem(`${group.name}: ${reason}`);
+  }
+
+  /** Puts the group's endpoints behind its relays; those that it does not need any more are closed. */
+  serve(group: ServicePortGroup): void {
+    this.#groups.get(group.id)?.serve(group, this.#needs.sets(group));
+  }
+
+  /** Closes the relays of a group that is gone. */
+  drop(id: string): void {
+    this.#groups.get(id)?.close();
+    this.#groups.delete(id);
+    this.#failed.delete(id);
+    this.#told.delete(id);
+  }
+
+  /** Closes the relays of all groups but these. */
+  retain(ids: { has(id: string): boolean }): void {
+    for (const id of this.#groups.keys()) if (!ids.has(id)) this.drop(id);
+    for (const id of this.#failed.keys()) if (!ids.has(id)) this.drop(id);
+  }
+
+  close(): void {
+    this.retain(new Set());
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import { dial } from "./dial.ts";
+import { mayOpen, type OpenRelay, type RelayRequest, takeSockets } from "./relay.ts";
+import { TcpConnection } from "./tcp-connection.ts";
+
+const BACKLOG = 1_024;
+
+export async function openTcpRelay(request: RelayRequest): Promise<OpenRelay> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true });
+  const { address: host, port } = request;
+  server.listen({ host, port, exclusive: true, ipv6Only: true, backlog: BACKLOG });
+  await once(server, "listening");
+  takeSockets(request, 1);
+  server.on("connection", (client) => void take(client, request));
+  // Sockets may run out for a moment; the listening one goes on.
+  server.on("error", (error) => request.onProblem(`${request.service.name}: a connection was not accepted: ${error}`));
+  return {
+    port: portOf(server),
+    refresh() {},
+    close() {
+      takeSockets(request, -1);
+      server.close();
+    },
+  };
+}
+
+function portOf(server: Server): number {
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("the socket has no port");
+  return bound.port;
+}
+
+async function take(client: Socket, request: RelayRequest): Promise<void> {
+  const { traffic } = request;
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  client.on("error", leave).on("close", leave);
+  if (!mayOpen(request, 2)) {
+    traffic.refused("limit");
+    client.resetAndDestroy();
+    return;
+  }
+  takeSockets(request, 2);
+  const dialled = await dial(request, client.remoteAddress ?? "", gone.signal);
+  if (typeof dialled === "string") {
+    takeSockets(request, -2);
+    traffic.refused(dialled);
+    client.resetAndDestroy();
+    return;
+  }
+  client.off("error", leave).off("close", leave);
+  traffic.accepted("TCP");
+  new TcpConnection(client, dialled, request, () => takeSockets(request, -2));
+}

@@ -1,0 +1,121 @@
+/** What all relays of a process have done so far, for metrics. */
+export interface TrafficCounts {
+  /** TCP connections and UDP flows that were given an endpoint. */
+  readonly accepted: Readonly<Record<"TCP" | "UDP", number>>;
+  /** Those that got none: a limit was reached, no endpoint could be connected, or there was none. */
+  readonly refused: Readonly<Record<RefusalReason, number>>;
+  /** Endpoints that could not be connected and were passed over for the next. */
+  readonly passedOver: number;
+  /** Ended because nothing was said for the idle time. */
+  readonly idled: number;
+  /** Bytes of TCP connections that have ended and of all datagrams, by direction. */
+  readonly bytes: Readonly<Record<Direction, number>>;
+  /** Open now: connections with their two sockets, flows with one, listening sockets. */
+  readonly sockets: number;
+  readonly maxSockets: number;
+}
+
+export type RefusalReason = "limit" | "unreachable" | "no-endpoint";
+export type Direction = "to-endpoint" | "to-client";
+
+/** A connection or flow that can be ended from outside. */
+export interface Live {
+  /** Says goodbye in the protocol's way. */
+  end(): void;
+  destroy(): void;
+}
+
+/** A number of sockets with a bound. */
+export class SocketBudget {
+  readonly max: number;
+  #used = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  has(count: number): boolean {
+    return this.#used + count <= this.max;
+  }
+
+  /** Negative: gives back. */
+  take(count: number): void {
+    this.#used += count;
+  }
+}
+
+/** Counts and bounds what the relays of a process do, and knows what is alive. */
+export class RelayTraffic {
+  readonly sockets: SocketBudget;
+  readonly #live = new Set<Live>();
+  readonly #accepted = { TCP: 0, UDP: 0 };
+  readonly #refused = { limit: 0, unreachable: 0, "no-endpoint": 0 };
+  readonly #bytes = { "to-endpoint": 0, "to-client": 0 };
+  #passedOver = 0;
+  #idled = 0;
+
+  constructor(maxSockets: number) {
+    this.sockets = new SocketBudget(maxSockets);
+  }
+
+  get counts(): TrafficCounts {
+    return {
+      accepted: { ...this.#accepted },
+      refused: { ...this.#refused },
+      passedOver: this.#passedOver,
+      idled: this.#idled,
+      bytes: { ...this.#bytes },
+      sockets: this.sockets.used,
+      maxSockets: this.sockets.max,
+    };
+  }
+
+  accepted(protocol: "TCP" | "UDP"): void {
+    this.#accepted[protocol] += 1;
+  }
+
+  refused(reason: RefusalReason): void {
+    this.#refused[reason] += 1;
+  }
+
+  passedOver(): void {
+    this.#passedOver += 1;
+  }
+
+  idled(): void {
+    this.#idled += 1;
+  }
+
+  carried(direction: Direction, bytes: number): void {
+    this.#bytes[direction] += bytes;
+  }
+
+  add(live: Live): void {
+    this.#live.add(live);
+  }
+
+  delete(live: Live): void {
+    this.#live.delete(live);
+  }
+
+  /** Ends everything that is alive, and does away with what has not ended when `patience` resolves. */
+  async end(patience: Promise<void>): Promise<void> {
+    for (const live of [...this.#live]) live.end();
+    await patience;
+    for (const live of [...this.#live]) live.destroy();
+  }
+
+  /** Whether nothing is alive. */
+  get idle(): boolean {
+    return this.#live.size === 0;
+  }
+}
+
+/** @param maxSockets that may be open at once. Default 32,000. */
+export function createTraffic({ maxSockets = 32_000 }: { readonly maxSockets?: number } = {}): RelayTraffic {
+  return new RelayTraffic(maxSockets);
+}

@@ -1,0 +1,136 @@
+import { createSocket, type Socket, type SocketType } from "node:dgram";
+import type { PlanEndpoint } from "@fairlead/core";
+import { keyOf } from "./balancer.ts";
+import { DIAL_TIMEOUTS } from "./dial.ts";
+import { MAX_QUEUED_BYTES, type RelayRequest } from "./relay.ts";
+import type { Live } from "./traffic.ts";
+
+export interface UdpFlowParts {
+  readonly type: SocketType;
+  readonly client: string;
+  readonly request: RelayRequest;
+  readonly answer: (data: Buffer) => void;
+  readonly onClosed: () => void;
+}
+
+/**
+ * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal is
+ * told. As long as nothing was answered, an endpoint that refuses is passed over for the next, and the last datagram is
+ * sent again there.
+ */
+export class UdpFlow implements Live {
+  readonly #parts: UdpFlowParts;
+  readonly #failed = new Set<string>();
+  #endpoint: PlanEndpoint | undefined;
+  #socket: Socket | undefined;
+  #connected = false;
+  /** Sent before the socket was connected. */
+  #early: Buffer[] = [];
+  #unanswered: Buffer | undefined;
+  #answered = false;
+  #tries = 0;
+  #active = 0;
+  #cancel = () => {};
+
+  constructor(parts: UdpFlowParts) {
+    this.#parts = parts;
+  }
+
+  /** False: there is no endpoint. */
+  open(): boolean {
+    const { timers, udpIdleTimeout } = this.#parts.request;
+    this.#active = timers.now();
+    if (!this.#connect()) return false;
+    this.#cancel = timers.after(udpIdleTimeout, () => this.#look());
+    return true;
+  }
+
+  send(data: Buffer): void {
+    this.#active = this.#parts.request.timers.now();
+    if (!this.#answered) this.#unanswered = data;
+    if (this.#connected) this.#write(data);
+    else if (this.#early.length < MAX_EARLY) this.#early.push(data);
+  }
+
+  /** Whether its endpoint is still there. */
+  isServed(): boolean {
+    return this.#endpoint !== undefined && this.#parts.request.service.has(this.#endpoint);
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#connected = false;
+    this.#parts.onClosed();
+  }
+
+  destroy(): void {
+    this.end();
+  }
+
+  #connect(): boolean {
+    const { type, client, request } = this.#parts;
+    const endpoint = request.service.choose(client, this.#failed);
+    if (endpoint === undefined) return false;
+    const socket = createSocket(type);
+    this.#endpoint = endpoint;
+    this.#socket = socket;
+    this.#connected = false;
+    this.#tries += 1;
+    socket.on("error", () => this.#refused(socket));
+    socket.on("message", (data) => this.#answer(data));
+    socket.connect(endpoint.port, endpoint.address, () => this.#ready(socket));
+    return true;
+  }
+
+  #ready(socket: Socket): void {
+    if (socket !== this.#socket) return;
+    this.#connected = true;
+    for (const data of this.#early.splice(0)) this.#write(data);
+  }
+
+  #answer(data: Buffer): void {
+    this.#answered = true;
+    this.#unanswered = undefined;
+    this.#active = this.#parts.request.timers.now();
+    this.#parts.answer(data);
+  }
+
+  #write(data: Buffer): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
+    socket.send(data, (error) => error && this.#refused(socket));
+  }
+
+  #refused(socket: Socket): void {
+    if (socket !== this.#socket) return;
+    socket.close();
+    this.#socket = undefined;
+    const { traffic } = this.#parts.request;
+    const again = this.#unanswered;
+    traffic.passedOver();
+    this.#failed.add(keyOf(this.#endpoint));
+    if (again === undefined || this.#tries >= DIAL_TIMEOUTS.length || !this.#connect()) {
+      if (again !== undefined) traffic.refused("unreachable");
+      this.end();
+      return;
+    }
+    if (!this.#early.includes(again)) this.#early.push(again);
+  }
+
+  /** One timer for each flow, set anew only when it fires: most packets leave it alone. */
+  #look(): void {
+    const { timers, udpIdleTimeout, traffic } = this.#parts.request;
+    const left = this.#active + udpIdleTimeout - timers.now();
+    if (left > 0) {
+      this.#cancel = timers.after(left, () => this.#look());
+      return;
+    }
+    traffic.idled();
+    this.end();
+  }
+}
+
+/** Connecting takes a turn of the event loop; no more than a few datagrams come in one. */
+const MAX_EARLY = 64;

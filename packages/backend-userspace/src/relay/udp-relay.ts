@@ -1,0 +1,69 @@
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
+import { isIPv6 } from "node:net";
+import { MAX_QUEUED_BYTES, mayOpen, type OpenRelay, type RelayRequest, takeSockets } from "./relay.ts";
+import { UdpFlow } from "./udp-flow.ts";
+
+export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
+  const { address, port, service, traffic } = request;
+  const type = isIPv6(address) ? "udp6" : "udp4";
+  const socket = createSocket({ type, ...(type === "udp6" && { ipv6Only: true }) });
+  socket.bind({ address, port, exclusive: true });
+  await once(socket, "listening");
+  takeSockets(request, 1);
+  socket.on("error", (error) => request.onProblem(`${service.name}: a datagram was not relayed: ${error}`));
+  const flows = new Map<string, UdpFlow>();
+  socket.on("message", (data, { address: client, port: clientPort }) => {
+    const key = `${client} ${clientPort}`;
+    const flow = flows.get(key) ?? open(key, client, clientPort);
+    if (flow === undefined) return;
+    traffic.carried("to-endpoint", data.length);
+    flow.send(data);
+  });
+
+  function open(key: string, client: string, clientPort: number): UdpFlow | undefined {
+    if (!mayOpen(request, 1)) {
+      traffic.refused("limit");
+      return undefined;
+    }
+    const flow = new UdpFlow({
+      type,
+      client,
+      request,
+      answer: (data) => answer(socket, data, client, clientPort, request),
+      onClosed: () => {
+        if (!flows.delete(key)) return;
+        takeSockets(request, -1);
+        traffic.delete(flow);
+      },
+    });
+    if (!flow.open()) {
+      traffic.refused("no-endpoint");
+      return undefined;
+    }
+    flows.set(key, flow);
+    takeSockets(request, 1);
+    traffic.add(flow);
+    traffic.accepted("UDP");
+    return flow;
+  }
+
+  return {
+    port: socket.address().port,
+    refresh() {
+      for (const flow of [...flows.values()]) if (!flow.isServed()) flow.end();
+    },
+    close() {
+      for (const flow of [...flows.values()]) flow.end();
+      takeSockets(request, -1);
+      socket.close();
+    },
+  };
+}
+
+function answer(socket: Socket, data: Buffer, client: string, port: number, { traffic }: RelayRequest): void {
+  if (socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
+  traffic.carried("to-client", data.length);
+  // A client that is gone says so by ICMP; it is none of the other clients' business.
+  socket.send(data, port, client, () => {});
+}
