@@ -3,7 +3,7 @@ import { type Command, type CommandSource, ruleKey } from "@fairlead/netfilter";
 import { append, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { Settled } from "./options.ts";
 import { payload } from "./payload.ts";
-import { type ChainRule, CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
+import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
 import type { RulesPort } from "./port.ts";

@@ -78,7 +78,10 @@ class UserspaceBackend implements RelayingBackend {
   ): Promise<SyncReport> {
     this.#programmed = undefined;
     const { relays, rules } = before;
-    await this.#open(relays, [...groups.values()].filter((group) => group !== undefined));
+    await this.#open(
+      relays,
+      [...groups.values()].filter((group) => group !== undefined),
+    );
     const step = { before, context, groups, ...(nodeChanged && { nodeBefore: before.context.node }) };
     const changed = await writeChange(this.#port, step, this.#settled);
     for (const [id, group] of groups) {

@@ -30,7 +30,12 @@ async function waysOf(row: ConformanceCase): Promise<Ways> {
       return { backend, ruleSet: () => fake.ruleSet() };
     },
     filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
-      createEndpointFilter({ excludeCIDRs: excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }),
+      createEndpointFilter({
+        excludeCIDRs: excludeClusterCIDRs,
+        mixedServices,
+        excludedFrontends,
+        ownershipAnnotation,
+      }),
   });
   const ask = (socket: string, client: string) => {
     const endpoint = sockets.ask(row.packet.protocol, socket, client);

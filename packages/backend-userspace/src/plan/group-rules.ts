@@ -32,7 +32,11 @@ function refusalRules(
   }
   if (verdict === undefined) return rules;
   const chain = frontend.kind === "cluster-ip" ? SERVICES : EXTERNAL_SERVICES;
-  const rule = toFrontend(group.protocol, frontend, `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`);
+  const rule = toFrontend(
+    group.protocol,
+    frontend,
+    `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`,
+  );
   const matches = frontend.address === undefined ? [...rule.matches, LOCAL_DESTINATION] : rule.matches;
   const target = verdict === "drop" ? ({ kind: "drop" } as const) : reject(family);
   return [...rules, { table: "filter", chain, rule: { ...rule, matches, target } }];
@@ -69,6 +73,10 @@ function healthCheckRules({ healthCheckPort, name }: ServicePortGroup): readonly
   if (healthCheckPort === undefined) return [];
   const { protocol, matches } = toPort("TCP", healthCheckPort, "");
   const remark = comment(`${name} health check node port`);
-  const rule: Rule = { ...(protocol && { protocol }), matches: [remark, ...matches.slice(1)], target: { kind: "accept" } };
+  const rule: Rule = {
+    ...(protocol && { protocol }),
+    matches: [remark, ...matches.slice(1)],
+    target: { kind: "accept" },
+  };
   return [{ table: "filter", chain: NODEPORT_NON_LOCAL, rule }];
 }

@@ -36,7 +36,15 @@ export class GroupRelays {
   ): Promise<void> {
     if (protocol === "SCTP" || this.#relays.has(set)) return;
     const { traffic, timers, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#settled;
-    const request = { protocol, address, service: this.#service(name, set), traffic, timers, udpIdleTimeout, tcpIdleTimeout };
+    const request = {
+      protocol,
+      address,
+      service: this.#service(name, set),
+      traffic,
+      timers,
+      udpIdleTimeout,
+      tcpIdleTimeout,
+    };
     let problem: unknown = new Error("the port range is empty");
     for (const port of picker.ports(first)) {
       const attempt: RelayRequest = { ...request, port, onProblem };

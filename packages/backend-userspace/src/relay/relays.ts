@@ -74,7 +74,8 @@ export class Relays {
     const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#settled);
     this.#groups.set(group.id, relays);
     try {
-      for (const set of sets) await relays.open(group, set, this.address, this.#picker, this.#needs.preferredPort?.(group));
+      for (const set of sets)
+        await relays.open(group, set, this.address, this.#picker, this.#needs.preferredPort?.(group));
       this.#failed.delete(group.id);
       this.#told.delete(group.id);
     } catch (error) {

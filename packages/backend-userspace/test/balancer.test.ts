@@ -1,0 +1,89 @@
+import type { PlanEndpoint } from "@fairlead/core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Balancer, keyOf } from "../src/relay/balancer.ts";
+
+const endpoints = (count: number, first = 1): PlanEndpoint[] =>
+  Array.from({ length: count }, (_, index) => ({ address: `10.144.1.${first + index}`, port: 8080, local: false }));
+const none = new Set<string>();
+
+function balancer(sets: { cluster: readonly PlanEndpoint[]; affinitySeconds?: number }) {
+  const clock = { now: 0 };
+  const made = new Balancer(() => clock.now);
+  made.update({ local: [], ...sets });
+  return { made, clock };
+}
+
+describe("round robin", () => {
+  test("nobody has more than one client more than anybody else", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 7 }), fc.integer({ min: 0, max: 50 }), (count, clients) => {
+        const { made } = balancer({ cluster: endpoints(count) });
+        const shares = new Map<string, number>();
+        for (let client = 0; client < clients; client++) {
+          const key = keyOf(made.choose("cluster", "same", none));
+          shares.set(key, (shares.get(key) ?? 0) + 1);
+        }
+        const counts = endpoints(count).map((endpoint) => shares.get(keyOf(endpoint)) ?? 0);
+        expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  test("who failed is passed over, and taken again when all have failed", () => {
+    const [a, b] = endpoints(2);
+    const { made } = balancer({ cluster: endpoints(2) });
+    expect(made.choose("cluster", "x", new Set([keyOf(a)]))).toEqual(b);
+    expect(made.choose("cluster", "x", new Set([keyOf(a)]))).toEqual(b);
+    expect(made.choose("cluster", "x", new Set([keyOf(a), keyOf(b)]))).toBeDefined();
+  });
+
+  test("nobody where there is none", () => {
+    expect(balancer({ cluster: [] }).made.choose("cluster", "x", none)).toBeUndefined();
+  });
+});
+
+describe("ClientIP affinity", () => {
+  test("a client stays until it was away for the timeout", () => {
+    const { made, clock } = balancer({ cluster: endpoints(3), affinitySeconds: 60 });
+    const first = made.choose("cluster", "10.0.0.1", none);
+    for (let time = 0; time <= 300_000; time += 59_000) {
+      clock.now = time;
+      made.choose("cluster", "10.0.0.2", none);
+      expect(made.choose("cluster", "10.0.0.1", none)).toEqual(first);
+    }
+    clock.now += 60_000;
+    expect(made.choose("cluster", "10.0.0.1", none)).not.toEqual(first);
+  });
+
+  test("both sets have one memory", () => {
+    const made = new Balancer(() => 0);
+    const [a, b, c] = endpoints(3);
+    if (a === undefined || b === undefined || c === undefined) throw new Error("three endpoints");
+    made.update({ cluster: [a, b, c], local: [c], affinitySeconds: 60 });
+    expect(made.choose("local", "10.0.0.1", none)).toEqual(c);
+    expect(made.choose("cluster", "10.0.0.1", none)).toEqual(c);
+  });
+
+  test("whose endpoint is gone or failed chooses anew, and stays there", () => {
+    const { made } = balancer({ cluster: endpoints(2), affinitySeconds: 60 });
+    const first = made.choose("cluster", "10.0.0.1", none);
+    const second = made.choose("cluster", "10.0.0.1", new Set([keyOf(first)]));
+    expect(second).not.toEqual(first);
+    expect(made.choose("cluster", "10.0.0.1", none)).toEqual(second);
+    made.update({ cluster: endpoints(1, 9), local: [], affinitySeconds: 60 });
+    expect(made.choose("cluster", "10.0.0.1", none)).toEqual(endpoints(1, 9)[0]);
+  });
+
+  test("the memory has a bound, and forgets who was away longest", () => {
+    const { made } = balancer({ cluster: endpoints(3), affinitySeconds: 60 });
+    for (let client = 0; client < 70_000; client++) made.choose("cluster", `client ${client}`, none);
+    expect(made.clients).toBe(65_536);
+  });
+
+  test("without affinity nothing is remembered", () => {
+    const { made } = balancer({ cluster: endpoints(3) });
+    for (let client = 0; client < 10; client++) made.choose("cluster", `client ${client}`, none);
+    expect(made.clients).toBe(0);
+  });
+});

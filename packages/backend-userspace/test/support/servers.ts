@@ -1,0 +1,76 @@
+import { createSocket, type Socket as DatagramSocket } from "node:dgram";
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { PlanEndpoint } from "@fairlead/core";
+
+const HOST = "127.0.0.1";
+
+/** What a test has opened, closed with it. */
+export class Opened implements AsyncDisposable {
+  readonly #stack = new AsyncDisposableStack();
+
+  /** A TCP server on a free port. */
+  async tcp(serve: (socket: Socket) => void): Promise<PlanEndpoint> {
+    const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
+      this.#stack.defer(() => void socket.destroy());
+      socket.on("error", () => {});
+      serve(socket);
+    });
+    server.listen(0, HOST);
+    await once(server, "listening");
+    this.#stack.defer(() => void server.close());
+    return endpointAt(server.address());
+  }
+
+  /** Answers each datagram with what `reply` makes of it. */
+  async udp(reply: (data: string, from: number) => string): Promise<PlanEndpoint> {
+    const socket = await this.datagrams();
+    socket.on("message", (data, { port, address }) => socket.send(reply(String(data), port), port, address));
+    return endpointAt(socket.address());
+  }
+
+  async datagrams(): Promise<DatagramSocket> {
+    const socket = createSocket("udp4");
+    socket.bind(0, HOST);
+    await once(socket, "listening");
+    this.#stack.defer(() => void socket.close());
+    return socket;
+  }
+
+  async client(port: number): Promise<Socket> {
+    const socket = this.attempt(port);
+    await once(socket, "connect");
+    return socket;
+  }
+
+  /** A client that may be turned away before it knows that it is connected. */
+  attempt(port: number): Socket {
+    const socket = connect({ host: HOST, port, allowHalfOpen: true });
+    this.#stack.defer(() => void socket.destroy());
+    return socket;
+  }
+
+  defer(work: () => void): void {
+    this.#stack.defer(work);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#stack.disposeAsync();
+  }
+}
+
+/** A port that nobody listens on: it was free a moment ago, and the kernel gives it to nobody so soon. */
+export async function nobody(): Promise<PlanEndpoint> {
+  const server = createServer();
+  server.listen(0, HOST);
+  await once(server, "listening");
+  const endpoint = endpointAt(server.address());
+  server.close();
+  await once(server, "close");
+  return endpoint;
+}
+
+function endpointAt(bound: { readonly port: number } | string | null): PlanEndpoint {
+  if (bound === null || typeof bound === "string") throw new Error("no port");
+  return { address: HOST, port: bound.port, local: true };
+}

@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { VirtualTimers } from "@fairlead/kernel/fake";
+import { expect, test } from "vitest";
+import { relayed } from "./support/relayed.ts";
+import { nobody, Opened } from "./support/servers.ts";
+
+/** Sends and waits for the answer. */
+async function ask(opened: Opened, port: number, data: string, from?: Awaited<ReturnType<Opened["datagrams"]>>) {
+  const socket = from ?? (await opened.datagrams());
+  const answer = once(socket, "message");
+  socket.send(data, port, "127.0.0.1");
+  const [message, { port: sender }] = await answer;
+  return { socket, answer: String(message), sender };
+}
+
+function clock() {
+  const timers = new VirtualTimers();
+  return { timers, now: { now: () => timers.now, after: (ms: number, run: () => void) => timers.after(ms, run) } };
+}
+
+test("each client has a flow of its own, and answers come from where it asked", async () => {
+  await using opened = new Opened();
+  const server = await opened.udp((data, from) => `${data} from ${from}`);
+  const { relay, traffic } = await relayed(opened, "UDP", [server]);
+  const one = await ask(opened, relay.port, "one");
+  const two = await ask(opened, relay.port, "two");
+  expect([one.sender, two.sender]).toEqual([relay.port, relay.port]);
+  const again = await ask(opened, relay.port, "one", one.socket);
+  expect(again.answer).toBe(one.answer);
+  expect(two.answer.split(" from ")[1]).not.toBe(one.answer.split(" from ")[1]);
+  expect(traffic.counts).toMatchObject({ accepted: { UDP: 2 }, sockets: 3 });
+});
+
+test("a flow without a packet for the idle time is forgotten; each packet keeps it", async () => {
+  await using opened = new Opened();
+  const { timers, now } = clock();
+  const server = await opened.udp((data) => data);
+  const { relay, traffic } = await relayed(opened, "UDP", [server], { timers: now });
+  const { socket } = await ask(opened, relay.port, "first");
+  await timers.advance(200);
+  await ask(opened, relay.port, "second", socket);
+  await timers.advance(200);
+  expect(traffic.counts).toMatchObject({ sockets: 2, idled: 0 });
+  await timers.advance(50);
+  expect(traffic.counts).toMatchObject({ sockets: 1, idled: 1 });
+  expect((await ask(opened, relay.port, "third", socket)).answer).toBe("third");
+  expect(traffic.counts.accepted.UDP).toBe(2);
+});
+
+test("an endpoint that refuses is passed over, and nothing is lost", async () => {
+  await using opened = new Opened();
+  const endpoints = [await nobody(), await opened.udp((data) => data), await nobody()];
+  const { relay, traffic } = await relayed(opened, "UDP", endpoints, { udpIdleTimeout: 60_000 });
+  for (let request = 0; request < 9; request++) {
+    expect((await ask(opened, relay.port, `request ${request}`)).answer).toBe(`request ${request}`);
+  }
+  expect(traffic.counts.passedOver).toBeGreaterThan(0);
+  expect(traffic.counts.refused.unreachable).toBe(0);
+});
+
+test("flows to an endpoint that is gone end, and the client goes on with another", async () => {
+  await using opened = new Opened();
+  const [a, b] = [await opened.udp(() => "a"), await opened.udp(() => "b")];
+  const { relay, serve, traffic } = await relayed(opened, "UDP", [a], { udpIdleTimeout: 60_000 });
+  const { socket, answer } = await ask(opened, relay.port, "?");
+  expect(answer).toBe("a");
+  serve([a, b]);
+  expect(traffic.counts.sockets).toBe(2);
+  serve([b]);
+  expect(traffic.counts.sockets).toBe(1);
+  expect((await ask(opened, relay.port, "?", socket)).answer).toBe("b");
+});
+
+test("a client stays with its endpoint where the service asks for that, over flows", async () => {
+  await using opened = new Opened();
+  const { timers, now } = clock();
+  const endpoints = [await opened.udp(() => "a"), await opened.udp(() => "b")];
+  const { relay } = await relayed(opened, "UDP", endpoints, { timers: now, affinitySeconds: 60 });
+  const answers = [];
+  for (let request = 0; request < 4; request++) {
+    answers.push((await ask(opened, relay.port, "?")).answer);
+    await timers.advance(1_000);
+  }
+  expect(new Set(answers).size).toBe(1);
+});
+
+test("the bound: a client beyond it gets no flow", async () => {
+  await using opened = new Opened();
+  const server = await opened.udp((data) => data);
+  const { relay, traffic } = await relayed(opened, "UDP", [server], {
+    maxSocketsPerService: 2,
+    udpIdleTimeout: 60_000,
+  });
+  const first = await ask(opened, relay.port, "first");
+  const beyond = await opened.datagrams();
+  beyond.send("beyond", relay.port, "127.0.0.1");
+  // The relay reads in order: when the second of these is answered, the one before it has been seen.
+  await ask(opened, relay.port, "again", first.socket);
+  await ask(opened, relay.port, "and again", first.socket);
+  expect(traffic.counts).toMatchObject({ accepted: { UDP: 1 }, refused: { limit: 1 } });
+});
+
+test("closing ends all flows", async () => {
+  await using opened = new Opened();
+  const server = await opened.udp((data) => data);
+  const { relay, traffic } = await relayed(opened, "UDP", [server], { udpIdleTimeout: 60_000 });
+  await ask(opened, relay.port, "first");
+  relay.close();
+  expect(traffic.idle).toBe(true);
+  expect(traffic.counts.sockets).toBe(0);
+});
