@@ -1,11 +1,11 @@
-import type { NodePlan, ServicePortGroup } from "@fairlead/core";
-import { type Command, type CommandSource, ruleKey } from "@fairlead/netfilter";
+import type { ServicePortGroup } from "@fairlead/core";
+import { type Command, type CommandSource, payloadText, restoreLines, ruleKey } from "@fairlead/netfilter";
 import { append, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { Settled } from "./options.ts";
-import { payload } from "./payload.ts";
 import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
+import { jumps } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
 import { NOTHING, type Programmed, type Written } from "./programmed.ts";
 
@@ -15,7 +15,6 @@ export interface Step {
   readonly context: RenderContext;
   /** Groups as they are now, by id; undefined: gone. */
   readonly groups: ReadonlyMap<string, ServicePortGroup | undefined>;
-  readonly nodeBefore?: NodePlan;
 }
 
 /**
@@ -24,7 +23,7 @@ export interface Step {
  */
 export async function writeChange(
   port: RulesPort,
-  { before, context, groups, nodeBefore }: Step,
+  { before, context, groups }: Step,
   settled: Settled,
 ): Promise<{ readonly rules: ReadonlyMap<string, readonly ChainRule[]>; readonly written: Written }> {
   const rules = new Map<string, readonly ChainRule[]>();
@@ -43,7 +42,7 @@ export async function writeChange(
       }
     }
   }
-  if (nodeBefore !== undefined) {
+  if (JSON.stringify(jumps(before.context)) !== JSON.stringify(jumps(context))) {
     const builtins = await readBuiltins(port);
     for (const table of TABLES) added[table].push(...jumpCommands(table, context, builtins));
   }
@@ -52,9 +51,10 @@ export async function writeChange(
     { table: "nat", commands: [...removed.nat, ...added.nat] },
     { table: "filter", commands: removed.filter },
   ];
-  const needed = sections.filter(({ commands }) => [...commands].length > 0);
-  if (needed.length === 0) return { rules, written: NOTHING };
-  await port.restore(payload(needed, settled.breathe));
+  if ([added.filter, added.nat, removed.filter, removed.nat].every(({ length }) => length === 0)) {
+    return { rules, written: NOTHING };
+  }
+  await port.restore(payloadText(restoreLines(sections), settled.breathe));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 

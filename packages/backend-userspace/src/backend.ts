@@ -67,14 +67,13 @@ class UserspaceBackend implements RelayingBackend {
     const context = before && this.#context(plan);
     if (before === undefined || context === undefined || !rendersAlike(before.context, context)) return this.sync(plan);
     const groups = new Map(Array.from(change.groups, ([id, { after }]) => [id, after]));
-    return this.#write(before, context, groups, change.node !== undefined);
+    return this.#write(before, context, groups);
   }
 
   async #write(
     before: Programmed,
     context: RenderContext,
     groups: ReadonlyMap<string, ServicePortGroup | undefined>,
-    nodeChanged: boolean,
   ): Promise<SyncReport> {
     this.#programmed = undefined;
     const { relays, rules } = before;
@@ -82,8 +81,7 @@ class UserspaceBackend implements RelayingBackend {
       relays,
       [...groups.values()].filter((group) => group !== undefined),
     );
-    const step = { before, context, groups, ...(nodeChanged && { nodeBefore: before.context.node }) };
-    const changed = await writeChange(this.#port, step, this.#settled);
+    const changed = await writeChange(this.#port, { before, context, groups }, this.#settled);
     for (const [id, group] of groups) {
       if (group === undefined) {
         rules.delete(id);
@@ -108,7 +106,7 @@ class UserspaceBackend implements RelayingBackend {
     const wait = this.#retryAt - this.#settled.timers.now();
     if (wait > 0) return wait;
     const groups = new Map(programmed.relays.failed.map((group) => [group.id, group]));
-    await this.#write(programmed, programmed.context, groups, false);
+    await this.#write(programmed, programmed.context, groups);
     return programmed.relays.failed.length === 0 ? undefined : RETRY;
   }
 

@@ -1,5 +1,4 @@
-import { type Command, type Rule, ruleKey, type Table } from "@fairlead/netfilter";
-import { payload } from "./payload.ts";
+import { type Command, payloadText, type Rule, restoreLines, ruleKey, type Table } from "@fairlead/netfilter";
 import { BUILTIN_CHAINS, CHAINS, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
 import { jumps, leadsToOwn } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
@@ -46,7 +45,7 @@ async function removeChains(port: RulesPort, table: RuleTable, chains: readonly 
   }
   commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
   commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
-  await port.restore(payload([{ table, commands }], async () => {}));
+  await port.restore(payloadText(restoreLines([{ table, commands }]), async () => {}));
 }
 
 /** Our jumps to chains that other modes have as well, of those that go. Other jumps to them are not ours to remove. */

@@ -1,7 +1,6 @@
 import type { ForwardingPlan } from "@fairlead/core";
-import type { Command, CommandSource, Rule } from "@fairlead/netfilter";
+import { type Command, type CommandSource, payloadText, type Rule, restoreLines } from "@fairlead/netfilter";
 import type { Settled } from "./options.ts";
-import { payload } from "./payload.ts";
 import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
@@ -46,11 +45,11 @@ export async function writeAll(
   const known = ({ chain }: ChainRule) => present.has(chain);
   const early = [...inTable(rules, "filter")].filter(known).map(append);
   const sections: CommandSource[] = [
-    ...(early.length === 0 ? [] : [{ table: "filter" as const, commands: early }]),
+    { table: "filter", commands: early },
     { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
     { table: "filter", commands: tableCommands("filter", rules, context, builtins) },
   ];
-  await port.restore(payload(sections, breathe));
+  await port.restore(payloadText(restoreLines(sections), breathe));
   return { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
 }
 

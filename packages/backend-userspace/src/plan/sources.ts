@@ -1,5 +1,5 @@
 import type { AllowedSources, LocalTrafficDetector } from "@fairlead/core";
-import type { Rule } from "@fairlead/netfilter";
+import { fromPods, type Rule } from "@fairlead/netfilter";
 import ipaddr from "ipaddr.js";
 
 /** The part of a rule that says where its packets come from. */
@@ -13,22 +13,14 @@ export function allowed(sources: AllowedSources | undefined): readonly Origin[] 
 
 /** Pods of this node among them. A rule asks for one source, so two CIDRs become what they have in common. */
 export function allowedPods(detector: LocalTrafficDetector, sources: AllowedSources | undefined): readonly Origin[] {
-  const gates = allowed(sources);
-  switch (detector.kind) {
-    case "none":
-      return [];
-    case "bridge":
-      return gates.map((gate) => ({ ...gate, inInterface: { value: detector.interface } }));
-    case "interface-prefix":
-      return gates.map((gate) => ({ ...gate, inInterface: { value: `${detector.prefix}+` } }));
-    case "cidrs":
-      return detector.cidrs.flatMap((pods) =>
-        gates.flatMap(({ source }) => {
-          const cidr = source === undefined ? pods : common(pods, source.cidr);
-          return cidr === undefined ? [] : [{ source: { cidr } }];
-        }),
-      );
-  }
+  return fromPods(detector).flatMap((pods) => allowed(sources).flatMap((gate) => both(pods, gate) ?? []));
+}
+
+/** Undefined: nobody is both. */
+function both(pods: Origin, gate: Origin): Origin | undefined {
+  if (pods.source === undefined || gate.source === undefined) return { ...gate, ...pods };
+  const cidr = common(pods.source.cidr, gate.source.cidr);
+  return cidr === undefined ? undefined : { source: { cidr } };
 }
 
 export function hostCIDR(address: string): string {
