@@ -60,6 +60,7 @@ function commandOptions(options: FlagDocuments["options"]): CommandOptions {
   const { master, manifests, "state-dir": stateDir, "healthz-port": healthz, "metrics-port": metrics } = options;
   return {
     allowExecCredentials: options["allow-exec-credentials"] === true,
+    userspaceOnly: options["userspace-only"] === true,
     ...(typeof master === "string" ? { master } : {}),
     ...(typeof manifests === "string" ? { manifests } : {}),
     ...(typeof stateDir === "string" ? { stateDir } : {}),

@@ -70,6 +70,17 @@ export interface NftablesSettings {
   readonly minSyncPeriodMs: number;
 }
 
+export interface UserspaceSettings {
+  /** Serve on local ports alone and leave the kernel as it is (--userspace-only). */
+  readonly only: boolean;
+  /** Greater than 0. */
+  readonly udpIdleTimeoutMs: number;
+  /** 0: TCP connections may be idle for ever. */
+  readonly tcpIdleTimeoutMs: number;
+  readonly maxSockets: number;
+  readonly maxSocketsPerService: number;
+}
+
 /** 0 leaves the kernel's value as it is, everywhere in here. */
 export interface ConntrackSettings {
   readonly maxPerCore: number;
@@ -139,6 +150,7 @@ export interface AgentConfig {
   readonly iptables: IptablesSettings;
   readonly ipvs: IpvsSettings;
   readonly nftables: NftablesSettings;
+  readonly userspace: UserspaceSettings;
   readonly conntrack: ConntrackSettings;
   /** −1000…1000 */
   readonly oomScoreAdj: number;

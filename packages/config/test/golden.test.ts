@@ -58,6 +58,12 @@ describe("as kube-proxy v1.37.1", () => {
       "state-dir",
       "manifests",
       "ipvs-fallback",
+      "proxy-port-range",
+      "udp-timeout",
+      "userspace-only",
+      "userspace-tcp-idle-timeout",
+      "userspace-max-sockets",
+      "userspace-max-sockets-per-service",
     ]);
   });
 });

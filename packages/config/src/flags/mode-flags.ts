@@ -1,5 +1,6 @@
 import type { FlagGroup } from "./definition.ts";
 import * as type from "./types.ts";
+import { USERSPACE_FLAGS } from "./userspace-flags.ts";
 
 /** How services are programmed. */
 export const MODE_FLAGS: readonly FlagGroup[] = [
@@ -108,6 +109,7 @@ export const MODE_FLAGS: readonly FlagGroup[] = [
       },
     ],
   },
+  USERSPACE_FLAGS,
   {
     title: "Traffic of this node's pods",
     flags: [

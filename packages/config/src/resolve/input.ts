@@ -16,6 +16,7 @@ export interface CommandOptions {
   readonly allowExecCredentials: boolean;
   readonly manifests?: string;
   readonly stateDir?: string;
+  readonly userspaceOnly: boolean;
   readonly healthzPort?: number;
   readonly metricsPort?: number;
 }

@@ -4,6 +4,7 @@ import { enumeration } from "../schema/scalars.ts";
 import type { AgentConfig, IptablesSettings, IpvsSettings, NftablesSettings, ProxyMode } from "../types.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
 import { canonicalList } from "./lists.ts";
+import { resolveUserspace } from "./userspace.ts";
 
 type ModeSettings = Pick<
   AgentConfig,
@@ -11,6 +12,7 @@ type ModeSettings = Pick<
   | "iptables"
   | "ipvs"
   | "nftables"
+  | "userspace"
   | "syncPeriodMs"
   | "minSyncPeriodMs"
   | "masqueradeAll"
@@ -40,6 +42,7 @@ export function resolveModes(input: ConfigInput, report: Report): ModeSettings {
     iptables,
     ipvs,
     nftables,
+    userspace: resolveUserspace(input, mode === "userspace", report),
     syncPeriodMs: own.syncPeriodMs,
     minSyncPeriodMs: own.minSyncPeriodMs,
     masqueradeAll: masquerade.masqueradeAll,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flag, list, oneOf } from "./scalars.ts";
+import { duration, flag, list, oneOf, wholeNumber } from "./scalars.ts";
 
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */
 
@@ -18,6 +18,13 @@ export const fairleadSchema = z.strictObject({
     })
     .prefault({}),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
+  userspace: z
+    .strictObject({
+      tcpIdleTimeout: duration.optional(),
+      maxSockets: wholeNumber(3).optional(),
+      maxSocketsPerService: wholeNumber(2).optional(),
+    })
+    .prefault({}),
 });
 
 export type FairleadInput = z.output<typeof fairleadSchema>;

@@ -139,6 +139,8 @@ export const kubeProxySchema = z.strictObject({
   conntrack: conntrack.prefault({}),
   configSyncPeriod: duration.optional(),
   portRange: text.optional(),
+  /** Of kube-proxy up to v1.25, when it had userspace mode. */
+  udpIdleTimeout: duration.optional(),
   windowsRunAsService: flag.optional(),
 });
 

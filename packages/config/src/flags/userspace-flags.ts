@@ -1,0 +1,55 @@
+import type { FlagGroup } from "./definition.ts";
+import * as type from "./types.ts";
+
+/** Flags of userspace mode. The first two are kube-proxy's of v1.25. */
+export const USERSPACE_FLAGS: FlagGroup = {
+  title: "Userspace mode",
+  flags: [
+    {
+      name: "proxy-port-range",
+      type: type.string,
+      fields: ["portRange"],
+      help: "Ports that relays listen on, such as 10000-20000 or 10000+100; empty for any.",
+    },
+    {
+      name: "udp-timeout",
+      type: type.duration,
+      fields: ["udpIdleTimeout"],
+      defaultText: "250ms",
+      help: "How long a UDP flow without a packet is kept; greater than 0.",
+    },
+    {
+      name: "userspace-only",
+      type: type.boolean,
+      withConfig: true,
+      help: "Serve on local ports alone, without rules and without root, and print which.",
+    },
+    {
+      name: "userspace-tcp-idle-timeout",
+      type: type.duration,
+      fields: ["userspace.tcpIdleTimeout"],
+      document: "fairlead",
+      withConfig: true,
+      defaultText: "24h0m0s",
+      help: "How long a TCP connection without a byte is kept; 0 for ever.",
+    },
+    {
+      name: "userspace-max-sockets",
+      type: type.int32,
+      fields: ["userspace.maxSockets"],
+      document: "fairlead",
+      withConfig: true,
+      defaultText: "32000",
+      help: "Sockets that may be open at once; a TCP connection takes two.",
+    },
+    {
+      name: "userspace-max-sockets-per-service",
+      type: type.int32,
+      fields: ["userspace.maxSocketsPerService"],
+      document: "fairlead",
+      withConfig: true,
+      defaultText: "16000",
+      help: "The same for one service port.",
+    },
+  ],
+};
