@@ -13,7 +13,7 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
   if (parsed.kind !== "run") return answer(parsed, io);
   // Everything else is loaded when it is needed: --version and wrong flags are answered without it.
   const { carryOut } = await import("./start/carry-out.ts");
-  return carryOut(parsed.config, parsed.warnings, io.err);
+  return carryOut(parsed.config, parsed.warnings, io);
 }
 
 function answer(parsed: Exclude<ParseResult, { kind: "run" }>, io: CommandLineIO): number {

@@ -75,7 +75,11 @@ describe("the bundle", () => {
       ["--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.144.0.0/16"],
       /^--exclude-cluster-cidr=10\.144\.0\.0\/16: leaves nothing of --cluster-cidr 10\.144\.0\.0\/16/,
     ],
-    ["a mode that is not there", ["--proxy-mode=nftables"], /^--proxy-mode=nftables .*use iptables or ipvs$/],
+    [
+      "a mode that is not there",
+      ["--proxy-mode=nftables"],
+      /^--proxy-mode=nftables .*use iptables, ipvs or userspace$/,
+    ],
     ["a wrong value", ["--oom-score-adj=2000"], /^--oom-score-adj=2000: /],
     ["no kubeconfig", ["--kubeconfig=/does/not/exist"], /\/does\/not\/exist/],
   ])("%s is exit 1 and says what would be right", async (_what, flags, message) => {

@@ -38,10 +38,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
   const relays = new Relays(address, settled, { sets: localSets, preferredPort: localPort });
   let groups: ReadonlyMap<string, ServicePortGroup> = new Map();
 
-  const report = (kind: SyncReport["kind"]): SyncReport => ({
-    kind,
-    objects: { sockets: { total: relays.listening, written: relays.listening } },
-  });
+  const report = (kind: SyncReport["kind"]): SyncReport => ({ kind, objects: {} });
 
   return {
     semantics: userspaceSemantics,

@@ -38,7 +38,6 @@ export function report(kind: SyncReport["kind"], programmed: Programmed, written
     objects: {
       filter: { total: totals.filter, written: written.filter },
       nat: { total: totals.nat, written: written.nat },
-      sockets: { total: programmed.relays.listening, written: 0 },
     },
   };
 }

@@ -129,7 +129,6 @@ test("reports count what is there", async () => {
         const rules = [...made.kernel.table(table).chains.values()].flatMap((chain) => chain.rules);
         expect(objects[table]?.total, table).toBe(rules.length - jumps[table]);
       }
-      expect(objects["sockets"]?.total).toBe(made.sockets.listening.length);
     }),
     { numRuns: 30 },
   );

@@ -50,7 +50,7 @@ test("an endpoint that cannot be connected is passed over for the next", async (
   const { relay, traffic } = await relayed(opened, "TCP", endpoints);
   for (let request = 0; request < 30; request++) expect(await text(await opened.client(relay.port))).toBe("alive");
   expect(traffic.counts.passedOver).toBeGreaterThan(0);
-  expect(traffic.counts.refused).toEqual({ limit: 0, unreachable: 0, "no-endpoint": 0 });
+  expect(traffic.counts.refused).toEqual({ "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0 });
 });
 
 test("after four tries the client is told", async () => {
@@ -94,13 +94,14 @@ test("the bound of a service and of all together", async () => {
   const first = [await opened.client(bound.relay.port), await opened.client(bound.relay.port)];
   for (const client of first) await once(client, "data");
   expect(await endOf(opened.attempt(bound.relay.port))).toBe("ECONNRESET");
-  expect(bound.traffic.counts.refused.limit).toBe(1);
+  expect(bound.traffic.counts.refused).toMatchObject({ "service-limit": 1, "total-limit": 0 });
   first[0]?.resetAndDestroy();
 
   const traffic = createTraffic({ maxSockets: 3 });
   const all = await relayed(opened, "TCP", [holding], { traffic });
   await once(await opened.client(all.relay.port), "data");
   expect(await endOf(opened.attempt(all.relay.port))).toBe("ECONNRESET");
+  expect(traffic.counts.refused).toMatchObject({ "service-limit": 0, "total-limit": 1 });
 });
 
 test("a connection without a byte for the idle time is ended", async () => {

@@ -97,7 +97,7 @@ test("the bound: a client beyond it gets no flow", async () => {
   // The relay reads in order: when the second of these is answered, the one before it has been seen.
   await ask(opened, relay.port, "again", first.socket);
   await ask(opened, relay.port, "and again", first.socket);
-  expect(traffic.counts).toMatchObject({ accepted: { UDP: 1 }, refused: { limit: 1 } });
+  expect(traffic.counts).toMatchObject({ accepted: { UDP: 1 }, refused: { "service-limit": 1 } });
 });
 
 test("closing ends all flows", async () => {

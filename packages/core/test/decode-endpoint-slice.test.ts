@@ -99,6 +99,13 @@ describe("leaves an endpoint out with a problem", () => {
   });
 });
 
+test("loopback alone is taken where that is asked for", () => {
+  const endpoints = [{ addresses: ["127.0.0.1"] }, { addresses: ["169.254.0.1"] }];
+  const { object, problems } = decodeEndpointSlice(raw({ endpoints }), undefined, { loopback: true });
+  expect(object?.endpoints.map((endpoint) => endpoint.address)).toEqual(["127.0.0.1"]);
+  expect(problems).toHaveLength(1);
+});
+
 test("an IPv4-mapped address in an IPv4 slice is that IPv4 address", () => {
   expect(decodeEndpoint({ addresses: ["::ffff:10.144.1.5"] }).endpoint?.address).toBe("10.144.1.5");
 });

@@ -16,6 +16,8 @@ import type { ObjectChange, ObjectKey, Subscription } from "@fairlead/watch";
 export type Resource = "services" | "endpointSlices" | "node";
 
 export interface IntakeOptions {
+  /** Endpoints may be on loopback addresses: nothing but this machine is served. Default false. */
+  readonly loopbackEndpoints?: boolean;
   readonly state: ClusterState;
   /** Takes all problems that one object has now; none, when it has none any more. */
   readonly problems: {
@@ -59,7 +61,9 @@ export function subscriptions(options: IntakeOptions): ProxySubscriptions {
       }),
     },
     endpointSlices: {
-      decode: decoder("EndpointSlice", (raw) => decodeEndpointSlice(raw, intern)),
+      decode: decoder("EndpointSlice", (raw) =>
+        decodeEndpointSlice(raw, intern, { loopback: options.loopbackEndpoints ?? false }),
+      ),
       onChange: follow("endpointSlices", options, {
         upsert: (slice) => changed(state.upsertSlice(slice)),
         remove: (namespace, name) => changed(state.deleteSlice(namespace, name)),

@@ -10,9 +10,11 @@ import { ServiceHealthServers } from "../health/service-health.ts";
 import { listen } from "../http/listen.ts";
 import { problemFollower } from "../intake/problem-follower.ts";
 import { ProblemLog } from "../intake/problem-log.ts";
+import type { Kernel } from "../kernel/kernel.ts";
 import { describeError } from "../log/log.ts";
 import { syncLog } from "../log/sync-log.ts";
 import { metricsFollower } from "../metrics/follower.ts";
+import { addRelayMetrics } from "../metrics/relay-metrics.ts";
 import { leftoversFollower } from "../mode/leftovers.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
@@ -44,10 +46,15 @@ export function assemble(parts: AgentParts) {
     semantics: parts.semantics,
     filter,
     // In iptables mode most addresses that come and go mean nothing, and must not lead to a sync.
-    needsNodeAddresses: parts.mode.mode === "ipvs",
+    needsNodeAddresses: parts.mode.mode !== "iptables",
   });
   const planner = new Planner(inputs.options());
-  const metrics = createMetrics(state, parts.kernel.nfacct);
+  const { relaying, kernel } = parts;
+  const metrics = createMetrics(
+    state,
+    kernel.nfacct,
+    relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
+  );
   metrics.agent.modeFallback.set(parts.mode.fallback === undefined ? 0 : 1);
   const problems = new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind }));
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
@@ -58,7 +65,12 @@ export function assemble(parts: AgentParts) {
     log,
   });
   const serviceHealth = new Map(families.map((family) => [family, serviceHealthServers(parts, family, health)]));
-  const lookup = (family: IPFamily) => planner.lookup(family);
+  const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
+  const beside = (whole: Kernel) => [
+    serviceHealthFollower(serviceHealth),
+    conntrackFollower({ families, conntrack: whole.conntrack, lookup, metrics: metrics.iptables, clock, log }),
+    leftoversFollower(whole, parts.mode.mode, families, log),
+  ];
   const syncer = new Syncer({
     planner,
     state,
@@ -73,10 +85,9 @@ export function assemble(parts: AgentParts) {
       problemFollower(problems),
       syncLog(log),
       metricsFollower({ ...metrics, planner, state, clock }),
-      serviceHealthFollower(serviceHealth),
-      conntrackFollower({ families, conntrack: parts.kernel.conntrack, lookup, metrics: metrics.iptables, clock, log }),
-      leftoversFollower(parts.kernel, parts.mode.mode, families, log),
+      ...("iptables" in kernel ? beside(kernel) : []),
       ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
+      ...(parts.followers ?? []),
     ],
     log,
   });

@@ -5,11 +5,15 @@ import { agentMetrics } from "../metrics/agent-metrics.ts";
 import { copyChangeCounts } from "../metrics/change-counts.ts";
 import { iptablesMetrics } from "../metrics/iptables-metrics.ts";
 import { addPacketCounters } from "../metrics/packet-counters.ts";
-import { addProcessMetrics, metricFactory } from "../metrics/registry.ts";
+import { addProcessMetrics, type MetricFactory, metricFactory } from "../metrics/registry.ts";
 import { syncMetrics } from "../metrics/sync-metrics.ts";
 
-/** All metrics of an agent in one registry of its own. */
-export function createMetrics(state: ClusterState, nfacct: Nfacct) {
+/**
+ * All metrics of an agent in one registry of its own.
+ *
+ * @param addMore adds those of the mode; what it gives is called before they are read
+ */
+export function createMetrics(state: ClusterState, nfacct: Nfacct, addMore?: (make: MetricFactory) => () => void) {
   const make = metricFactory();
   const sync = syncMetrics(make);
   const iptables = iptablesMetrics(make);
@@ -20,12 +24,14 @@ export function createMetrics(state: ClusterState, nfacct: Nfacct) {
   };
   addPacketCounters(make.registry, counters, async (name) => (await nfacct.read(name))?.packets);
   addProcessMetrics(make.registry);
+  const refresh = addMore?.(make);
   return {
     sync,
     iptables,
     agent,
     async text() {
       copyChangeCounts(sync, state);
+      refresh?.();
       return { text: await make.registry.metrics(), contentType: make.registry.contentType };
     },
   };

@@ -5,19 +5,27 @@ import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../kernel/kernel.ts";
+import type { LocalKernel } from "../kernel/local.ts";
 import type { Log } from "../log/log.ts";
 import type { ChosenMode } from "../mode/choose.ts";
+import type { Relaying } from "../mode/userspace.ts";
+import type { SyncFollower } from "../sync/syncer.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts {
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
   readonly nodeName: string;
-  readonly kernel: Kernel;
+  /** What backends program and what is read of the node; that alone where nothing is programmed (--userspace-only). */
+  readonly kernel: Kernel | LocalKernel;
   /** The mode that really runs, and why it is not the one that was asked for. */
   readonly mode: ChosenMode;
   readonly semantics: ModeSemantics;
   readonly backends: ReadonlyMap<IPFamily, Backend>;
+  /** Where this process itself carries the traffic. */
+  readonly relaying?: Relaying | undefined;
+  /** What else follows from syncs. */
+  readonly followers?: readonly SyncFollower[];
   /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
   readonly familiesAtOnce: boolean;
   /** What the agent before this one remembered. */

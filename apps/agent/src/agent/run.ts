@@ -13,6 +13,8 @@ import { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
 import { openServers } from "./servers.ts";
 
+/** Milliseconds that connections through this process get to end after SIGTERM. */
+const goodbyes = 1_000;
 /** Milliseconds that what runs gets to end after SIGTERM. A restore that is cut off leaves its tables as they were. */
 const lastWords = 1_500;
 
@@ -30,7 +32,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<st
   start(parts, agent, down.signal, ended.resolve);
   const reason = await ended.promise;
   down.abort();
-  await Promise.race([windUp(agent), sleep(parts.clock, lastWords)]);
+  await Promise.race([windUp(parts, agent), sleep(parts.clock, lastWords)]);
   return reason;
 }
 
@@ -50,7 +52,7 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   });
   follow.catch(fatal("node addresses cannot be followed"));
   const podCIDRs = followPodCIDRs(parts, readiness, signal, fail);
-  const intake = subscribe(agent, eligibility, readiness, request, podCIDRs);
+  const intake = subscribe(parts, agent, eligibility, readiness, request, podCIDRs);
   const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
   if (config.configFile === undefined) return;
@@ -85,6 +87,7 @@ function followPodCIDRs(
 }
 
 function subscribe(
+  { config }: AgentParts,
   agent: Assembled,
   eligibility: NodeEligibility,
   readiness: Readiness,
@@ -92,6 +95,7 @@ function subscribe(
   podCIDRs: PodCIDRs | undefined,
 ): ProxySubscriptions {
   return subscriptions({
+    loopbackEndpoints: config.userspace.only,
     state: agent.state,
     problems: agent.problems,
     onChange: () => request("partial"),
@@ -127,7 +131,11 @@ function isServiceAddress({ planner, families }: Assembled, address: string): st
   return serviceAddressReason(address, () => known, process.env);
 }
 
-async function windUp({ loop, keeper, serviceHealth }: Assembled): Promise<void> {
-  await Promise.all([loop.stop(), ...Array.from(serviceHealth.values(), (servers) => servers.close())]);
+async function windUp({ relaying, clock }: AgentParts, { loop, keeper, serviceHealth }: Assembled): Promise<void> {
+  await Promise.all([
+    loop.stop(),
+    relaying?.close(sleep(clock, goodbyes)),
+    ...Array.from(serviceHealth.values(), (servers) => servers.close()),
+  ]);
   await keeper.flush();
 }

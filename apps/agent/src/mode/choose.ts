@@ -5,7 +5,7 @@ import { StartError } from "../start/start-error.ts";
 import { whyNoIpvs } from "./ipvs.ts";
 
 /** The modes that there are backends for. */
-export type ServedMode = "iptables" | "ipvs";
+export type ServedMode = "iptables" | "ipvs" | "userspace";
 
 export interface ChosenMode {
   readonly mode: ServedMode;
@@ -21,10 +21,10 @@ export interface ChosenMode {
  */
 export async function chooseMode(config: AgentConfig, kernel: Kernel, log: Log): Promise<ChosenMode> {
   const { mode } = config;
-  if (mode === "iptables") return { mode };
+  if (mode === "iptables" || mode === "userspace") return { mode };
   if (mode !== "ipvs") {
     throw new StartError(
-      `--proxy-mode=${mode} (mode in the configuration file): this version of Fairlead has no ${mode} mode; use iptables or ipvs`,
+      `--proxy-mode=${mode} (mode in the configuration file): this version of Fairlead has no ${mode} mode; use iptables, ipvs or userspace`,
     );
   }
   const reason = await whyNoIpvs(config, kernel);

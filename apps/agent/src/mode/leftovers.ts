@@ -1,5 +1,6 @@
 import { FIXED_CHAINS, removeIptablesMode } from "@fairlead/backend-iptables";
 import { CHAINS, DEVICE, IPVS_FILTER, removeIpvsMode } from "@fairlead/backend-ipvs";
+import { removeUserspaceMode, CHAINS as USERSPACE_CHAINS } from "@fairlead/backend-userspace";
 import type { IPFamily } from "@fairlead/core";
 import type { Table } from "@fairlead/netfilter";
 import type { Kernel } from "../kernel/kernel.ts";
@@ -23,7 +24,7 @@ export function leftoversFollower(
     async ran({ family, outcome }) {
       if (outcome.kind !== "synced" || !waiting.delete(family) || waiting.size > 0) return;
       await removeLeftovers(kernel, log);
-      for (const each of families) await removeOtherMode(kernel, mode, each, log);
+      for (const each of families) await removeOtherModes(kernel, mode, each, log);
     },
   };
 }
@@ -42,24 +43,45 @@ export async function removeLeftovers(kernel: Pick<Kernel, "removeNftTables">, l
 
 type Keep = (table: Table, chain: string) => boolean;
 
-const keepIptables: Keep = (table, chain) =>
-  chainsOf(FIXED_CHAINS, table).includes(chain) || chain.startsWith("KUBE-EXT-");
-const keepIpvs: Keep = (table, chain) => chainsOf(CHAINS, table).includes(chain);
+/** The chains of each mode, which stay when another's are removed: the modes have names in common. */
+const keeps: Readonly<Record<ServedMode, Keep>> = {
+  iptables: (table, chain) => chainsOf(FIXED_CHAINS, table).includes(chain) || chain.startsWith("KUBE-EXT-"),
+  ipvs: (table, chain) => chainsOf(CHAINS, table).includes(chain),
+  userspace: (table, chain) => chainsOf(USERSPACE_CHAINS, table).includes(chain),
+};
 
 function chainsOf(chains: Readonly<Partial<Record<Table, readonly string[]>>>, table: Table): readonly string[] {
   return chains[table] ?? [];
 }
 
-/** What the one of the two modes that does not run has left, kube-proxy's or ours. */
-async function removeOtherMode(kernel: LeftoverKernel, mode: ServedMode, family: IPFamily, log: Log): Promise<void> {
-  try {
-    if (mode === "ipvs") await removeIptablesMode(await kernel.iptables(family), { keep: keepIpvs });
-    else await removeIpvsLeftovers(kernel, family, keepIptables);
-  } catch (error) {
-    const other = mode === "ipvs" ? "iptables" : "ipvs";
-    const errors = error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
-    log.warn(`Cannot remove what ${other} mode left`, { ipFamily: family, errors });
+type Remove = (kernel: LeftoverKernel, family: IPFamily, keep?: Keep) => Promise<unknown>;
+
+const removals: Readonly<Record<ServedMode, Remove>> = {
+  ipvs: removeIpvsLeftovers,
+  userspace: removeUserspaceLeftovers,
+  iptables: async (kernel, family, keep) => removeIptablesMode(await kernel.iptables(family), keep && { keep }),
+};
+
+/** What the modes that do not run have left, kube-proxy's or ours. */
+async function removeOtherModes(kernel: LeftoverKernel, mode: ServedMode, family: IPFamily, log: Log): Promise<void> {
+  for (const [other, remove] of Object.entries(removals)) {
+    if (other === mode) continue;
+    try {
+      await remove(kernel, family, keeps[mode]);
+    } catch (error) {
+      const errors = error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
+      log.warn(`Cannot remove what ${other} mode left`, { ipFamily: family, errors });
+    }
   }
+}
+
+/** @returns whether there was anything */
+export async function removeUserspaceLeftovers(
+  kernel: Pick<Kernel, "iptables">,
+  family: IPFamily,
+  keep?: Keep,
+): Promise<boolean> {
+  return removeUserspaceMode(await kernel.iptables(family), keep && { keep });
 }
 
 /**

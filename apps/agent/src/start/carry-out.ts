@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
 import { acquireNodeLock } from "@fairlead/kernel";
+import type { AgentParts } from "../agent/parts.ts";
 import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
 import { prepareConntrack } from "../conntrack/prepare.ts";
@@ -15,10 +16,12 @@ import { createLog } from "../log/pino.ts";
 import { chooseMode, type ServedMode } from "../mode/choose.ts";
 import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/iptables.ts";
 import { ipvsBackends, ipvsSemantics, prepareIpvs } from "../mode/ipvs.ts";
+import { userspaceBackends, userspaceSemantics } from "../mode/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
+import { runLocal } from "./local.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
@@ -28,12 +31,12 @@ import { StartError } from "./start-error.ts";
 export async function carryOut(
   config: AgentConfig,
   warnings: readonly string[],
-  err: (text: string) => void,
+  { out, err }: { readonly out: (text: string) => void; readonly err: (text: string) => void },
 ): Promise<number> {
   const log = createLog(config.logging);
   for (const warning of warnings) log.warn(warning);
   try {
-    return await act(config, log);
+    return await act(config, log, out);
   } catch (error) {
     if (error instanceof StartError) err(`${error.message}\n`);
     else log.error("Cannot go on", { error: describeError(error) });
@@ -41,12 +44,13 @@ export async function carryOut(
   }
 }
 
-async function act(config: AgentConfig, log: Log): Promise<number> {
+async function act(config: AgentConfig, log: Log, out: (text: string) => void): Promise<number> {
   const { action } = config;
   if (action.kind === "write-config") {
     writeConfig(action.path, action.text);
     return 0;
   }
+  if (action.kind === "run" && config.userspace.only) return runLocal(config, log, out);
   const kernel = realKernel(log);
   if (action.kind === "cleanup") {
     await lockNode();
@@ -63,14 +67,17 @@ async function act(config: AgentConfig, log: Log): Promise<number> {
   return run(config, kernel, log);
 }
 
-const prepare = { iptables: prepareIptables, ipvs: prepareIpvs } as const;
-const semantics = { iptables: iptablesSemantics, ipvs: ipvsSemantics } as const;
+// Userspace mode asks nothing of the kernel but its rules.
+const prepare = { iptables: prepareIptables, ipvs: prepareIpvs, userspace: async () => {} } as const;
+const semantics = { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace: userspaceSemantics } as const;
 
 async function backendsOf(
   mode: ServedMode,
   ...[config, ports, kernel, log]: Parameters<typeof iptablesBackends>
-): ReturnType<typeof iptablesBackends> {
-  return mode === "ipvs" ? ipvsBackends(config, ports, kernel, log) : iptablesBackends(config, ports, kernel, log);
+): Promise<Pick<AgentParts, "backends" | "relaying">> {
+  if (mode === "userspace") return userspaceBackends(config, ports, log);
+  if (mode === "ipvs") return { backends: ipvsBackends(config, ports, kernel, log) };
+  return { backends: await iptablesBackends(config, ports, kernel, log) };
 }
 
 async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
@@ -92,17 +99,17 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   const ports = await openFamilies(kernel, config.bindAddress, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await prepare[mode.mode](config, kernel, log);
-  const backends = await backendsOf(mode.mode, config, ports, kernel, log);
+  const serving = await backendsOf(mode.mode, config, ports, kernel, log);
   const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
   // In ipvs mode both families have the service device and the tools in common.
-  const familiesAtOnce = mode.mode === "iptables" && [...ports.values()].every(({ variant }) => variant === "nft");
+  const familiesAtOnce = mode.mode !== "ipvs" && [...ports.values()].every(({ variant }) => variant === "nft");
   const parts = {
     config,
     filter: filter.options,
     nodeName,
     kernel,
     mode,
-    backends,
+    ...serving,
     familiesAtOnce,
     memory,
     source,

@@ -3,7 +3,7 @@ import type { IPFamily } from "@fairlead/core";
 import { allFamilies } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { removeIpvsLeftovers, removeLeftovers } from "../mode/leftovers.ts";
+import { removeIpvsLeftovers, removeLeftovers, removeUserspaceLeftovers } from "../mode/leftovers.ts";
 
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
@@ -20,7 +20,7 @@ export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
   return failed || !nothingLeft ? 1 : 0;
 }
 
-/** Ipvs mode's chains go first: they refer to some that iptables mode has as well. */
+/** Iptables mode's chains go last: those of the others refer to some that it has as well. */
 async function cleanFamily(kernel: Kernel, family: IPFamily, log: Log): Promise<readonly string[]> {
   const errors = new Set<string>();
   const attempt = (work: () => Promise<void>) =>
@@ -29,6 +29,10 @@ async function cleanFamily(kernel: Kernel, family: IPFamily, log: Log): Promise<
     });
   await attempt(async () => {
     if (await removeIpvsLeftovers(kernel, family)) log.info("Removed what ipvs mode left", { ipFamily: family });
+  });
+  await attempt(async () => {
+    if (await removeUserspaceLeftovers(kernel, family))
+      log.info("Removed what userspace mode left", { ipFamily: family });
   });
   await attempt(async () => removeIptablesMode(await kernel.iptables(family)));
   return [...errors];

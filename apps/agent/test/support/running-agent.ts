@@ -1,7 +1,14 @@
 import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
 import { createIpvsBackend, ipvsSemantics } from "@fairlead/backend-ipvs";
+import {
+  createTraffic,
+  createUserspaceBackend,
+  type RelayingBackend,
+  userspaceSemantics,
+} from "@fairlead/backend-userspace";
+import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
-import type { IPFamily } from "@fairlead/core";
+import type { Backend, IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl, Faults } from "@fairlead/kernel/fake";
@@ -9,6 +16,8 @@ import { renderRule } from "@fairlead/netfilter";
 import type { ObjectSource } from "@fairlead/watch";
 import type { AgentParts } from "../../src/agent/parts.ts";
 import { runAgent } from "../../src/agent/run.ts";
+import type { ServedMode } from "../../src/mode/choose.ts";
+import { relayingOf } from "../../src/mode/userspace.ts";
 import { fakeIpvs } from "./fake-ipvs.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { ScriptedSource } from "./scripted-source.ts";
@@ -20,7 +29,7 @@ export interface RunningAgentOptions {
   readonly memory?: Memory;
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;
-  readonly mode?: "iptables" | "ipvs";
+  readonly mode?: ServedMode;
 }
 
 /** A configuration with which two agents at once do not meet on ports and files. */
@@ -61,6 +70,18 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     return new Set(names);
   };
   const now = () => clock.monotonic();
+  const sockets = new FakeSockets();
+  const traffic = createTraffic();
+  const relaying = new Map<IPFamily, RelayingBackend>();
+  const backendOf: Record<ServedMode, (family: IPFamily) => Backend> = {
+    iptables: (family) => createIptablesBackend(tables[family], { counters, now }),
+    ipvs: (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { now }),
+    userspace: (family) => {
+      const backend = createUserspaceBackend(tables[family], { open: sockets.open, traffic });
+      relaying.set(family, backend);
+      return backend;
+    },
+  };
   const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
   const conntrack = new FakeConntrack();
   const scripted = new ScriptedSource();
@@ -81,15 +102,9 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       sourceAddress: async () => undefined,
     },
     mode: { mode },
-    semantics: mode === "ipvs" ? ipvsSemantics : iptablesSemantics,
-    backends: new Map(
-      families.map((family) => [
-        family,
-        mode === "ipvs"
-          ? createIpvsBackend({ ...ipvs, rules: tables[family] }, { now })
-          : createIptablesBackend(tables[family], { counters, now }),
-      ]),
-    ),
+    semantics: { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace: userspaceSemantics }[mode],
+    backends: new Map(families.map((family) => [family, backendOf[mode](family)])),
+    relaying: mode === "userspace" ? relayingOf(relaying, traffic) : undefined,
     familiesAtOnce: true,
     memory,
     source: () => options.source ?? scripted,
@@ -108,6 +123,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     conntrack,
     nfacct,
     ipvs,
+    sockets,
     source: scripted,
     ended,
     /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */

@@ -1,6 +1,6 @@
 import type { PlanEndpoint } from "@fairlead/core";
 import type { Timers } from "../timers.ts";
-import type { RelayTraffic, SocketBudget } from "./traffic.ts";
+import type { RefusalReason, RelayTraffic, SocketBudget } from "./traffic.ts";
 
 /** Bytes that wait to be sent by UDP on one socket; what comes beyond is lost, as it would be in a full queue of the kernel. */
 export const MAX_QUEUED_BYTES = 1 << 20;
@@ -40,9 +40,10 @@ export interface OpenRelay {
   close(): void;
 }
 
-/** Two sockets for each connection, one for each flow: whether they may be opened. */
-export function mayOpen({ service, traffic }: RelayRequest, count: number): boolean {
-  return service.sockets.has(count) && traffic.sockets.has(count);
+/** Why so many sockets may not be opened; undefined: they may. */
+export function reachedLimit({ service, traffic }: RelayRequest, count: number): RefusalReason | undefined {
+  if (!service.sockets.has(count)) return "service-limit";
+  return traffic.sockets.has(count) ? undefined : "total-limit";
 }
 
 /** Takes the sockets of both budgets; negative: gives them back. */

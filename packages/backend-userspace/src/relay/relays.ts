@@ -42,11 +42,6 @@ export class Relays {
     return this.#groups.get(id)?.ports ?? [];
   }
 
-  /** How many listening sockets there are. */
-  get listening(): number {
-    return [...this.#groups.values()].reduce((sum, { ports }) => sum + ports.length, 0);
-  }
-
   /** Groups that have no relay for want of a socket: it may be there later. */
   get failed(): readonly ServicePortGroup[] {
     return Array.from(this.#failed.values(), ({ group }) => group);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { dial } from "./dial.ts";
-import { mayOpen, type OpenRelay, type RelayRequest, takeSockets } from "./relay.ts";
+import { type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
 import { TcpConnection } from "./tcp-connection.ts";
 
 const BACKLOG = 1_024;
@@ -36,8 +36,9 @@ async function take(client: Socket, request: RelayRequest): Promise<void> {
   const gone = new AbortController();
   const leave = () => gone.abort();
   client.on("error", leave).on("close", leave);
-  if (!mayOpen(request, 2)) {
-    traffic.refused("limit");
+  const limit = reachedLimit(request, 2);
+  if (limit !== undefined) {
+    traffic.refused(limit);
     client.resetAndDestroy();
     return;
   }

@@ -15,7 +15,7 @@ export interface TrafficCounts {
   readonly maxSockets: number;
 }
 
-export type RefusalReason = "limit" | "unreachable" | "no-endpoint";
+export type RefusalReason = "service-limit" | "total-limit" | "unreachable" | "no-endpoint";
 export type Direction = "to-endpoint" | "to-client";
 
 /** A connection or flow that can be ended from outside. */
@@ -53,9 +53,10 @@ export class RelayTraffic {
   readonly sockets: SocketBudget;
   readonly #live = new Set<Live>();
   readonly #accepted = { TCP: 0, UDP: 0 };
-  readonly #refused = { limit: 0, unreachable: 0, "no-endpoint": 0 };
+  readonly #refused = { "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0 };
   readonly #bytes = { "to-endpoint": 0, "to-client": 0 };
   #passedOver = 0;
+  #onIdle = () => {};
   #idled = 0;
 
   constructor(maxSockets: number) {
@@ -100,12 +101,14 @@ export class RelayTraffic {
 
   delete(live: Live): void {
     this.#live.delete(live);
+    if (this.idle) this.#onIdle();
   }
 
   /** Ends everything that is alive, and does away with what has not ended when `patience` resolves. */
   async end(patience: Promise<void>): Promise<void> {
     for (const live of [...this.#live]) live.end();
-    await patience;
+    if (this.idle) return;
+    await Promise.race([patience, new Promise<void>((resolve) => (this.#onIdle = resolve))]);
     for (const live of [...this.#live]) live.destroy();
   }
 

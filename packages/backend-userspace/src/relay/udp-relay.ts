@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv6 } from "node:net";
-import { MAX_QUEUED_BYTES, mayOpen, type OpenRelay, type RelayRequest, takeSockets } from "./relay.ts";
+import { MAX_QUEUED_BYTES, type OpenRelay, type RelayRequest, reachedLimit, takeSockets } from "./relay.ts";
 import { UdpFlow } from "./udp-flow.ts";
 
 export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
@@ -22,8 +22,9 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   });
 
   function open(key: string, client: string, clientPort: number): UdpFlow | undefined {
-    if (!mayOpen(request, 1)) {
-      traffic.refused("limit");
+    const limit = reachedLimit(request, 1);
+    if (limit !== undefined) {
+      traffic.refused(limit);
       return undefined;
     }
     const flow = new UdpFlow({

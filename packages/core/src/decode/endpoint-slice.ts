@@ -2,7 +2,7 @@ import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
-import { readEndpoint } from "./endpoint.ts";
+import { type EndpointReading, readEndpoint, SPECIAL } from "./endpoint.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
@@ -13,19 +13,30 @@ const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
 const TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time";
 
+export interface EndpointSliceOptions {
+  /** Endpoints may be on this machine's loopback addresses, which makes sense without a cluster alone. Default false. */
+  readonly loopback?: boolean;
+}
+
+const ALL_BUT_LOOPBACK = SPECIAL.filter((kind) => kind !== "loopback");
+
 /**
  * Reads a discovery.k8s.io/v1 EndpointSlice. Never throws: a bad port or endpoint is in `problems` and costs just itself.
  * As upstream, a port without name or number is left out, and a condition that is absent means ready, serving, not
  * terminating.
  */
-export function decodeEndpointSlice(raw: unknown, intern: Intern = keepAsIs): Decoded<EndpointSlice> {
+export function decodeEndpointSlice(
+  raw: unknown,
+  intern: Intern = keepAsIs,
+  { loopback = false }: EndpointSliceOptions = {},
+): Decoded<EndpointSlice> {
   const metadata = metadataOf(raw);
   const { namespace, name } = metadata;
   const problems = new ProblemList("EndpointSlice", namespace, name);
   const slice = fieldsOf(raw);
   const ignored = reasonToIgnore(metadata, slice);
   if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
-  const object = readSlice(metadata, slice, intern, problems);
+  const object = readSlice(metadata, slice, { intern, refused: loopback ? ALL_BUT_LOOPBACK : SPECIAL }, problems);
   const decoded = { namespace, name, problems: problems.all };
   return object === undefined ? decoded : { ...decoded, object };
 }
@@ -39,9 +50,10 @@ function reasonToIgnore(metadata: Metadata, slice: Fields): string | undefined {
 function readSlice(
   metadata: Metadata,
   slice: Fields,
-  intern: Intern,
+  reading: Omit<EndpointReading, "family">,
   problems: ProblemList,
 ): EndpointSlice | undefined {
+  const { intern } = reading;
   const family = readFamily(slice["addressType"], problems);
   const serviceName = textOf(metadata.labels[SERVICE_NAME_LABEL]) ?? "";
   const namesAreGood = checkNames(metadata, problems);
@@ -53,7 +65,7 @@ function readSlice(
     serviceName,
     family,
     ports: readSlicePorts(itemsOf(slice["ports"]), intern, problems),
-    endpoints: readEndpoints(itemsOf(slice["endpoints"]), family, intern, problems),
+    endpoints: readEndpoints(itemsOf(slice["endpoints"]), { ...reading, family }, problems),
   };
   const triggerTime = readTriggerTime(metadata.annotations[TRIGGER_TIME_ANNOTATION], problems);
   return triggerTime === undefined ? base : { ...base, triggerTime };
@@ -90,13 +102,12 @@ function readSlicePort(field: string, item: Fields, intern: Intern, problems: Pr
 
 function readEndpoints(
   items: readonly unknown[],
-  family: IPFamily,
-  intern: Intern,
+  reading: EndpointReading,
   problems: ProblemList,
 ): readonly SliceEndpoint[] {
   const endpoints: SliceEndpoint[] = [];
   for (let i = 0; i < items.length; i++) {
-    const endpoint = readEndpoint(i, items[i], family, intern, problems);
+    const endpoint = readEndpoint(i, items[i], reading, problems);
     if (endpoint !== undefined) endpoints.push(endpoint);
   }
   return compact(endpoints);

@@ -6,7 +6,15 @@ import { readAddress } from "./addresses.ts";
 import { fieldsOf, itemsOf } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 
-const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+/** What no endpoint of a cluster can have as its address. */
+export const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+
+/** How the endpoints of one slice are read. */
+export interface EndpointReading {
+  readonly family: IPFamily;
+  readonly refused: readonly SpecialAddress[];
+  readonly intern: Intern;
+}
 
 /**
  * Reads one endpoint; undefined: not usable, reported. Only its first address counts: since KEP-752 the others have no
@@ -15,12 +23,12 @@ const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-loc
 export function readEndpoint(
   index: number,
   value: unknown,
-  family: IPFamily,
-  intern: Intern,
+  reading: EndpointReading,
   problems: ProblemList,
 ): SliceEndpoint | undefined {
+  const { intern } = reading;
   const item = fieldsOf(value);
-  const address = readEndpointAddress(index, itemsOf(item["addresses"])[0], family, problems);
+  const address = readEndpointAddress(index, itemsOf(item["addresses"])[0], reading, problems);
   if (address === undefined) return undefined;
   const conditions = fieldsOf(item["conditions"]);
   const ready = conditions["ready"] !== false;
@@ -38,7 +46,7 @@ export function readEndpoint(
 function readEndpointAddress(
   index: number,
   value: unknown,
-  family: IPFamily,
+  { family, refused }: EndpointReading,
   problems: ProblemList,
 ): string | undefined {
   const field = `endpoints[${index}].addresses[0]`;
@@ -46,7 +54,7 @@ function readEndpointAddress(
     problems.add(field, value, "must be there");
     return undefined;
   }
-  const address = readAddress(field, value, SPECIAL, problems);
+  const address = readAddress(field, value, refused, problems);
   if (address === undefined || address.family === family) return address?.text;
   problems.add(field, value, `must be an ${family} address, as the slice's addressType says`);
   return undefined;

@@ -1,0 +1,52 @@
+import { hostname } from "node:os";
+import type { AgentConfig } from "@fairlead/config";
+import { filterSettings } from "@fairlead/intake";
+import { runAgent } from "../agent/run.ts";
+import { systemClock } from "../clock.ts";
+import { localKernel } from "../kernel/local.ts";
+import type { Log } from "../log/log.ts";
+import { localTableFollower } from "../mode/local-table.ts";
+import { localBackends, userspaceSemantics } from "../mode/userspace.ts";
+import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
+import { version } from "../version.ts";
+import { failOnUnhandled, stopSignal } from "./process.ts";
+import { openSource } from "./source.ts";
+import { StartError } from "./start-error.ts";
+
+/** Serves on local ports alone (--userspace-only): no rule, no root, beside any other agent. Resolves to the exit code. */
+export async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {
+  failOnUnhandled(log);
+  const stop = stopSignal(log);
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
+  log.info("Fairlead serves on local ports", { version: `v${version}`, pid: process.pid });
+  const { source } = await openSource(config, nodeName);
+  const { backends, relaying } = localBackends(config, log);
+  const parts = {
+    config: withoutHealthServer(config),
+    filter: filter.options,
+    nodeName,
+    kernel: localKernel(),
+    mode: { mode: "userspace" },
+    semantics: userspaceSemantics,
+    backends,
+    relaying,
+    familiesAtOnce: true,
+    followers: [localTableFollower(backends, print)],
+    memory: await loadMemory(memoryPath(config.stateDir), filter.options, log),
+    source,
+    clock: systemClock,
+    log,
+  } as const;
+  const reason = await runAgent(parts, stop);
+  if (reason === undefined) return 0;
+  log.error("Fairlead cannot go on", { reason });
+  return 1;
+}
+
+/** Nobody probes a developer's proxy, and its default is every address of the machine. */
+function withoutHealthServer(config: AgentConfig): AgentConfig {
+  const { healthzBindAddress: _unasked, ...others } = config;
+  return config.provenance["healthzBindAddress"] === undefined ? others : config;
+}
