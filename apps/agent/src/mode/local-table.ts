@@ -21,7 +21,7 @@ export function localTableFollower(
 }
 
 /** `SERVICE PROTOCOL LOCAL ADDRESS`, one line each, by name. */
-export function localTable(services: readonly LocalService[]): string {
+function localTable(services: readonly LocalService[]): string {
   const rows = services.map(({ name, protocol, address, reason }) => [
     name,
     protocol,

@@ -25,11 +25,6 @@ export function isRelayable({ protocol }: ServicePortGroup): boolean {
   return protocol !== "SCTP";
 }
 
-/** A relay's name: unique in its family. */
-export function relayId({ id }: Pick<ServicePortGroup, "id">, set: EndpointSetName): string {
-  return `${id} ${set}`;
-}
-
 /** What becomes of packets that no rule of nat has sent to a relay. One verdict is enough for all source classes. */
 export function refusal(frontend: Frontend, served: (set: EndpointSetName) => boolean): "reject" | "drop" | undefined {
   for (const source of CLASSES) {

@@ -46,7 +46,7 @@ export function live(
 }
 
 /** Every rule of our chains and of those that lead there, in the order of its chain; across groups the order is anybody's. */
-export function heldBy(ruleSet: RuleSet, sockets: FakeSockets): readonly string[] {
+function heldBy(ruleSet: RuleSet, sockets: FakeSockets): readonly string[] {
   const lines: string[] = [];
   for (const [table, { chains }] of ruleSet) {
     for (const [chain, { rules }] of chains)
