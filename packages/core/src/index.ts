@@ -17,6 +17,7 @@ export type { PlannerOptions } from "./planner/options.ts";
 export { Planner } from "./planner/planner.ts";
 export type * from "./planner/step.ts";
 export type { ObjectKind, Problem } from "./problem.ts";
+export { type EndpointFate, endpointFates, type Membership } from "./select/fates.ts";
 export { inSlices } from "./slices.ts";
 export { ClusterState } from "./state/cluster-state.ts";
 export type { ChangeCounts, DirtyServices } from "./state/pending.ts";

@@ -1,6 +1,13 @@
 export { type Cluster, readCluster } from "./cluster.ts";
 export { type DryRunOptions, dryRun } from "./dry-run/dry-run.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";
+export { explainService } from "./explain/explain.ts";
+export type * from "./explain/explanation.ts";
+export { findTarget } from "./explain/find.ts";
+export { parseTarget, type Target } from "./explain/target.ts";
 export { MODES, type Mode } from "./modes.ts";
 export { type NodePlanRequest, type PlannedNode, planNode } from "./node-plan.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
+export { type Agreement, agreementOf, type Finding, type KernelState } from "./ways/agreement.ts";
+export type { Source } from "./ways/sources.ts";
+export { type Ways, waysText } from "./ways/ways.ts";

@@ -1,5 +1,6 @@
 import type { AgentConfig } from "@fairlead/config";
 import {
+  type ClusterState,
   type IPFamily,
   type OwnershipMemory,
   Planner,
@@ -33,6 +34,8 @@ export interface PlannedNode {
   readonly nodeName: string;
   readonly options: PlannerOptions;
   readonly planner: Planner;
+  readonly state: ClusterState;
+  readonly memory: OwnershipMemory;
   /** Frontends that two services claim, bad annotations. */
   readonly problems: PlanStep["problems"];
 }
@@ -58,7 +61,7 @@ export function planNode(request: NodePlanRequest): PlannedNode {
   const planner = new Planner(options);
   const memory = request.memory ?? { get: () => undefined };
   const { problems } = toEnd(planner.replan(cluster.state, request.services ?? "all", memory));
-  return { mode, nodeName, options, planner, problems };
+  return { mode, nodeName, options, planner, state: cluster.state, memory, problems };
 }
 
 /** What stands for the address that the kernel would send from, where there is no Node object. */

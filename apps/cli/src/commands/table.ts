@@ -1,5 +1,6 @@
 import type { Command } from "../frame/command.ts";
+import { explainCommand } from "./explain/index.ts";
 import { planCommand } from "./plan/index.ts";
 
 /** Every command, in the order of help. */
-export const COMMANDS: readonly Command[] = [planCommand];
+export const COMMANDS: readonly Command[] = [planCommand, explainCommand];

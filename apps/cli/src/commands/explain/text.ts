@@ -1,0 +1,130 @@
+import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
+import {
+  type FamilyExplanation,
+  type Finding,
+  type FrontendExplanation,
+  type LostFrontend,
+  type Policies,
+  type PortExplanation,
+  type ServiceExplanation,
+  type Ways,
+  waysText,
+} from "@fairlead/inspect";
+import { endpointText } from "@fairlead/netfilter";
+import type { Style } from "../../output/style.ts";
+import { tableText } from "../../output/table.ts";
+import type { FamilyAgreement } from "./run.ts";
+
+/** An explanation for people. */
+export function explanationText(
+  { service, node, zone, mode, families }: ServiceExplanation,
+  agreements: readonly FamilyAgreement[],
+  style: Style,
+): string {
+  const place = zone === undefined ? node : `${node} (zone ${zone})`;
+  const title = `${style.bold(service)} on ${place}, ${mode} mode\n`;
+  const parts = families.map((one) => {
+    const agreement = agreements.find(({ family }) => family === one.family);
+    return familyText(one, style) + (agreement === undefined ? "" : agreementText(agreement, style));
+  });
+  return [title, ...parts].join("\n");
+}
+
+function familyText({ family, ownership, remembered, policies, ports }: FamilyExplanation, style: Style): string {
+  const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership.ownership](ownership.ownership);
+  const memory = remembered === undefined ? "" : `; remembered as ${remembered}`;
+  const head = `${family}: ${owner}, ${ownership.why}${memory}\n${policiesText(policies)}\n`;
+  return [head, ...ports.map((port) => portText(port, style))].join("\n");
+}
+
+function policiesText(policies: Policies): string {
+  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges, healthCheck } =
+    policies;
+  const parts = [
+    `internal ${internalTrafficPolicy}`,
+    `external ${externalTrafficPolicy}`,
+    ...(affinitySeconds === undefined ? [] : [`ClientIP affinity for ${affinitySeconds} s`]),
+    ...(loadBalancerSourceRanges.length === 0
+      ? []
+      : [`load balancer for ${loadBalancerSourceRanges.join(", ")} alone`]),
+    ...(healthCheck === undefined
+      ? []
+      : [`health check on ${healthCheck.port}: ${healthCheck.localEndpoints} ready here`]),
+  ];
+  return `Traffic policies: ${parts.join("; ")}`;
+}
+
+function portText({ name, protocol, frontends, lost, endpoints }: PortExplanation, style: Style): string {
+  const title = style.bold(`${protocol}${name === "" ? "" : ` port ${name}`}`);
+  const counts = { cluster: members(endpoints, "cluster"), local: members(endpoints, "local") };
+  const rows = [...frontends.map((one) => frontendRow(one, counts)), ...lost.map(lostRow)];
+  const served = indent(tableText(["frontend", "pods", "node", "outside"], rows));
+  const head = ["endpoint", "node", "cluster set", "local set"];
+  const ends = indent(
+    tableText(
+      head,
+      endpoints.map((one) => endpointRow(one, style)),
+    ),
+  );
+  return `${title}\n${served}${endpoints.length === 0 ? "  no endpoints\n" : ends}`;
+}
+
+type Counts = Readonly<Record<"cluster" | "local", number>>;
+
+function members(endpoints: readonly EndpointFate[], set: "cluster" | "local"): number {
+  return endpoints.filter((one) => one[set].in).length;
+}
+
+function frontendRow({ kind, address, port, policy, treatments }: FrontendExplanation, counts: Counts): string[] {
+  const { pod, node, outside } = treatments;
+  const name = `${kind} ${address === undefined ? port : endpointText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
+  return [name, ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts))];
+}
+
+function treatmentText(treatment: Treatment, counts: Counts): string {
+  if (treatment.verdict === "leave") return "left to the other network";
+  if (treatment.verdict !== "proxy") return treatment.verdict;
+  return `${counts[treatment.set]} ${treatment.set}${treatment.masquerade ? ", masqueraded" : ""}`;
+}
+
+function lostRow({ kind, address, port, heldBy }: LostFrontend): string[] {
+  const name = `${kind} ${address === undefined ? port : endpointText(address, port)}`;
+  const holder = heldBy === undefined ? "not served here" : `held by ${heldBy}`;
+  return [name, holder, holder, holder];
+}
+
+function endpointRow({ address, port, nodeName, cluster, local }: EndpointFate, style: Style): string[] {
+  return [endpointText(address, port), nodeName ?? "-", membershipText(cluster, style), membershipText(local, style)];
+}
+
+function membershipText({ in: inside, why }: Membership, style: Style): string {
+  return inside ? `${style.good("in")}: ${why}` : `${style.dim("out")}: ${why}`;
+}
+
+function agreementText({ agreement: { checked, disagreements } }: FamilyAgreement, style: Style): string {
+  const kinds = `${checked} ${checked === 1 ? "kind" : "kinds"} of packets traced`;
+  if (disagreements.length === 0) return `\nKernel: ${style.good("agrees")}, ${kinds}\n`;
+  const lines = disagreements.map((one) => `  ${findingText(one)}\n`);
+  return `\nKernel: ${style.bad("does something else")} with ${disagreements.length} of ${kinds}\n${lines.join("")}`;
+}
+
+function findingText({ frontend, source, wanted, found, problem }: Finding): string {
+  const to = `${frontend.kind} ${endpointText(frontend.address, frontend.port)}`;
+  const seen = found === undefined ? `cannot be told: ${problem}` : `goes to ${waysText(found)}`;
+  return `${source.class} (${source.address}) → ${to}: ${seen}; wanted: ${waysText(wanted)}`;
+}
+
+/** A finding as JSON. */
+export function findingData({ frontend, source, wanted, found, problem }: Finding) {
+  const ways = (of: Ways) => Object.fromEntries(of);
+  return {
+    frontend,
+    source,
+    wanted: ways(wanted),
+    ...(found === undefined ? { problem: problem ?? "" } : { found: ways(found) }),
+  };
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, "  ");
+}

@@ -1,0 +1,111 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const agent = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
+
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-explain-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+async function explain(objects: readonly RawObject[], ...args: string[]) {
+  const run = await fairlead(["explain", ...args, "-f", "-", "-o", "json", ...agent], {
+    stdin: JSON.stringify(objects),
+  });
+  return { ...run, answer: run.out === "" ? undefined : JSON.parse(run.out) };
+}
+
+async function saved(text: string): Promise<string> {
+  const file = join(dir, "saved");
+  await writeFile(file, text);
+  return file;
+}
+
+describe("golden scenarios beside what kube-proxy wrote for them", () => {
+  test.each(goldenScenarios())("$name: every Service is explained, and the rules agree", async (scenario) => {
+    const rules = await saved(scenario.iptables);
+    for (const { kind, metadata, spec } of scenario.objects as readonly Described[]) {
+      if (kind !== "Service" || spec.clusterIP === undefined || spec.clusterIP === "None") continue;
+      if (metadata.labels?.["service.kubernetes.io/service-proxy-name"] !== undefined) continue;
+      const name = `${metadata.namespace ?? "default"}/${metadata.name}`;
+      const { code, answer } = await explain(scenario.objects, name, "--rules", rules);
+      expect(code, name).toBe(0);
+      expect(answer.service).toBe(name);
+      expect(answer.families[0].ownership.ownership).toBe("ours");
+      for (const { checked } of answer.kernel.filter(({ family }: { family: string }) => family === "IPv4")) {
+        expect(checked).toBeGreaterThan(0);
+      }
+    }
+  });
+});
+
+interface Described extends RawObject {
+  readonly spec: { readonly clusterIP?: string };
+  readonly metadata: RawObject["metadata"] & { readonly labels?: Readonly<Record<string, string>> };
+}
+
+describe("a service by an address of it", () => {
+  test.each([
+    ["cluster IP", "10.96.1.9:80"],
+    ["load balancer", "203.0.113.9:80"],
+    ["node port, on any address", "10.201.0.10:30109"],
+  ])("%s", async (_what, target) => {
+    const { answer } = await explain(goldenScenario("09-loadbalancer").objects, target);
+    expect(answer.service).toBe("default/lb");
+    expect(answer.families[0].ports).toHaveLength(1);
+  });
+
+  test("UDP and TCP at one port are two ports", async () => {
+    const { objects } = goldenScenario("02-dns-tcp-udp");
+    const { answer } = await explain(objects, "kube-system/kube-dns:dns");
+    expect(answer.families[0].ports.map(({ protocol }: { protocol: string }) => protocol)).toEqual(["UDP"]);
+  });
+});
+
+test("a service of another network says which CIDR decided, and why no endpoint is used", async () => {
+  const { objects } = goldenScenario("01-clusterip");
+  const { answer, code } = await explain(objects, "nginx-calico", "--exclude-cluster-cidr", "10.144.154.0/24");
+  const [family] = answer.families;
+  expect(family.ownership).toMatchObject({ ownership: "foreign", decidingCIDRs: ["10.144.154.0/24"] });
+  expect(family.ports[0].lost).toHaveLength(1);
+  expect(family.ports[0].endpoints[0].cluster).toEqual({
+    in: false,
+    why: "another network serves the service",
+  });
+  expect(code).toBe(0);
+});
+
+test("a kernel that does something else is exit 1, and says what", async () => {
+  const { objects, iptables } = goldenScenario("05-nodeport");
+  const rules = await saved(iptables.replace(/--to-destination \S+/, "--to-destination 10.144.9.9:8080"));
+  const { code, answer } = await explain(objects, "np", "--rules", rules);
+  expect(code).toBe(1);
+  expect(Object.keys(answer.kernel[0].disagreements[0].found).join()).toContain("10.144.9.9:8080");
+});
+
+test("the text for people has the same in it", async () => {
+  const { objects } = goldenScenario("11-lb-local-healthcheck");
+  const { out } = await fairlead(["explain", "lbl", "-f", "-", ...agent], { stdin: JSON.stringify(objects) });
+  expect(out).toMatch(/load-balancer 203\.0\.113\.11:80 \(Local\) +2 cluster +2 cluster, masqueraded +1 local$/m);
+  expect(out).toMatch(/10\.144\.2\.6:8080 +node-b +in: ready +out: on node-b$/m);
+  expect(out).toContain("health check on 31111: 1 ready here");
+});
+
+describe("what cannot be explained", () => {
+  test.each([
+    ["no such service", ["nope"], 3, /^nope: there is no such Service/],
+    ["nobody has the address", ["10.96.9.9:80"], 3, /^10\.96\.9\.9:80: no service has/],
+    ["no target", ["10.96.9.999:80"], 2, /must be \[NAMESPACE\/\]SERVICE/],
+    ["two kernels", ["lb", "--live", "--on", "node-a"], 2, /only one of them/],
+    ["no such listing", ["lb", "--rules", "/does/not/exist"], 3, /--rules=\/does\/not\/exist: .*ENOENT/],
+  ])("%s", async (_what, args, expected, message) => {
+    const { code, err } = await explain(goldenScenario("09-loadbalancer").objects, ...args);
+    expect(err).toMatch(message);
+    expect(code).toBe(expected);
+  });
+});

@@ -1,0 +1,111 @@
+import type { EndpointSlice, SliceEndpoint } from "../objects.ts";
+import { type Candidate, type CandidateQuery, candidates } from "./candidates.ts";
+import { endpointSets } from "./endpoint-sets.ts";
+import { type Place, topologyFilter } from "./topology.ts";
+
+/** Whether an endpoint is in a set, and why, in words that follow "it is". */
+export interface Membership {
+  readonly in: boolean;
+  readonly why: string;
+}
+
+/** One endpoint of a service port as a slice has it, and what became of it. */
+export interface EndpointFate {
+  /** Canonical address. */
+  readonly address: string;
+  readonly port: number;
+  /** Name of the slice that it stands in. */
+  readonly slice: string;
+  readonly nodeName?: string;
+  readonly ready: boolean;
+  readonly serving: boolean;
+  readonly terminating: boolean;
+  readonly cluster: Membership;
+  readonly local: Membership;
+}
+
+/**
+ * What the selection makes of every endpoint of a service port, and why: for people who ask. Members are decided by
+ * `candidates` and `endpointSets` alone; this only finds the words.
+ *
+ * @param slices in the byte order of their names
+ */
+export function endpointFates(slices: readonly EndpointSlice[], query: CandidateQuery, place: Place): EndpointFate[] {
+  const kept = candidates(slices, query);
+  const sets = endpointSets(kept, place);
+  const keys = (set: typeof sets.cluster) => new Set(set.map(({ address, port }) => `${address} ${port}`));
+  const selection: Selection = { kept, place, cluster: keys(sets.cluster), local: keys(sets.local) };
+  return slices.flatMap((slice) => fatesOfSlice(slice, query, selection));
+}
+
+interface Selection {
+  readonly kept: readonly Candidate[];
+  readonly place: Place;
+  /** `address port` of the members. */
+  readonly cluster: ReadonlySet<string>;
+  readonly local: ReadonlySet<string>;
+}
+
+function fatesOfSlice(slice: EndpointSlice, query: CandidateQuery, selection: Selection): EndpointFate[] {
+  if (slice.family !== query.family) return [];
+  const ports = slice.ports.filter((port) => port.name === query.name && port.protocol === query.protocol);
+  return ports.flatMap(({ port }) =>
+    slice.endpoints.map((endpoint): EndpointFate => {
+      const { address, nodeName, ready, serving, terminating } = endpoint;
+      const base = { address, port, slice: slice.name, ready, serving, terminating };
+      const both = dropped(endpoint, port, query, selection);
+      const cluster = both ?? { in: selection.cluster.has(`${address} ${port}`), why: clusterWhy(endpoint, selection) };
+      const local = both ?? { in: selection.local.has(`${address} ${port}`), why: localWhy(endpoint, selection) };
+      return { ...base, ...(nodeName === undefined ? undefined : { nodeName }), cluster, local };
+    }),
+  );
+}
+
+/** Left out before any selection. */
+function dropped(
+  endpoint: SliceEndpoint,
+  port: number,
+  { excludes }: CandidateQuery,
+  { kept }: Selection,
+): Membership | undefined {
+  if (excludes?.(endpoint.address)) return { in: false, why: "in an excluded CIDR: another network serves it" };
+  const winner = kept.find((one) => one.endpoint.address === endpoint.address && one.port === port);
+  if (winner?.endpoint === endpoint) return undefined;
+  return { in: false, why: "one address with another endpoint, which is preferred" };
+}
+
+function clusterWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string {
+  const all = kept.map((one) => one.endpoint);
+  const ready = all.filter((one) => one.ready);
+  const state = stateWhy(endpoint, ready.length > 0);
+  if (!endpoint.ready) return state;
+  const filter = topologyFilter(ready, place);
+  return filter === undefined ? state : hintWhy(endpoint, place, filter(endpoint));
+}
+
+function localWhy(endpoint: SliceEndpoint, { kept, place }: Selection): string {
+  const { nodeName } = endpoint;
+  if (nodeName === undefined) return "on no known node";
+  if (nodeName !== place.nodeName) return `on ${nodeName}`;
+  return stateWhy(
+    endpoint,
+    kept.some((one) => one.endpoint.ready && one.endpoint.nodeName === nodeName),
+  );
+}
+
+/** @param others whether any endpoint of those that are asked for is ready */
+function stateWhy({ ready, serving, terminating }: SliceEndpoint, others: boolean): string {
+  if (ready) return "ready";
+  if (!terminating) return "not ready";
+  if (!serving) return "terminating, and does not serve any more";
+  return others ? "terminating, and others are ready" : "terminating, but serves still, and none is ready";
+}
+
+function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, { nodeName, zone }: Place, kept: boolean): string {
+  const hints = [
+    ...(nodeHints === undefined ? [] : [`nodes ${nodeHints.join(", ")}`]),
+    ...(zoneHints === undefined ? [] : [`zones ${zoneHints.join(", ")}`]),
+  ];
+  const here = zone === undefined ? nodeName : `${nodeName} in zone ${zone}`;
+  return kept ? `ready, and hinted for this node (${here})` : `hinted for ${hints.join(" and ")}, not for ${here}`;
+}

@@ -1,0 +1,128 @@
+import {
+  type EndpointFate,
+  endpointFates,
+  type IPFamily,
+  type Membership,
+  type OwnershipDecision,
+  type Service,
+  type ServiceKey,
+  type ServicePortGroup,
+  type ServicePortSpec,
+} from "@fairlead/core";
+import { allFamilies, familyOf } from "@fairlead/intake";
+import type { PlannedNode } from "../node-plan.ts";
+import type {
+  FamilyExplanation,
+  FrontendExplanation,
+  LostFrontend,
+  Policies,
+  PortExplanation,
+  ServiceExplanation,
+} from "./explanation.ts";
+
+/**
+ * Everything that decides about a service on the planned node.
+ *
+ * @param port name or number of the one port that is asked about
+ * @returns undefined: there is no Service of that name with a ClusterIP
+ */
+export function explainService(planned: PlannedNode, key: ServiceKey, port?: string): ServiceExplanation | undefined {
+  const service = planned.state.service(key);
+  if (service === undefined) return undefined;
+  const { nodeName, mode, options } = planned;
+  const families = allFamilies.flatMap((family) => {
+    const decision = planned.planner.ownership(key, family);
+    return decision === undefined ? [] : [explainFamily(planned, { key, service, family, decision, port })];
+  });
+  const zone = options.zone === undefined ? undefined : { zone: options.zone };
+  return { service: key, node: nodeName, ...zone, mode, families };
+}
+
+interface Asked {
+  readonly key: ServiceKey;
+  readonly service: Service;
+  readonly family: IPFamily;
+  readonly decision: OwnershipDecision;
+  readonly port: string | undefined;
+}
+
+function explainFamily(planned: PlannedNode, asked: Asked): FamilyExplanation {
+  const { key, service, family, decision, port } = asked;
+  const { excludes: _function, ...ownership } = decision;
+  const remembered = planned.memory.get(key, family);
+  const ports = service.ports.filter((one) => port === undefined || one.name === port || String(one.port) === port);
+  return {
+    family,
+    ownership,
+    ...(remembered === undefined ? undefined : { remembered }),
+    policies: policies(planned, asked),
+    ports: ports.map((one) => explainPort(planned, asked, one)),
+  };
+}
+
+function policies({ planner }: PlannedNode, { key, service, family }: Asked): Policies {
+  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = service;
+  const check = planner.plan(family).healthChecks.get(key);
+  return {
+    internalTrafficPolicy,
+    externalTrafficPolicy,
+    ...(affinitySeconds === undefined ? undefined : { affinitySeconds }),
+    loadBalancerSourceRanges: loadBalancerSourceRanges.filter((cidr) => familyOf(cidr) === family),
+    ...(check === undefined ? undefined : { healthCheck: { port: check.port, localEndpoints: check.localEndpoints } }),
+  };
+}
+
+function explainPort(planned: PlannedNode, asked: Asked, port: ServicePortSpec): PortExplanation {
+  const { key, family, decision } = asked;
+  const { name, protocol } = port;
+  const group = planned.planner.plan(family).groups.get(groupId(key, port));
+  const { nodeName, zone } = planned.options;
+  const query = { family, name, protocol, excludes: decision.excludes };
+  const fates = endpointFates(planned.state.slices(key), query, { nodeName, zone });
+  return {
+    name,
+    protocol,
+    frontends: group?.frontends ?? [],
+    lost: lostFrontends(planned, asked, port, group),
+    endpoints: decision.frontends === "none" ? fates.map(leftAlone) : fates,
+  };
+}
+
+const FOREIGN: Membership = { in: false, why: "another network serves the service" };
+
+/** Of a service that is left alone no endpoint is selected at all. */
+function leftAlone(fate: EndpointFate): EndpointFate {
+  return { ...fate, cluster: FOREIGN, local: FOREIGN };
+}
+/** As the planner calls the group of a service port (`ServicePortGroup.id`). */
+function groupId(key: ServiceKey, { name, protocol }: ServicePortSpec): string {
+  return `${name === "" ? key : `${key}:${name}`}/${protocol.toLowerCase()}`;
+}
+
+function lostFrontends(
+  { planner }: PlannedNode,
+  { service, family }: Asked,
+  { port, nodePort, protocol }: ServicePortSpec,
+  group: ServicePortGroup | undefined,
+): readonly LostFrontend[] {
+  const addresses = [
+    ...service.clusterIPs.map((address) => ({ kind: "cluster-ip", address, port }) as const),
+    ...service.externalIPs.map((address) => ({ kind: "external-ip", address, port }) as const),
+    ...service.loadBalancerIPs.map((address) => ({ kind: "load-balancer", address, port }) as const),
+  ].filter(({ address }) => familyOf(address) === family);
+  const wanted = nodePort === undefined ? addresses : [...addresses, { kind: "node-port", port: nodePort } as const];
+  const lookup = planner.lookup(family);
+  return wanted.flatMap((one): LostFrontend[] => {
+    const holder =
+      one.kind === "node-port" ? lookup.atNodePort(protocol, one.port) : lookup.at(protocol, one.address, one.port);
+    if (isServed(group?.frontends ?? [], one)) return [];
+    return [holder === undefined ? one : { ...one, heldBy: holder.name }];
+  });
+}
+
+function isServed(frontends: readonly FrontendExplanation[], one: LostFrontend): boolean {
+  return frontends.some(
+    ({ address, port, treatments }) =>
+      address === one.address && port === one.port && treatments.outside.verdict !== "leave",
+  );
+}

@@ -1,0 +1,70 @@
+import type {
+  AllowedSources,
+  EndpointFate,
+  FrontendKind,
+  IPFamily,
+  Ownership,
+  OwnershipDecision,
+  Protocol,
+  ServiceKey,
+  SourceClass,
+  Treatment,
+} from "@fairlead/core";
+import type { Mode } from "../modes.ts";
+
+/** What is known of a service on one node; JSON values alone. */
+export interface ServiceExplanation {
+  readonly service: ServiceKey;
+  readonly node: string;
+  readonly zone?: string;
+  readonly mode: Mode;
+  /** The families in which it has a ClusterIP. */
+  readonly families: readonly FamilyExplanation[];
+}
+
+export interface FamilyExplanation {
+  readonly family: IPFamily;
+  readonly ownership: Omit<OwnershipDecision, "excludes">;
+  /** What the agent's memory holds, where one was given. */
+  readonly remembered?: Ownership;
+  readonly policies: Policies;
+  readonly ports: readonly PortExplanation[];
+}
+
+export interface Policies {
+  readonly internalTrafficPolicy: "Cluster" | "Local";
+  readonly externalTrafficPolicy: "Cluster" | "Local";
+  /** Seconds of ClientIP affinity; absent: none. */
+  readonly affinitySeconds?: number;
+  readonly loadBalancerSourceRanges: readonly string[];
+  readonly healthCheck?: { readonly port: number; readonly localEndpoints: number };
+}
+
+export interface PortExplanation {
+  /** "" where the service has one unnamed port. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly frontends: readonly FrontendExplanation[];
+  /** Frontends that this port asks for and another group, or another network, has. */
+  readonly lost: readonly LostFrontend[];
+  /** Every endpoint of the port in its slices. */
+  readonly endpoints: readonly EndpointFate[];
+}
+
+export interface FrontendExplanation {
+  readonly kind: FrontendKind;
+  /** Absent for node-port, which is served on addresses of the node. */
+  readonly address?: string;
+  readonly port: number;
+  readonly policy: "Cluster" | "Local";
+  readonly treatments: Readonly<Record<SourceClass, Treatment>>;
+  readonly sources?: AllowedSources;
+}
+
+export interface LostFrontend {
+  readonly kind: FrontendKind;
+  readonly address?: string;
+  readonly port: number;
+  /** Name of the group that has it; absent: another network. */
+  readonly heldBy?: string;
+}

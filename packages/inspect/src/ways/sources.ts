@@ -1,0 +1,79 @@
+import { BlockList, isIPv6 } from "node:net";
+import type { AllowedSources, IPFamily, LocalTrafficDetector, SourceClass } from "@fairlead/core";
+import ipaddr from "ipaddr.js";
+
+/** Somebody who sends packets: an address that stands for all of a class. */
+export interface Source {
+  readonly class: SourceClass;
+  readonly address: string;
+  /** Absent: this node makes the packet. */
+  readonly inInterface?: string;
+}
+
+/** Addresses for documentation (RFC 5737, RFC 3849): nobody's pods. */
+const OUTSIDE: Readonly<Record<IPFamily, readonly string[]>> = {
+  IPv4: ["198.51.100.7", "203.0.113.7", "192.0.2.7"],
+  IPv6: ["2001:db8:51::7", "2001:db8:113::7"],
+};
+
+/** The node's side towards others, where nothing says what it is called. */
+export const OUTER_INTERFACE = "eth0";
+
+export interface SourceFacts {
+  readonly family: IPFamily;
+  readonly detector: LocalTrafficDetector;
+  /** The node's own address; absent: packets of the node are left out. */
+  readonly nodeAddress?: string | undefined;
+}
+
+/** One source of each class; those that cannot be told apart from others are left out. */
+export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): readonly Source[] {
+  const pods = detector.kind === "cidrs" ? detector.cidrs : [];
+  const outside = OUTSIDE[family].find((address) => !isInside(address, pods));
+  return [
+    ...podSource(detector, family),
+    ...(nodeAddress === undefined ? [] : [{ class: "node", address: nodeAddress } as const]),
+    ...(outside === undefined ? [] : [{ class: "outside", address: outside, inInterface: OUTER_INTERFACE } as const]),
+  ];
+}
+
+function podSource(detector: LocalTrafficDetector, family: IPFamily): readonly Source[] {
+  const nowhere = OUTSIDE[family].at(-1) ?? "";
+  switch (detector.kind) {
+    case "none":
+      return [];
+    case "cidrs":
+      return detector.cidrs
+        .slice(0, 1)
+        .map((cidr) => ({ class: "pod", address: addressIn(cidr), inInterface: "pod0" }));
+    case "bridge":
+      return [{ class: "pod", address: nowhere, inInterface: detector.interface }];
+    case "interface-prefix":
+      return [{ class: "pod", address: nowhere, inInterface: `${detector.prefix}0` }];
+  }
+}
+
+/** The last but one address of a CIDR: pods are numbered from below. */
+export function addressIn(cidr: string): string {
+  const [address, length] = ipaddr.parseCIDR(cidr);
+  const bytes = address.toByteArray();
+  const filled = bytes.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * at))));
+  const last = filled.length - 1;
+  const hostBits = bytes.length * 8 - length;
+  if (hostBits > 1) filled[last] = (filled[last] ?? 0) - 1;
+  return ipaddr.fromByteArray(filled).toString();
+}
+
+/** Whether a frontend that not everybody may use lets an address in. */
+export function lets(sources: AllowedSources | undefined, address: string): boolean {
+  return sources === undefined || sources.addresses.includes(address) || isInside(address, sources.ranges);
+}
+
+function isInside(address: string, cidrs: readonly string[]): boolean {
+  const type = isIPv6(address) ? "ipv6" : "ipv4";
+  const list = new BlockList();
+  for (const [network = "", length] of cidrs.map((cidr) => cidr.split("/"))) {
+    if (isIPv6(network) === isIPv6(address)) list.addSubnet(network, Number(length), type);
+  }
+  return list.check(address, type);
+}

@@ -1,0 +1,73 @@
+import { parseSave, type RuleSet } from "@fairlead/netfilter";
+import { type GoldenScenario, goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { agreementOf, type Finding, type PlannedNode, waysText } from "../src/index.ts";
+import { planned } from "./support/scenario.ts";
+
+const [nodeAddress, otherAddress] = ["10.201.0.10", "fd00:201::10"];
+const environment = {
+  localAddresses: [nodeAddress, otherAddress],
+  outInterface: (to: string) => ([nodeAddress, otherAddress, "127.0.0.1", "::1"].includes(to) ? "lo" : "eth0"),
+};
+
+function agreement({ planner }: PlannedNode, ruleSet: RuleSet) {
+  const { groups, node } = planner.plan("IPv4");
+  return agreementOf(groups.values(), node, { ruleSet, environment }, nodeAddress);
+}
+
+describe("the plan and what kube-proxy wrote for the same objects", () => {
+  test.each(goldenScenarios())("$name: every kind of packet ends where the plan wants it", async (scenario) => {
+    const { checked, disagreements } = agreement(await planned(scenario), parseSave(scenario.iptables));
+    expect(disagreements.map(told)).toEqual([]);
+    expect(checked).toBeGreaterThan(0);
+  });
+});
+
+describe("a rule that is not as it should be", () => {
+  const scenario = goldenScenario("09-loadbalancer");
+
+  test.each<{ damage: string; change: (text: string) => string; tells: RegExp }>([
+    {
+      damage: "an endpoint's share",
+      change: (text) => text.replace("0.50000000000", "0.25000000000"),
+      tells: /load-balancer .* outside: .*50 %.* but .*25 %/,
+    },
+    {
+      damage: "a dispatch rule gone",
+      change: (text) => text.replace(/^-A KUBE-SERVICES -d 203\.0\.113\.9.*\n/m, ""),
+      tells: /load-balancer .* outside: .* but untouched/,
+    },
+    {
+      damage: "masquerading gone",
+      change: (text) => text.replace(/^-A KUBE-POSTROUTING .*MASQUERADE.*\n/m, ""),
+      tells: /cluster-ip .* outside: .* masqueraded .* but 10\.144/,
+    },
+    {
+      damage: "an endpoint that is not ours",
+      change: (text) => text.replace(/--to-destination \S+/, "--to-destination 10.144.9.9:8080"),
+      tells: /node-port .* node: .* but .*10\.144\.9\.9:8080/,
+    },
+    {
+      damage: "a match that nobody knows",
+      change: (text) => text.replace(/(-A KUBE-SERVICES )(-d 203)/, "$1-m strange --odd $2"),
+      tells: /load-balancer .* outside: .* but .*untouched/,
+    },
+  ])("$damage", async ({ change, tells }) => {
+    const damaged = change(scenario.iptables);
+    expect(damaged).not.toBe(scenario.iptables);
+    const { disagreements } = agreement(await planned(scenario), parseSave(damaged));
+    expect(disagreements.map(told).join("\n")).toMatch(tells);
+  });
+});
+
+test("source ranges: who is not in them is dropped", async () => {
+  const scenario: GoldenScenario = goldenScenario("10-lb-source-ranges");
+  const open = scenario.iptables.replace(/^-A KUBE-PROXY-FIREWALL .*DROP\n/m, "");
+  const { disagreements } = agreement(await planned(scenario), parseSave(open));
+  expect(disagreements.map(told).join("\n")).toMatch(/load-balancer .* pod: drop but untouched/);
+});
+
+function told({ frontend, source, wanted, found, problem }: Finding): string {
+  const seen = found === undefined ? `cannot be told: ${problem}` : waysText(found);
+  return `${frontend.kind} ${frontend.address}:${frontend.port} ${source.class}: ${waysText(wanted)} but ${seen}`;
+}

@@ -1,0 +1,32 @@
+import { parseArguments } from "@fairlead/config";
+import { filterSettings } from "@fairlead/intake";
+import type { GoldenNode, RawObject } from "@fairlead/testkit";
+import { createManifestsSnapshot } from "@fairlead/watch";
+import { type Mode, type PlannedNode, planNode, readCluster } from "../../src/index.ts";
+
+/** The agent's configuration for its flags. */
+export function configOf(flags: readonly string[]) {
+  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
+  if (parsed.kind !== "run") throw new Error(`flags of the test are wrong: ${JSON.stringify(parsed)}`);
+  const filter = filterSettings(parsed.config);
+  if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  return { config: parsed.config, filter: filter.options };
+}
+
+/** Objects of a test as a cluster's. */
+export function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
+  const readStandardInput = async () => Buffer.from(JSON.stringify(objects));
+  const source = createManifestsSnapshot({ paths: ["-"], nodeName, readStandardInput });
+  return readCluster(source, new AbortController().signal);
+}
+
+/** Objects planned for the node that the golden files were recorded on. */
+export async function planned(
+  { objects, node }: { readonly objects: readonly RawObject[]; readonly node: GoldenNode },
+  { mode = "iptables", flags = [] }: { readonly mode?: Mode; readonly flags?: readonly string[] } = {},
+): Promise<PlannedNode> {
+  const cluster = await clusterOf(objects, node.name);
+  const setup = configOf([`--cluster-cidr=${node.clusterCIDRs.join(",")}`, `--proxy-mode=${mode}`, ...flags]);
+  const addresses = ["127.0.0.1", "::1", ...node.addresses];
+  return planNode({ ...setup, cluster, nodeName: node.name, mode, addresses });
+}
