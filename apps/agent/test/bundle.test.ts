@@ -81,6 +81,11 @@ describe("the bundle", () => {
       /^--proxy-mode=nftables .*use iptables, ipvs or userspace$/,
     ],
     ["a wrong value", ["--oom-score-adj=2000"], /^--oom-score-adj=2000: /],
+    [
+      "manifests that are a device",
+      ["--manifests=/dev/zero"],
+      /^--manifests=\/dev\/zero: is neither a file nor a folder$/,
+    ],
     ["no kubeconfig", ["--kubeconfig=/does/not/exist"], /\/does\/not\/exist/],
   ])("%s is exit 1 and says what would be right", async (_what, flags, message) => {
     const { code, err } = await proxy("--manifests=/does/not/exist", ...flags, ...withoutManifests(flags));

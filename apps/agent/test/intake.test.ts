@@ -108,8 +108,8 @@ describe("an API server that is a Service", () => {
   const unknown = () => false;
 
   test.each([
-    ["10.96.0.1", {}, "looks like the address of a Service"],
-    ["fd00:10:96::1", {}, "looks like the address of a Service"],
+    ["10.96.0.1", {}, "may be the address of a Service"],
+    ["fd00:10:96::1", {}, "may be the address of a Service"],
     ["10.43.0.7", { KUBERNETES_SERVICE_HOST: "10.43.0.7" }, "is the Service address that pods are given"],
     ["192.0.2.10", {}, undefined],
     ["10.0.0.5", {}, undefined],

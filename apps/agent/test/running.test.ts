@@ -126,7 +126,7 @@ describe.skipIf(reason !== undefined)(
       }
       expect(log.filter((line) => line.includes("cannot be reached"))).toEqual([
         expect.stringMatching(
-          /server="https:\/\/10\.96\.0\.1".*10\.96\.0\.1 looks like.*needs the API server's own address/,
+          /server="https:\/\/10\.96\.0\.1".*10\.96\.0\.1 may be.*needs the API server's own address/,
         ),
       ]);
       expect(log.at(-1)).toBe("exit 0");

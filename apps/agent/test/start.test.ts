@@ -23,6 +23,7 @@ function kernel(sysctls: Readonly<Record<string, number>> = ipv6On, ipvsSupporte
   const log = recordedLog();
   const fake: Kernel = {
     iptables: async (family) => tables[family],
+    iptablesInUse: async (family) => [tables[family]],
     ...fakeIpvs({ supported: ipvsSupported }),
     addresses: new FakeNodeAddresses(),
     conntrack: new FakeConntrack(),

@@ -11,7 +11,7 @@ export type { IptablesClient, Variant } from "./iptables/client.ts";
 export { builtinChains } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
-export { type IptablesOptions, openIptables } from "./iptables/open.ts";
+export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
 export { createIpvsadm } from "./ipvs/open.ts";
 export type { LinksClient } from "./links/client.ts";

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { backoff } from "../src/api/backoff.ts";
+import { backoff, sparing } from "../src/api/backoff.ts";
+import { httpTransport } from "../src/api/http-transport.ts";
+import type { Transport } from "../src/api/transport.ts";
 import { VirtualClock } from "./support/clocks.ts";
 import { Consumer } from "./support/consumer.ts";
 import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
@@ -8,7 +10,7 @@ endAfterEach();
 
 test("back-off doubles from 800 ms to 30 s, stretched at random, and begins anew after two healthy minutes", () => {
   const clock = new VirtualClock();
-  const next = backoff(clock, () => 0.5);
+  const next = backoff(clock, () => 0.5, sparing);
   const delays = Array.from({ length: 8 }, () => {
     const delay = next();
     clock.advance(delay);
@@ -63,6 +65,29 @@ test("a request without any answer is given up", async () => {
   clock.advance(150_000);
   await clock.timer((delay) => delay === 800);
   expect(reports[0]).toMatchObject({ type: "unreachable", error: "no answer for 150 s", milliseconds: 0 });
+});
+
+test("an API server that is back is found within 10 s, however long it was away", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  const connection = { server, credentials: async () => ({ headers: {}, tls: {} }) };
+  const reach = httpTransport(connection, "fairlead-proxy/0.0.0", clock);
+  let away = true;
+  const transport: Transport = (request) => (away ? Promise.reject(new Error("connect ECONNREFUSED")) : reach(request));
+  const consumer = new Consumer();
+  const { reports } = run(server, { services: consumer.subscription }, { clock, transport, random: () => 0.999 });
+  const waits = () => reports.flatMap((report) => (report.type === "retry" ? [report.delayMilliseconds] : []));
+  const waiting = (attempt: number) => until(() => waits().length === attempt && pending(clock, waits().at(-1)));
+  let attempt = 1;
+  for (await waiting(attempt); clock.now() < 600_000; await waiting(attempt)) {
+    clock.advance(waits().at(-1) ?? 0);
+    attempt += 1;
+  }
+  away = false;
+  clock.advance(10_000);
+  await api.requestsCame(1);
+  await consumer.until(() => consumer.synced > 0);
+  expect(attempt).toBeGreaterThan(60);
 });
 
 test("unreachable is said at once, then once a minute with how long and what else fails", async () => {
@@ -162,6 +187,10 @@ test("pages of a list don't count against qps", async () => {
     milliseconds: 0,
   });
 });
+
+function pending(clock: VirtualClock, delay: number | undefined): boolean {
+  return delay !== undefined && clock.pending.includes(delay);
+}
 
 /** Gives the event loop turns until it holds; the test's time-out bounds it. */
 async function until(holds: () => boolean): Promise<void> {

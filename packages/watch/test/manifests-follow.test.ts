@@ -40,6 +40,14 @@ test("a folder: YAML documents, JSON, Lists and bare arrays; each resource to it
   expect(seen.reports).toEqual([]);
 });
 
+test("a path that becomes something that is no file is not read", async () => {
+  const seen = followManifests("/dev/zero");
+  expect(await seen.reported("waiting")).toMatchObject([
+    { path: "/dev/zero", error: "/dev/zero is neither a file nor a folder" },
+  ]);
+  expect(seen.services.changes).toEqual([]);
+});
+
 test("an empty folder is an empty cluster", async () => {
   const seen = followManifests(await temporaryFolder());
   await seen.synced();

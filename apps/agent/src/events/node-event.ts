@@ -4,6 +4,8 @@ export interface NodeEvent {
   /** One word, as machines compare it: `SyncFailed`. */
   readonly reason: string;
   readonly message: string;
+  /** What was done, one word as well; absent where nothing was. */
+  readonly action?: string;
 }
 
 /** Bytes of a message that the API server takes. */
@@ -14,7 +16,12 @@ const longestMessage = 1_024;
  *
  * @param id makes the name unique
  */
-export function eventObject({ type, reason, message }: NodeEvent, node: string, at: number, id: string): unknown {
+export function eventObject(
+  { type, reason, message, action }: NodeEvent,
+  node: string,
+  at: number,
+  id: string,
+): unknown {
   const time = `${new Date(at).toISOString().slice(0, 19)}Z`;
   return {
     apiVersion: "v1",
@@ -24,6 +31,7 @@ export function eventObject({ type, reason, message }: NodeEvent, node: string, 
     type,
     reason,
     message: message.slice(0, longestMessage),
+    ...(action === undefined ? {} : { action }),
     source: { component: "kube-proxy", host: node },
     reportingComponent: "kube-proxy",
     reportingInstance: node,

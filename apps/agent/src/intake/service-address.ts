@@ -2,8 +2,8 @@ import { BlockList, isIP } from "node:net";
 
 /**
  * Whether an API server's address is that of a Service. Before the first sync nobody knows the cluster's Services, so
- * it is told by what stands for them: the variable that kubelet sets in pods, and the form of the `kubernetes` Service,
- * which has the first address of a private range.
+ * it is told by what stands for them: the variable that kubelet sets in pods; and the form of the `kubernetes` Service,
+ * the first address of a private range, which a real API server may have as well.
  *
  * @param known whether a Service with this ClusterIP has been seen
  * @returns why, to be read after the address; undefined: it is none
@@ -19,7 +19,7 @@ export function serviceAddressReason(
   if (type === 0) return undefined;
   const first = type === 6 ? address.endsWith("::1") : address.endsWith(".0.1");
   return first && privateRanges.check(address, type === 6 ? "ipv6" : "ipv4")
-    ? "looks like the address of a Service"
+    ? "may be the address of a Service"
     : undefined;
 }
 

@@ -44,7 +44,7 @@ function unreachable(report: UnreachableReport, serviceAddress: SourceLogOptions
   const why = serviceAddress(address);
   if (why === undefined) return fields;
   const hint =
-    `${address} ${why}, which nothing serves before this proxy does: it needs the API server's own address ` +
+    `${address} ${why}: nothing serves those before this proxy does, so it needs the API server's own address ` +
     "(server in its kubeconfig, --master, or KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)";
   return { ...fields, hint };
 }

@@ -19,6 +19,12 @@ export interface Kernel {
    * @throws IptablesError when the tools are missing or not permitted
    */
   iptables(family: IPFamily): Promise<IptablesPort>;
+  /**
+   * The iptables of a family in each variant that this node has something in.
+   *
+   * @throws IptablesError when the tools are missing or not permitted
+   */
+  iptablesInUse(family: IPFamily): Promise<readonly IptablesPort[]>;
   /** What ipvs mode programs beside iptables, for both families. */
   readonly ipvs: { readonly servers: IpvsadmClient; readonly sets: IpsetClient; readonly links: LinksClient };
   readonly modules: Modules;

@@ -9,6 +9,7 @@ import {
   createRunner,
   createSysctl,
   openIptables,
+  openIptablesInUse,
 } from "@fairlead/kernel";
 import { describeError, type Log } from "../log/log.ts";
 import { sourceAddress } from "../node/source-address.ts";
@@ -25,6 +26,7 @@ export function realKernel(log: Log): Kernel {
     });
   return {
     iptables: (family) => openIptables(runner, { family }),
+    iptablesInUse: (family) => openIptablesInUse(runner, { family }),
     ipvs: { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) },
     modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),

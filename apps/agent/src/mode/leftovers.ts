@@ -1,4 +1,4 @@
-import { FIXED_CHAINS, removeIptablesMode } from "@fairlead/backend-iptables";
+import { FIXED_CHAINS, type IptablesPort, removeIptablesMode } from "@fairlead/backend-iptables";
 import { CHAINS, DEVICE, IPVS_FILTER, removeIpvsMode } from "@fairlead/backend-ipvs";
 import { removeUserspaceMode, CHAINS as USERSPACE_CHAINS } from "@fairlead/backend-userspace";
 import type { IPFamily } from "@fairlead/core";
@@ -54,12 +54,12 @@ function chainsOf(chains: Readonly<Partial<Record<Table, readonly string[]>>>, t
   return chains[table] ?? [];
 }
 
-type Remove = (kernel: LeftoverKernel, family: IPFamily, keep?: Keep) => Promise<unknown>;
+type Remove = (kernel: LeftoverKernel, rules: IptablesPort, keep?: Keep) => Promise<unknown>;
 
 const removals: Readonly<Record<ServedMode, Remove>> = {
   ipvs: removeIpvsLeftovers,
-  userspace: removeUserspaceLeftovers,
-  iptables: async (kernel, family, keep) => removeIptablesMode(await kernel.iptables(family), keep && { keep }),
+  userspace: (_, rules, keep) => removeUserspaceLeftovers(rules, keep),
+  iptables: (_, rules, keep) => removeIptablesMode(rules, keep && { keep }),
 };
 
 /** What the modes that do not run have left, kube-proxy's or ours. */
@@ -67,7 +67,7 @@ async function removeOtherModes(kernel: LeftoverKernel, mode: ServedMode, family
   for (const [other, remove] of Object.entries(removals)) {
     if (other === mode) continue;
     try {
-      await remove(kernel, family, keeps[mode]);
+      await remove(kernel, await kernel.iptables(family), keeps[mode]);
     } catch (error) {
       const errors = error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
       log.warn(`Cannot remove what ${other} mode left`, { ipFamily: family, errors });
@@ -76,12 +76,8 @@ async function removeOtherModes(kernel: LeftoverKernel, mode: ServedMode, family
 }
 
 /** @returns whether there was anything */
-export async function removeUserspaceLeftovers(
-  kernel: Pick<Kernel, "iptables">,
-  family: IPFamily,
-  keep?: Keep,
-): Promise<boolean> {
-  return removeUserspaceMode(await kernel.iptables(family), keep && { keep });
+export async function removeUserspaceLeftovers(rules: IptablesPort, keep?: Keep): Promise<boolean> {
+  return removeUserspaceMode(rules, keep && { keep });
 }
 
 /**
@@ -89,8 +85,11 @@ export async function removeUserspaceLeftovers(
  *
  * @returns whether there was anything
  */
-export async function removeIpvsLeftovers(kernel: LeftoverKernel, family: IPFamily, keep?: Keep): Promise<boolean> {
-  const rules = await kernel.iptables(family);
+export async function removeIpvsLeftovers(
+  kernel: Pick<Kernel, "ipvs">,
+  rules: IptablesPort,
+  keep?: Keep,
+): Promise<boolean> {
   const chains = await rules.chains("filter");
   if (!chains.has(IPVS_FILTER) && (await kernel.ipvs.links.addresses(DEVICE)) === undefined) return false;
   await removeIpvsMode(ipvsPort(kernel, rules), keep && { keep });

@@ -95,6 +95,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   const mode = await chooseMode(config, kernel, log);
   const { source, postEvent } = await openSource(config, nodeName);
   const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock: systemClock, log });
+  void events?.tell(startingEvent());
   if (mode.fallback !== undefined) void events?.tell(fallbackEvent(mode.fallback));
   const ports = await openFamilies(kernel, config.bindAddress, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
@@ -123,6 +124,11 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   }
   log.error("Fairlead cannot go on", { reason });
   return 1;
+}
+
+/** kube-proxy's, at each start. */
+function startingEvent(): NodeEvent {
+  return { type: "Normal", reason: "Starting", action: "StartKubeProxy", message: `Fairlead v${version}` };
 }
 
 function fallbackEvent(reason: string): NodeEvent {

@@ -20,7 +20,7 @@ export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
   return failed || !nothingLeft ? 1 : 0;
 }
 
-/** Iptables mode's chains go last: those of the others refer to some that it has as well. */
+/** Both variants of iptables are cleaned, as far as they are in use: nobody knows which one was, when the rules were made. */
 async function cleanFamily(kernel: Kernel, family: IPFamily, log: Log): Promise<readonly string[]> {
   const errors = new Set<string>();
   const attempt = (work: () => Promise<void>) =>
@@ -28,13 +28,17 @@ async function cleanFamily(kernel: Kernel, family: IPFamily, log: Log): Promise<
       for (const message of messages(error)) errors.add(message);
     });
   await attempt(async () => {
-    if (await removeIpvsLeftovers(kernel, family)) log.info("Removed what ipvs mode left", { ipFamily: family });
+    for (const rules of await kernel.iptablesInUse(family)) {
+      // Iptables mode's chains go last: those of the others refer to some that it has as well.
+      await attempt(async () => {
+        if (await removeIpvsLeftovers(kernel, rules)) log.info("Removed what ipvs mode left", { ipFamily: family });
+      });
+      await attempt(async () => {
+        if (await removeUserspaceLeftovers(rules)) log.info("Removed what userspace mode left", { ipFamily: family });
+      });
+      await attempt(() => removeIptablesMode(rules));
+    }
   });
-  await attempt(async () => {
-    if (await removeUserspaceLeftovers(kernel, family))
-      log.info("Removed what userspace mode left", { ipFamily: family });
-  });
-  await attempt(async () => removeIptablesMode(await kernel.iptables(family)));
   return [...errors];
 }
 

@@ -13,12 +13,17 @@ export interface OpenedSource {
 /**
  * Where the objects come from: manifest files, or the API server.
  *
- * @throws StartError when no API server is known
+ * @throws StartError when no API server is known, or nothing could ever be read at the path
  */
 export async function openSource(config: AgentConfig, nodeName: string): Promise<OpenedSource> {
-  const { createApiSource, createManifestsSource, loadConnection, postObject } = await import("@fairlead/watch");
+  const watch = await import("@fairlead/watch");
+  const { createApiSource, createManifestsSource, loadConnection, postObject } = watch;
   const { manifests: path, client } = config;
-  if (path !== undefined) return { source: (onReport) => createManifestsSource({ path, nodeName, onReport }) };
+  if (path !== undefined) {
+    const reason = await watch.whyNoManifests(path);
+    if (reason !== undefined) throw new StartError(`--manifests=${path}: ${reason}`);
+    return { source: (onReport) => createManifestsSource({ path, nodeName, onReport }) };
+  }
   try {
     const connection = await loadConnection(client);
     const { qps, burst } = client;

@@ -92,6 +92,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     nodeName: "node-a",
     kernel: {
       iptables: async (family) => tables[family],
+      iptablesInUse: async (family) => [tables[family]],
       ipvs,
       modules,
       addresses,

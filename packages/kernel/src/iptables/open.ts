@@ -13,11 +13,17 @@ export interface IptablesOptions {
   readonly family: IPFamily;
   /** Default: as the host does, see `detectVariant`. */
   readonly variant?: Variant;
-  /** Seconds to wait for the xtables lock. Default 5. */
+  /** Seconds to wait for the xtables lock. Default 5, and 120 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
   readonly timeoutMs?: number;
 }
+
+/**
+ * The legacy tool waits for its lock by an alarm, and leaves it set: so long after its start it interrupts the reading of the
+ * payload, which then looks cut off ("COMMIT expected"). On a busy machine a large one takes much longer than a lock is held.
+ */
+const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 120 };
 
 /**
  * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft and
@@ -26,14 +32,51 @@ export interface IptablesOptions {
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
 export async function openIptables(runner: Runner, options: IptablesOptions): Promise<IptablesClient> {
-  const { family } = options;
-  const tools = await chooseTools(runner, family, options.variant);
+  return client(runner, await chooseTools(runner, options.family, options.variant), options);
+}
+
+/**
+ * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools were
+ * yesterday, they need not be today. Legacy tables are looked for without making the kernel create them.
+ *
+ * @throws IptablesError of kind "not-installed" where there are no tools at all
+ */
+export async function openIptablesInUse(
+  runner: Runner,
+  options: Omit<IptablesOptions, "variant">,
+): Promise<readonly IptablesClient[]> {
+  const [nft, legacy] = await bothTools(runner, options.family);
+  if (nft === undefined && legacy === undefined) throw notInstalled();
+  const used = [nft, legacy !== undefined && (await hasTables(runner, legacy)) ? legacy : undefined];
+  return used.filter((tools) => tools !== undefined).map((tools) => client(runner, tools, options));
+}
+
+async function bothTools(
+  runner: Runner,
+  family: IPFamily,
+): Promise<readonly [nft: Tools | undefined, legacy: Tools | undefined]> {
+  return [await findTools(runner, family, "nft"), await findTools(runner, family, "legacy")];
+}
+
+/** Without `-t` it prints what is there. Who may not look could not remove anything either. */
+async function hasTables(runner: Runner, { save }: Tools): Promise<boolean> {
+  try {
+    for await (const line of lines(runner.stream([save]))) if (line.startsWith("*")) return true;
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+  }
+  return false;
+}
+
+function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant">): IptablesClient {
+  const { family, timeoutMs = 600_000 } = options;
   const wait = String(options.lockSeconds ?? 5);
-  const timeoutMs = options.timeoutMs ?? 600_000;
+  const restoreWait = String(options.lockSeconds ?? restoreLockSeconds[tools.variant]);
   return {
     family,
     variant: tools.variant,
-    restore: (payload) => restore(runner, [tools.restore, "--noflush", "--counters", "-w", wait], payload, timeoutMs),
+    restore: (payload) =>
+      restore(runner, [tools.restore, "--noflush", "--counters", "-w", restoreWait], payload, timeoutMs),
     save: (table) => save(runner.stream([tools.save, "-t", table], { timeoutMs }), table, family),
     saveLines: (table) => savedLines(runner.stream([tools.save, "-t", table], { timeoutMs })),
     chains: (table) => chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
@@ -50,7 +93,7 @@ async function chooseTools(runner: Runner, family: IPFamily, wanted: Variant | u
     if (tools === undefined) throw notInstalled();
     return tools;
   }
-  const [nft, legacy] = [await findTools(runner, family, "nft"), await findTools(runner, family, "legacy")];
+  const [nft, legacy] = await bothTools(runner, family);
   if (nft === undefined || legacy === undefined) {
     const only = nft ?? legacy;
     if (only === undefined) throw notInstalled();

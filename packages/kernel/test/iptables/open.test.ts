@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeRunner, type ProgramAnswer } from "../../src/fake/index.ts";
-import { createRunner, detectVariant, IptablesError, openIptables } from "../../src/index.ts";
+import { createRunner, detectVariant, IptablesError, openIptables, openIptablesInUse } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 
@@ -49,6 +49,40 @@ describe("which variant the host uses", () => {
       expect(await detectVariant(runner)).toBe("nft");
       expect((await openIptables(runner, { family: "IPv4" })).variant).toBe("nft");
     });
+  });
+});
+
+describe("the variants that are in use", () => {
+  const inUse = async (programs: Record<string, ProgramAnswer>) => {
+    const clients = await openIptablesInUse(new FakeRunner(programs), { family: "IPv4" });
+    return clients.map(({ variant }) => variant);
+  };
+  const both = { "iptables-nft": nft, "iptables-legacy": legacy };
+
+  test("nft always, legacy where it has tables", async () => {
+    expect(await inUse({ ...both, "iptables-legacy-save": rules(0) })).toEqual(["nft", "legacy"]);
+    expect(await inUse({ ...both, "iptables-legacy-save": "" })).toEqual(["nft"]);
+    expect(await inUse({ ...both, "iptables-legacy-save": { exitCode: 3, stderr: "Permission denied" } })).toEqual([
+      "nft",
+    ]);
+    expect(await inUse({ "iptables-legacy": legacy, "iptables-legacy-save": "" })).toEqual([]);
+  });
+
+  test("no tools at all is an error", async () => {
+    await expect(inUse({})).rejects.toMatchObject({ kind: "not-installed" });
+  });
+});
+
+describe("a restore's wait", () => {
+  test.for<["nft" | "legacy", string]>([
+    ["nft", "5"],
+    // Its alarm would otherwise cut a long payload off.
+    ["legacy", "120"],
+  ])("%s: -w %s", async ([variant, seconds]) => {
+    const program = `iptables-${variant}`;
+    const runner = new FakeRunner({ [program]: variant === "nft" ? nft : legacy, [`${program}-restore`]: "" });
+    await (await openIptables(runner, { family: "IPv4", variant })).restore("*nat\nCOMMIT\n");
+    expect(runner.faults.calls.at(-1)?.argv).toEqual([`${program}-restore`, "--noflush", "--counters", "-w", seconds]);
   });
 });
 

@@ -3,7 +3,7 @@ import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
-import { backoff } from "./backoff.ts";
+import { backoff, knocking, sparing } from "./backoff.ts";
 import {
   afterEvent,
   afterFailure,
@@ -53,6 +53,8 @@ export class Reflector {
   readonly #spec: ResourceSpec;
   readonly #to: Publisher;
   readonly #nextDelay: () => number;
+  /** After attempts that no server has answered. */
+  readonly #nextConnectDelay: () => number;
   /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
   readonly #nextRelistDelay: () => number;
   #cursor: Cursor = atStart;
@@ -63,8 +65,9 @@ export class Reflector {
     this.#ports = ports;
     this.#spec = spec;
     this.#to = to;
-    this.#nextDelay = backoff(ports.clock, ports.random);
-    this.#nextRelistDelay = backoff(ports.clock, ports.random);
+    this.#nextDelay = backoff(ports.clock, ports.random, sparing);
+    this.#nextConnectDelay = backoff(ports.clock, ports.random, knocking);
+    this.#nextRelistDelay = backoff(ports.clock, ports.random, sparing);
   }
 
   /** Until `signal` aborts. @throws ConsumerError */
@@ -191,13 +194,14 @@ export class Reflector {
     this.#cursor = afterFailure(this.#cursor, failure);
     const noWatchList = failure === "refused" && mode === "watchList";
     if (!noWatchList && failure !== "expired") this.#ports.reachability.failed(this.#spec.name, error);
-    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#delayAfter(failure), askedDelay(error));
+    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#delayAfter(failure, error), askedDelay(error));
     this.#ports.onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
     await sleep(this.#ports.clock, delayMilliseconds, signal);
   }
 
-  #delayAfter(failure: Failure): number {
-    return failure === "expired" || failure === "ahead" ? this.#nextRelistDelay() : this.#nextDelay();
+  #delayAfter(failure: Failure, error: unknown): number {
+    if (failure === "expired" || failure === "ahead") return this.#nextRelistDelay();
+    return failure === "later" && !(error instanceof ApiError) ? this.#nextConnectDelay() : this.#nextDelay();
   }
 
   async #absent(signal: AbortSignal): Promise<void> {

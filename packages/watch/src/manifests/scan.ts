@@ -21,6 +21,15 @@ export type Scan =
   /** Neither it nor its folder, or no permission. */
   | { readonly type: "unreadable"; readonly error: string };
 
+/** A device, a pipe or a socket has no end, or none that could be waited for. */
+const notAFile = "is neither a file nor a folder";
+
+/** Why the path can never hold manifests, to be read after it; undefined: it can, or is not there yet. */
+export async function whyNoManifests(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined || found.isDirectory() || found.isFile() ? undefined : notAFile;
+}
+
 /**
  * Never rejects. Links are followed, so that a ConfigMap's swapped `..data` folder shows as changed files.
  *
@@ -29,9 +38,9 @@ export type Scan =
 export async function scan(path: string, timeOfDay: () => number): Promise<Scan> {
   try {
     const found = await stat(path, { bigint: true });
-    if (!found.isDirectory())
-      return { type: "files", isFolder: false, files: new Map([[path, stateOf(found, timeOfDay)]]) };
-    return { type: "files", isFolder: true, files: await filesIn(path, timeOfDay) };
+    if (found.isDirectory()) return { type: "files", isFolder: true, files: await filesIn(path, timeOfDay) };
+    if (!found.isFile()) return { type: "unreadable", error: `${path} ${notAFile}` };
+    return { type: "files", isFolder: false, files: new Map([[path, stateOf(found, timeOfDay)]]) };
   } catch (error) {
     const parentIsThere = await stat(dirname(path)).then(
       () => true,
