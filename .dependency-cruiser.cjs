@@ -60,7 +60,7 @@ module.exports = {
       name: "apps-are-leaves",
       comment: "Nothing imports an app",
       severity: "error",
-      from: { path: "^(packages|e2e)/" },
+      from: { path: "^(packages|e2e|bench)/" },
       to: { path: "^(apps|deploy)/" },
     },
     {

@@ -20,6 +20,8 @@ export interface ControlPlaneSettings {
   readonly serviceCIDRs: readonly string[];
   /** For data, certificates and logs. */
   readonly folder: string;
+  /** False: nobody makes EndpointSlices but who is at work with them. Default true. */
+  readonly controllers?: boolean;
 }
 
 /** etcd, kube-apiserver and the endpoint slice controller. */
@@ -72,7 +74,12 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   const api = createApiClient({ socketPath, ca, token: users.admin.token });
   started.defer(async () => api.close());
   await ready(api, apiServer);
-  await run("kube-controller-manager", controllerManagerArgv(programs["kube-controller-manager"], files.kcmKubeconfig));
+  if (settings.controllers !== false) {
+    await run(
+      "kube-controller-manager",
+      controllerManagerArgv(programs["kube-controller-manager"], files.kcmKubeconfig),
+    );
+  }
   const kept = started.move();
   return {
     api,

@@ -1,0 +1,32 @@
+import { InvalidArgumentError } from "commander";
+import type { Variant } from "../proxy/tools.ts";
+
+/** What the command line asks for. */
+export interface BenchOptions {
+  readonly mode: Mode;
+  readonly variant: Variant;
+  readonly services: number;
+  readonly endpoints: number;
+  readonly against?: "kube-proxy";
+  readonly runs: number;
+  readonly changes: number;
+  /** Seconds in which nothing changes; 0: not measured. */
+  readonly idle: number;
+  readonly kubernetes: string;
+  readonly output: Output;
+  /** A file for the figures. */
+  readonly save?: string;
+}
+
+type Mode = "iptables" | "ipvs";
+
+type Output = "json" | "table" | "markdown";
+
+/** Reads a number of an option. */
+export function numberFrom(least: number): (value: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (Number.isInteger(number) && number >= least) return number;
+    throw new InvalidArgumentError(`give a whole number from ${least}`);
+  };
+}

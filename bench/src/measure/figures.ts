@@ -1,0 +1,48 @@
+/** What one run of one proxy came to. Times in milliseconds, CPU in seconds, memory in MB (10⁶ bytes). */
+export interface RunFigures {
+  /** From the start of the process to its first complete sync. */
+  readonly firstSync: { readonly ms: number; readonly cpu: number; readonly apiBytes: number };
+  readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
+  /** CPU in a minute in which nothing changes; absent: not measured. */
+  readonly idleCpu?: number;
+  /** From the request to the API until the kernel had the rules; CPU for each change. */
+  readonly endpointChange: { readonly ms: readonly number[]; readonly cpu: number };
+  readonly serviceAdded: { readonly ms: readonly number[] };
+  readonly serviceRemoved: { readonly ms: readonly number[] };
+  /** All of it. */
+  readonly rollOut: { readonly ms: number; readonly cpu: number };
+}
+
+/** What a proxy asked of the system's tools: processes that it started, and bytes of text that they were to bring to the kernel. */
+export interface ToolUse {
+  readonly processes: number;
+  readonly bytes: number;
+}
+
+/** Of a run that was recorded, and not timed. */
+export interface RecordedFigures {
+  readonly start: ToolUse;
+  /** For each endpoint change. */
+  readonly endpointChange: ToolUse;
+  /** The tools alone with the same text: all of the start's, and an endpoint change's beside the same rules. */
+  readonly bare: { readonly startMs: number; readonly endpointChangeMs: number };
+}
+
+/** Of all runs of one proxy. */
+export interface ProxyFigures {
+  readonly runs: readonly RunFigures[];
+  readonly recorded: RecordedFigures;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** The smallest value that `share` of all do not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}

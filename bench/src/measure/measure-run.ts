@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type RunningProxy, startProxy } from "../proxy/running.ts";
+import type { Subject } from "../proxy/subject.ts";
+import type { RunFigures } from "./figures.ts";
+import { bytesReceived, cpuSeconds, memory } from "./process-figures.ts";
+import { type RuleDigests, readRules, requireSameRules } from "./rules.ts";
+import type { Setting } from "./setting.ts";
+import { type Counts, Work } from "./work.ts";
+
+/** The longest that one change may take. */
+const PATIENCE_MS = 10 * 60_000;
+
+/**
+ * Starts a proxy on a new node, gives it all kinds of work, and compares the rules after each with those that a fresh
+ * start writes. The objects are as before when it ends.
+ *
+ * @throws Error when rules differ
+ */
+export async function measureRun(setting: Setting, proxy: Subject, idleSeconds: number): Promise<RunFigures> {
+  const { bed, size, counts, startSettings } = setting;
+  await using running = await startProxy(bed, { proxy, ...startSettings });
+  const { pid } = running;
+  const firstSync = {
+    ms: running.syncedAt - running.startedAt,
+    cpu: await cpuSeconds(pid),
+    apiBytes: await bytesReceived(pid, "eth0"),
+  };
+  const synced = await memory(pid);
+  const idle = await idleCpu(pid, idleSeconds);
+  const steady = await memory(pid);
+  const check = (step: string) => checkRules(setting, running, step);
+  await check("start");
+  const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);
+  const endpointChange = await changes(running, work, counts);
+  await check(`${counts.changes} endpoint changes`);
+  const { added, removed } = await work.addAndRemove(running, counts.services);
+  await check("services added and removed");
+  const beforeRollOut = await cpuSeconds(pid);
+  const rollOutMs = await work.rollOut(running, counts.rolling);
+  const rollOut = { ms: rollOutMs, cpu: (await cpuSeconds(pid)) - beforeRollOut };
+  await check(`rolling update of ${counts.rolling}`);
+  const { peak } = await memory(pid);
+  await running.stop();
+  await work.restore(counts.rolling);
+  return {
+    firstSync,
+    memory: { synced: synced.now, steady: steady.now, peak },
+    ...(idle !== undefined && { idleCpu: idle }),
+    endpointChange,
+    serviceAdded: { ms: added },
+    serviceRemoved: { ms: removed },
+    rollOut,
+  };
+}
+
+async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {
+  if (seconds === 0) return undefined;
+  const before = await cpuSeconds(pid);
+  await sleep(seconds * 1000);
+  return (((await cpuSeconds(pid)) - before) * 60) / seconds;
+}
+
+async function changes(running: RunningProxy, work: Work, counts: Counts): Promise<RunFigures["endpointChange"]> {
+  const before = await cpuSeconds(running.pid);
+  const ms = await work.changeEndpoint(running, counts.changes);
+  return { ms, cpu: ((await cpuSeconds(running.pid)) - before) / counts.changes };
+}
+
+async function checkRules(setting: Setting, running: RunningProxy, step: string): Promise<void> {
+  const { variant } = setting.startSettings;
+  const expected = await setting.freshRules(step);
+  requireSameRules(step, await readRules(running.node, variant), expected);
+}
+
+/** Rules that Fairlead writes at a start on the objects as they are; asked for once for each step. */
+export function freshRulesOf(
+  start: () => Promise<RunningProxy>,
+  read: (running: RunningProxy) => Promise<RuleDigests>,
+): (step: string) => Promise<RuleDigests> {
+  const known = new Map<string, Promise<RuleDigests>>();
+  const make = async () => {
+    await using running = await start();
+    return await read(running);
+  };
+  return (step) => {
+    const rules = known.get(step) ?? make();
+    known.set(step, rules);
+    return rules;
+  };
+}

@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises";
+
+/** Clock ticks in a second, as /proc counts on every Linux of today. */
+const TICKS = 100;
+
+/** CPU seconds of a process so far, those of its children that have ended included; in steps of 10 ms. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  return cpuSecondsOf(await readFile(`/proc/${pid}/stat`, "utf8"));
+}
+
+export function cpuSecondsOf(stat: string): number {
+  // The name in parentheses may hold anything; the fields after it do not.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [utime, stime, cutime, cstime] = fields.slice(11, 15).map(Number);
+  return ((utime ?? 0) + (stime ?? 0) + (cutime ?? 0) + (cstime ?? 0)) / TICKS;
+}
+
+/** Resident memory in MB (10⁶ bytes): now, and the most that there ever was. */
+export interface Memory {
+  readonly now: number;
+  readonly peak: number;
+}
+
+export async function memory(pid: number): Promise<Memory> {
+  return memoryOf(await readFile(`/proc/${pid}/status`, "utf8"));
+}
+
+export function memoryOf(status: string): Memory {
+  const field = (name: string) => (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024) / 1e6;
+  return { now: field("VmRSS"), peak: field("VmHWM") };
+}
+
+/** Bytes that came in by an interface of the process's network namespace. */
+export async function bytesReceived(pid: number, device: string): Promise<number> {
+  return bytesReceivedOf(await readFile(`/proc/${pid}/net/dev`, "utf8"), device);
+}
+
+export function bytesReceivedOf(table: string, device: string): number {
+  const line = table.split("\n").find((one) => one.trimStart().startsWith(`${device}:`)) ?? "";
+  return Number(
+    line
+      .slice(line.indexOf(":") + 1)
+      .trim()
+      .split(/\s+/)[0],
+  );
+}

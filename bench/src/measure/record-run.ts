@@ -1,0 +1,113 @@
+import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { COUNTERS } from "@fairlead/backend-iptables";
+import { runnerIn } from "@fairlead/e2e/lab/apply";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { startProxy } from "../proxy/running.ts";
+import type { Subject } from "../proxy/subject.ts";
+import { recordingPath, type Variant } from "../proxy/tools.ts";
+import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
+import type { Setting } from "./setting.ts";
+import { Work } from "./work.ts";
+
+/** Changes that are recorded; even, as the endpoint goes to and fro. */
+const CHANGES = 6;
+const BARE_CHANGES = 20;
+const PATIENCE_MS = 30 * 60_000;
+
+/** Counts what a proxy asks of the tools, and times the tools alone with the same text. */
+export async function recordRun(setting: Setting, proxy: Subject): Promise<RecordedFigures> {
+  const { bed, size, startSettings } = setting;
+  const folder = await mkdtemp(join(bed.folder, `records-${proxy.name}-`));
+  const records = join(folder, "calls");
+  const path = await recordingPath(join(folder, "bin"), startSettings.variant, records);
+  await using running = await startProxy(bed, { ...startSettings, proxy, path });
+  const calls = new Calls(records);
+  const start = await calls.sinceLast();
+  const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);
+  await work.swapEndpoint(running, 2);
+  await calls.sinceLast();
+  await work.swapEndpoint(running, CHANGES);
+  const change = await calls.sinceLast();
+  await running.stop();
+  await work.restore(0);
+  const last = change.payloads.slice(-2);
+  const endpointChangeMs = await bareChanges(running.node, startSettings.variant, last);
+  const startMs = await bareStart(setting, start.payloads);
+  const each = (total: number) => total / CHANGES;
+  return {
+    start: { processes: start.use.processes, bytes: start.use.bytes },
+    endpointChange: { processes: each(change.use.processes), bytes: each(change.use.bytes) },
+    bare: { startMs, endpointChangeMs },
+  };
+}
+
+interface Recorded {
+  readonly use: ToolUse;
+  /** Files with the input of each restore, in order. */
+  readonly payloads: readonly Payload[];
+}
+
+interface Payload {
+  readonly tool: string;
+  readonly file: string;
+}
+
+/** The calls that the recording tools have left in a folder. */
+class Calls {
+  readonly #folder: string;
+  #seen = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async sinceLast(): Promise<Recorded> {
+    const lines = (await readFile(join(this.#folder, "calls"), "utf8")).split("\n").filter(Boolean);
+    const fresh = lines.slice(this.#seen);
+    this.#seen = lines.length;
+    const files = new Set(await readdir(this.#folder));
+    const payloads: Payload[] = [];
+    let bytes = 0;
+    for (const line of fresh) {
+      const [pid = "", program = ""] = line.split(" ");
+      if (!files.has(`payload.${pid}`)) continue;
+      const file = join(this.#folder, `payload.${pid}`);
+      bytes += (await stat(file)).size;
+      payloads.push({ tool: program, file });
+    }
+    return { use: { processes: fresh.length, bytes }, payloads };
+  }
+}
+
+/** All restores of a start on an empty node, one after the other. */
+async function bareStart({ bed, startSettings }: Setting, payloads: readonly Payload[]): Promise<number> {
+  await using node = await bed.openNode();
+  // Proxies count with them where the kernel can; the text names them then.
+  for (const name of COUNTERS)
+    await runnerIn(node)
+      .run(["nfacct", "add", name])
+      .catch(() => {});
+  const started = performance.now();
+  for (const payload of payloads) await restore(node, startSettings.variant, payload);
+  return performance.now() - started;
+}
+
+/** The restores of two changes that undo each other, over and over beside the rules that are there. */
+async function bareChanges(node: NetworkNamespace, variant: Variant, pair: readonly Payload[]): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < BARE_CHANGES / 2; round++) {
+    for (const payload of pair) {
+      const started = performance.now();
+      await restore(node, variant, payload);
+      times.push(performance.now() - started);
+    }
+  }
+  return median(times);
+}
+
+async function restore(node: NetworkNamespace, variant: Variant, { tool, file }: Payload): Promise<void> {
+  const family = tool.includes("ip6tables") ? "ip6tables" : "iptables";
+  const argv = [`${family}-${variant}-restore`, "--noflush", "--counters", "-w", "5", file] as const;
+  await runnerIn(node).run(argv, { timeoutMs: PATIENCE_MS });
+}

@@ -1,0 +1,15 @@
+import type { Bed } from "../cluster/bed.ts";
+import type { Size } from "../cluster/load.ts";
+import type { StartSettings } from "../proxy/running.ts";
+import type { RuleDigests } from "./rules.ts";
+import type { Counts } from "./work.ts";
+
+/** What all runs of a benchmark have in common. */
+export interface Setting {
+  readonly bed: Bed;
+  readonly size: Size;
+  readonly counts: Counts;
+  readonly startSettings: Omit<StartSettings, "proxy">;
+  /** The rules of a fresh start on the objects as they are after this step. */
+  readonly freshRules: (step: string) => Promise<RuleDigests>;
+}

@@ -1,0 +1,78 @@
+import { mkdir, mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { runnerIn } from "@fairlead/e2e/lab/apply";
+import { startDaemon } from "@fairlead/e2e/support/daemon";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import type { Bed } from "../cluster/bed.ts";
+import type { Subject } from "./subject.ts";
+import { SyncLog } from "./sync-log.ts";
+import type { Variant } from "./tools.ts";
+
+/** A proxy at work on a node of its own. */
+export interface RunningProxy {
+  readonly pid: number;
+  readonly node: NetworkNamespace;
+  readonly log: SyncLog;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Milliseconds since the epoch, when its first sync was complete. */
+  readonly syncedAt: number;
+  /** Ends the process; the node with its rules stays. */
+  stop(): Promise<void>;
+  /** Ends both. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface StartSettings {
+  readonly proxy: Subject;
+  readonly variant: Variant;
+  readonly configFile: string;
+  /** With the tools of the variant. */
+  readonly path: string;
+}
+
+/** kube-proxy takes minutes for ten thousand services on the nft variant. */
+const FIRST_SYNC_MS = 30 * 60_000;
+
+/** Starts a proxy on a new node and waits for its first complete sync. */
+export async function startProxy(bed: Bed, settings: StartSettings): Promise<RunningProxy> {
+  const { proxy, variant, configFile, path } = settings;
+  const opened = new AsyncDisposableStack();
+  try {
+    const node = opened.use(await bed.openNode());
+    await leaveHint(node, variant);
+    const folder = await mkdtemp(join(bed.folder, `${proxy.name}-`));
+    await mkdir(join(folder, "state"));
+    const logFile = join(folder, "log");
+    const log = await SyncLog.open(logFile, proxy.synced);
+    opened.defer(() => log.close());
+    const startedAt = Date.now();
+    const argv = proxy.argv(configFile, join(folder, "state"));
+    const daemon = await startDaemon(node, { name: proxy.name, argv, logFile, env: { PATH: path, NODE_OPTIONS: "" } });
+    opened.defer(() => daemon.stop());
+    const ended = daemon.ended.then((how) => {
+      throw new Error(`${how}; see ${logFile}`);
+    });
+    const syncedAt = await Promise.race([log.syncAfter(startedAt, FIRST_SYNC_MS), ended]);
+    const kept = opened.move();
+    return {
+      pid: daemon.pid,
+      node,
+      log,
+      startedAt,
+      syncedAt,
+      stop: () => daemon.stop(),
+      [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    };
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+/** What a kubelet leaves so that everybody on a node takes the same variant (KEP-3178). */
+async function leaveHint(node: NetworkNamespace, variant: Variant): Promise<void> {
+  for (const tool of [`iptables-${variant}`, `ip6tables-${variant}`]) {
+    await runnerIn(node).run([tool, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
+  }
+}

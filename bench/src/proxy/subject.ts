@@ -1,0 +1,69 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Argv } from "@fairlead/kernel";
+import { NODE_NAME } from "../cluster/objects.ts";
+
+export type SubjectName = "fairlead" | "kube-proxy";
+
+/** A program under measurement. Both read the same KubeProxyConfiguration. */
+export interface Subject {
+  readonly name: SubjectName;
+  /** @param stateFolder for what it keeps from one start to the next */
+  argv(configFile: string, stateFolder: string): Argv;
+  /** Matches the log line that ends a sync of IPv4, its time in the first group. */
+  readonly synced: RegExp;
+}
+
+/** klog's `I1121 10:09:13.123456`. */
+const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
+
+/** The built agent: FAIRLEAD_AGENT, or what `pnpm build` makes. */
+const agentFile =
+  process.env["FAIRLEAD_AGENT"] ?? fileURLToPath(new URL("../../../apps/agent/dist/main.js", import.meta.url));
+
+/** @param nodeOptions for the agent's Node, such as a module that looks at its event loop */
+export function fairlead(nodeOptions: readonly string[] = []): Subject {
+  return {
+    name: "fairlead",
+    argv: (configFile, stateFolder) => [
+      process.execPath,
+      ...nodeOptions,
+      agentFile,
+      `--config=${configFile}`,
+      `--hostname-override=${NODE_NAME}`,
+      `--state-dir=${stateFolder}`,
+      "-v=2",
+    ],
+    synced: new RegExp(`${KLOG_TIME}.*"(?:Rules are in place|Synced)" ipFamily="IPv4"`),
+  };
+}
+
+export function kubeProxy(program: string): Subject {
+  return {
+    name: "kube-proxy",
+    argv: (configFile) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
+    synced: new RegExp(`${KLOG_TIME}.*"SyncProxyRules complete".* ipFamily="IPv4"`, "i"),
+  };
+}
+
+/**
+ * Writes the configuration of both. `minSyncPeriod` is as short as can be: what is measured is the work, and not the wait
+ * for the next second.
+ */
+export async function writeConfig(folder: string, mode: string, kubeconfig: string): Promise<string> {
+  const file = join(folder, "config.json");
+  const config = {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    mode,
+    clusterCIDR: "10.144.0.0/12",
+    clientConnection: { kubeconfig },
+    iptables: { minSyncPeriod: "10ms" },
+    ipvs: { minSyncPeriod: "10ms" },
+    // The machine's, not the namespace's.
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
+  };
+  await writeFile(file, JSON.stringify(config));
+  return file;
+}

@@ -1,0 +1,29 @@
+import { arch, cpus, release, totalmem } from "node:os";
+import { createRunner } from "@fairlead/kernel";
+
+/** Where figures were taken. */
+export interface Machine {
+  /** ISO date, without the time. */
+  readonly date: string;
+  readonly cpu: string;
+  readonly cores: number;
+  /** 10⁹ bytes. */
+  readonly memoryGB: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly iptables: string;
+}
+
+export async function describeMachine(): Promise<Machine> {
+  const { stdout } = await createRunner().run(["iptables", "--version"]);
+  const processors = cpus();
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    cpu: processors[0]?.model.trim() || arch(),
+    cores: processors.length,
+    memoryGB: Math.round(totalmem() / 1e9),
+    kernel: release(),
+    node: process.version,
+    iptables: stdout.replace(/^iptables v(\S+).*/s, "$1"),
+  };
+}

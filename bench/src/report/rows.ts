@@ -1,0 +1,75 @@
+import { median, type ProxyFigures, quantile, type RunFigures } from "../measure/figures.ts";
+
+export type Unit = "ms" | "CPU ms" | "MB" | "bytes" | "count";
+
+/** One measure of one proxy, or undefined where it was not taken. */
+interface Measure {
+  readonly label: string;
+  readonly unit: Unit;
+  readonly of: (figures: ProxyFigures) => number | undefined;
+}
+
+/** A line of the table. */
+export interface Row {
+  readonly label: string;
+  readonly unit: Unit;
+  readonly fairlead: number;
+  readonly kubeProxy?: number;
+  /** Fairlead's share of kube-proxy's. */
+  readonly ratio?: number;
+  /** The tools alone with Fairlead's text. */
+  readonly bare?: number;
+}
+
+/** The median of all runs. */
+const perRun = (of: (run: RunFigures) => number) => (figures: ProxyFigures) => median(figures.runs.map(of));
+
+const measures: readonly Measure[] = [
+  { label: "start to first complete sync", unit: "ms", of: perRun((run) => run.firstSync.ms) },
+  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.firstSync.cpu * 1000) },
+  { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
+  { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.start.bytes },
+  { label: "– bytes from the API server", unit: "bytes", of: perRun((run) => run.firstSync.apiBytes) },
+  { label: "one endpoint changes, median", unit: "ms", of: perRun((run) => median(run.endpointChange.ms)) },
+  { label: "– 99th percentile", unit: "ms", of: perRun((run) => quantile(run.endpointChange.ms, 0.99)) },
+  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.endpointChange.cpu * 1000) },
+  { label: "– processes", unit: "count", of: ({ recorded }) => recorded.endpointChange.processes },
+  { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.endpointChange.bytes },
+  { label: "a service is added, median", unit: "ms", of: perRun((run) => median(run.serviceAdded.ms)) },
+  { label: "a service is removed, median", unit: "ms", of: perRun((run) => median(run.serviceRemoved.ms)) },
+  { label: "rolling update of 100 endpoints", unit: "ms", of: perRun((run) => run.rollOut.ms) },
+  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.rollOut.cpu * 1000) },
+  { label: "resident memory after the first sync", unit: "MB", of: perRun((run) => run.memory.synced) },
+  { label: "– steady", unit: "MB", of: perRun((run) => run.memory.steady) },
+  { label: "– peak", unit: "MB", of: perRun((run) => run.memory.peak) },
+  { label: "CPU in an idle minute", unit: "CPU ms", of: idleCpu },
+];
+
+const bare: Readonly<Record<string, (figures: ProxyFigures) => number>> = {
+  "start to first complete sync": ({ recorded }) => recorded.bare.startMs,
+  "one endpoint changes, median": ({ recorded }) => recorded.bare.endpointChangeMs,
+};
+
+function idleCpu({ runs }: ProxyFigures): number | undefined {
+  const taken = runs.flatMap((run) => run.idleCpu ?? []);
+  return taken.length === 0 ? undefined : median(taken) * 1000;
+}
+
+/** The table of a benchmark; without kube-proxy there is no ratio. */
+export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | undefined): readonly Row[] {
+  return measures.flatMap(({ label, unit, of }): readonly Row[] => {
+    const own = of(fairlead);
+    if (own === undefined) return [];
+    const other = kubeProxy && of(kubeProxy);
+    const limit = bare[label]?.(fairlead);
+    return [
+      {
+        label,
+        unit,
+        fairlead: own,
+        ...(other !== undefined && { kubeProxy: other, ratio: own / other }),
+        ...(limit !== undefined && { bare: limit }),
+      },
+    ];
+  });
+}

@@ -1,0 +1,24 @@
+import { missingControlPlane } from "@fairlead/e2e/control-plane/programs";
+import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
+import { missingHere } from "@fairlead/e2e/support/machine";
+import { expect, test } from "vitest";
+import { runBench } from "../src/measure/bench.ts";
+import { rowsOf } from "../src/report/rows.ts";
+
+const missing = (await missingHere()) ?? (await missingControlPlane(defaultKubernetes));
+
+/** The first time the control plane's programs are built. */
+const BUILD_MS = 20 * 60_000;
+
+test.skipIf(missing !== undefined)(
+  "a small benchmark runs to its end, on the real control plane and kernel",
+  async () => {
+    const size = { services: 5, endpoints: 3 };
+    const counts = { runs: 1, changes: 3, idle: 0 };
+    const options = { ...size, ...counts, mode: "iptables", variant: "legacy", kubernetes: defaultKubernetes } as const;
+    const { fairlead } = await runBench({ ...options, output: "json" }, () => {});
+    expect(fairlead.runs).toHaveLength(1);
+    for (const row of rowsOf(fairlead, undefined)) expect(row.fairlead, row.label).toBeGreaterThan(0);
+  },
+  BUILD_MS,
+);
