@@ -38,7 +38,8 @@ class ApiError extends Error {
 }
 
 export interface ApiConnection {
-  readonly socketPath: string;
+  /** Where the server, or what leads to it, listens. */
+  readonly at: { readonly socketPath: string } | { readonly host: string; readonly port: number };
   /** PEM; what the server's certificate must be signed by. */
   readonly ca: string;
   readonly token: string;
@@ -70,15 +71,15 @@ interface Call {
   readonly body: unknown;
 }
 
-function send(agent: Agent, { socketPath, ca, token }: ApiConnection, { method, path, body }: Call): Promise<string> {
+function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body }: Call): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? "" : JSON.stringify(body);
     const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const outgoing = request({
       agent,
-      socketPath,
+      ...at,
       ca,
-      // One of the names in the certificate; the socket has none.
+      // One of the names in the certificate; a socket has none.
       servername: "kubernetes",
       method,
       path,

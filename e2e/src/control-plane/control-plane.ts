@@ -1,6 +1,5 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { waitUntil } from "../agent/wait-until.ts";
@@ -8,6 +7,7 @@ import { type Daemon, startDaemon } from "../support/daemon.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
 import type { ControlPlanePaths } from "./programs.ts";
+import { bracketed, relayArgv } from "./relay.ts";
 import { kubeconfig, serviceAccountKeys, tokenFile, users } from "./users.ts";
 
 export interface ControlPlaneSettings {
@@ -30,6 +30,8 @@ export interface ControlPlane {
   readonly url: string;
   /** The administrator's. */
   readonly token: string;
+  /** The API server's certificate as PEM. */
+  readonly ca: string;
   /** What proxies are given. */
   readonly proxyKubeconfig: string;
   /** Ends the API server alone, or starts it again and waits until it is ready. */
@@ -38,8 +40,9 @@ export interface ControlPlane {
   dispose(): Promise<void>;
 }
 
+/** Of the API server. */
+export const PORT = 6443;
 const READY_MS = 60_000;
-const RELAY = fileURLToPath(new URL("relay-main.ts", import.meta.url));
 
 /** @throws Error that names what did not start, with its log file */
 export async function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
@@ -69,9 +72,9 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   let apiServer = await runApiServer();
   started.defer(() => apiServer.stop("SIGKILL"));
   const socketPath = join(folder, "api.sock");
-  await run("relay", [process.execPath, "--no-warnings", RELAY, socketPath, address, "6443"]);
+  await run("relay", relayArgv(socketPath, `${bracketed(address)}:${PORT}`));
   const ca = await certificate(files.certFile, apiServer);
-  const api = createApiClient({ socketPath, ca, token: users.admin.token });
+  const api = createApiClient({ at: { socketPath }, ca, token: users.admin.token });
   started.defer(async () => api.close());
   await ready(api, apiServer);
   if (settings.controllers !== false) {
@@ -85,6 +88,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     api,
     url: files.server,
     token: users.admin.token,
+    ca,
     proxyKubeconfig: files.proxyKubeconfig,
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
@@ -98,7 +102,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
 async function prepareFiles({ folder, address }: ControlPlaneSettings) {
   const file = (name: string) => join(folder, name);
   const certFile = file("certs/apiserver.crt");
-  const server = `https://${address.includes(":") ? `[${address}]` : address}:6443`;
+  const server = `https://${bracketed(address)}:${PORT}`;
   const { key, pub } = serviceAccountKeys();
   const config = (user: keyof typeof users) => kubeconfig({ server, caFile: certFile, token: users[user].token });
   await mkdir(file("certs"), { recursive: true });

@@ -1,14 +1,10 @@
-import { connect, createServer } from "node:net";
+import { connect, createServer, type NetConnectOpts } from "node:net";
 
-/**
- * Runs inside the control plane's namespace: what connects to the unix socket is led on to the API server. A unix socket
- * is reached from every network namespace, so the test ground reaches the API without an interface of the machine's own.
- * Usage: relay-main.ts SOCKET HOST PORT
- */
-const [, , socket = "", host = "", port = ""] = process.argv;
+/** Leads what connects to one end on to the other; see `relayArgv`. Usage: relay-main.ts FROM TO */
+const [, , from = "", to = ""] = process.argv;
 
 const server = createServer((near) => {
-  const far = connect(Number(port), host);
+  const far = connect(endOf(to));
   near.pipe(far);
   far.pipe(near);
   near.on("error", () => far.destroy());
@@ -16,4 +12,11 @@ const server = createServer((near) => {
   near.on("close", () => far.destroy());
   far.on("close", () => near.destroy());
 });
-server.listen(socket);
+server.listen(endOf(from));
+
+/** `/path`, `host:port`, `[v6]:port` */
+function endOf(text: string): NetConnectOpts {
+  if (text.startsWith("/")) return { path: text };
+  const colon = text.lastIndexOf(":");
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(text.slice(colon + 1)) };
+}

@@ -77,13 +77,13 @@ export interface AgentOnNode {
   get(path: string): Promise<string>;
   /** The HTTP status at a port of the node's own address, 0 when nobody answers. */
   status(family: IPFamily, port: number): Promise<number>;
-  log(): string;
+  log(): Promise<string>;
   /** kill -9 */
   kill(): Promise<void>;
   /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
   restart(): Promise<void>;
   /** SIGSTOP, SIGCONT */
-  signal(signal: "SIGSTOP" | "SIGCONT"): void;
+  signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
 }
 
 export interface WantedPod {

@@ -1,3 +1,4 @@
+import { access } from "node:fs/promises";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 
@@ -18,4 +19,19 @@ export async function missingHere(): Promise<string | undefined> {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Whether this kernel has IPVS, or a module of it that can be loaded. Loads nothing. */
+export async function hasIpvs(): Promise<boolean> {
+  const loaded = access("/proc/net/ip_vs");
+  return loaded.then(
+    () => true,
+    () =>
+      createRunner()
+        .run(["modprobe", "--dry-run", "--quiet", "ip_vs"])
+        .then(
+          () => true,
+          () => false,
+        ),
+  );
 }

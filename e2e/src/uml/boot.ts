@@ -1,55 +1,105 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 import { bootFolder, INIT_FILE, PRELOAD_FILE } from "./boot-folder.ts";
 import { ERRORS_FILE, OUTPUT_FILE, STATUS_FILE } from "./init-script.ts";
 
-export interface BootOptions {
+export interface GuestOptions {
   /** Run as root in the guest; the machine's files are there in the same places. */
   readonly command: readonly string[];
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
   /** Default 2048. Memory that the guest never touches costs nothing. */
   readonly memoryMiB?: number;
+  /** Default: none, and the guest's network leads nowhere. */
+  readonly link?: GuestLink;
 }
 
-export interface BootResult {
+/** The guest's way to others: its interface `vec0` is the other end of this tap device. */
+export interface GuestLink {
+  readonly namespace: NetworkNamespace;
+  /** It exists, and nobody else has opened it. */
+  readonly tap: string;
+}
+
+export interface GuestResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
+/** A running guest. It ends with this process, in whatever way that ends, and leaves nothing behind. */
+export interface Guest {
+  /** Resolves with what came of the command, or rejects with the guest's last words when it ended without a status. */
+  readonly ended: Promise<GuestResult>;
+  /** Switches it off at once; resolves once it is gone. */
+  kill(): Promise<void>;
+}
+
+export interface BootOptions extends GuestOptions {
+  readonly timeoutMs: number;
+}
+
 /**
- * Boots User-Mode Linux on this machine's own root file system, runs one command in it, and switches it off. Its network
- * is its own and leads nowhere. It ends with this process, in whatever way that ends, and leaves nothing behind.
+ * Boots a guest for one command and waits until it is switched off.
  *
  * @throws Error with the guest's last words when the command did not come to its end in time
  */
-export async function boot({ command, cwd, env = {}, timeoutMs, memoryMiB = 2048 }: BootOptions): Promise<BootResult> {
-  await using folder = await bootFolder({ command, cwd, env });
+export async function boot({ timeoutMs, ...options }: BootOptions): Promise<GuestResult> {
+  const guest = await startGuest(options);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const error = new Error(`the command in User-Mode Linux was still running after ${timeoutMs} ms`);
+    void guest.kill().then(() => late.reject(error));
+  }, timeoutMs);
+  try {
+    return await Promise.race([guest.ended, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Boots User-Mode Linux on this machine's own root file system and starts one command in it. */
+export async function startGuest(options: GuestOptions): Promise<Guest> {
+  const { command, cwd, env = {}, memoryMiB = 2048, link } = options;
+  const folder = await bootFolder({ command, cwd, env });
   const kernel = [
     "linux.uml",
     `mem=${memoryMiB}M`,
     ...["rootfstype=hostfs", "root=/dev/root", "rw", "hostfs=/", "quiet", "panic=-1"],
     `init=${folder.path}/${INIT_FILE}`,
     ...["con=null", "con0=null,fd:1", `uml_dir=${folder.path}/uml`],
+    ...(link === undefined ? [] : [`vec0:transport=tap,ifname=${link.tap},depth=128,gro=1`]),
   ];
-  const [program = "unshare", ...args] = [...processSpace(), "sh", "-c", KEEPER, "sh", ...kernel];
-  const { all, timedOut } = await execa(program, args, {
+  const [program = "unshare", ...args] = [...processSpace(link?.namespace), "sh", "-c", KEEPER, "sh", ...kernel];
+  const child = execa(program, args, {
     stdin: "pipe",
     all: true,
     env: { BOOT_FOLDER: folder.path },
-    timeout: timeoutMs,
-    killSignal: "SIGKILL",
     reject: false,
   });
+  const ended = child.then(async ({ all }) => {
+    await using _ = folder;
+    return await resultIn(folder.path, all);
+  });
+  // Whoever only kills it need not ask how it ended.
+  ended.catch(() => {});
+  return {
+    ended,
+    kill: async () => {
+      child.kill("SIGKILL");
+      await ended.catch(() => {});
+    },
+  };
+}
+
+async function resultIn(folder: string, console: string): Promise<GuestResult> {
   const [stdout = "", stderr = "", status = ""] = await Promise.all(
-    [OUTPUT_FILE, ERRORS_FILE, STATUS_FILE].map((file) => readOr(join(folder.path, file))),
+    [OUTPUT_FILE, ERRORS_FILE, STATUS_FILE].map((file) => readOr(join(folder, file))),
   );
   if (status !== "") return { exitCode: Number(status), stdout, stderr };
-  const what = timedOut ? `was still running after ${timeoutMs} ms` : "ended without a status";
-  throw new Error(`the command in User-Mode Linux ${what}: ${lastLines(`${all}\n${stdout}\n${stderr}`)}`);
+  throw new Error(`User-Mode Linux ended before its command: ${lastLines(`${console}\n${stdout}\n${stderr}`)}`);
 }
 
 /**
@@ -57,9 +107,13 @@ export async function boot({ command, cwd, env = {}, timeoutMs, memoryMiB = 2048
  * first one, the keeper. That one waits for the guest, and for the end of its standard input, which comes when this
  * process dies: then it clears up.
  */
-function processSpace(): readonly string[] {
-  const root = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
-  return ["unshare", ...root, "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--"];
+function processSpace(beside: NetworkNamespace | undefined): readonly string[] {
+  const isRoot = process.getuid?.() === 0 || beside?.as === "user";
+  const user = isRoot ? [] : ["--user", "--map-root-user"];
+  return [
+    ...(beside?.argvPrefix ?? []),
+    ...["unshare", ...user, "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--"],
+  ];
 }
 
 const KEEPER = `exec 3<&0

@@ -8,7 +8,10 @@ export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0
 
 export const prefixLength: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
-/** Of the bridge that the nodes are on; the API server is there too. */
+/** Of the bridge that the nodes are on. */
+export const fabricNetwork: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };
+
+/** The fabric's own; the API server is there too, unless the cluster is in a guest. */
 export const fabricAddress: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.1", IPv6: "fd00:30::1" };
 
 /** @param index from 1 */
@@ -40,4 +43,18 @@ export const MAX_NODES = 8;
 /** `node-a` … */
 export function nodeName(index: number): string {
   return `node-${"abcdefgh"[index - 1] ?? index}`;
+}
+
+/** The addresses that a cluster of these families has. */
+export function familiesOnly(
+  families: readonly IPFamily[],
+  addresses: Readonly<Record<IPFamily, string>>,
+): Readonly<Partial<Record<IPFamily, string>>> {
+  return Object.fromEntries(families.map((family) => [family, addresses[family]]));
+}
+
+/** Counts up, so that no two services of a cluster meet at one address. */
+export function gateCounter(): () => number {
+  let count = 0;
+  return () => count++;
 }

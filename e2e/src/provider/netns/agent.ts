@@ -4,7 +4,8 @@ import { waitUntil } from "../../agent/wait-until.ts";
 import type { AgentOnNode } from "../cluster.ts";
 import type { GroundNode } from "./ground.ts";
 
-const START_MS = 30_000;
+/** It takes a second, but for a slow guest. */
+const START_MS = 120_000;
 
 /** The built agent in a node's namespace. */
 export interface NodeAgent extends AgentOnNode {
@@ -30,13 +31,13 @@ export async function startNodeAgent(
   return {
     get: (path) => httpGet(runner, path),
     status: (family, port) => httpStatus(runner, addresses[family] ?? "", port),
-    log: () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
+    log: async () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
     kill: () => end("kill"),
     restart: async () => {
       await end("stop");
       agent = await start();
     },
-    signal: (signal) => void process.kill(agent.pid, signal),
+    signal: async (signal) => void process.kill(agent.pid, signal),
     dispose: async () => {
       await end("kill");
     },
@@ -89,6 +90,6 @@ async function httpStatus(runner: Runner, address: string, port: number): Promis
 }
 
 async function ask(runner: Runner, address: string, port: string, path: string): Promise<string> {
-  const { stdout } = await runner.run(["bash", "-c", GET, "bash", address, port, path], { timeoutMs: 5_000 });
+  const { stdout } = await runner.run(["bash", "-c", GET, "bash", address, port, path], { timeoutMs: 30_000 });
   return stdout;
 }

@@ -1,14 +1,12 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
-import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
-import { controlPlanePrograms } from "../../control-plane/programs.ts";
+import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
-import type { ClusterRequest, Progress } from "../provider.ts";
-import { fabricAddress, gateAddress, outsideAddress, serviceCIDRs, strangerAddress } from "./addresses.ts";
+import type { Progress } from "../provider.ts";
+import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
 import { requireMode, startNodeAgent } from "./agent.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
@@ -20,10 +18,17 @@ import { clusterState } from "./state.ts";
 export interface ClusterParts {
   readonly shape: ClusterShape;
   readonly flavours: readonly CniFlavour[];
-  readonly request: ClusterRequest;
   readonly folder: string;
   readonly progress: Progress;
+  readonly controlPlane: ReachControlPlane;
 }
+
+/**
+ * Starts the control plane, or finds the way to one.
+ *
+ * @param opened gets what has to be closed
+ */
+export type ReachControlPlane = (ground: Ground, opened: AsyncDisposableStack) => Promise<ControlPlane>;
 
 /** Builds everything; what was opened is closed again when something fails. */
 export async function openCluster(parts: ClusterParts): Promise<Cluster> {
@@ -38,10 +43,9 @@ export async function openCluster(parts: ClusterParts): Promise<Cluster> {
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
   const { shape, flavours, folder, progress } = parts;
-  const programs = await controlPlanePrograms(parts.request.kubernetes, progress);
   const ground = await openGround(shape.families, shape.nodeNames.length, opened);
   const [controlPlane, networks, outside] = await Promise.all([
-    openControlPlane(programs, ground, folder, opened),
+    parts.controlPlane(ground, opened),
     installNetworks(flavours, ground, folder, opened),
     peerIn(ground.outside, "outside", opened),
   ]);
@@ -58,8 +62,12 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     ...shape,
     nodes,
     api: controlPlane.api,
-    outside: { name: "outside", addresses: only(shape, outsideAddress), send: (probe) => outside.send(probe) },
-    strangerAddresses: only(shape, strangerAddress),
+    outside: {
+      name: "outside",
+      addresses: familiesOnly(shape.families, outsideAddress),
+      send: (probe) => outside.send(probe),
+    },
+    strangerAddresses: familiesOnly(shape.families, strangerAddress),
     apiServer: {
       url: controlPlane.url,
       token: controlPlane.token,
@@ -73,25 +81,6 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     state: () => clusterState({ nodes: pairs, networks, folder }),
     dispose: () => opened.disposeAsync(),
   };
-}
-
-async function openControlPlane(
-  programs: Awaited<ReturnType<typeof controlPlanePrograms>>,
-  { fabric, families }: Ground,
-  folder: string,
-  opened: AsyncDisposableStack,
-): Promise<ControlPlane> {
-  const own = join(folder, "control-plane");
-  await mkdir(own, { recursive: true });
-  const controlPlane = await startControlPlane({
-    programs,
-    namespace: fabric,
-    address: fabricAddress[families[0] ?? "IPv4"],
-    serviceCIDRs: families.map((family) => serviceCIDRs[family]),
-    folder: own,
-  });
-  opened.defer(() => controlPlane.dispose());
-  return controlPlane;
 }
 
 async function openNode(
@@ -126,16 +115,6 @@ async function followServices(
 ): Promise<void> {
   const excluded = networks.filter((network) => network.excluded);
   await Promise.all(excluded.map(({ name }) => opened.get(name)?.followServices?.(kubeconfig)));
-}
-
-function only({ families }: ClusterShape, addresses: Readonly<Record<"IPv4" | "IPv6", string>>) {
-  return Object.fromEntries(families.map((family) => [family, addresses[family]]));
-}
-
-/** Counts up, so that no two services of a cluster meet at one address. */
-function gateCounter(): () => number {
-  let count = 0;
-  return () => count++;
 }
 
 function known<T>(value: T | undefined): T {

@@ -2,11 +2,14 @@ import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { flavourNames, loadFlavour } from "../../../cni/load.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
-import { missingHere } from "../../support/machine.ts";
-import type { ClusterShape } from "../cluster.ts";
-import type { ClusterRequest, Provider } from "../provider.ts";
-import { nodeName } from "./addresses.ts";
+import { hasIpvs, missingHere } from "../../support/machine.ts";
+import { missingForUml } from "../../uml/missing.ts";
+import type { Cluster, ClusterShape } from "../cluster.ts";
+import { openInGuest } from "../guest/open.ts";
+import type { ClusterRequest, Progress, Provider } from "../provider.ts";
+import { fabricAddress, nodeName } from "./addresses.ts";
 import { openCluster } from "./cluster.ts";
+import { openControlPlane } from "./control-plane.ts";
 import { missingFamilies, missingPrograms } from "./networks.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
@@ -15,20 +18,35 @@ export const netns: Provider = {
   flavours: flavourNames,
   missing,
   shape,
-  open: async (request, folder, progress) =>
-    openCluster({
-      shape: await shape(request),
-      flavours: await Promise.all(request.cni.map(loadFlavour)),
-      request,
-      folder,
-      progress,
-    }),
+  open,
 };
+
+async function open(request: ClusterRequest, folder: string, progress: Progress): Promise<Cluster> {
+  const own = await shape(request);
+  if (await needsGuest(request)) return openInGuest(request, own, folder, progress);
+  return openCluster({
+    shape: own,
+    flavours: await Promise.all(request.cni.map(loadFlavour)),
+    folder,
+    progress,
+    controlPlane: async ({ fabric }, opened) => {
+      const place = { namespace: fabric, addresses: fabricAddress, folder };
+      const controlPlane = await openControlPlane(request, place, progress);
+      opened.defer(() => controlPlane.dispose());
+      return controlPlane;
+    },
+  });
+}
+
+/** Ipvs mode where the kernel has no IPVS: the cluster is in User-Mode Linux. */
+async function needsGuest({ mode }: ClusterRequest): Promise<boolean> {
+  return mode === "ipvs" && !(await hasIpvs());
+}
 
 async function missing(request: ClusterRequest): Promise<readonly string[]> {
   const flavours = await Promise.all(request.cni.map(loadFlavour));
   const [kernel, controlPlane, programs] = await Promise.all([
-    missingHere(),
+    (await needsGuest(request)) ? missingForUml() : missingHere(),
     missingControlPlane(request.kubernetes),
     missingPrograms(flavours, isProgram),
   ]);

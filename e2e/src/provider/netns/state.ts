@@ -47,14 +47,14 @@ async function nodeState(runner: Runner, { name, agent }: ClusterNode): Promise<
   const metrics = await agent.get("/metrics").catch(messageOf);
   return {
     ...Object.fromEntries(answers),
-    [`${name}/agent.log`]: agent.log(),
+    [`${name}/agent.log`]: await agent.log(),
     [`${name}/ownership.json`]: ownership,
     [`${name}/metrics.txt`]: metrics,
   };
 }
 
 function output(runner: Runner, argv: Argv): Promise<string> {
-  return runner.run(argv, { timeoutMs: 10_000 }).then(({ stdout }) => stdout, messageOf);
+  return runner.run(argv, { timeoutMs: 60_000 }).then(({ stdout }) => stdout, messageOf);
 }
 
 async function networkState(name: string, network: PodNetwork): Promise<Files> {

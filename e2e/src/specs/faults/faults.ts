@@ -64,9 +64,9 @@ const killed = withoutLoss("agents killed with -9 and started again", async (sce
 });
 
 const frozen = withoutLoss("agents stopped for 20 s (SIGSTOP)", async (scene) => {
-  await each(scene, async ({ agent }) => agent.signal("SIGSTOP"));
+  await each(scene, ({ agent }) => agent.signal("SIGSTOP"));
   await sleep(20_000);
-  await each(scene, async ({ agent }) => agent.signal("SIGCONT"));
+  await each(scene, ({ agent }) => agent.signal("SIGCONT"));
 });
 
 /** Agents and controllers ask a server that is away less and less, at last every half minute. */

@@ -15,11 +15,11 @@ const SOON = { withinMs: 500 };
 const tool = ({ family }: Scene) => (family === "IPv4" ? "iptables" : "ip6tables");
 
 /** From now on nobody repairs anything; after the spec everything is in order again. */
-function stopRepairs(scene: Scene): void {
+async function stopRepairs(scene: Scene): Promise<void> {
   for (const { agent } of scene.cluster.nodes) {
-    agent.signal("SIGSTOP");
+    await agent.signal("SIGSTOP");
     scene.later(async () => {
-      agent.signal("SIGCONT");
+      await agent.signal("SIGCONT");
       await agent.restart();
     });
   }
@@ -51,7 +51,7 @@ const answers: Spec = {
   run: async (scene) => {
     const { web, caller, target } = await workload(scene);
     await expectAnswers(caller, target, { by: [web] });
-    stopRepairs(scene);
+    await stopRepairs(scene);
     await flush(scene, scene.nodes[0], "nat", "KUBE-SERVICES");
     await expectFailure("an answer", expectAnswers(caller, { ...target, ...SOON }, { by: [web] }));
   },
@@ -79,7 +79,7 @@ const source: Spec = {
     const notSeen = cluster.outside.addresses[family] ?? "";
     const target = { to: second.addresses[family] ?? "", port: service.nodePort };
     await expectAnswers(cluster.outside, target, { by: [web], notSeen });
-    stopRepairs(scene);
+    await stopRepairs(scene);
     await flush(scene, second, "nat", "KUBE-POSTROUTING");
     await expectFailure(
       "a hidden source",
@@ -98,7 +98,7 @@ const refused: Spec = {
     await expectAnswers(caller, target, { by: [web] });
     await web.remove();
     await expectRefused(caller, target);
-    stopRepairs(scene);
+    await stopRepairs(scene);
     await flush(scene, first, "filter", "KUBE-SERVICES");
     await expectFailure("a refusal", expectRefused(caller, { ...target, ...SOON }));
   },
@@ -116,7 +116,7 @@ const lost: Spec = {
     await service.setIngress([to]);
     await expectAnswers(cluster.outside, { to, port: 80 }, { by: [web] });
     await expectLost(caller, { to, port: 80 });
-    stopRepairs(scene);
+    await stopRepairs(scene);
     await flush(scene, first, "filter", "KUBE-PROXY-FIREWALL");
     await expectFailure("silence", expectLost(caller, { to, port: 80, ...SOON }));
   },

@@ -1,0 +1,60 @@
+import type { IPFamily } from "@fairlead/core";
+import { address, families, type IpLines, route, up } from "../../lab/ip-lines.ts";
+import { fabricNetwork } from "../netns/addresses.ts";
+
+/**
+ * The way between the guest's cluster and the machine's side, where the control plane is: a tap device in a namespace of
+ * the machine, `vec0` in the guest, and a pair of interfaces from there to the cluster's fabric.
+ */
+export const TAP = "uml0";
+const VECTOR = "vec0";
+const TO_FABRIC = "fabric";
+const FROM_FABRIC = "control";
+
+type Ends = Readonly<Record<IPFamily, string>>;
+
+/** The machine's end. The API server is there. */
+export const machineEnd: Ends = { IPv4: "172.31.0.1", IPv6: "fd00:31::1" };
+const guestEnd: Ends = { IPv4: "172.31.0.2", IPv6: "fd00:31::2" };
+const nearEnd: Ends = { IPv4: "172.29.0.1", IPv6: "fd00:29::1" };
+const fabricEnd: Ends = { IPv4: "172.29.0.2", IPv6: "fd00:29::2" };
+
+const linkNetwork: Ends = { IPv4: "172.31.0.0/24", IPv6: "fd00:31::/64" };
+const innerNetwork: Ends = { IPv4: "172.29.0.0/24", IPv6: "fd00:29::/64" };
+const length: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
+
+const at = (ends: Ends, dev: string) => families.map((family) => address(dev, `${ends[family]}/${length[family]}`));
+
+/** In the machine's namespace. */
+export const machineLines: IpLines = [
+  `tuntap add dev ${TAP} mode tap`,
+  up(TAP),
+  ...at(machineEnd, TAP),
+  ...families.flatMap((family) =>
+    [fabricNetwork, innerNetwork].map((network) => route(network[family], { via: guestEnd[family] })),
+  ),
+];
+
+/** In the guest's first namespace. */
+export const guestLines: IpLines = [up(VECTOR), ...at(guestEnd, VECTOR)];
+
+/**
+ * There too, once there is a fabric.
+ *
+ * @param fabric the process that holds it
+ */
+export function fabricPair(fabric: number): IpLines {
+  return [
+    `link add ${TO_FABRIC} type veth peer name ${FROM_FABRIC} netns ${fabric}`,
+    up(TO_FABRIC),
+    ...at(nearEnd, TO_FABRIC),
+    ...families.map((family) => route(fabricNetwork[family], { via: fabricEnd[family] })),
+  ];
+}
+
+/** In the cluster's fabric. */
+export const fabricEndLines: IpLines = [
+  up(FROM_FABRIC),
+  ...at(fabricEnd, FROM_FABRIC),
+  ...families.map((family) => route(linkNetwork[family], { via: nearEnd[family] })),
+];

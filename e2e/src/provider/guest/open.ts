@@ -1,0 +1,136 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { PORT as API_PORT, type ControlPlane } from "../../control-plane/control-plane.ts";
+import { bracketed, relayArgv } from "../../control-plane/relay.ts";
+import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
+import { kernelSettings } from "../../lab/settings.ts";
+import { startDaemon } from "../../support/daemon.ts";
+import { startGuest } from "../../uml/boot.ts";
+import { compileCache } from "../../uml/compile-cache.ts";
+import type { Cluster, ClusterShape } from "../cluster.ts";
+import { openControlPlane } from "../netns/control-plane.ts";
+import type { ClusterRequest, Progress } from "../provider.ts";
+import type { GuestSettings } from "./calls.ts";
+import { machineEnd, machineLines, TAP } from "./link.ts";
+import { remoteCluster } from "./remote.ts";
+import { askOver } from "./wire.ts";
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const ROOM = fileURLToPath(new URL("../../..", import.meta.url));
+/** Where the guest connects to. */
+const CALLS_PORT = 7000;
+const MEMORY_MIB = 6_144;
+
+/**
+ * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control plane,
+ * which would be slow there, and the specs are outside. One boot serves all specs.
+ */
+export async function openInGuest(
+  request: ClusterRequest,
+  shape: ClusterShape,
+  folder: string,
+  progress: Progress,
+): Promise<Cluster> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await build({ request, shape, folder, progress }, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly request: ClusterRequest;
+  readonly shape: ClusterShape;
+  readonly folder: string;
+  readonly progress: Progress;
+}
+
+async function build({ request, shape, folder, progress }: Parts, opened: AsyncDisposableStack): Promise<Cluster> {
+  const namespace = opened.use(await createNamespace());
+  await applySettings(runnerIn(namespace), kernelSettings("outside"));
+  await applyLines(runnerIn(namespace), machineLines);
+  const controlPlane = await openControlPlane(request, { namespace, addresses: machineEnd, folder }, progress);
+  opened.defer(() => controlPlane.dispose());
+  progress("the control plane answers; User-Mode Linux boots");
+  const host = machineEnd[shape.families[0] ?? "IPv4"];
+  const settings = guestSettings(request, shape, host, controlPlane);
+  const ask = askOver(await bootAndConnect(namespace, settings, folder, opened), progress);
+  const cluster = await ask("open");
+  return remoteCluster({
+    shape,
+    opened: cluster,
+    ask,
+    api: controlPlane.api,
+    apiServer: {
+      url: controlPlane.url,
+      token: controlPlane.token,
+      run: (argv) => runnerIn(namespace).run(argv),
+      stop: controlPlane.stopApiServer,
+      start: controlPlane.startApiServer,
+    },
+    dispose: () => opened.disposeAsync(),
+  });
+}
+
+function guestSettings(
+  request: ClusterRequest,
+  shape: ClusterShape,
+  host: string,
+  { url, token, ca, proxyKubeconfig }: ControlPlane,
+): GuestSettings {
+  const apiServer = { host, port: API_PORT, ca, url, token };
+  return { request, shape, apiServer, proxyKubeconfig, host, port: CALLS_PORT };
+}
+
+/** Boots the guest, and gives its connection. */
+async function bootAndConnect(
+  namespace: NetworkNamespace,
+  settings: GuestSettings,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<Socket> {
+  const own = join(folder, "guest");
+  await mkdir(own, { recursive: true });
+  const settingsFile = join(own, "settings.json");
+  await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
+  const { connection } = await listen(namespace, settings, own, opened);
+  const node = [process.execPath, "--conditions=@fairlead/source", "--no-warnings"];
+  const guest = await startGuest({
+    // What the cluster keeps on disk is in the guest's memory.
+    command: [...node, MAIN, settingsFile, "/run/cluster"],
+    cwd: ROOM,
+    env: { NODE_COMPILE_CACHE: await compileCache() },
+    memoryMiB: MEMORY_MIB,
+    link: { namespace, tap: TAP },
+  });
+  opened.defer(() => guest.kill());
+  const ended = guest.ended.then(({ exitCode, stderr }) => {
+    throw new Error(`the cluster in User-Mode Linux ended with ${exitCode}: ${stderr}`);
+  });
+  // Later on, whoever waits for an answer hears of it.
+  ended.catch(() => {});
+  return Promise.race([connection, ended]);
+}
+
+/** Listens in this process; a relay leads there from where the guest can connect to. */
+async function listen(
+  namespace: NetworkNamespace,
+  { host, port }: GuestSettings,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<{ readonly connection: Promise<Socket> }> {
+  const path = join(folder, "calls.sock");
+  const server = createServer();
+  const connection = new Promise<Socket>((resolve) => server.once("connection", resolve));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  opened.defer(async () => void server.close());
+  const argv = relayArgv(`${bracketed(host)}:${port}`, path);
+  const relay = await startDaemon(namespace, { name: "relay", argv, logFile: join(folder, "relay.log") });
+  opened.defer(() => relay.stop("SIGKILL"));
+  return { connection };
+}
