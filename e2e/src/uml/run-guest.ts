@@ -1,9 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { boot } from "./boot.ts";
-import { compileCache } from "./compile-cache.ts";
 import type { Report } from "./guest/suite.ts";
+import { guestProgram } from "./guest-program.ts";
 
-const ROOM = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = fileURLToPath(new URL("guest/main.ts", import.meta.url));
 
 /**
@@ -16,9 +15,7 @@ export async function runGuest(
   suites: readonly string[],
   timeoutMs: number,
 ): Promise<ReadonlyMap<string, Report["problems"]>> {
-  const node = [process.execPath, "--conditions=@fairlead/source", "--no-warnings"];
-  const env = { NODE_COMPILE_CACHE: await compileCache() };
-  const { exitCode, stdout, stderr } = await boot({ command: [...node, MAIN, ...suites], cwd: ROOM, env, timeoutMs });
+  const { exitCode, stdout, stderr } = await boot({ ...(await guestProgram(MAIN, suites)), timeoutMs });
   if (exitCode !== 0) throw new Error(`the guest's tests ended with ${exitCode}: ${stderr}`);
   const reports = stdout.split("\n").flatMap((line): Report[] => (line === "" ? [] : [JSON.parse(line)]));
   return new Map(reports.map(({ name, problems }) => [name, problems]));

@@ -2,24 +2,21 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { PORT as API_PORT, type ControlPlane } from "../../control-plane/control-plane.ts";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { PORT as API_PORT } from "../../control-plane/control-plane.ts";
 import { bracketed, relayArgv } from "../../control-plane/relay.ts";
-import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
-import { kernelSettings } from "../../lab/settings.ts";
+import { runnerIn } from "../../lab/apply.ts";
 import { startDaemon } from "../../support/daemon.ts";
 import { startGuest } from "../../uml/boot.ts";
-import { compileCache } from "../../uml/compile-cache.ts";
+import { guestProgram } from "../../uml/guest-program.ts";
 import type { Cluster, ClusterShape } from "../cluster.ts";
-import { openControlPlane } from "../netns/control-plane.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
 import type { GuestSettings } from "./calls.ts";
-import { machineEnd, machineLines, TAP } from "./link.ts";
+import { type Outside, openOutside } from "./outside.ts";
 import { remoteCluster } from "./remote.ts";
 import { askOver } from "./wire.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const ROOM = fileURLToPath(new URL("../../..", import.meta.url));
 /** Where the guest connects to. */
 const CALLS_PORT = 7000;
 const MEMORY_MIB = 6_144;
@@ -51,15 +48,11 @@ interface Parts {
 }
 
 async function build({ request, shape, folder, progress }: Parts, opened: AsyncDisposableStack): Promise<Cluster> {
-  const namespace = opened.use(await createNamespace());
-  await applySettings(runnerIn(namespace), kernelSettings("outside"));
-  await applyLines(runnerIn(namespace), machineLines);
-  const controlPlane = await openControlPlane(request, { namespace, addresses: machineEnd, folder }, progress);
-  opened.defer(() => controlPlane.dispose());
+  const outside = await openOutside(request, folder, opened, progress);
+  const { namespace, controlPlane } = outside;
   progress("the control plane answers; User-Mode Linux boots");
-  const host = machineEnd[shape.families[0] ?? "IPv4"];
-  const settings = guestSettings(request, shape, host, controlPlane);
-  const ask = askOver(await bootAndConnect(namespace, settings, folder, opened), progress);
+  const settings = guestSettings(request, shape, outside);
+  const ask = askOver(await bootAndConnect(outside, settings, folder, opened), progress);
   const cluster = await ask("open");
   return remoteCluster({
     shape,
@@ -77,19 +70,15 @@ async function build({ request, shape, folder, progress }: Parts, opened: AsyncD
   });
 }
 
-function guestSettings(
-  request: ClusterRequest,
-  shape: ClusterShape,
-  host: string,
-  { url, token, ca, proxyKubeconfig }: ControlPlane,
-): GuestSettings {
+function guestSettings(request: ClusterRequest, shape: ClusterShape, { host, controlPlane }: Outside): GuestSettings {
+  const { url, token, ca, proxyKubeconfig } = controlPlane;
   const apiServer = { host, port: API_PORT, ca, url, token };
   return { request, shape, apiServer, proxyKubeconfig, host, port: CALLS_PORT };
 }
 
 /** Boots the guest, and gives its connection. */
 async function bootAndConnect(
-  namespace: NetworkNamespace,
+  { namespace, link }: Outside,
   settings: GuestSettings,
   folder: string,
   opened: AsyncDisposableStack,
@@ -99,15 +88,9 @@ async function bootAndConnect(
   const settingsFile = join(own, "settings.json");
   await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
   const { connection } = await listen(namespace, settings, own, opened);
-  const node = [process.execPath, "--conditions=@fairlead/source", "--no-warnings"];
-  const guest = await startGuest({
-    // What the cluster keeps on disk is in the guest's memory.
-    command: [...node, MAIN, settingsFile, "/run/cluster"],
-    cwd: ROOM,
-    env: { NODE_COMPILE_CACHE: await compileCache() },
-    memoryMiB: MEMORY_MIB,
-    link: { namespace, tap: TAP },
-  });
+  // What the cluster keeps on disk is in the guest's memory.
+  const program = await guestProgram(MAIN, [settingsFile, "/run/cluster"]);
+  const guest = await startGuest({ ...program, memoryMiB: MEMORY_MIB, link });
   opened.defer(() => guest.kill());
   const ended = guest.ended.then(({ exitCode, stderr }) => {
     throw new Error(`the cluster in User-Mode Linux ended with ${exitCode}: ${stderr}`);

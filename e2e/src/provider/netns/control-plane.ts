@@ -17,7 +17,7 @@ export interface ControlPlanePlace {
 
 /** The control plane of a cluster of namespaces: builds its programs if need be, and starts it. */
 export async function openControlPlane(
-  { families, kubernetes }: ClusterRequest,
+  { families, kubernetes }: Pick<ClusterRequest, "families" | "kubernetes">,
   { namespace, addresses, folder }: ControlPlanePlace,
   progress: Progress,
 ): Promise<ControlPlane> {
