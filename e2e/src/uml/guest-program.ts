@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { AGENT_VARIABLE, agentFile } from "../agent/agent-file.ts";
 import type { GuestOptions } from "./boot.ts";
 
 const ROOM = fileURLToPath(new URL("../..", import.meta.url));
@@ -19,6 +20,6 @@ export async function guestProgram(
   return {
     command: [process.execPath, "--conditions=@fairlead/source", "--no-warnings", file, ...args],
     cwd: ROOM,
-    env: { NODE_COMPILE_CACHE: COMPILED },
+    env: { NODE_COMPILE_CACHE: COMPILED, [AGENT_VARIABLE]: agentFile() },
   };
 }

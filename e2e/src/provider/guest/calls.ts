@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import type { Probe, ProbeResult } from "../../lab/peer/protocol.ts";
-import type { Cluster, ClusterShape, WantedPod } from "../cluster.ts";
+import type { ClusterShape, WantedPod } from "../cluster.ts";
 import type { ClusterRequest } from "../provider.ts";
 
 type Addresses = Readonly<Partial<Record<IPFamily, string>>>;
@@ -50,7 +50,6 @@ export interface GuestCalls {
   pod(name: string, action: "terminate" | "remove"): Promise<void>;
   setPodReady(name: string, ready: boolean): Promise<void>;
   setPodLabels(name: string, labels: Readonly<Record<string, string | null>>): Promise<void>;
-  serveByNetwork(...args: Parameters<Cluster["serveByNetwork"]>): Promise<void>;
   state(): Promise<Readonly<Record<string, string>>>;
   dispose(): Promise<void>;
 }

@@ -35,7 +35,6 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
     },
     setPodReady: async (name, ready) => (await pod(name)).setReady(ready),
     setPodLabels: async (name, labels) => (await pod(name)).setLabels(labels),
-    serveByNetwork: async (network, service) => (await opening).serveByNetwork(network, service),
     state: async () => (await opening).state(),
     dispose: async () => (await opening).dispose(),
   };
