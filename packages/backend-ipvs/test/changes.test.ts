@@ -15,24 +15,35 @@ describe.each([2, 150])("among %d services", (count) => {
     expect(weights(made.node).get("-t 10.96.3.1:80")).toEqual(["10.144.0.4:8080 1", "10.144.128.6:8080 1"]);
   });
 
-  test("one endpoint more, on this node: two processes", async () => {
+  test("one endpoint more, on this node: the set first", async () => {
     const made = await live([[...some(count), [1, webState()]]]);
-    const processes = await made.node.processes(() =>
+    const calls = await made.node.calls(() =>
       made.change([[1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]),
     );
-    expect(processes).toEqual(["ipset -exist restore", "ipvsadm --restore"]);
+    expect(calls).toEqual(["netlink ipset", "ipvsadm --restore"]);
   });
 
-  test("one endpoint fewer, on this node: two processes, the set last", async () => {
+  test("one endpoint fewer, on this node: the set last", async () => {
     const made = await live([[...some(count), [1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]]);
-    const processes = await made.node.processes(() => made.change([[1, webState()]]));
-    expect(processes).toEqual(["ipvsadm --restore", "ipset -exist restore"]);
+    const calls = await made.node.calls(() => made.change([[1, webState()]]));
+    expect(calls).toEqual(["ipvsadm --restore", "netlink ipset"]);
+  });
+
+  test("the first endpoint on this node, and the last one: two processes, for its rule too", async () => {
+    const elsewhere = webState({ endpoints: ["none", "none", "ready", "none"] });
+    const here = webState({ endpoints: ["ready", "none", "ready", "none"] });
+    const others = Array.from({ length: count }, (_, slot) => [slot + 10, elsewhere] as const);
+    const made = await live([[...others, [1, elsewhere]]]);
+    const first = await made.node.processes(() => made.change([[1, here]]));
+    expect(first).toEqual(["iptables-legacy-restore --noflush --counters", "ipvsadm --restore"]);
+    const last = await made.node.processes(() => made.change([[1, elsewhere]]));
+    expect(last).toEqual(["ipvsadm --restore", "iptables-legacy-restore --noflush --counters"]);
   });
 
   test("a new service: sets, addresses, servers", async () => {
     const made = await live([some(count)]);
-    expect(await made.node.processes(() => made.change([[1, webState()]]))).toEqual([
-      "ipset -exist restore",
+    expect(await made.node.calls(() => made.change([[1, webState()]]))).toEqual([
+      "netlink ipset",
       "ip -batch -",
       "ipvsadm --restore",
     ]);
@@ -40,19 +51,19 @@ describe.each([2, 150])("among %d services", (count) => {
 
   test("a service that goes: servers, addresses, sets", async () => {
     const made = await live([[...some(count), [1, webState()]]]);
-    expect(await made.node.processes(() => made.change([[1, undefined]]))).toEqual([
+    expect(await made.node.calls(() => made.change([[1, undefined]]))).toEqual([
       "ipvsadm --restore",
       "ip -batch -",
-      "ipset -exist restore",
+      "netlink ipset",
     ]);
   });
 });
 
 test("the first service that needs a set's rules: they are there before the server", async () => {
   const made = await live([some(2)]);
-  const processes = await made.node.processes(() => made.change([[1, webState({ type: "NodePort" })]]));
-  expect(processes).toEqual([
-    "ipset -exist restore",
+  const calls = await made.node.calls(() => made.change([[1, webState({ type: "NodePort" })]]));
+  expect(calls).toEqual([
+    "netlink ipset",
     "iptables-legacy-restore --noflush --counters",
     "ip -batch -",
     "ipvsadm --restore",

@@ -6,7 +6,7 @@ export { type ConntrackOptions, createConntrack } from "./conntrack/open.ts";
 export type { Direction } from "./conntrack/parse-flow.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
-export { createIpset } from "./ipset/open.ts";
+export { createIpset, type IpsetOptions } from "./ipset/open.ts";
 export type { IptablesClient, Variant } from "./iptables/client.ts";
 export { builtinChains } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
@@ -21,6 +21,7 @@ export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";
+export { openNetfilterSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";

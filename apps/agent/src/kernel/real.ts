@@ -10,6 +10,7 @@ import {
   createSysctl,
   openIptables,
   openIptablesInUse,
+  openNetfilterSocket,
 } from "@fairlead/kernel";
 import { describeError, type Log } from "../log/log.ts";
 import { sourceAddress } from "../node/source-address.ts";
@@ -27,7 +28,11 @@ export function realKernel(log: Log): Kernel {
   return {
     iptables: (family) => openIptables(runner, { family }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family }),
-    ipvs: { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) },
+    ipvs: {
+      servers: createIpvsadm(runner),
+      sets: createIpset(runner, { open: openNetfilterSocket }),
+      links: createLinks(runner),
+    },
     modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),
     conntrack: createConntrack(runner, { onFallback }),

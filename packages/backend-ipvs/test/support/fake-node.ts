@@ -20,7 +20,7 @@ export class FakeNode {
 
   constructor({ schedulers }: { readonly schedulers?: readonly string[] } = {}) {
     this.servers = new FakeIpvsadm({ faults: this.faults, ...(schedulers && { schedulers }) });
-    this.sets = new FakeIpset({ faults: this.faults, inUse: (name) => this.#isNamed(name) });
+    this.sets = new FakeIpset({ faults: this.faults, netlink: true, inUse: (name) => this.#isNamed(name) });
     const shared = { variant: "legacy", faults: this.faults, sets: this.sets } as const;
     this.rules = {
       IPv4: new FakeIptables({ family: "IPv4", ...shared }),
@@ -32,11 +32,16 @@ export class FakeNode {
     return { servers: this.servers, sets: this.sets, links: this.links, rules: this.rules[family] };
   }
 
-  /** The processes that `work` starts, by the names of their programs. */
-  async processes(work: () => Promise<unknown>): Promise<string[]> {
+  /** The calls to the kernel that `work` makes, by the names of their programs, or `netlink` where no process is started. */
+  async calls(work: () => Promise<unknown>): Promise<string[]> {
     const before = this.faults.calls.length;
     await work();
     return this.faults.calls.slice(before).map(({ argv }) => argv.slice(0, 3).join(" "));
+  }
+
+  /** The processes among them. */
+  async processes(work: () => Promise<unknown>): Promise<string[]> {
+    return (await this.calls(work)).filter((call) => !call.startsWith("netlink "));
   }
 
   #isNamed(set: string): boolean {

@@ -1,4 +1,5 @@
 import type { IPFamily, Protocol } from "../family.ts";
+import { sendAcknowledged } from "../netlink/acknowledged.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { datagramSize, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
@@ -7,8 +8,6 @@ import { decodeEntry, encodeDeletion, encodeDump } from "./messages.ts";
 
 /** Bytes of entries that are looked at in one go, some 2,500 of them. */
 const batchSize = 16 * datagramSize;
-/** Requests in one datagram: their acknowledgements fit into the socket's buffer several times over. */
-const deletionsAtOnce = 100;
 
 /** Entries, and how each is deleted; to be asked before the next batch comes. */
 type Batch = ReadonlyMap<ConntrackFlow, () => Buffer>;
@@ -29,7 +28,8 @@ export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
             if (deletion !== undefined) deletions.push(deletion());
           }
         }
-        await deleteAll(socket, deletions);
+        // ENOENT: it has timed out meanwhile.
+        await sendAcknowledged(socket, deletions, "deleting conntrack entries", "ENOENT");
         return deletions.length;
       } finally {
         await socket.close();
@@ -60,27 +60,4 @@ async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: P
     batch.clear();
     filled = 0;
   }
-}
-
-async function deleteAll(socket: NetlinkSocket, deletions: readonly Buffer[]): Promise<void> {
-  const room = Buffer.alloc(datagramSize);
-  for (let at = 0; at < deletions.length; at += deletionsAtOnce) {
-    const messages = deletions.slice(at, at + deletionsAtOnce);
-    await socket.send(Buffer.concat(messages));
-    let answers = 0;
-    while (answers < messages.length) {
-      for (const reply of decodeReplies(await socket.receive(room))) {
-        if (reply.kind !== "result") continue;
-        answers += 1;
-        checkDeleted(reply.errno);
-      }
-    }
-  }
-}
-
-function checkDeleted(errno: number): void {
-  if (errno === 0) return;
-  const error = new NetlinkError("deleting conntrack entries", errno);
-  // It has timed out meanwhile.
-  if (error.code !== "ENOENT") throw error;
 }

@@ -48,7 +48,8 @@ export class FakeRunner implements Runner {
   }
 }
 
-async function gather(input: Input): Promise<string> {
+/** All of an input as one text. */
+export async function gather(input: Input): Promise<string> {
   if (typeof input === "string") return input;
   let text = "";
   for await (const piece of input) text += piece;

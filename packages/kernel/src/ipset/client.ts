@@ -10,10 +10,12 @@ export interface IpsetClient {
    */
   save(): AsyncIterable<SetState>;
   /**
-   * One `ipset -exist restore`: what is there already, or gone, is no error. No transaction.
+   * One `ipset -exist restore`, or the same without a process where few members change: what is there already, or gone,
+   * is no error. No transaction.
    *
    * @throws CommandError for the first line that fails. Lines before it count, but for additions (deletions) to one set
    *   that stand right before a line that the tool itself refuses: it collects those, and had not sent them yet
+   * @throws NetlinkError for the first of few members that is refused; those before it count, those after it may
    */
   restore(payload: Input): Promise<void>;
 }

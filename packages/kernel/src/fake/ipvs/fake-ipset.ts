@@ -1,6 +1,7 @@
 import { parseSetCommand, type SetCommand, type SetState } from "@fairlead/netfilter";
 import type { IpsetClient } from "../../ipset/client.ts";
 import type { Input } from "../../runner/runner.ts";
+import { gather } from "../fake-runner.ts";
 import { Faults, singleStep } from "../faults.ts";
 import { type LineOutcome, type LineTool, runLineTool } from "./outcome.ts";
 
@@ -8,6 +9,8 @@ export interface FakeIpsetOptions {
   readonly faults?: Faults;
   /** Whether rules name a set, so that it can't be destroyed. Default: none do. */
   readonly inUse?: (name: string) => boolean;
+  /** Netlink is at hand: calls that change members alone are `netlink ipset`, and start no process. Default false. */
+  readonly netlink?: boolean;
 }
 
 interface FakeSet extends SetState {
@@ -20,11 +23,13 @@ const MAX_ELEMENTS = 65_536;
 export class FakeIpset implements IpsetClient {
   readonly faults: Faults;
   readonly #inUse: (name: string) => boolean;
+  readonly #netlink: boolean;
   readonly #sets = new Map<string, FakeSet>();
 
   constructor(options: FakeIpsetOptions = {}) {
     this.faults = options.faults ?? new Faults();
     this.#inUse = options.inUse ?? (() => false);
+    this.#netlink = options.netlink ?? false;
   }
 
   has(name: string): boolean {
@@ -41,7 +46,21 @@ export class FakeIpset implements IpsetClient {
   }
 
   async restore(payload: Input): Promise<void> {
-    await runLineTool(this.faults, ["ipset", "-exist", "restore"], payload, this.#session());
+    if (!this.#netlink) return this.#runTool(payload);
+    const text = await gather(payload);
+    if (!text.split("\n").every((line) => line === "" || line.startsWith("add ") || line.startsWith("del "))) {
+      return this.#runTool(text);
+    }
+    // Each member is a message of its own there.
+    const take = (line: string, number: number) => {
+      const session = this.#session();
+      return session.take(line, number) ?? session.end?.();
+    };
+    return runLineTool(this.faults, ["netlink", "ipset"], text, { take });
+  }
+
+  #runTool(payload: Input): Promise<void> {
+    return runLineTool(this.faults, ["ipset", "-exist", "restore"], payload, this.#session());
   }
 
   /** What another process does with `ipset -exist restore`: no call of ours, no fault. */

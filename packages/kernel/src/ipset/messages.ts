@@ -1,0 +1,74 @@
+import type { SetCommand } from "@fairlead/netfilter";
+import ipaddr from "ipaddr.js";
+import { attribute, nest } from "../netlink/attributes.ts";
+import { encodeRequest, flags } from "../netlink/messages.ts";
+
+/** IPSET_CMD_ADD and IPSET_CMD_DEL of NFNL_SUBSYS_IPSET (linux/netfilter/ipset/ip_set.h). */
+const types = { add: 0x609, del: 0x60a } as const;
+
+/** Spoken since kernel 2.6.39. */
+const protocolVersion = 6;
+
+/** Types of attributes, those of a member within `data` (the same header). */
+const request = { protocol: 1, set: 2, data: 7 } as const;
+const part = { address: 1, port: 4, protocol: 7, second: 20, secondLength: 21 } as const;
+const address = { IPv4: 1, IPv6: 2 } as const;
+/** NLA_F_NET_BYTEORDER, which addresses and ports must carry. */
+const inNetworkOrder = 0x4000;
+
+const protocolNumbers: Readonly<Record<string, number>> = { tcp: 6, udp: 17, sctp: 132 };
+
+/** A command about one member. */
+export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
+
+/**
+ * One member to add or to delete; what is there already, or gone, is no error.
+ *
+ * @throws RangeError for a member that is none of an address, a port, `address,protocol:port` and that with an address or
+ *   network behind it
+ */
+export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
+  const attributes = [
+    attribute(request.protocol, Buffer.from([protocolVersion])),
+    attribute(request.set, Buffer.from(`${set}\0`)),
+    nest(request.data, ...memberParts(member)),
+  ];
+  return encodeRequest({
+    type: types[kind],
+    flags: flags.request | flags.acknowledge,
+    addressFamily: 0,
+    attributes: Buffer.concat(attributes),
+  });
+}
+
+const FORM =
+  /^(?<address>[0-9a-f.:]+?)(?:,(?<protocol>tcp|udp|sctp):(?<port>\d+)(?:,(?<second>[0-9a-f.:]+)(?:\/(?<length>\d+))?)?)?$/;
+
+function memberParts(member: string): readonly Buffer[] {
+  if (/^\d+$/.test(member)) return [portPart(member)];
+  const found = FORM.exec(member)?.groups;
+  if (found?.["address"] === undefined) throw new RangeError(`no member of a set: ${member}`);
+  const { protocol, port, second, length } = found;
+  return [
+    addressPart(part.address, found["address"]),
+    ...(protocol && port
+      ? [attribute(part.protocol, Buffer.from([protocolNumbers[protocol] ?? 0])), portPart(port)]
+      : []),
+    ...(second ? [addressPart(part.second, second)] : []),
+    ...(length ? [attribute(part.secondLength, Buffer.from([Number(length)]))] : []),
+  ];
+}
+
+/** @throws RangeError when it is no address */
+function addressPart(type: number, text: string): Buffer {
+  if (!ipaddr.isValid(text)) throw new RangeError(`no address of a set's member: ${text}`);
+  const bytes = Buffer.from(ipaddr.parse(text).toByteArray());
+  const family = bytes.length === 4 ? address.IPv4 : address.IPv6;
+  return nest(type, attribute(family | inNetworkOrder, bytes));
+}
+
+function portPart(text: string): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(Number(text));
+  return attribute(part.port | inNetworkOrder, bytes);
+}

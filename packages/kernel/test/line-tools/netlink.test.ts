@@ -1,0 +1,96 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { FakeRunner } from "../../src/fake/index.ts";
+import { createIpset, createRunner, type Runner } from "../../src/index.ts";
+import { encodeMember } from "../../src/ipset/messages.ts";
+import { createNamespace } from "../../src/netns/index.ts";
+import { kernelTest } from "../kernel-test.ts";
+
+const MAIN = fileURLToPath(new URL("members-main.ts", import.meta.url));
+
+const sets = [
+  "create B bitmap:port range 0-65535",
+  "create I hash:ip family inet6",
+  "create P hash:ip,port",
+  "create L hash:ip,port,ip",
+  "create N hash:ip,port,net",
+  "create M hash:ip,port,net family inet6",
+  "add P 10.96.0.9,udp:53",
+];
+
+const changes = [
+  "add B 30080",
+  "add I fd00::1",
+  "add P 10.96.0.1,tcp:443",
+  "add P 10.96.0.1,tcp:443",
+  "add L 10.144.1.5,sctp:80,10.144.1.5",
+  "add N 10.96.0.1,udp:80,198.51.100.0/24",
+  "add N 10.96.0.1,udp:80,198.51.100.7",
+  "add M fd00:96::1,tcp:80,8000::/1",
+  "del P 10.96.0.9,udp:53",
+  "del P 10.96.0.8,udp:53",
+];
+
+const left = [
+  "add B 30080",
+  "add I fd00::1",
+  "add L 10.144.1.5,sctp:80,10.144.1.5",
+  "add M fd00:96::1,tcp:80,8000::/1",
+  "add N 10.96.0.1,udp:80,198.51.100.0/24",
+  "add N 10.96.0.1,udp:80,198.51.100.7",
+  "add P 10.96.0.1,tcp:443",
+];
+
+async function restore(runner: Runner, lines: readonly string[]): Promise<void> {
+  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
+  await runner.run(argv, { input: `${lines.join("\n")}\n` });
+}
+
+kernelTest("members of every type come and go by netlink; what is there already, or gone, is no error", async () => {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  await runner.run(["ipset", "restore"], { input: `${sets.join("\n")}\n` });
+  await restore(runner, changes);
+  const { stdout } = await runner.run(["ipset", "save", "-sorted"]);
+  expect(
+    stdout
+      .split("\n")
+      .filter((line) => line.startsWith("add "))
+      .sort(),
+  ).toEqual(left);
+});
+
+kernelTest("a set that is not there is an error", async () => {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  await expect(restore(runner, ["add A 10.96.0.1,tcp:80"])).rejects.toThrow(/changing the members of ipsets: ENOENT/);
+});
+
+describe("ipset's client", () => {
+  const written: string[] = [];
+  const runner = () =>
+    new FakeRunner({
+      ipset: (args, input) => {
+        written.push(`${args.join(" ")}: ${input}`);
+        return "";
+      },
+    });
+  const unreachable = async () => {
+    throw new Error("no netlink here");
+  };
+
+  test.each([
+    ["sets are made", "create A hash:ip family inet hashsize 1024 maxelem 65536\nadd A 10.96.0.1\n"],
+    ["a line is no command", "nonsense\n"],
+    ["there are many members", "add A 10.96.0.1\n".repeat(5_000)],
+    ["netlink cannot be had", "add A 10.96.0.1\n"],
+  ])("runs the tool where %s", async (_, input) => {
+    written.length = 0;
+    await createIpset(runner(), { open: unreachable }).restore(input);
+    expect(written).toEqual([`-exist restore: ${input}`]);
+  });
+});
+
+test.each(["", "web", "10.96.0.1,tcp", "10.96.0.300", "10.96.0.1,icmp:8"])("no member: %j", (member) => {
+  expect(() => encodeMember({ kind: "add", set: "A", member })).toThrow(RangeError);
+});
