@@ -55,4 +55,4 @@ export interface GuestCalls {
 }
 
 /** `WantedPod` with the node's name. */
-export type WantedPodAt = Omit<WantedPod, "node"> & { readonly node: string };
+type WantedPodAt = Omit<WantedPod, "node"> & { readonly node: string };
