@@ -17,6 +17,7 @@ if (missing === undefined) {
   await import("./kernel/founding-case.ts");
   await import("./kernel/memory.ts");
   await import("./kernel/stale-flows.ts");
+  await import("./kernel/userspace.ts");
   await import("./kernel/faults.ts");
   test("nothing is left behind", async () => {
     expect(await takeInventory()).toEqual(before);

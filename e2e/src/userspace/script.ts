@@ -1,0 +1,46 @@
+import { createInterface } from "node:readline";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
+
+/** A script of ours that runs inside a namespace and speaks in lines; it ends with its standard input. */
+export interface Script extends AsyncDisposable {
+  /** Says a line. */
+  tell(line: string): void;
+  /**
+   * The next line that it says.
+   *
+   * @throws Error with what it said on standard error, when it has ended
+   */
+  hear(): Promise<string>;
+  end(): Promise<void>;
+}
+
+/** Runs a file of this test ground with the sources of the workspace's packages. */
+export function startScript(namespace: NetworkNamespace, file: string, args: readonly string[]): Script {
+  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
+  const node = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", file, ...args];
+  const child = execa(program, [...prefix, ...node], {
+    stdin: "pipe",
+    buffer: { stdout: false, stderr: true },
+    reject: false,
+    // What the test runner sets for its own workers is none of the script's business.
+    extendEnv: false,
+    env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", ...namespace.env },
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const end = async () => {
+    child.stdin.end();
+    await child;
+  };
+  return {
+    tell: (line) => void child.stdin.write(`${line}\n`),
+    hear: async () => {
+      const { done, value } = await lines.next();
+      if (done !== true) return value;
+      const { stderr } = await child;
+      throw new Error(`${file} ended: ${stderr}`);
+    },
+    end,
+    [Symbol.asyncDispose]: end,
+  };
+}

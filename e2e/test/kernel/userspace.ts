@@ -1,0 +1,216 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import {
+  clientA,
+  clusterObjects,
+  conformanceTable,
+  endpointSlice,
+  nginxCalico,
+  nodeA,
+  outside,
+  ovnClient,
+  service,
+  userspaceExpected,
+  webA1,
+  webB1,
+  workload,
+} from "@fairlead/testkit";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-file.ts";
+import { waitUntil } from "../../src/agent/wait-until.ts";
+import { groupCases } from "../../src/conformance/groups.ts";
+import { portsOf } from "../../src/conformance/ports.ts";
+import { strays } from "../../src/conformance/strays.ts";
+import { whoAnswers } from "../../src/faults/ask.ts";
+import { nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/faults/objects.ts";
+import { rulesOf } from "../../src/faults/rules.ts";
+import { openScene, type Scene } from "../../src/faults/scene.ts";
+import { startTraffic } from "../../src/faults/traffic.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { fetchBytes, serveBytes } from "../../src/userspace/bytes.ts";
+import { type Script, startScript } from "../../src/userspace/script.ts";
+
+const RELAY_HOST = fileURLToPath(new URL("../../src/userspace/relay-host-main.ts", import.meta.url));
+const USERSPACE = { flags: ["--proxy-mode=userspace", "--proxy-port-range=20000-29999"] };
+const PODS = { tcp: [80, 8080], udp: [] };
+
+describe("the conformance table in userspace mode, with real packets", () => {
+  let lab: Lab;
+  let relays: Script;
+
+  beforeAll(async () => {
+    lab = await openLab(portsOf(conformanceTable));
+    relays = startScript(lab.namespace("node-a"), RELAY_HOST, []);
+  });
+
+  afterAll(async () => {
+    await relays.end();
+    expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-"))).toEqual([]);
+    await lab.dispose();
+  });
+
+  for (const [index, group] of groupCases(conformanceTable).entries()) {
+    describe(`options ${index + 1}`, () => {
+      beforeAll(async () => {
+        relays.tell(String(index));
+        expect(await relays.hear()).toBe(String(index));
+      });
+
+      for (const row of group.rows) {
+        const expected = userspaceExpected(row);
+        if ("skip" in expected || row.unreal !== undefined) continue;
+        test.concurrent(row.name, async ({ expect }) => {
+          expect(await strays(lab, row, expected)).toEqual([]);
+        });
+      }
+    });
+  }
+});
+
+describe("the agent in userspace mode on the real kernel", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    await requireAgent();
+    lab = await openLab({ podPorts: PODS, landingPorts: { tcp: [80, 8080, web.nodePort], udp: [] } });
+  });
+
+  afterEach(() => scene.close());
+
+  afterAll(() => lab.dispose());
+
+  test("the founding case: the one is served, to pods of both networks, the other's packets leave as they came", async () => {
+    scene = await openScene(lab, objects, USERSPACE);
+    for (const from of [clientA, ovnClient]) {
+      expect(await whoAnswers(lab, from, nginxCalicoIP)).toBe(nginxCalico.name);
+      expect(await whoAnswers(lab, from, nginxOvnIP)).toBe("sink");
+    }
+    expect((await rulesOf(lab)).join("\n")).not.toContain(nginxOvnIP);
+  });
+
+  test("an endpoint that is dead before it is connected costs nobody a connection", async () => {
+    scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
+    const probe = { protocol: "TCP", to: halfDeadIP, port: 80, count: 400, parallel: 50, timeoutMs: 5_000 } as const;
+    const results = await lab.peer(clientA).send(probe);
+    expect(results.filter((result) => result.kind !== "answer" || result.server !== webA1.name)).toEqual([]);
+    expect(results).toHaveLength(400);
+    expect(await metric(lab, "fairlead_relay_endpoints_passed_over_total")).toBeGreaterThan(100);
+  });
+
+  test("200 connections at once, each with bytes to carry: none is lost", async () => {
+    scene = await openScene(lab, objects, USERSPACE);
+    const padding = 200_000;
+    const probe = { protocol: "TCP", to: web.clusterIP.IPv4, port: web.port, count: 200, parallel: 200 } as const;
+    const results = await lab.peer(clientA).send({ ...probe, padding, timeoutMs: 30_000 });
+    expect(results.filter((result) => result.kind !== "answer" || result.padding !== padding)).toEqual([]);
+    expect(results).toHaveLength(200);
+  });
+
+  test("a restart closes the sockets, clients are refused meanwhile, and the rules lead to the new ones", async () => {
+    scene = await openScene(lab, objects, USERSPACE);
+    expect((await scene.agent().stop()).exitCode).toBe(0);
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toBe("refused");
+    await scene.restart();
+    const traffic = startTraffic(lab);
+    for (const family of ["IPv4", "IPv6"] as const) {
+      expect(await whoAnswers(lab, clientA, web.clusterIP[family])).toMatch(/^web-/);
+      expect(await whoAnswers(lab, outside, nodeA.addresses[family], web.nodePort)).toMatch(/^web-/);
+    }
+    expect((await traffic.stop()).failures).toEqual([]);
+  });
+
+  test("flushed by hand: restored within syncPeriod", async () => {
+    scene = await openScene(lab, objects, USERSPACE);
+    const before = await rulesOf(lab);
+    await lab.runner("node-a").run(["iptables", "-t", "nat", "-F"]);
+    await waitUntil("the restoration", 5_000, async () =>
+      (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
+    );
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
+  });
+
+  test("from iptables mode and back: each clears what the other left, and --cleanup leaves nothing", async () => {
+    scene = await openScene(lab, objects);
+    await scene.agent().stop();
+    await scene.restart(USERSPACE);
+    await ownRulesAlone("KUBE-SVC-", "KUBE-PORTALS-");
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
+    await scene.agent().stop();
+    await scene.restart({});
+    await ownRulesAlone("KUBE-PORTALS-", "KUBE-SVC-");
+    expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toMatch(/^web-/);
+    await scene.agent().stop();
+    await scene.restart(USERSPACE);
+    await scene.agent().stop();
+    expect((await scene.start({ flags: ["--cleanup"] }).ended).exitCode).toBe(0);
+    const left = (await rulesOf(lab)).filter((line) => line.includes("KUBE-") && !line.includes("KUBE-FIREWALL"));
+    expect(left).toEqual([]);
+  });
+
+  async function ownRulesAlone(gone: string, there: string): Promise<void> {
+    await waitUntil(`no ${gone}`, 5_000, async () => {
+      const rules = (await rulesOf(lab)).join("\n");
+      return !rules.includes(gone) && rules.includes(there) ? true : undefined;
+    });
+  }
+
+  test("a long transfer: every byte arrives, and the agent's memory does not grow with it", {
+    timeout: 300_000,
+  }, async () => {
+    const megabytes = Number(process.env["FAIRLEAD_TRANSFER_MB"] ?? "128");
+    const bytes = megabytes << 20;
+    await using _server = await serveBytes(lab, webA1, BYTES_PORT);
+    scene = await openScene(lab, [...clusterObjects, ...bulk.objects]);
+    const iptables = await fetchBytes(lab, clientA, bulk.clusterIP.IPv4, 80, bytes);
+    await scene.agent().stop();
+    const agent = await scene.restart(USERSPACE);
+    await fetchBytes(lab, clientA, bulk.clusterIP.IPv4, 80, 16 << 20);
+    const before = await peakMemory(agent.pid);
+    const userspace = await fetchBytes(lab, clientA, bulk.clusterIP.IPv4, 80, bytes);
+    const grown = (await peakMemory(agent.pid)) - before;
+    const speed = ({ ms }: { ms: number }) => `${Math.round(megabytes / (ms / 1000))} MiB/s`;
+    const relay = `${speed(userspace)} in userspace mode, ${speed(iptables)} in iptables mode`;
+    console.log(`${megabytes} MiB over one connection: ${relay}; the agent's peak memory grew by ${grown >> 10} MiB`);
+    expect(userspace).toMatchObject({ received: bytes, intact: true });
+    expect(grown).toBeLessThan(64 << 10);
+  });
+});
+
+const BYTES_PORT = 9_999;
+const bulk = workload(18, { endpoints: [webA1], targetPort: BYTES_PORT });
+
+/** One endpoint serves, on the other's port nobody listens. */
+const halfDeadIP = "10.96.3.9";
+const halfDead = [
+  service("half-dead", { clusterIPs: [halfDeadIP], ports: [{ port: 80 }] }),
+  ...(
+    [
+      [webA1, 8080],
+      [webB1, 9_998],
+    ] as const
+  ).map(([{ addresses }, port]) =>
+    endpointSlice(`half-dead-${port}`, {
+      service: "half-dead",
+      family: "IPv4",
+      ports: [{ port }],
+      endpoints: [{ address: addresses.IPv4 }],
+    }),
+  ),
+];
+
+async function metric(lab: Lab, name: string): Promise<number> {
+  const { stdout } = await lab.runner("node-a").run(["curl", "-s", "http://127.0.0.1:10249/metrics"]);
+  return Number(
+    stdout
+      .split("\n")
+      .find((line) => line.startsWith(`${name} `))
+      ?.split(" ")[1],
+  );
+}
+
+/** In KiB. */
+async function peakMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
+}
