@@ -2,7 +2,8 @@ import type { Backend, ForwardingPlan, ModeSemantics, PlanChange, SyncReport } f
 import { applyChange, contextForChange, type Step } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import { fullSync } from "./full-sync.ts";
-import { looksIntact } from "./intact.ts";
+import { watchedTables } from "./intact.ts";
+import { Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
 import type { IptablesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
@@ -29,6 +30,7 @@ class IptablesBackend implements Backend {
   readonly #port: IptablesPort;
   readonly #settled: Settled;
   readonly #stale: StaleChains;
+  readonly #lookout: Lookout;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
 
@@ -36,6 +38,7 @@ class IptablesBackend implements Backend {
     this.#port = port;
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);
+    this.#lookout = new Lookout(settled.now);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
@@ -59,8 +62,12 @@ class IptablesBackend implements Backend {
     return report("partial", programmed.totals, written);
   }
 
-  intact(plan: ForwardingPlan): Promise<boolean> {
-    return looksIntact(this.#port, plan, this.#settled);
+  async intact(plan: ForwardingPlan): Promise<boolean> {
+    const rules = { mangle: 0, filter: 0, nat: 0, ...this.#programmed?.totals };
+    for (const { table, looks } of watchedTables(this.#port, plan, this.#settled)) {
+      if (!(await this.#lookout.holds(table, rules[table], looks))) return false;
+    }
+    return true;
   }
 
   async cleanup(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import { type Rule, ruleKey, type Table } from "@fairlead/netfilter";
+import type { Look } from "./lookout.ts";
 import { nodePortJumps } from "./plan/frame.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { CANARY, FORWARD, POSTROUTING, SERVICES } from "./plan/names.ts";
@@ -7,25 +8,33 @@ import { reachesEndpoints, refusal } from "./plan/reach.ts";
 import { type IptablesSettings, type RenderContext, renderContext } from "./plan/settings.ts";
 import type { IptablesPort } from "./port.ts";
 
-/**
- * Whether the canary chains, the jumps to our chains and rules in KUBE-SERVICES are there, in nat and filter. Asks for
- * single chains, and stops at the first that is missing.
- */
-export async function looksIntact(
+/** What must be there is asked of single chains: the canaries, the jumps to our chains, rules in KUBE-SERVICES. */
+export interface Watched {
+  readonly table: Extract<Table, "nat" | "filter" | "mangle">;
+  readonly looks: readonly Look[];
+}
+
+/** Small tables first: mangle holds a canary alone, and goes with the others when somebody flushes everything. */
+export function watchedTables(
   port: IptablesPort,
   plan: ForwardingPlan,
   settings: IptablesSettings,
-): Promise<boolean> {
-  const context = renderContext(settings, plan, new Set());
-  const filled = filledChains(plan, context);
-  for (const table of ["nat", "filter"] as const) {
-    if ((await port.list(table, CANARY)) === undefined) return false;
-    if (!(await isFilled(port, table, filled[table]))) return false;
-  }
-  for (const { table, chain, rules } of JUMPS) {
-    if (!containsAll((await port.list(table, chain)) ?? [], rules)) return false;
-  }
-  return true;
+): readonly Watched[] {
+  const filled = filledChains(plan, renderContext(settings, plan, new Set()));
+  const canary = (table: Table) => async () => (await port.list(table, CANARY)) !== undefined;
+  const watched = (table: "nat" | "filter"): Watched => ({
+    table,
+    looks: [() => isFilled(port, table, filled[table]), canary(table), ...jumpLooks(port, table)],
+  });
+  return [{ table: "mangle", looks: [canary("mangle")] }, watched("filter"), watched("nat")];
+}
+
+function jumpLooks(port: IptablesPort, table: "nat" | "filter"): readonly Look[] {
+  return JUMPS.filter((jumps) => jumps.table === table).map(
+    ({ chain, rules }) =>
+      async () =>
+        containsAll((await port.list(table, chain)) ?? [], rules),
+  );
 }
 
 async function isFilled(port: IptablesPort, table: Table, chain: string): Promise<boolean> {
