@@ -7,6 +7,8 @@ export { findTarget } from "./explain/find.ts";
 export { parseTarget, type Target } from "./explain/target.ts";
 export { MODES, type Mode } from "./modes.ts";
 export { type NodePlanRequest, type PlannedNode, planNode } from "./node-plan.ts";
+export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
+export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
 export { type Agreement, agreementOf, type Finding, type KernelState } from "./ways/agreement.ts";
 export type { Source } from "./ways/sources.ts";

@@ -11,6 +11,7 @@ import {
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
 import { allFamilies, familyOf, NodeInputs } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
+import { toEnd } from "./generator.ts";
 import { type Mode, SEMANTICS } from "./modes.ts";
 
 export interface NodePlanRequest {
@@ -38,6 +39,8 @@ export interface PlannedNode {
   readonly memory: OwnershipMemory;
   /** Frontends that two services claim, bad annotations. */
   readonly problems: PlanStep["problems"];
+  /** What the agent would remember from now on. */
+  readonly remembered: PlanStep["memory"];
 }
 
 const LOOPBACK: readonly string[] = ["127.0.0.1", "::1"];
@@ -60,8 +63,8 @@ export function planNode(request: NodePlanRequest): PlannedNode {
   const options = inputs.options();
   const planner = new Planner(options);
   const memory = request.memory ?? { get: () => undefined };
-  const { problems } = toEnd(planner.replan(cluster.state, request.services ?? "all", memory));
-  return { mode, nodeName, options, planner, state: cluster.state, memory, problems };
+  const { problems, memory: remembered } = toEnd(planner.replan(cluster.state, request.services ?? "all", memory));
+  return { mode, nodeName, options, planner, state: cluster.state, memory, problems, remembered };
 }
 
 /** What stands for the address that the kernel would send from, where there is no Node object. */
@@ -69,11 +72,4 @@ function firstOfEach(addresses: readonly string[]): Partial<Record<IPFamily, str
   const others = addresses.filter((address) => !LOOPBACK.includes(address));
   const entries = allFamilies.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
   return Object.fromEntries(entries.filter(([, address]) => address !== undefined));
-}
-
-function toEnd<T>(slices: Generator<void, T, void>): T {
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done === true) return value;
-  }
 }

@@ -3,4 +3,5 @@ export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";
 export { type NodeIPs, nodeIPs } from "./node-ips.ts";
 export { nodePortAddressesFor } from "./node-port-addresses.ts";
+export { type OwnershipRow, ownershipReport, ownershipRow } from "./ownership-report.ts";
 export { type IntakeOptions, type ProxySubscriptions, type Resource, subscriptions } from "./subscriptions.ts";

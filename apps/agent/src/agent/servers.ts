@@ -1,8 +1,8 @@
+import { ownershipReport } from "@fairlead/intake";
 import { healthApp } from "../health/app.ts";
 import { bind } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
-import { ownershipReport } from "../ownership/report.ts";
 import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";

@@ -1,6 +1,7 @@
 import type { Command } from "../frame/command.ts";
 import { explainCommand } from "./explain/index.ts";
+import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
 
 /** Every command, in the order of help. */
-export const COMMANDS: readonly Command[] = [planCommand, explainCommand];
+export const COMMANDS: readonly Command[] = [planCommand, explainCommand, ownershipCommand];

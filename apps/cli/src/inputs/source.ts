@@ -2,9 +2,17 @@ import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import { type Cluster, readCluster } from "@fairlead/inspect";
-import { createApiSource, createManifestsSnapshot, loadConnection, type SourceReport } from "@fairlead/watch";
+import {
+  type ApiConnection,
+  createApiSource,
+  createManifestsSnapshot,
+  createManifestsSource,
+  loadConnection,
+  type ObjectSource,
+  type SourceReport,
+} from "@fairlead/watch";
 import type { Context } from "../frame/context.ts";
-import { CommandFailure } from "../frame/errors.ts";
+import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { version } from "../version.ts";
 import type { sourceOptions } from "./cluster-options.ts";
@@ -41,16 +49,11 @@ async function fromManifests(options: SourceValues, context: Context): Promise<C
 }
 
 async function fromApi(options: SourceValues, context: Context): Promise<Cluster> {
-  const connection = await orFailure("no cluster (or give manifests with -f): ", connect(options, context));
+  const connection = await connect(options, context);
   const down = new AbortController();
-  const source = createApiSource({
-    connection,
-    nodeName: nodeNameOf(options),
-    userAgent: `fairlead/${version}`,
-    onReport: (report) => {
-      if (report.type !== "unreachable") warnOf(report, context);
-      else down.abort(new CommandFailure(`the API server ${report.server} does not answer: ${report.error}`));
-    },
+  const source = apiSource(connection, options, (report) => {
+    if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
+    else warnOf(report, context);
   });
   const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]));
   try {
@@ -60,7 +63,41 @@ async function fromApi(options: SourceValues, context: Context): Promise<Cluster
   }
 }
 
-async function connect(options: SourceValues, { env }: Context) {
+/**
+ * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried again.
+ *
+ * @throws CommandFailure when no cluster is known; UsageError when the manifests cannot be followed
+ */
+export async function liveSource(options: SourceValues, context: Context): Promise<ObjectSource> {
+  const [path, ...others] = options.file;
+  if (path === undefined) {
+    return apiSource(await connect(options, context), options, (report) => {
+      if (report.type === "unreachable") context.warn(unreachableText(report));
+      else warnOf(report, context);
+    });
+  }
+  if (path === "-" || others.length > 0) throw new UsageError("--file: one file or folder alone can be followed");
+  const onReport = (report: SourceReport) => warnOf(report, context);
+  return createManifestsSource({ path, nodeName: nodeNameOf(options), onReport });
+}
+
+function apiSource(
+  connection: ApiConnection,
+  options: SourceValues,
+  onReport: (report: SourceReport) => void,
+): ObjectSource {
+  return createApiSource({ connection, nodeName: nodeNameOf(options), userAgent: `fairlead/${version}`, onReport });
+}
+
+function unreachableText({ server, error }: Extract<SourceReport, { type: "unreachable" }>): string {
+  return `the API server ${server} does not answer: ${error}`;
+}
+
+function connect(options: SourceValues, context: Context): Promise<ApiConnection> {
+  return orFailure("no cluster (or give manifests with -f): ", openConnection(options, context));
+}
+
+async function openConnection(options: SourceValues, { env }: Context) {
   const file = options.kubeconfig ?? env["KUBECONFIG"] ?? defaultKubeconfig();
   // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
   return loadConnection({ ...(file === undefined ? {} : { kubeconfig: file }), allowExecCredentials: true });

@@ -1,4 +1,4 @@
-import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
+import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
 import { CommandFailure } from "../frame/errors.ts";
 
 /** The pod of an agent, or of kube-proxy itself. */
@@ -34,10 +34,13 @@ export async function findAgentPod(node: string, options: KubectlOptions): Promi
 }
 
 /** Starts programs in the agent's pod, which sees the node's network namespace. */
-export function podRunner(pod: AgentPod, { kubeconfig }: KubectlOptions): Runner {
-  const { namespace, name, container } = pod;
+export function podRunner({ namespace, name, container }: AgentPod, { runner, kubeconfig }: KubectlOptions): Runner {
   const exec = ["exec", "--stdin", `--namespace=${namespace}`, name, `--container=${container}`, "--"];
-  return createRunner({ prefix: ["kubectl", ...clusterFlags(kubeconfig), ...exec] });
+  const inPod = (argv: Argv): Argv => ["kubectl", ...clusterFlags(kubeconfig), ...exec, ...argv];
+  return {
+    run: (argv, options) => runner.run(inPod(argv), options),
+    stream: (argv, options) => runner.stream(inPod(argv), options),
+  };
 }
 
 async function kubectl(args: readonly string[], { runner, kubeconfig }: KubectlOptions) {
@@ -49,7 +52,7 @@ async function kubectl(args: readonly string[], { runner, kubeconfig }: KubectlO
   }
 }
 
-function clusterFlags(kubeconfig: string | undefined): readonly string[] {
+export function clusterFlags(kubeconfig: string | undefined): readonly string[] {
   return kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`];
 }
 

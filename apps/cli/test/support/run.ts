@@ -10,16 +10,24 @@ export interface Run {
 export interface RunOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Interrupts the command. */
+  readonly signal?: AbortSignal;
+  /** Sees standard output as it comes. */
+  readonly onOut?: (text: string) => void;
 }
 
 /** Runs a command line in this process. */
-export async function fairlead(argv: readonly string[], { stdin = "", env = {} }: RunOptions = {}): Promise<Run> {
+export async function fairlead(
+  argv: readonly string[],
+  { stdin = "", env = {}, signal = new AbortController().signal, onOut = () => {} }: RunOptions = {},
+): Promise<Run> {
   let [out, err] = ["", ""];
   const code = await runCommandLine(argv, {
     program: "fairlead",
     env,
     out: (text) => {
       out += text;
+      onOut(text);
     },
     err: (text) => {
       err += text;
@@ -30,7 +38,7 @@ export async function fairlead(argv: readonly string[], { stdin = "", env = {} }
     style: plain,
     readStandardInput: async () => Buffer.from(stdin),
     progress: (_what, work) => work(),
-    signal: new AbortController().signal,
+    signal,
   });
   return { code, out, err };
 }

@@ -1,0 +1,12 @@
+import { flag, text } from "../../frame/options.ts";
+import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { outputOption } from "../../output/output.ts";
+
+export const ownershipOptions = {
+  ...clusterOptions,
+  watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
+  live: flag("Ask the running agent of this node instead of planning."),
+  on: text("NODE", "Ask the running agent of that node, through kubectl port-forward."),
+  "metrics-port": text("PORT", "The port of the agent's metricsBindAddress.", { defaultText: "10249" }),
+  output: outputOption,
+} as const;

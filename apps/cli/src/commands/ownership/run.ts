@@ -1,0 +1,85 @@
+import { followOwnership, type SuggestedCIDR, suggestCIDRs } from "@fairlead/inspect";
+import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { agentSetup } from "../../inputs/agent.ts";
+import { plannedNode } from "../../inputs/planned.ts";
+import { liveSource, nodeNameOf } from "../../inputs/source.ts";
+import { askAgent } from "../../node/agent-endpoint.ts";
+import { print } from "../../output/output.ts";
+import type { ownershipOptions } from "./options.ts";
+import { changeText, goneText, ownershipText } from "./text.ts";
+
+type Options = CommandInput<typeof ownershipOptions>["options"];
+
+export async function run({ options }: CommandInput<typeof ownershipOptions>, context: Context): Promise<ExitCode> {
+  const running = options.live || options.on !== undefined;
+  if (options.watch && (running || options.output !== "table")) {
+    throw new UsageError("--watch: prints a table of what the objects say; leave out --live, --on and --output");
+  }
+  if (options.watch) await watch(options, context);
+  else if (running) await report(options, await fromAgent(options), context);
+  else await report(options, await fromObjects(options, context), context);
+  return 0;
+}
+
+interface Report {
+  readonly services: readonly OwnershipRow[];
+  readonly suggestedCIDRs: readonly SuggestedCIDR[];
+}
+
+async function fromObjects(options: Options, context: Context): Promise<Report> {
+  const { planned, setup } = await plannedNode(options, context);
+  const { config, filter } = setup;
+  const known = [...config.clusterCIDRs, ...filter.excludeCIDRs];
+  const nodeAddresses = Object.values(planned.options.nodeIPs);
+  return {
+    ...ownershipReport(planned.planner.ownerships()),
+    // Without a CIDR of the own pods every pod would look like another network's.
+    suggestedCIDRs: config.clusterCIDRs.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
+  };
+}
+
+async function fromAgent(options: Options): Promise<Report> {
+  const port = Number(options["metrics-port"] ?? 10_249);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new UsageError(`--metrics-port=${options["metrics-port"]}: must be a number from 1 to 65535`);
+  }
+  const { on, kubeconfig } = options;
+  const answer: unknown = parsed(await askAgent("/ownership", { on, kubeconfig, port }));
+  if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
+  return { services: answer.services, suggestedCIDRs: [] };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isReport(answer: unknown): answer is { readonly services: readonly OwnershipRow[] } {
+  if (typeof answer !== "object" || answer === null || !("services" in answer)) return false;
+  const { services } = answer;
+  return Array.isArray(services) && services.every((one) => TEXTS.every((field) => typeof one?.[field] === "string"));
+}
+
+const TEXTS = ["service", "ipFamily", "ownership", "why", "frontends"] as const;
+
+async function report({ output }: Options, found: Report, context: Context): Promise<void> {
+  await print(output, found, () => ownershipText(found.services, found.suggestedCIDRs, context.style), context);
+}
+
+async function watch(options: Options, context: Context): Promise<void> {
+  const { out, style, signal } = context;
+  const source = await liveSource(options, context);
+  const request = { ...agentSetup(options, context), nodeName: nodeNameOf(options) };
+  const listener = {
+    onAll: (rows: readonly OwnershipRow[]) => out(ownershipText(rows, [], style)),
+    onChange: (row: OwnershipRow) => out(changeText(row, style)),
+    onGone: (row: OwnershipRow) => out(goneText(row)),
+  };
+  await followOwnership(source, request, listener, signal);
+}

@@ -1,0 +1,42 @@
+import type { SuggestedCIDR } from "@fairlead/inspect";
+import type { OwnershipRow } from "@fairlead/intake";
+import type { Style } from "../../output/style.ts";
+import { tableText } from "../../output/table.ts";
+
+export function ownershipText(
+  rows: readonly OwnershipRow[],
+  suggested: readonly SuggestedCIDR[],
+  style: Style,
+): string {
+  const head = ["service", "family", "owner", "own", "excluded", "why"];
+  const table = tableText(
+    head,
+    rows.map((row) => cells(row, style)),
+  );
+  if (suggested.length === 0) return table;
+  const lines = suggested.map(({ cidr, endpoints, services }) => {
+    return `  ${cidr}   ${count(endpoints, "endpoint")} of ${count(services, "service")}\n`;
+  });
+  return `${table}\nNot in any CIDR given, perhaps another network's (--exclude-cluster-cidr):\n${lines.join("")}`;
+}
+
+/** A row that has changed, while it is watched. */
+export function changeText(row: OwnershipRow, style: Style): string {
+  return `${cells(row, style).join("   ")}\n`;
+}
+
+export function goneText({ service, ipFamily }: OwnershipRow): string {
+  return `${service}   ${ipFamily}   gone\n`;
+}
+
+function cells(
+  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why }: OwnershipRow,
+  style: Style,
+): string[] {
+  const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership]?.(ownership) ?? ownership;
+  return [service, ipFamily, owner, String(ownEndpoints), String(excludedEndpoints), why];
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

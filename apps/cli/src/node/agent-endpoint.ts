@@ -1,0 +1,56 @@
+import { createRunner, lines, type Runner } from "@fairlead/kernel";
+import { CommandFailure } from "../frame/errors.ts";
+import { type AgentPod, clusterFlags, findAgentPod } from "./kubectl.ts";
+
+export interface AgentAddress {
+  /** The node whose agent is asked, through kubectl; absent: this one. */
+  readonly on?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+  /** Port of the agent's metricsBindAddress. */
+  readonly port: number;
+}
+
+/** Milliseconds that an agent gets to answer, and kubectl to open the way to it. */
+const patience = 15_000;
+
+/**
+ * What a running agent says at a path of its local endpoint, such as `/ownership`.
+ *
+ * @throws CommandFailure when there is no agent, or it does not answer with 200
+ */
+export async function askAgent(path: string, { on, kubeconfig, port }: AgentAddress): Promise<string> {
+  if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`);
+  const options = { runner: createRunner(), kubeconfig };
+  const pod = await findAgentPod(on, options);
+  return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`));
+}
+
+async function withPortForward<T>(
+  { namespace, name }: AgentPod,
+  port: number,
+  { runner, kubeconfig }: { readonly runner: Runner; readonly kubeconfig: string | undefined },
+  use: (localPort: string) => Promise<T>,
+): Promise<T> {
+  const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, `:${port}`];
+  const output = runner.stream(["kubectl", ...clusterFlags(kubeconfig), ...forward], { timeoutMs: patience });
+  // Leaving the loop ends kubectl.
+  for await (const line of lines(output)) {
+    const local = /^Forwarding from 127\.0\.0\.1:(\d+) -> /.exec(line)?.[1];
+    if (local !== undefined) return use(local);
+  }
+  throw new CommandFailure(`kubectl port-forward to ${namespace}/${name} ended without a port`);
+}
+
+async function fetchText(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(patience) });
+    if (response.ok) return await response.text();
+    throw new CommandFailure(`${url} answers ${response.status}`);
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error;
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new CommandFailure(`${url} does not answer: ${cause instanceof Error ? cause.message : cause}`, {
+      cause: error,
+    });
+  }
+}
