@@ -20,6 +20,8 @@ export interface ImageOptions {
   /** Seconds since the epoch. */
   readonly epoch: number;
   readonly revision?: string;
+  /** Where layers of packages are kept from one build to the next; absent: they are made anew. */
+  readonly keep?: string;
 }
 
 export interface BuiltImage {
@@ -67,7 +69,7 @@ async function build(runner: Runner, options: ImageOptions, bundle: Bundle, scra
     const contents = { bundle, debian, arch, digest: manifest.digest };
     platforms.push({ arch, digest: manifest.digest, size, sbom: await writeSbom(options, contents) });
   }
-  await layout.finish(options.name, manifests);
+  await layout.finish([{ name: options.name, platforms: manifests }]);
   const archive = join(options.outDir, `fairlead-${bundle.agent.version}.oci.tar`);
   await layout.archive(runner, archive, options.epoch);
   return { archive, name: options.name, platforms };

@@ -5,14 +5,15 @@ import { createGzip } from "node:zlib";
 import type { Runner } from "@fairlead/kernel";
 import { hashFile } from "./hash.ts";
 
-/** A compressed layer in a file. */
+/** A layer in a file. */
 export interface Layer {
   readonly file: string;
-  /** Of the compressed file, in bytes. */
+  readonly compressed: boolean;
+  /** Of the file, in bytes. */
   readonly size: number;
-  /** `sha256:…` of the compressed file. */
+  /** `sha256:…` of the file. */
   readonly digest: string;
-  /** `sha256:…` of the tar inside. */
+  /** `sha256:…` of the tar, which is the file itself or inside it. */
   readonly diffId: string;
   /** What made it, for the image's history. */
   readonly createdBy: string;
@@ -22,6 +23,8 @@ export interface LayerOptions {
   /** Seconds since the epoch: the time of every file. */
   readonly epoch: number;
   readonly createdBy: string;
+  /** Default true; what stays on one machine is quicker made and loaded as it is. */
+  readonly compressed?: boolean;
 }
 
 /**
@@ -33,13 +36,23 @@ export async function packLayer(
   runner: Runner,
   dir: string,
   file: string,
-  { epoch, createdBy }: LayerOptions,
+  { epoch, createdBy, compressed = true }: LayerOptions,
 ): Promise<Layer> {
   const tar = `${file}.tar`;
   const settled = [`--mtime=@${epoch}`, "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"];
   await runner.run(["tar", "--sort=name", ...settled, "-C", dir, "-cf", tar, "."], { timeoutMs: 300_000 });
-  const compressed = `${tar}.gz`;
-  await pipeline(createReadStream(tar), createGzip({ level: 9 }), createWriteStream(compressed));
-  const [digest, diffId, { size }] = [await hashFile(compressed), await hashFile(tar), await stat(compressed)];
-  return { file: compressed, size, digest, diffId, createdBy };
+  return compressed ? compressedLayer(tar, createdBy) : tarLayer(tar, createdBy);
+}
+
+async function compressedLayer(tar: string, createdBy: string): Promise<Layer> {
+  const file = `${tar}.gz`;
+  await pipeline(createReadStream(tar), createGzip({ level: 9 }), createWriteStream(file));
+  const [digest, diffId, { size }] = [await hashFile(file), await hashFile(tar), await stat(file)];
+  return { file, compressed: true, size, digest, diffId, createdBy };
+}
+
+/** A tar as the layer that it is. */
+export async function tarLayer(file: string, createdBy: string): Promise<Layer> {
+  const [digest, { size }] = [await hashFile(file), await stat(file)];
+  return { file, compressed: false, size, digest, diffId: digest, createdBy };
 }

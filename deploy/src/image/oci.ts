@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import type { Arch } from "./arch.ts";
@@ -10,6 +10,7 @@ const TYPES = {
   manifest: "application/vnd.oci.image.manifest.v1+json",
   config: "application/vnd.oci.image.config.v1+json",
   layer: "application/vnd.oci.image.layer.v1.tar+gzip",
+  plainLayer: "application/vnd.oci.image.layer.v1.tar",
 } as const;
 
 /** What a blob is called by (OCI image specification 1.1, descriptor). */
@@ -29,6 +30,12 @@ export interface PlatformImage {
   readonly config: unknown;
 }
 
+export interface NamedImage {
+  readonly name: string;
+  /** What `addImage` gave, one for each architecture. */
+  readonly platforms: readonly Descriptor[];
+}
+
 /** An OCI image layout in a folder, and the archive of it. */
 export class OciLayout {
   readonly #dir: string;
@@ -38,31 +45,42 @@ export class OciLayout {
     this.#dir = dir;
   }
 
-  /** Moves the layers in, writes configuration and manifest, and gives the manifest's descriptor. */
+  /** Links the layers in, writes configuration and manifest, and gives the manifest's descriptor. Images may share layers. */
   async addImage({ arch, layers, config }: PlatformImage): Promise<Descriptor> {
-    for (const layer of layers) await rename(layer.file, await this.#blobPath(layer.digest));
+    for (const layer of layers) await linkOnce(layer.file, await this.#blobPath(layer.digest));
     const manifest = {
       schemaVersion: 2,
       mediaType: TYPES.manifest,
       config: await this.#addJson(TYPES.config, config),
-      layers: layers.map(({ digest, size }) => ({ mediaType: TYPES.layer, digest, size })),
+      layers: layers.map(({ compressed, digest, size }) => ({
+        mediaType: compressed ? TYPES.layer : TYPES.plainLayer,
+        digest,
+        size,
+      })),
     };
     return { ...(await this.#addJson(TYPES.manifest, manifest)), platform: { architecture: arch, os: "linux" } };
   }
 
-  /** Names the image: `ghcr.io/fairlead-dev/fairlead:0.1.0`. Several platforms become an index. */
-  async finish(name: string, images: readonly Descriptor[]): Promise<void> {
-    const [first] = images;
-    if (first === undefined) throw new Error("an image needs at least one platform");
-    const index = { schemaVersion: 2, mediaType: TYPES.index, manifests: images };
-    const target = images.length === 1 ? first : await this.#addJson(TYPES.index, index);
-    const annotations = {
-      "io.containerd.image.name": name,
-      "org.opencontainers.image.ref.name": name.slice(name.lastIndexOf(":") + 1),
-    };
-    const top = { schemaVersion: 2, mediaType: TYPES.index, manifests: [{ ...target, annotations }] };
+  /** Names the images: `ghcr.io/fairlead-dev/fairlead:0.1.0`. Several platforms become an index; one image may have several names. */
+  async finish(named: readonly NamedImage[]): Promise<void> {
+    const manifests: Descriptor[] = [];
+    for (const { name, platforms } of named) {
+      const annotations = {
+        "io.containerd.image.name": name,
+        "org.opencontainers.image.ref.name": name.slice(name.lastIndexOf(":") + 1),
+      };
+      manifests.push({ ...(await this.#target(platforms)), annotations });
+    }
+    const top = { schemaVersion: 2, mediaType: TYPES.index, manifests };
     await writeFile(join(this.#dir, "index.json"), JSON.stringify(top));
     await writeFile(join(this.#dir, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+  }
+
+  async #target(platforms: readonly Descriptor[]): Promise<Descriptor> {
+    const [first] = platforms;
+    if (first === undefined) throw new Error("an image needs at least one platform");
+    if (platforms.length === 1) return first;
+    return this.#addJson(TYPES.index, { schemaVersion: 2, mediaType: TYPES.index, manifests: platforms });
   }
 
   /** Packs the layout: what `kind load image-archive`, `ctr images import` and skopeo's oci-archive: take. */
@@ -86,5 +104,17 @@ export class OciLayout {
     const folder = join(this.#dir, "blobs", algorithm);
     await mkdir(folder, { recursive: true });
     return join(folder, hash);
+  }
+}
+
+/** A second name where the file system can, a copy where it cannot; nothing where it is there already. */
+async function linkOnce(file: string, blob: string): Promise<void> {
+  try {
+    await link(file, blob);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    if (error.code === "EEXIST") return;
+    if (error.code !== "EXDEV") throw error;
+    await copyFile(file, blob);
   }
 }

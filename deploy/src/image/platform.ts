@@ -1,11 +1,13 @@
-import { mkdir, mkdtemp } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
+import { deployDir } from "../paths.ts";
 import type { Bundle } from "../sbom/bundle.ts";
 import { type DebianPackage, debianPackages } from "../sbom/debian.ts";
 import { fillWithAgent } from "./agent-layer.ts";
 import type { Arch } from "./arch.ts";
 import { DEBIAN_RELEASE, fillWithDebian } from "./debian-layer.ts";
+import { kept } from "./kept.ts";
 import { type Layer, packLayer } from "./layer.ts";
 import { fillWithNode, nodeVersion } from "./node-layer.ts";
 
@@ -17,6 +19,8 @@ export interface PlatformOptions {
   readonly notices: string;
   /** An empty folder to work in, removed by the caller. */
   readonly scratch: string;
+  /** Where layers of packages are kept from one build to the next; absent: they are made anew. */
+  readonly keep?: string;
 }
 
 export interface PlatformLayers {
@@ -27,19 +31,26 @@ export interface PlatformLayers {
 
 /** Makes the layers of one architecture. */
 export async function platformLayers(runner: Runner, options: PlatformOptions): Promise<PlatformLayers> {
-  const { arch, epoch, bundle, notices, scratch } = options;
+  const { arch, epoch, bundle, notices, scratch, keep } = options;
   const layer = async (name: string, createdBy: string, fill: (dir: string, work: string) => Promise<void>) => {
     const dir = join(scratch, name);
     await mkdir(dir);
     await fill(dir, await mkdtemp(join(scratch, "work-")));
     return packLayer(runner, dir, join(scratch, `${name}-layer`), { epoch, createdBy });
   };
-  const layers = [
-    await layer("debian", `Debian ${DEBIAN_RELEASE} packages`, (dir, work) =>
+  const packages = await readFile(join(deployDir, "image/packages.txt"), "utf8");
+  const debian = await kept(keep, ["debian", DEBIAN_RELEASE, arch, packages], async () => ({
+    layer: await layer("debian", `Debian ${DEBIAN_RELEASE} packages`, (dir, work) =>
       fillWithDebian(runner, dir, { arch, epoch, scratch: work }),
     ),
-    await layer("node", `Node ${await nodeVersion()}`, (dir, work) => fillWithNode(runner, dir, arch, work)),
-    await layer("agent", `fairlead-proxy ${bundle.agent.version}`, (dir) => fillWithAgent(dir, bundle, notices)),
-  ];
-  return { layers, debian: await debianPackages(join(scratch, "debian")) };
+    packages: await debianPackages(join(scratch, "debian")),
+  }));
+  const version = await nodeVersion();
+  const node = await kept(keep, ["node", version, arch], async () => ({
+    layer: await layer("node", `Node ${version}`, (dir, work) => fillWithNode(runner, dir, arch, work)),
+  }));
+  const agent = await layer("agent", `fairlead-proxy ${bundle.agent.version}`, (dir) =>
+    fillWithAgent(dir, bundle, notices),
+  );
+  return { layers: [debian.layer, node.layer, agent], debian: debian.packages };
 }

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { waitUntil } from "../agent/wait-until.ts";
+import { removeGroups } from "../provider/kind/machine.ts";
 import { isRunning, processesWith, signal } from "../support/processes.ts";
 import { type RunRecord, runRecords } from "./run-folder.ts";
 
@@ -31,6 +32,7 @@ async function end(record: RunRecord): Promise<string> {
   }
   const left = await processesWith(RUN_VARIABLE, id);
   await Promise.all(left.map((one) => signal(one, "SIGKILL")));
+  await removeGroups(id);
   await rm(path, { recursive: true, force: true });
   return `${id}: removed${left.length > 0 ? `, with ${left.length} processes` : ""}`;
 }

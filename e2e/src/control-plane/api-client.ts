@@ -21,11 +21,16 @@ export interface ApiClient {
   get(path: string): Promise<unknown>;
   /** POST to the object's collection; gives what the server made of it. @throws ApiError */
   create(object: ApiObject): Promise<ApiObject>;
-  /** JSON merge patch. `path` as `objectPath` gives it, with `/status` after it for that. @throws ApiError */
-  patch(path: string, patch: unknown): Promise<ApiObject>;
+  /**
+   * JSON merge patch, or `strategic`: lists of named entries are merged. `path` as `objectPath` gives it, with `/status` after
+   * it for that. @throws ApiError
+   */
+  patch(path: string, patch: unknown, type?: PatchType): Promise<ApiObject>;
   /** Nothing when it is not there. @throws ApiError */
   delete(path: string, gracePeriodSeconds?: number): Promise<void>;
 }
+
+type PatchType = "merge" | "strategic";
 
 class ApiError extends Error {
   readonly status: number;
@@ -46,14 +51,18 @@ export interface ApiConnection {
 }
 
 const TIMEOUT_MS = 15_000;
+const MERGE_PATCH = "application/merge-patch+json";
+const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
 
 export function createApiClient(connection: ApiConnection): ApiClient & { close(): void } {
   const agent = new Agent({ keepAlive: true });
-  const call = (method: string, path: string, body?: unknown) => send(agent, connection, { method, path, body });
+  const call = (method: string, path: string, body?: unknown, type = "application/json") =>
+    send(agent, connection, { method, path, body, type });
   return {
     get: async (path) => JSON.parse(await call("GET", path)),
     create: async (object) => JSON.parse(await call("POST", collectionPath(object), object)),
-    patch: async (path, patch) => JSON.parse(await call("PATCH", path, patch)),
+    patch: async (path, patch, type: PatchType = "merge") =>
+      JSON.parse(await call("PATCH", path, patch, type === "merge" ? MERGE_PATCH : STRATEGIC_PATCH)),
     delete: async (path, gracePeriodSeconds = 0) => {
       try {
         await call("DELETE", path, { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds });
@@ -69,12 +78,12 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
+  readonly type: string;
 }
 
-function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body }: Call): Promise<string> {
+function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body, type }: Call): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? "" : JSON.stringify(body);
-    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const outgoing = request({
       agent,
       ...at,

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Argv, RunResult } from "@fairlead/kernel";
+import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { ApiClient } from "../control-plane/api-client.ts";
 import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
 
@@ -34,6 +34,8 @@ export interface Cluster extends ClusterShape {
   /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
   readonly apiServer: ApiServerControl;
+  /** Clusters with kubelets and DaemonSets alone. */
+  readonly kubernetes?: WholeKubernetes;
   /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
   startPod(wanted: WantedPod): Promise<Pod>;
   /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */
@@ -51,10 +53,21 @@ interface ApiServerControl {
   /** May do everything. */
   readonly token: string;
   /** Runs a program where the control plane is. */
-  run(argv: Argv): Promise<RunResult>;
+  run(argv: Argv, options?: RunOptions): Promise<RunResult>;
   stop(): Promise<void>;
   /** Starts it again and waits until it is ready. */
   start(): Promise<void>;
+}
+
+export interface WholeKubernetes {
+  /** Full, `v1.36.3`. */
+  readonly version: string;
+  /** A file for programs that `ApiServerControl.run` runs; the administrator's. */
+  readonly kubeconfig: string;
+  /** Runs kubectl as the administrator. */
+  kubectl(args: readonly string[], options?: RunOptions): Promise<RunResult>;
+  /** Puts kube-proxy on the nodes as kubeadm does, beside whatever serves there. */
+  addKubeProxy(): Promise<void>;
 }
 
 /** Somebody who sends requests; see `Probe`. */

@@ -1,4 +1,5 @@
-import { access } from "node:fs/promises";
+import { access, constants } from "node:fs/promises";
+import { join } from "node:path";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 
@@ -34,4 +35,12 @@ export async function hasIpvs(): Promise<boolean> {
           () => false,
         ),
   );
+}
+
+const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/** Whether this machine has a program of that name. */
+export async function isProgram(program: string): Promise<boolean> {
+  const found = await Promise.allSettled(folders.map((folder) => access(join(folder, program), constants.X_OK)));
+  return found.some(({ status }) => status === "fulfilled");
 }

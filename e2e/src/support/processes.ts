@@ -21,13 +21,32 @@ export async function isRunning({ pid, startTime }: ProcessId): Promise<boolean>
 }
 
 /** Sends a signal to that process alone; false: it is gone. */
-export async function signal(id: ProcessId, name: "SIGTERM" | "SIGKILL"): Promise<boolean> {
+export async function signal(id: ProcessId, name: NodeJS.Signals): Promise<boolean> {
   if (!(await isRunning(id))) return false;
   try {
     return process.kill(id.pid, name);
   } catch {
     return false;
   }
+}
+
+/**
+ * The first process of a container, by a part of its control group's name that no other container has.
+ *
+ * @returns its number here, undefined when there is none (yet)
+ */
+export async function firstProcessIn(group: string): Promise<number | undefined> {
+  const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const groups = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
+      if (!groups.includes(group)) return undefined;
+      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+      // Its numbers, from here to the innermost space.
+      return /^NSpid:.*\t1$/m.test(status) ? pid : undefined;
+    }),
+  );
+  return found.find((pid) => pid !== undefined);
 }
 
 /** The processes that have this setting in their environment. */

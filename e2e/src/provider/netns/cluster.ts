@@ -5,9 +5,10 @@ import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
-import { requireMode, startNodeAgent } from "./agent.ts";
+import { startNodeAgent } from "./agent.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
@@ -71,7 +72,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     apiServer: {
       url: controlPlane.url,
       token: controlPlane.token,
-      run: (argv) => runnerIn(ground.fabric).run(argv),
+      run: (argv, options) => runnerIn(ground.fabric).run(argv, options),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
     },

@@ -24,10 +24,10 @@ export interface GroundNode {
 }
 
 /** Settings of the lab for those who route, and for those who do not. */
-const router = kernelSettings("fabric");
-const host = kernelSettings("outside");
+export const router = kernelSettings("fabric");
+export const host = kernelSettings("outside");
 
-const nodeSettings = {
+export const nodeSettings = {
   // What met nobody is forgotten soon: the next connection from the same port is a new one, and rules are asked again.
   "net/netfilter/nf_conntrack_tcp_timeout_syn_sent": "2",
 } as const;
@@ -73,12 +73,21 @@ async function wire({ families, fabric, outside, nodes }: Ground): Promise<void>
 }
 
 async function wireFabric(runner: Runner, wires: Wires): Promise<void> {
-  for (const family of wires.families) {
+  await rejectAtTheEnd(runner, wires.families);
+  await applyLines(runner, fabricLines(wires));
+  await routeFromOutside(runner, wires.families);
+}
+
+/** Before there is any way: what no rule of a node has translated is refused. */
+export async function rejectAtTheEnd(runner: Runner, families: readonly IPFamily[]): Promise<void> {
+  for (const family of families) {
     const tool = family === "IPv4" ? "iptables-restore" : "ip6tables-restore";
     await runner.run([tool], { input: fabricFilter[family] });
   }
-  await applyLines(runner, fabricLines(wires));
-  for (const family of wires.families) {
+}
+
+export async function routeFromOutside(runner: Runner, families: readonly IPFamily[]): Promise<void> {
+  for (const family of families) {
     const flag = family === "IPv4" ? "-4" : "-6";
     await applyLines(runner, [ruleForInterface("outside", FROM_OUTSIDE)], [flag]);
   }

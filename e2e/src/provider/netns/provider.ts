@@ -1,10 +1,9 @@
-import { access, constants } from "node:fs/promises";
-import { join } from "node:path";
 import { flavourNames, loadFlavour } from "../../../cni/load.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
-import { hasIpvs, missingHere } from "../../support/machine.ts";
+import { hasIpvs, isProgram, missingHere } from "../../support/machine.ts";
 import { missingForUml } from "../../uml/missing.ts";
 import type { Cluster, ClusterShape } from "../cluster.ts";
+import { shapeOf } from "../flavours.ts";
 import { openInGuest } from "../guest/open.ts";
 import type { ClusterRequest, Progress, Provider } from "../provider.ts";
 import { fabricAddress, nodeName } from "./addresses.ts";
@@ -53,27 +52,7 @@ async function missing(request: ClusterRequest): Promise<readonly string[]> {
   return [kernel, controlPlane, ...programs, ...missingFamilies(flavours, request)].filter((one) => one !== undefined);
 }
 
-async function shape({ cni, excluded, mode, nodes, families }: ClusterRequest): Promise<ClusterShape> {
-  const flavours = await Promise.all(cni.map(loadFlavour));
-  return {
-    provider: "netns",
-    mode,
-    families,
-    nodeNames: Array.from({ length: nodes }, (_, at) => nodeName(at + 1)),
-    networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
-      name,
-      podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),
-      excluded: excluded.includes(name),
-      ownLoadBalancer,
-      hidesCallers,
-      mtu,
-    })),
-  };
-}
-
-const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-
-async function isProgram(program: string): Promise<boolean> {
-  const found = await Promise.allSettled(folders.map((folder) => access(join(folder, program), constants.X_OK)));
-  return found.some(({ status }) => status === "fulfilled");
+function shape(request: ClusterRequest): Promise<ClusterShape> {
+  const nodeNames = Array.from({ length: request.nodes }, (_, at) => nodeName(at + 1));
+  return shapeOf("netns", request, nodeNames);
 }

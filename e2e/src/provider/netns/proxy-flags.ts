@@ -1,4 +1,4 @@
-import type { ClusterShape, NetworkShape } from "../cluster.ts";
+import type { ClusterShape } from "../cluster.ts";
 
 export interface ProxySettings {
   readonly nodeName: string;
@@ -7,15 +7,14 @@ export interface ProxySettings {
 }
 
 /** What Fairlead is run with on a node. */
-export function proxyFlags({ mode, networks }: ClusterShape, settings: ProxySettings): readonly string[] {
-  const own = cidrs(networks.filter(({ excluded }) => !excluded));
-  const excluded = cidrs(networks.filter((network) => network.excluded));
+export function proxyFlags(shape: ClusterShape, settings: ProxySettings): readonly string[] {
+  const excluded = networkCIDRs(shape, { excluded: true });
   return [
-    `--proxy-mode=${mode}`,
+    `--proxy-mode=${shape.mode}`,
     `--kubeconfig=${settings.kubeconfig}`,
     `--hostname-override=${settings.nodeName}`,
     `--state-dir=${settings.stateFolder}`,
-    `--cluster-cidr=${own.join(",")}`,
+    `--cluster-cidr=${networkCIDRs(shape, { excluded: false }).join(",")}`,
     ...(excluded.length > 0 ? [`--exclude-cluster-cidr=${excluded.join(",")}`] : []),
     // Specs wait for changes; a cluster of two nodes can take them at once.
     "--iptables-min-sync-period=50ms",
@@ -25,8 +24,14 @@ export function proxyFlags({ mode, networks }: ClusterShape, settings: ProxySett
 }
 
 /** How long what was flushed may stay away. */
-const SYNC_PERIOD_MS = 2_000;
+export const SYNC_PERIOD_MS = 2_000;
 
-function cidrs(networks: readonly NetworkShape[]): readonly string[] {
-  return networks.flatMap(({ podCIDRs }) => Object.values(podCIDRs));
+/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone. */
+export function networkCIDRs(
+  { networks }: ClusterShape,
+  wanted: Pick<ClusterShape["networks"][0], "excluded">,
+): readonly string[] {
+  return networks
+    .filter(({ excluded }) => excluded === wanted.excluded)
+    .flatMap(({ podCIDRs }) => Object.values(podCIDRs));
 }

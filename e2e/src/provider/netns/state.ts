@@ -4,7 +4,6 @@ import type { Argv, Runner } from "@fairlead/kernel";
 import type { PodNetwork } from "../../../cni/flavour.ts";
 import { messageOf } from "../../support/errors.ts";
 import type { ClusterNode } from "../cluster.ts";
-import type { GroundNode } from "./ground.ts";
 
 /** What is asked of every node; a program that is not there says so in its file. */
 const questions: Readonly<Record<string, Argv>> = {
@@ -24,8 +23,8 @@ const questions: Readonly<Record<string, Argv>> = {
 type Files = Record<string, string>;
 
 export interface StateSources {
-  readonly nodes: readonly (readonly [GroundNode, ClusterNode])[];
-  readonly networks: ReadonlyMap<string, PodNetwork>;
+  readonly nodes: readonly (readonly [{ readonly runner: Runner }, ClusterNode])[];
+  readonly networks: ReadonlyMap<string, Pick<PodNetwork, "state">>;
   /** Of the run: logs are looked for in it and one level below. */
   readonly folder: string;
 }
@@ -57,7 +56,7 @@ function output(runner: Runner, argv: Argv): Promise<string> {
   return runner.run(argv, { timeoutMs: 60_000 }).then(({ stdout }) => stdout, messageOf);
 }
 
-async function networkState(name: string, network: PodNetwork): Promise<Files> {
+async function networkState(name: string, network: Pick<PodNetwork, "state">): Promise<Files> {
   const files = await network.state().catch((error) => ({ "error.txt": messageOf(error) }));
   return Object.fromEntries(Object.entries(files).map(([file, text]) => [`${name}/${file}`, text]));
 }

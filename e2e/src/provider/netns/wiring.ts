@@ -18,6 +18,14 @@ export interface Wires {
   readonly outsidePid: number;
 }
 
+/** What lies behind the bridge that the nodes are on. */
+export interface Edge {
+  readonly families: readonly IPFamily[];
+  /** In the order of `gateNetwork`. */
+  readonly nodes: readonly Readonly<Partial<Record<IPFamily, string>>>[];
+  readonly outsidePid: number;
+}
+
 /** The routing table for what comes from outside. */
 export const FROM_OUTSIDE = 100;
 
@@ -28,6 +36,18 @@ export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
     "link add br0 type bridge",
     up("br0"),
     ...nodes.flatMap(({ name, pid }) => [...bridged(name, "eth0", pid), ...bridged(`${name}-t`, "eth1", pid)]),
+    ...families.map((family) => address("br0", `${fabricAddress[family]}/${prefixLength[family]}`)),
+    ...edgeLines({
+      families,
+      nodes: nodes.map(({ index }) => ({ IPv4: nodeAddress.IPv4(index), IPv6: nodeAddress.IPv6(index) })),
+      outsidePid,
+    }),
+  ];
+}
+
+/** The outside, its ways to the nodes, and the end of everything else. */
+export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
+  return [
     veth("outside", "eth0", outsidePid),
     up("outside"),
     // The end of everything that no rule of a node has translated; what is sent there is rejected before (fabricFilter).
@@ -35,12 +55,11 @@ export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
     up(END),
     up(`${END}-peer`),
     ...families.flatMap((family) => [
-      address("br0", `${fabricAddress[family]}/${prefixLength[family]}`),
       address("outside", `${gatewayAddress[family]}/${prefixLength[family]}`),
       route(anywhere[family], { dev: END }),
-      route(serviceCIDRs[family], { via: nodeAddress[family](1), table: FROM_OUTSIDE }),
-      ...nodes.map(({ index }) =>
-        route(gateNetwork[family](index), { via: nodeAddress[family](index), table: FROM_OUTSIDE }),
+      route(serviceCIDRs[family], { via: nodes[0]?.[family] ?? "", table: FROM_OUTSIDE }),
+      ...nodes.map((addresses, at) =>
+        route(gateNetwork[family](at + 1), { via: addresses[family] ?? "", table: FROM_OUTSIDE }),
       ),
     ]),
   ];

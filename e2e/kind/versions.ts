@@ -1,0 +1,67 @@
+import type { GoModule, GoProgram } from "../src/control-plane/go-build.ts";
+
+/** What kind clusters are made of, each with its version. All of it comes from Go's module proxy, but for Debian's packages. */
+const kind: GoModule = { path: "sigs.k8s.io/kind", version: "v0.33.0" };
+const containerd: GoModule = { path: "github.com/containerd/containerd/v2", version: "v2.4.2" };
+const cniPlugins: GoModule = { path: "github.com/containernetworking/plugins", version: "v1.9.1" };
+const coredns: GoModule = { path: "github.com/coredns/coredns", version: "v1.14.2" };
+/** As Kubernetes' own go.mod has it: it runs Kubernetes' specs. */
+const ginkgo: GoModule = { path: "github.com/onsi/ginkgo/v2", version: "v2.28.1" };
+const flannel: GoModule = { path: "github.com/flannel-io/flannel", version: "v0.28.4" };
+/** The last one with flannel's plugin; the module that has it since is not to be had. */
+const flannelPlugin: GoModule = { path: cniPlugins.path, version: "v0.9.1" };
+
+/** Tags that kubeadm of this Kubernetes asks for (cmd/kubeadm/app/constants). What bears them is made here. */
+export const tags = { pause: "3.10.2", etcd: "3.6.8-0", coredns: coredns.version } as const;
+
+type Programs<Name extends string> = Readonly<Record<Name, Omit<GoProgram, "name">>>;
+
+const plugin = (path: string) => ({ package: `${cniPlugins.path}/plugins/${path}`, module: cniPlugins });
+const runtime = (name: string) => ({ package: `${containerd.path}/cmd/${name}`, module: containerd });
+const kubernetes = (path: string) => ({ package: `k8s.io/kubernetes/${path}` });
+
+/** Beside the control plane's: what nodes and their images hold, and kind itself. */
+export const clusterPrograms = {
+  kind: { package: kind.path, module: kind },
+  containerd: runtime("containerd"),
+  "containerd-shim-runc-v2": runtime("containerd-shim-runc-v2"),
+  ctr: runtime("ctr"),
+  bridge: plugin("main/bridge"),
+  ptp: plugin("main/ptp"),
+  loopback: plugin("main/loopback"),
+  "host-local": plugin("ipam/host-local"),
+  portmap: plugin("meta/portmap"),
+  coredns: { package: coredns.path, module: coredns },
+  kubelet: kubernetes("cmd/kubelet"),
+  kubeadm: kubernetes("cmd/kubeadm"),
+  kubectl: kubernetes("cmd/kubectl"),
+  "kube-scheduler": kubernetes("cmd/kube-scheduler"),
+  "kube-proxy": kubernetes("cmd/kube-proxy"),
+  agnhost: kubernetes("test/images/agnhost"),
+  "regression-issue-74839": kubernetes("test/images/regression-issue-74839"),
+} as const satisfies Programs<string>;
+
+/** Kubernetes' own specs, and what runs them. */
+export const suitePrograms = {
+  ginkgo: { package: `${ginkgo.path}/ginkgo`, module: ginkgo },
+  "e2e.test": { ...kubernetes("test/e2e"), test: true },
+} as const satisfies Programs<string>;
+
+/** flannel's daemon and its CNI plugin. */
+export const flannelPrograms = {
+  flanneld: { package: flannel.path, module: flannel },
+  flannel: { package: `${flannelPlugin.path}/plugins/meta/flannel`, module: flannelPlugin },
+} as const satisfies Programs<string>;
+
+/** Debian packages of a node's root file system. */
+export const nodePackages: readonly string[] = [
+  ...["systemd", "dbus", "libseccomp2", "runc", "mount", "util-linux", "procps", "e2fsprogs", "kmod", "jq"],
+  ...["iproute2", "iptables", "nftables", "ipset", "ipvsadm", "conntrack", "ethtool", "socat", "netbase"],
+  ...["curl", "ca-certificates", "iputils-ping", "tcpdump", "bind9-host"],
+];
+
+/** Under kube-proxy, and what Kubernetes' specs want of their pods: a shell, dig, curl. */
+export const toolPackages: readonly string[] = [
+  ...["iptables", "nftables", "ipset", "conntrack", "kmod", "iproute2", "procps"],
+  ...["curl", "wget", "netcat-openbsd", "bind9-dnsutils", "iputils-ping", "tcpdump", "ca-certificates"],
+];

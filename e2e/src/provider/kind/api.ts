@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { type ApiClient, createApiClient } from "../../control-plane/api-client.ts";
+import { startRelay } from "../../control-plane/relay.ts";
+import type { KindCluster } from "./kind-cluster.ts";
+import type { Machine } from "./machine.ts";
+
+export interface KindApi {
+  readonly api: ApiClient;
+  /** The API server's own address, as agents are given it. */
+  readonly url: string;
+  /** May do everything. */
+  readonly token: string;
+}
+
+const ADMIN = "e2e-admin";
+
+/** Reaches the API server from outside of the machine, as its administrator. */
+export async function openApi(
+  machine: Machine,
+  { controlPlane, kubectl }: KindCluster,
+  folder: string,
+  opened: AsyncDisposableStack,
+): Promise<KindApi> {
+  const address = Object.values(controlPlane.addresses)[0] ?? "";
+  const socketPath = join(folder, "api.sock");
+  const relay = await startRelay(machine.namespace, { socketPath, address, logFile: join(folder, "relay.log") });
+  opened.defer(() => relay.stop("SIGKILL"));
+  await kubectl(["-n", "kube-system", "create", "serviceaccount", ADMIN]);
+  const subject = `--serviceaccount=kube-system:${ADMIN}`;
+  await kubectl(["create", "clusterrolebinding", ADMIN, "--clusterrole=cluster-admin", subject]);
+  const token = await kubectl(["-n", "kube-system", "create", "token", ADMIN, "--duration=8h"]);
+  const { stdout: ca } = await controlPlane.exec(["cat", "/etc/kubernetes/pki/ca.crt"]);
+  const api = createApiClient({ socketPath, ca, token: token.stdout.trim() });
+  opened.defer(async () => api.close());
+  const host = address.includes(":") ? `[${address}]` : address;
+  return { api, url: `https://${host}:6443`, token: token.stdout.trim() };
+}

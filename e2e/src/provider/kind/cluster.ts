@@ -1,0 +1,141 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createRunner } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import type { CniFlavour } from "../../../cni/flavour.ts";
+import { kubernetesVersion } from "../../control-plane/versions.ts";
+import { startPeer } from "../../lab/peer-process.ts";
+import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { gateAddress, outsideAddress, strangerAddress } from "../netns/addresses.ts";
+import { clusterState } from "../netns/state.ts";
+import type { ClusterRequest, Progress } from "../provider.ts";
+import { openApi } from "./api.ts";
+import { openOutside } from "./edge.ts";
+import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
+import { provideImages } from "./images/provide.ts";
+import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
+import { type Machine, openMachine } from "./machine.ts";
+import { installNetworks } from "./networks/install.ts";
+import { podStarter } from "./pods.ts";
+
+export interface ClusterParts {
+  readonly shape: ClusterShape;
+  readonly flavours: readonly CniFlavour[];
+  readonly request: ClusterRequest;
+  /** Of the run. */
+  readonly id: string;
+  readonly folder: string;
+  readonly progress: Progress;
+}
+
+/** Builds everything; what was opened is closed again when something fails. */
+export async function openCluster(parts: ClusterParts): Promise<Cluster> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await build(parts, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
+  const { shape, flavours, request, folder, progress } = parts;
+  const { families } = shape;
+  const [images, archive] = await Promise.all([
+    provideImages(createRunner(), request.kubernetes, progress),
+    buildFairleadImage(folder, progress),
+  ]);
+  const machine = await openMachine(parts.id, folder);
+  opened.defer(() => machine.dispose());
+  progress("Docker runs, in a network of its own");
+  const kind = await createKindCluster(machine, images, await wantedCluster(parts), folder);
+  progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
+  const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
+  const outside = await openOutside(machine, workers, families, opened);
+  const { api, url, token } = await openApi(machine, kind, folder, opened);
+  const networks = await installNetworks({ cluster: kind, flavours, families, request, folder, progress }, opened);
+  progress("the pod networks are set up");
+  await installFairlead(kind, shape, images.programs.kubectl, archive, url);
+  progress("Fairlead serves on every node");
+  const [nodes, sender] = await Promise.all([
+    Promise.all(workers.map((node, index) => openNode(kind, node, index, shape, opened))),
+    peerIn(outside, "outside", opened),
+  ]);
+  const pods = podStarter({ api, families, inNetwork: networks.podSpec });
+  opened.defer(pods.dispose);
+  const index = ({ name }: ClusterNode) => workers.findIndex((worker) => worker.name === name) + 1;
+  let gates = 0;
+  return {
+    ...shape,
+    nodes,
+    api,
+    outside: { name: "outside", addresses: only(shape, outsideAddress), send: (probe) => sender.send(probe) },
+    strangerAddresses: only(shape, strangerAddress),
+    apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
+    kubernetes: {
+      version: kubernetesVersion(request.kubernetes),
+      kubeconfig: kind.kubeconfig,
+      kubectl: kind.kubectl,
+      addKubeProxy: () => addKubeProxy(kind),
+    },
+    startPod: pods.start,
+    gateAddress: (node, family) => gateAddress[family](index(node), gates++),
+    serveByNetwork: networks.serve,
+    tour: tourOf(machine, kind),
+    state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
+    dispose: () => opened.disposeAsync(),
+  };
+}
+
+const notOurs = {
+  stop: () => Promise.reject(new Error("the API server of kind is the kubelet's to stop")),
+  start: () => Promise.reject(new Error("the API server of kind is the kubelet's to start")),
+};
+
+async function wantedCluster({ shape, flavours, request, folder }: ClusterParts): Promise<NewCluster> {
+  const sockets = join(folder, "sockets");
+  await mkdir(sockets, { recursive: true });
+  const podCIDRs = shape.families.map((family) => flavours[0]?.podCIDRs[family] ?? "");
+  return { families: shape.families, workers: request.nodes, podCIDRs, mounts: { [sockets]: "/run/fairlead-e2e" } };
+}
+
+async function openNode(
+  kind: KindCluster,
+  node: KindNode,
+  index: number,
+  shape: ClusterShape,
+  opened: AsyncDisposableStack,
+): Promise<ClusterNode> {
+  const { name, addresses, namespace, runner } = node;
+  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), agentOn(kind, node, shape)]);
+  const zone = `zone-${index + 1}`;
+  return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
+}
+
+async function peerIn(namespace: NetworkNamespace, name: string, opened: AsyncDisposableStack) {
+  const peer = await startPeer(namespace, { name, listen: nodePorts });
+  opened.defer(() => peer.stop());
+  return peer;
+}
+
+async function addKubeProxy({ controlPlane }: KindCluster): Promise<void> {
+  const config = "/kind/kubeadm.conf";
+  await controlPlane.exec(["kubeadm", "init", "phase", "addon", "kube-proxy", `--config=${config}`]);
+}
+
+function tourOf({ namespace }: Machine, { nodes, kubeconfig }: KindCluster): readonly string[] {
+  const inside = namespace.argvPrefix.join(" ");
+  const shells = nodes.map((node) => `${node.name}: ${node.namespace.argvPrefix.join(" ")} bash`);
+  return [`the machine: ${inside} bash; there KUBECONFIG=${kubeconfig}`, ...shells];
+}
+
+function pairs(workers: readonly KindNode[], nodes: readonly ClusterNode[]) {
+  return nodes.flatMap((node) =>
+    workers.filter(({ name }) => name === node.name).map((worker) => [worker, node] as const),
+  );
+}
+
+function only({ families }: ClusterShape, addresses: Readonly<Record<"IPv4" | "IPv6", string>>) {
+  return Object.fromEntries(families.map((family) => [family, addresses[family]]));
+}

@@ -1,0 +1,27 @@
+import type { IPFamily } from "@fairlead/core";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
+import { host, nodeSettings, routeFromOutside, router } from "../netns/ground.ts";
+import { edgeLines, outsideLines } from "../netns/wiring.ts";
+import type { KindNode } from "./kind-cluster.ts";
+import type { Machine } from "./machine.ts";
+
+/** Wires an outside to the bridge that the nodes are on, as in a cluster of namespaces. */
+export async function openOutside(
+  machine: Machine,
+  nodes: readonly KindNode[],
+  families: readonly IPFamily[],
+  opened: AsyncDisposableStack,
+): Promise<NetworkNamespace> {
+  const outside = opened.use(await createNamespace());
+  await Promise.all([
+    applySettings(machine.runner, router),
+    applySettings(runnerIn(outside), host),
+    ...nodes.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
+  ]);
+  const addresses = nodes.map((node) => node.addresses);
+  await applyLines(machine.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));
+  await routeFromOutside(machine.runner, families);
+  await applyLines(runnerIn(outside), outsideLines(families));
+  return outside;
+}

@@ -1,0 +1,78 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Runner } from "@fairlead/kernel";
+import { nodePackages, tags, toolPackages } from "../../../../kind/versions.ts";
+import { cacheFolder, providePrograms } from "../../../control-plane/program-set.ts";
+import { controlPlanePrograms } from "../../../control-plane/programs.ts";
+import { kubernetesVersion } from "../../../control-plane/versions.ts";
+import type { Progress } from "../../provider.ts";
+import { type ClusterPrograms, cluster, fingerprint } from "../programs.ts";
+import { buildComponentImages } from "./component-images.ts";
+import { debianRoot, isThere } from "./debian-root.ts";
+import { moduleFolder } from "./module-folder.ts";
+import { buildNodeImage, nodeFiles } from "./node-image.ts";
+import { buildPause } from "./pause.ts";
+
+/** What a cluster is started from. */
+export interface ClusterImages {
+  readonly programs: ClusterPrograms;
+  /** A node's root file system, for `docker import`. */
+  readonly node: string;
+  /** A folder with the archives that nodes take in as they start. */
+  readonly components: string;
+}
+
+/**
+ * Finds all of it in the cache, and makes what is absent: many minutes once.
+ *
+ * @throws Error that says what could not be made
+ */
+export async function provideImages(runner: Runner, kubernetes: string, progress: Progress): Promise<ClusterImages> {
+  const version = kubernetesVersion(kubernetes);
+  const programs = {
+    ...(await controlPlanePrograms(kubernetes, progress)),
+    ...(await providePrograms(cluster, kubernetes, progress)),
+  };
+  const folder = cacheFolder(`kind-images-${version}-${await contents()}`);
+  const components = join(folder, "components");
+  await mkdir(components, { recursive: true });
+  const make = async (file: string, what: string, build: () => Promise<void>) => {
+    if (await isThere(file)) return;
+    progress(`making ${what} (once)`);
+    await build();
+  };
+  const [root, toolsRoot, pause] = [
+    await packagesFolder("node", nodePackages),
+    await packagesFolder("tools", toolPackages),
+    join(folder, "pause"),
+  ];
+  await make(root, "a root file system for nodes", () => debianRoot(runner, nodePackages, root));
+  await make(toolsRoot, "a root file system for pods", () => debianRoot(runner, toolPackages, toolsRoot));
+  await make(pause, "pause", () => buildPause(runner, pause));
+  const archive = join(components, "components.tar");
+  await make(archive, "the images of the control plane and of test pods", async () =>
+    buildComponentImages(
+      runner,
+      { kubernetes: version, programs, pause, toolsRoot, moduleFolder: await moduleFolder(runner, version) },
+      archive,
+    ),
+  );
+  const node = join(folder, "node.tar");
+  await make(node, "the node image", () => buildNodeImage(runner, { kubernetes: version, programs, root }, node));
+  return { programs, node, components };
+}
+
+/** Debian's packages are of no version that is pinned: a root file system stays as it is until somebody removes it. */
+async function packagesFolder(name: string, packages: readonly string[]): Promise<string> {
+  const folder = cacheFolder("kind-debian");
+  await mkdir(folder, { recursive: true });
+  return join(folder, `${name}-${fingerprint(packages)}.tar`);
+}
+
+/** Of the files that are a part of images. */
+async function contents(): Promise<string> {
+  const entries = await readdir(nodeFiles, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const texts = await Promise.all(paths.sort().map((path) => readFile(path, "utf8")));
+  return fingerprint([tags, cluster.programs, nodePackages, toolPackages, texts]);
+}

@@ -1,0 +1,51 @@
+import type { IPFamily } from "@fairlead/core";
+
+export interface KindSettings {
+  readonly families: readonly IPFamily[];
+  readonly workers: number;
+  /** What serves services at first; `none`: nobody does. */
+  readonly kubeProxy: "none" | "iptables";
+  readonly podCIDRs: readonly string[];
+  readonly serviceCIDRs: readonly string[];
+  /** Folder of this machine → folder of every node. */
+  readonly mounts: Readonly<Record<string, string>>;
+}
+
+/** The configuration of `kind create cluster`; JSON is YAML. */
+export function kindConfig(settings: KindSettings): string {
+  const { families, workers, kubeProxy, podCIDRs, serviceCIDRs } = settings;
+  const extraMounts = Object.entries(settings.mounts).map(([hostPath, containerPath]) => ({
+    hostPath,
+    containerPath,
+    readOnly: true,
+  }));
+  return JSON.stringify({
+    kind: "Cluster",
+    apiVersion: "kind.x-k8s.io/v1alpha4",
+    networking: {
+      ipFamily: families.length === 2 ? "dual" : families[0]?.toLowerCase(),
+      kubeProxyMode: kubeProxy,
+      disableDefaultCNI: true,
+      podSubnet: podCIDRs.join(","),
+      serviceSubnet: serviceCIDRs.join(","),
+    },
+    kubeadmConfigPatches: [kubeletPatch],
+    nodes: [
+      { role: "control-plane", extraMounts },
+      ...Array.from({ length: workers }, (_, index) => ({
+        role: "worker",
+        // Some of Kubernetes' specs want zones.
+        labels: { "topology.kubernetes.io/zone": `zone-${index + 1}` },
+        extraMounts,
+      })),
+    ],
+  });
+}
+
+/** Control groups of version 1 are what many test machines still have. */
+const kubeletPatch = JSON.stringify({
+  kind: "KubeletConfiguration",
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  failCgroupV1: false,
+  cgroupDriver: "cgroupfs",
+});

@@ -1,0 +1,99 @@
+import { mkdir, readdir, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { waitUntil } from "../../agent/wait-until.ts";
+import { startDaemon } from "../../support/daemon.ts";
+
+/**
+ * Where a kind cluster runs: a Docker daemon of its own in network, mount and process spaces of its own. No packet of a
+ * node can leave it, and when it ends, or this process in whatever way, so do all containers, bridges, rules and mounts.
+ */
+export interface Machine {
+  readonly namespace: NetworkNamespace;
+  /** Runs programs inside, beside the daemon. */
+  readonly runner: Runner;
+  dispose(): Promise<void>;
+}
+
+const RUNC = fileURLToPath(new URL("../../../kind/runc-allowed.sh", import.meta.url));
+const READY_MS = 60_000;
+
+/** The system's own docker before any other one. */
+const PATH = `/usr/sbin:/usr/bin:/sbin:/bin:${process.env["PATH"] ?? ""}`;
+
+/** Below each hierarchy of control groups. */
+const GROUPS = "/sys/fs/cgroup";
+
+/**
+ * @param id of the run: the name of the containers' control group
+ * @param folder for the daemon's data and logs; its path is short, as sockets are in it
+ * @throws Error with the daemon's log when it does not start
+ */
+export async function openMachine(id: string, folder: string): Promise<Machine> {
+  const namespace = await createNamespace({ whole: true });
+  const dispose = async () => {
+    await namespace.dispose();
+    await removeGroups(id);
+  };
+  try {
+    const runner = await startDocker(namespace, id, folder);
+    return { namespace, runner, dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+async function startDocker(namespace: NetworkNamespace, id: string, folder: string): Promise<Runner> {
+  const at = (name: string) => join(folder, name);
+  await mkdir(at("docker"), { recursive: true });
+  const socket = `unix://${at("docker.sock")}`;
+  const env = { ...namespace.env, PATH, DOCKER_HOST: socket, HOME: folder };
+  const argv: Argv = [
+    "dockerd",
+    `--host=${socket}`,
+    `--data-root=${at("docker")}`,
+    `--exec-root=${at("exec")}`,
+    `--pidfile=${at("docker.pid")}`,
+    `--cgroup-parent=/${id}`,
+    "--bridge=none",
+    // What is between the nodes is a bridge and nothing else: its rules are the test ground's own.
+    ...["--iptables=false", "--ip6tables=false", "--ip-masq=false"],
+    `--add-runtime=allowed=${RUNC}`,
+    "--default-runtime=allowed",
+  ];
+  const logFile = at("dockerd.log");
+  const daemon = await startDaemon(namespace, { name: "dockerd", argv, logFile, env });
+  const runner = createRunner({ prefix: [...namespace.argvPrefix, "env", ...assignments(env)], timeoutMs: 120_000 });
+  const ended = daemon.ended.then((how) => {
+    throw new Error(`${how}; see ${logFile}`);
+  });
+  const answers = () =>
+    runner.run(["docker", "version"]).then(
+      () => true,
+      () => undefined,
+    );
+  await Promise.race([waitUntil("an answer of dockerd", READY_MS, answers), ended]);
+  return runner;
+}
+
+function assignments(env: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
+}
+
+/** The control groups that the containers of a run had: nobody is in them any more. */
+export async function removeGroups(id: string): Promise<void> {
+  const hierarchies = await readdir(GROUPS).catch(() => []);
+  const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));
+  for (const root of roots) await removeGroup(root);
+}
+
+/** From the leaves up: a group that is removed has no other below it. The files in it go by themselves. */
+async function removeGroup(path: string): Promise<void> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) return;
+  for (const entry of entries) if (entry.isDirectory()) await removeGroup(join(path, entry.name));
+  await rmdir(path).catch(() => {});
+}

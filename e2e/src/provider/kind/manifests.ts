@@ -1,0 +1,41 @@
+import { fileURLToPath } from "node:url";
+import type { Runner } from "@fairlead/kernel";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import type { ClusterShape } from "../cluster.ts";
+import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/proxy-flags.ts";
+
+const deploy = fileURLToPath(new URL("../../../../deploy/", import.meta.url));
+
+/** A manifest as JSON. */
+export type Manifest = Readonly<Record<string, unknown>> & { readonly kind: string };
+
+/** The manifests of deploy/, with the values that each cluster has of its own. */
+export async function fairleadManifests(
+  runner: Runner,
+  kubectl: string,
+  shape: ClusterShape,
+  apiServer: string,
+): Promise<readonly Manifest[]> {
+  const { stdout } = await runner.run([kubectl, "kustomize", `${deploy}overlays/${shape.mode}`]);
+  return parseAllDocuments(stdout).map((document) => withValues(document.toJS(), shape, apiServer));
+}
+
+function withValues(manifest: Manifest, shape: ClusterShape, apiServer: string): Manifest {
+  if (manifest.kind !== "ConfigMap") return manifest;
+  const data = manifest["data"] as Readonly<Record<"config.conf" | "kubeconfig.conf", string>>;
+  const [proxy = {}, fairlead = {}] = parseAllDocuments(data["config.conf"]).map((document) => document.toJS());
+  const kubeconfig = parse(data["kubeconfig.conf"]);
+  kubeconfig.clusters[0].cluster.server = apiServer;
+  const config = [
+    {
+      ...proxy,
+      clusterCIDR: networkCIDRs(shape, { excluded: false }).join(","),
+      // Specs wait for changes; a cluster of two nodes can take them at once.
+      iptables: { ...proxy.iptables, minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` },
+      logging: { verbosity: 2 },
+    },
+    { ...fairlead, multiCNI: { excludeClusterCIDRs: networkCIDRs(shape, { excluded: true }) } },
+  ];
+  const text = config.map((one) => stringify(one)).join("---\n");
+  return { ...manifest, data: { "config.conf": text, "kubeconfig.conf": stringify(kubeconfig) } };
+}

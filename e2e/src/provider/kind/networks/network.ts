@@ -1,0 +1,40 @@
+import type { IPFamily } from "@fairlead/core";
+import type { CniFlavour, OwnService } from "../../../../cni/flavour.ts";
+import type { Progress } from "../../provider.ts";
+import type { KindCluster } from "../kind-cluster.ts";
+
+/** What a pod network is given to set itself up with. */
+export interface KindNetworkGround {
+  readonly cluster: KindCluster;
+  readonly flavour: CniFlavour;
+  readonly families: readonly IPFamily[];
+  readonly kubernetes: string;
+  /** A folder of its own on this machine. */
+  readonly folder: string;
+  /** `/etc/cni/net.d` for the network of every pod that does not say; else a folder that its runtime class names. */
+  readonly configFolder: string;
+  readonly progress: Progress;
+}
+
+/** A pod network that works. */
+export interface KindNetwork {
+  state(): Promise<Readonly<Record<string, string>>>;
+  /** See `PodNetwork.serve`. */
+  serve?(service: OwnService): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+/** Writes a CNI configuration on a node. */
+export async function writeConfig(
+  node: KindCluster["controlPlane"],
+  folder: string,
+  name: string,
+  config: unknown,
+): Promise<void> {
+  const file = `${folder}/10-${name}.conflist`;
+  await node.exec(["sh", "-c", 'mkdir -p "$(dirname "$1")" && cat >"$1.part" && mv "$1.part" "$1"', "sh", file], {
+    input: JSON.stringify(config),
+  });
+}
+
+export const hostPorts = { type: "portmap", capabilities: { portMappings: true } } as const;

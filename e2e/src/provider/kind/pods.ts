@@ -1,0 +1,121 @@
+import type { IPFamily } from "@fairlead/core";
+import { waitUntil } from "../../agent/wait-until.ts";
+import { type ApiClient, type ApiObject, objectPath } from "../../control-plane/api-client.ts";
+import { startPeer } from "../../lab/peer-process.ts";
+import { type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { containerNetwork } from "./containers.ts";
+import { pauseImage } from "./images/component-list.ts";
+
+/** Says that a pod is ready, beside the kubelet. */
+const GATE = "fairlead.dev/ready";
+/** Longer than any spec. */
+const GRACE_SECONDS = 600;
+const START_MS = 90_000;
+
+/** What pods are made of. */
+export interface PodGround {
+  readonly api: ApiClient;
+  readonly families: readonly IPFamily[];
+  /** What a pod's object needs to come into a network. */
+  inNetwork(network: string, pod: string): Readonly<Record<string, unknown>>;
+}
+
+/** Starts pods, and numbers them. */
+export function podStarter(ground: PodGround) {
+  const running = new Set<Pod>();
+  let count = 0;
+  const start = async (wanted: WantedPod): Promise<Pod> => {
+    count += 1;
+    const pod = await startPod(ground, `${wanted.network}-${count}`, wanted, () => running.delete(pod));
+    running.add(pod);
+    return pod;
+  };
+  const dispose = async () => {
+    await Promise.all([...running].map((pod) => pod.remove()));
+  };
+  return { start, dispose };
+}
+
+/**
+ * A pod whose container does nothing: what serves and sends in its network is a process of this machine. The kubelet starts
+ * it, the network's plugin connects it, and a readiness gate of our own says whether it is ready.
+ */
+async function startPod(ground: PodGround, name: string, wanted: WantedPod, removed: () => void): Promise<Pod> {
+  const { api, families } = ground;
+  const undo = new AsyncDisposableStack();
+  const created = await api.create(podObject(name, wanted, ground.inNetwork(wanted.network, name)));
+  const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
+  undo.defer(() => api.delete(path));
+  try {
+    const addresses = await addressesOf(api, path, families);
+    const { namespace } = await containerNetwork(`pod${String(created.metadata["uid"])}`);
+    const peer = await startPeer(namespace, { name, listen: podPorts });
+    undo.defer(() => peer.stop());
+    const setReady = async (ready: boolean) => {
+      const conditions = [{ type: GATE, status: ready ? "True" : "False" }];
+      await api.patch(`${path}/status`, { status: { conditions } }, "strategic");
+    };
+    await setReady(wanted.ready ?? true);
+    return {
+      name,
+      addresses,
+      network: wanted.network,
+      node: wanted.node,
+      namespace: wanted.namespace,
+      send: (probe) => peer.send(probe),
+      setReady,
+      setLabels: async (labels) => void (await api.patch(path, { metadata: { labels } })),
+      terminate: () => api.delete(path, GRACE_SECONDS),
+      remove: async () => {
+        removed();
+        await undo.disposeAsync();
+      },
+    };
+  } catch (error) {
+    await undo.disposeAsync();
+    throw error;
+  }
+}
+
+function podObject(
+  name: string,
+  { namespace, node, labels = {} }: WantedPod,
+  spec: Readonly<Record<string, unknown>>,
+): ApiObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, labels },
+    spec: {
+      nodeName: node.name,
+      enableServiceLinks: false,
+      automountServiceAccountToken: false,
+      tolerations: [{ operator: "Exists" }],
+      readinessGates: [{ conditionType: GATE }],
+      containers: [
+        {
+          name: "peer",
+          image: pauseImage,
+          // It goes on serving while it is terminating.
+          lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } },
+        },
+      ],
+      ...spec,
+    },
+  };
+}
+
+async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {
+  const ips = await waitUntil(`the start of ${path}`, START_MS, async () => {
+    const { status } = (await api.get(path)) as PodStatus;
+    const running = status?.phase === "Running" && status.podIPs?.length === families.length;
+    return running ? status.podIPs?.map(({ ip }) => ip) : undefined;
+  });
+  return Object.fromEntries(
+    families.map((family) => [family, ips.find((ip) => ip.includes(":") === (family === "IPv6"))]),
+  );
+}
+
+interface PodStatus {
+  readonly status?: { readonly phase?: string; readonly podIPs?: readonly { readonly ip: string }[] };
+}

@@ -1,0 +1,58 @@
+import { basename, dirname } from "node:path";
+import { loadFlavour } from "../../../cni/load.ts";
+import { missingPrograms } from "../../control-plane/program-set.ts";
+import { missingControlPlane } from "../../control-plane/programs.ts";
+import { isProgram, missingHere } from "../../support/machine.ts";
+import { shapeOf } from "../flavours.ts";
+import type { ClusterRequest, Provider } from "../provider.ts";
+import { openCluster } from "./cluster.ts";
+import { kindFlavours } from "./networks/install.ts";
+import { cluster } from "./programs.ts";
+
+/** Kubernetes in Docker, all of it made on this machine: nodes with systemd, containerd and kubelets, and images. */
+export const kind: Provider = {
+  name: "kind",
+  flavours: async () => kindFlavours,
+  missing,
+  shape,
+  open: async (request, folder, progress) =>
+    openCluster({
+      shape: await shape(request),
+      flavours: await Promise.all(request.cni.map(loadFlavour)),
+      request,
+      id: basename(dirname(folder)),
+      folder,
+      progress,
+    }),
+};
+
+/** Programs, and the Debian packages that bring them. */
+const needed: Readonly<Record<string, string>> = {
+  dockerd: "docker.io",
+  docker: "docker.io",
+  runc: "runc",
+  jq: "jq",
+  mmdebstrap: "mmdebstrap",
+  gcc: "gcc",
+};
+
+async function missing({ kubernetes, mode }: ClusterRequest): Promise<readonly string[]> {
+  if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
+  const programs = await Promise.all(
+    Object.entries(needed).map(async ([program, debian]) =>
+      (await isProgram(program)) ? undefined : `kind needs ${program}: apt-get install ${debian}`,
+    ),
+  );
+  const others = await Promise.all([
+    missingHere(),
+    missingControlPlane(kubernetes),
+    missingPrograms(cluster, kubernetes),
+  ]);
+  const modes = mode === "iptables" || mode === "ipvs" ? [] : [`deploy/ has no overlay for ${mode} mode`];
+  return [...programs, ...others, ...modes].filter((one) => one !== undefined);
+}
+
+async function shape(request: ClusterRequest) {
+  const nodeNames = Array.from({ length: request.nodes }, (_, at) => `fairlead-worker${at === 0 ? "" : at + 1}`);
+  return shapeOf("kind", request, nodeNames);
+}
