@@ -66,6 +66,10 @@ export interface WholeKubernetes {
   readonly kubeconfig: string;
   /** Runs kubectl as the administrator. */
   kubectl(args: readonly string[], options?: RunOptions): Promise<RunResult>;
+  /** The program that `kubectl` runs, for others that call it. */
+  readonly kubectlProgram: string;
+  /** Puts Fairlead's own DaemonSet on the cluster, and waits until it serves on every node. */
+  addFairlead(): Promise<void>;
   /** Puts kube-proxy on the nodes as kubeadm does, beside whatever serves there. */
   addKubeProxy(): Promise<void>;
 }

@@ -1,12 +1,14 @@
 import { faults } from "./faults/faults.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
 import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
 import { reach } from "./services/reach.ts";
 import { watch } from "./services/watch.ts";
+import { sigNetwork } from "./sig-network/kubernetes.ts";
 import type { Spec } from "./spec.ts";
 
 /** All specs, in the order in which they are run. */
@@ -20,4 +22,6 @@ export const specs: readonly Spec[] = [
   ...changes,
   ...faults,
   ...checker,
+  ...sigNetwork,
+  ...rollout,
 ];

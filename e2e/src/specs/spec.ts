@@ -2,7 +2,15 @@ import type { IPFamily } from "@fairlead/core";
 import type { Cluster, ClusterShape } from "../provider/cluster.ts";
 import type { Scene } from "./scene.ts";
 
-export const suites = ["services", "multi-cni", "faults", "self-test"] as const;
+export const suites = [
+  "services",
+  "multi-cni",
+  "faults",
+  "self-test",
+  "sig-network",
+  "sig-network-others",
+  "rollout",
+] as const;
 
 export type Suite = (typeof suites)[number];
 
@@ -25,6 +33,9 @@ const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
   "multi-cni": ["endpoint-filter"],
   faults: ["agent"],
   "self-test": [],
+  "sig-network": ["agent"],
+  "sig-network-others": ["agent"],
+  rollout: ["agent"],
 };
 
 export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly Subject[] {

@@ -1,6 +1,8 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ApiClient, createApiClient } from "../../control-plane/api-client.ts";
 import { startRelay } from "../../control-plane/relay.ts";
+import { kubeconfig } from "../../control-plane/users.ts";
 import type { KindCluster } from "./kind-cluster.ts";
 import type { Machine } from "./machine.ts";
 
@@ -10,28 +12,36 @@ export interface KindApi {
   readonly url: string;
   /** May do everything. */
   readonly token: string;
+  /** A file for whoever reaches the nodes' network and may do everything. */
+  readonly kubeconfig: string;
 }
 
 const ADMIN = "e2e-admin";
 
 /** Reaches the API server from outside of the machine, as its administrator. */
 export async function openApi(
-  machine: Machine,
+  { network }: Machine,
   { controlPlane, kubectl }: KindCluster,
   folder: string,
   opened: AsyncDisposableStack,
 ): Promise<KindApi> {
   const address = Object.values(controlPlane.addresses)[0] ?? "";
   const socketPath = join(folder, "api.sock");
-  const relay = await startRelay(machine.namespace, { socketPath, address, logFile: join(folder, "relay.log") });
+  const relay = await startRelay(network.namespace, { socketPath, address, logFile: join(folder, "relay.log") });
   opened.defer(() => relay.stop("SIGKILL"));
   await kubectl(["-n", "kube-system", "create", "serviceaccount", ADMIN]);
   const subject = `--serviceaccount=kube-system:${ADMIN}`;
   await kubectl(["create", "clusterrolebinding", ADMIN, "--clusterrole=cluster-admin", subject]);
-  const token = await kubectl(["-n", "kube-system", "create", "token", ADMIN, "--duration=8h"]);
+  const created = await kubectl(["-n", "kube-system", "create", "token", ADMIN, "--duration=8h"]);
+  const token = created.stdout.trim();
   const { stdout: ca } = await controlPlane.exec(["cat", "/etc/kubernetes/pki/ca.crt"]);
-  const api = createApiClient({ socketPath, ca, token: token.stdout.trim() });
+  const api = createApiClient({ socketPath, ca, token });
   opened.defer(async () => api.close());
   const host = address.includes(":") ? `[${address}]` : address;
-  return { api, url: `https://${host}:6443`, token: token.stdout.trim() };
+  const url = `https://${host}:6443`;
+  const caFile = join(folder, "ca.crt");
+  const file = join(folder, "admin.kubeconfig");
+  await writeFile(caFile, ca);
+  await writeFile(file, kubeconfig({ server: url, caFile, token }), { mode: 0o600 });
+  return { api, url, token, kubeconfig: file };
 }

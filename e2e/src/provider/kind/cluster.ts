@@ -6,6 +6,7 @@ import type { CniFlavour } from "../../../cni/flavour.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { followServices } from "../install-flavour.ts";
 import { gateAddress, outsideAddress, strangerAddress } from "../netns/addresses.ts";
 import { clusterState } from "../netns/state.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
@@ -14,6 +15,7 @@ import { openOutside } from "./edge.ts";
 import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
 import { provideImages } from "./images/provide.ts";
 import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
+import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
 import { installNetworks } from "./networks/install.ts";
 import { podStarter } from "./pods.ts";
@@ -49,15 +51,23 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   const machine = await openMachine(parts.id, folder);
   opened.defer(() => machine.dispose());
   progress("Docker runs, in a network of its own");
-  const kind = await createKindCluster(machine, images, await wantedCluster(parts), folder);
+  const sockets = join(folder, "sockets");
+  await mkdir(sockets, { recursive: true });
+  const kind = await createKindCluster(machine, images, wantedCluster(parts, sockets), folder);
   progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
   const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
   const outside = await openOutside(machine, workers, families, opened);
-  const { api, url, token } = await openApi(machine, kind, folder, opened);
-  const networks = await installNetworks({ cluster: kind, flavours, families, request, folder, progress }, opened);
+  const { api, url, token, kubeconfig } = await openApi(machine, kind, folder, opened);
+  const networks = await installNetworks(
+    { cluster: kind, machine, sockets, flavours, families, request, folder, progress },
+    opened,
+  );
   progress("the pod networks are set up");
-  await installFairlead(kind, shape, images.programs.kubectl, archive, url);
+  await kind.loadImage(archive);
+  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, url);
+  await addFairlead();
   progress("Fairlead serves on every node");
+  await followServices(shape, networks.running, kubeconfig);
   const [nodes, sender] = await Promise.all([
     Promise.all(workers.map((node, index) => openNode(kind, node, index, shape, opened))),
     peerIn(outside, "outside", opened),
@@ -75,14 +85,15 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
     kubernetes: {
       version: kubernetesVersion(request.kubernetes),
-      kubeconfig: kind.kubeconfig,
+      kubeconfig,
       kubectl: kind.kubectl,
+      kubectlProgram: images.programs.kubectl,
+      addFairlead,
       addKubeProxy: () => addKubeProxy(kind),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](index(node), gates++),
-    serveByNetwork: networks.serve,
-    tour: tourOf(machine, kind),
+    tour: tourOf(machine, kind, kubeconfig),
     state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
     dispose: () => opened.disposeAsync(),
   };
@@ -93,9 +104,7 @@ const notOurs = {
   start: () => Promise.reject(new Error("the API server of kind is the kubelet's to start")),
 };
 
-async function wantedCluster({ shape, flavours, request, folder }: ClusterParts): Promise<NewCluster> {
-  const sockets = join(folder, "sockets");
-  await mkdir(sockets, { recursive: true });
+function wantedCluster({ shape, flavours, request }: ClusterParts, sockets: string): NewCluster {
   const podCIDRs = shape.families.map((family) => flavours[0]?.podCIDRs[family] ?? "");
   return { families: shape.families, workers: request.nodes, podCIDRs, mounts: { [sockets]: "/run/fairlead-e2e" } };
 }
@@ -119,13 +128,8 @@ async function peerIn(namespace: NetworkNamespace, name: string, opened: AsyncDi
   return peer;
 }
 
-async function addKubeProxy({ controlPlane }: KindCluster): Promise<void> {
-  const config = "/kind/kubeadm.conf";
-  await controlPlane.exec(["kubeadm", "init", "phase", "addon", "kube-proxy", `--config=${config}`]);
-}
-
-function tourOf({ namespace }: Machine, { nodes, kubeconfig }: KindCluster): readonly string[] {
-  const inside = namespace.argvPrefix.join(" ");
+function tourOf({ argvPrefix }: Machine, { nodes }: KindCluster, kubeconfig: string): readonly string[] {
+  const inside = argvPrefix.join(" ");
   const shells = nodes.map((node) => `${node.name}: ${node.namespace.argvPrefix.join(" ")} bash`);
   return [`the machine: ${inside} bash; there KUBECONFIG=${kubeconfig}`, ...shells];
 }

@@ -19,6 +19,11 @@ const START_MS = 90_000;
  */
 export async function containerNetwork(group: string): Promise<ContainerNetwork> {
   const pid = await waitUntil(`a process in ${group}`, START_MS, () => firstProcessIn(group));
+  return networkOf(pid);
+}
+
+/** The network that a process is in. */
+export function networkOf(pid: number): ContainerNetwork {
   const nothing = async () => {};
   const namespace: NetworkNamespace = {
     pid,

@@ -8,20 +8,20 @@ import type { Machine } from "./machine.ts";
 
 /** Wires an outside to the bridge that the nodes are on, as in a cluster of namespaces. */
 export async function openOutside(
-  machine: Machine,
+  { network }: Machine,
   nodes: readonly KindNode[],
   families: readonly IPFamily[],
   opened: AsyncDisposableStack,
 ): Promise<NetworkNamespace> {
   const outside = opened.use(await createNamespace());
   await Promise.all([
-    applySettings(machine.runner, router),
+    applySettings(network.runner, router),
     applySettings(runnerIn(outside), host),
     ...nodes.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
   ]);
   const addresses = nodes.map((node) => node.addresses);
-  await applyLines(machine.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));
-  await routeFromOutside(machine.runner, families);
+  await applyLines(network.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));
+  await routeFromOutside(network.runner, families);
   await applyLines(runnerIn(outside), outsideLines(families));
   return outside;
 }

@@ -39,10 +39,8 @@ export async function installFairlead(
   cluster: KindCluster,
   shape: ClusterShape,
   kubectl: string,
-  archive: string,
   url: string,
 ): Promise<void> {
-  await cluster.loadImage(archive);
   const manifests = await fairleadManifests(createRunner(), kubectl, shape, url);
   await cluster.kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
   await cluster.kubectl(["-n", "kube-system", "rollout", "status", "daemonset/fairlead", ROLLOUT], {

@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
-import { fabricAddress, prefixLength, serviceCIDRs } from "../netns/addresses.ts";
+import { messageOf } from "../../support/errors.ts";
+import { fabricAddress, prefixLength, serviceCIDRs as serviceRange } from "../netns/addresses.ts";
 import { rejectAtTheEnd } from "../netns/ground.ts";
 import { type ContainerNetwork, containerNetwork } from "./containers.ts";
 import type { ClusterImages } from "./images/provide.ts";
@@ -14,8 +15,6 @@ export interface KindCluster {
   /** The control plane's first. */
   readonly nodes: readonly KindNode[];
   readonly controlPlane: KindNode;
-  /** The administrator's, for programs on the cluster's machine. */
-  readonly kubeconfig: string;
   /** Runs kubectl as the cluster's administrator. */
   kubectl(args: readonly string[], options?: RunOptions): Promise<RunResult>;
   /** Takes an image of an OCI archive in on every node. */
@@ -30,62 +29,37 @@ export interface KindNode extends ContainerNetwork {
   exec(argv: Argv, options?: RunOptions): Promise<RunResult>;
 }
 
-const NAME = "fairlead";
+const NAME_FLAG = "--name=fairlead";
 const NETWORK = "fairlead-e2e";
 const BRIDGE = "br0";
 const IMAGE = "fairlead-e2e/node:built";
+const imageSettings = ['ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]', "ENV container=docker"].map(
+  (line) => `--change=${line}`,
+);
 const CREATE_MS = 15 * 60_000;
 const LOAD_MS = 5 * 60_000;
 
 export type NewCluster = Pick<KindSettings, "families" | "workers" | "podCIDRs" | "mounts">;
 
-/** @throws CommandError with what kind said */
+/** @throws Error with what kind said, and the last words of its nodes */
 export async function createKindCluster(
   machine: Machine,
   images: ClusterImages,
   wanted: NewCluster,
   folder: string,
 ): Promise<KindCluster> {
-  const { runner } = machine;
-  await rejectAtTheEnd(runner, wanted.families);
-  const docker = (args: readonly string[], options?: RunOptions) => runner.run(["docker", ...args], options);
-  await docker(
-    [
-      "import",
-      "--change",
-      'ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]',
-      "--change",
-      "ENV container=docker",
-      "--change",
-      "STOPSIGNAL SIGRTMIN+3",
-      images.node,
-      IMAGE,
-    ],
-    { timeoutMs: LOAD_MS },
-  );
+  const { docker, kind } = toolsOf(machine, images.programs.kind);
+  await rejectAtTheEnd(machine.network.runner, wanted.families);
+  await docker(["import", ...imageSettings, images.node, IMAGE], { timeoutMs: LOAD_MS });
   await docker(networkArgs(wanted.families));
   const config = join(folder, "kind.json");
-  const serviceRanges = wanted.families.map((family) => serviceCIDRs[family]);
+  const serviceCIDRs = wanted.families.map((family) => serviceRange[family]);
   const mounts = { ...wanted.mounts, [images.components]: "/kind/images" };
-  await writeFile(config, kindConfig({ ...wanted, mounts, kubeProxy: "none", serviceCIDRs: serviceRanges }));
-  const kind = (args: readonly string[], options?: RunOptions) =>
-    runner.run(["env", `KIND_EXPERIMENTAL_DOCKER_NETWORK=${NETWORK}`, images.programs.kind, ...args], options);
-  const kubeconfig = join(folder, "admin.kubeconfig");
-  await kind(
-    [
-      "create",
-      "cluster",
-      `--name=${NAME}`,
-      `--image=${IMAGE}`,
-      `--config=${config}`,
-      `--kubeconfig=${kubeconfig}`,
-      "--retain",
-    ],
-    {
-      timeoutMs: CREATE_MS,
-    },
-  );
-  const { stdout } = await kind(["get", "nodes", `--name=${NAME}`]);
+  await writeFile(config, kindConfig({ ...wanted, mounts, serviceCIDRs }));
+  const files = [`--config=${config}`, `--kubeconfig=${join(folder, "kind.kubeconfig")}`];
+  const create = ["create", "cluster", NAME_FLAG, `--image=${IMAGE}`, "--retain", ...files];
+  await kind(create, { timeoutMs: CREATE_MS }).catch((error) => failedCreation(error, docker));
+  const { stdout } = await kind(["get", "nodes", NAME_FLAG]);
   const names = stdout.split("\n").filter(Boolean).sort();
   const nodes = await Promise.all(names.map((name) => describeNode(docker, name, wanted.families)));
   const controlPlane = nodes.find(({ name }) => name.endsWith("-control-plane"));
@@ -93,13 +67,33 @@ export async function createKindCluster(
   return {
     nodes: [controlPlane, ...nodes.filter((node) => node !== controlPlane)],
     controlPlane,
-    kubeconfig,
     kubectl: (args, options) =>
       controlPlane.exec(["kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", ...args], options),
-    loadImage: async (archive) => {
-      await kind(["load", "image-archive", `--name=${NAME}`, archive], { timeoutMs: LOAD_MS });
-    },
+    loadImage: async (archive) =>
+      void (await kind(["load", "image-archive", NAME_FLAG, archive], { timeoutMs: LOAD_MS })),
   };
+}
+
+type Tool = (args: readonly string[], options?: RunOptions) => Promise<RunResult>;
+
+function toolsOf({ runner }: Machine, program: string): { readonly docker: Tool; readonly kind: Tool } {
+  return {
+    docker: (args, options) => runner.run(["docker", ...args], options),
+    kind: (args, options) =>
+      runner.run(["env", `KIND_EXPERIMENTAL_DOCKER_NETWORK=${NETWORK}`, program, ...args], options),
+  };
+}
+
+/** Nodes that end at once are what kind tells least about. */
+async function failedCreation(error: unknown, docker: Tool): Promise<never> {
+  const { stdout } = await docker(["ps", "--all", "--format={{.Names}}"]);
+  const names = stdout.split("\n").filter(Boolean);
+  const logs = await Promise.all(
+    names.map(
+      async (name) => `${name}:\n${await docker(["logs", "--tail=20", name]).then((told) => told.stdout, messageOf)}`,
+    ),
+  );
+  throw new Error([messageOf(error), ...logs].join("\n"), { cause: error });
 }
 
 function networkArgs(families: readonly IPFamily[]): readonly string[] {
@@ -115,9 +109,7 @@ function networkArgs(families: readonly IPFamily[]): readonly string[] {
   return ["network", "create", "--driver=bridge", ...ipv6, ...ranges, `--opt=${bridge}`, NETWORK];
 }
 
-type Docker = (args: readonly string[], options?: RunOptions) => Promise<RunResult>;
-
-async function describeNode(docker: Docker, name: string, families: readonly IPFamily[]): Promise<KindNode> {
+async function describeNode(docker: Tool, name: string, families: readonly IPFamily[]): Promise<KindNode> {
   const { stdout } = await docker(["inspect", name]);
   const [inspected]: readonly Inspected[] = JSON.parse(stdout);
   const network = inspected?.NetworkSettings.Networks[NETWORK];

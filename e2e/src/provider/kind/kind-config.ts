@@ -3,8 +3,6 @@ import type { IPFamily } from "@fairlead/core";
 export interface KindSettings {
   readonly families: readonly IPFamily[];
   readonly workers: number;
-  /** What serves services at first; `none`: nobody does. */
-  readonly kubeProxy: "none" | "iptables";
   readonly podCIDRs: readonly string[];
   readonly serviceCIDRs: readonly string[];
   /** Folder of this machine → folder of every node. */
@@ -13,7 +11,7 @@ export interface KindSettings {
 
 /** The configuration of `kind create cluster`; JSON is YAML. */
 export function kindConfig(settings: KindSettings): string {
-  const { families, workers, kubeProxy, podCIDRs, serviceCIDRs } = settings;
+  const { families, workers, podCIDRs, serviceCIDRs } = settings;
   const extraMounts = Object.entries(settings.mounts).map(([hostPath, containerPath]) => ({
     hostPath,
     containerPath,
@@ -24,7 +22,7 @@ export function kindConfig(settings: KindSettings): string {
     apiVersion: "kind.x-k8s.io/v1alpha4",
     networking: {
       ipFamily: families.length === 2 ? "dual" : families[0]?.toLowerCase(),
-      kubeProxyMode: kubeProxy,
+      kubeProxyMode: "none",
       disableDefaultCNI: true,
       podSubnet: podCIDRs.join(","),
       serviceSubnet: serviceCIDRs.join(","),

@@ -5,15 +5,20 @@ import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { waitUntil } from "../../agent/wait-until.ts";
 import { startDaemon } from "../../support/daemon.ts";
+import { type ContainerNetwork, networkOf } from "./containers.ts";
+import { raiseInotify } from "./inotify.ts";
 
 /**
  * Where a kind cluster runs: a Docker daemon of its own in network, mount and process spaces of its own. No packet of a
  * node can leave it, and when it ends, or this process in whatever way, so do all containers, bridges, rules and mounts.
  */
 export interface Machine {
-  readonly namespace: NetworkNamespace;
+  /** Its network alone: what runs in it sees this machine's processes and files. */
+  readonly network: ContainerNetwork;
   /** Runs programs inside, beside the daemon. */
   readonly runner: Runner;
+  /** Put before an argv, it runs inside. */
+  readonly argvPrefix: readonly string[];
   dispose(): Promise<void>;
 }
 
@@ -33,13 +38,15 @@ const GROUPS = "/sys/fs/cgroup";
  */
 export async function openMachine(id: string, folder: string): Promise<Machine> {
   const namespace = await createNamespace({ whole: true });
+  const lowerInotify = await raiseInotify();
   const dispose = async () => {
     await namespace.dispose();
     await removeGroups(id);
+    await lowerInotify();
   };
   try {
     const runner = await startDocker(namespace, id, folder);
-    return { namespace, runner, dispose };
+    return { network: networkOf(namespace.pid), runner, argvPrefix: namespace.argvPrefix, dispose };
   } catch (error) {
     await dispose();
     throw error;

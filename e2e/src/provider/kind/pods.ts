@@ -91,6 +91,7 @@ function podObject(
       enableServiceLinks: false,
       automountServiceAccountToken: false,
       tolerations: [{ operator: "Exists" }],
+      terminationGracePeriodSeconds: GRACE_SECONDS + 30,
       readinessGates: [{ conditionType: GATE }],
       containers: [
         {

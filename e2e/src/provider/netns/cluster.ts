@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
+import type { CniFlavour } from "../../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { followServices } from "../install-flavour.ts";
 import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
@@ -106,16 +107,6 @@ async function peerIn(namespace: GroundNode["namespace"], name: string, opened: 
   const peer = await startPeer(namespace, { name, listen: nodePorts });
   opened.defer(() => peer.stop());
   return peer;
-}
-
-/** Networks that Fairlead leaves alone serve themselves, if they can. */
-async function followServices(
-  { networks }: ClusterShape,
-  opened: ReadonlyMap<string, PodNetwork>,
-  kubeconfig: string,
-): Promise<void> {
-  const excluded = networks.filter((network) => network.excluded);
-  await Promise.all(excluded.map(({ name }) => opened.get(name)?.followServices?.(kubeconfig)));
 }
 
 function known<T>(value: T | undefined): T {

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
-import { startDaemon } from "../../support/daemon.ts";
+import { installFlavour } from "../install-flavour.ts";
 import type { ClusterRequest } from "../provider.ts";
 import type { Ground } from "./ground.ts";
 
@@ -22,23 +22,12 @@ export async function installNetworks(
 
 async function install(
   flavour: CniFlavour,
-  { nodes, families }: Ground,
+  ground: Ground,
   folder: string,
   opened: AsyncDisposableStack,
 ): Promise<PodNetwork> {
   await mkdir(folder, { recursive: true });
-  const network = await flavour.install({
-    nodes,
-    families: families.filter((family) => flavour.podCIDRs[family] !== undefined),
-    folder,
-    daemon: async ({ node, name, argv, env = {} }) => {
-      const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
-      opened.defer(() => daemon.stop());
-    },
-  });
-  opened.defer(() => network.dispose());
-  await network.ready();
-  return network;
+  return installFlavour(flavour, ground, folder, opened);
 }
 
 /** Programs that the flavours of a request need and this machine does not have, with what brings them. */

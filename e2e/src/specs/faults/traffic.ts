@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
 
-/** Requests that go on until they are stopped, a minute at most; each on a connection of its own. */
+/** Requests that go on until they are stopped, or their time is over; each on a connection of its own. */
 export interface Traffic {
   /** Ends it. */
   stop(): Promise<TrafficSeen>;
@@ -21,20 +21,25 @@ export interface Way {
   readonly from: Client;
   readonly to: string;
   readonly port: number;
+  /** Default TCP. */
+  readonly protocol?: "TCP" | "UDP";
 }
 
 const LONGEST_MS = 60_000;
 /** With four requests at a time that is 40 a second on each way. */
 const PAUSE_MS = 100;
-const BATCH = { protocol: "TCP", count: 4, parallel: 2, timeoutMs: 3_000 } as const;
+const BATCH = { count: 4, parallel: 2, timeoutMs: 3_000 } as const;
 /** So that all ways together stay below 200 a second. */
 const MOST_WAYS = 4;
 
-/** @param later ends it when the spec does, so that it outlives none of its pods */
-export function startTraffic(ways: readonly Way[], later: Scene["later"]): Traffic {
+/**
+ * @param later ends it when the spec does, so that it outlives none of its pods
+ * @param mostMs how long it may last; default a minute
+ */
+export function startTraffic(ways: readonly Way[], later: Scene["later"], mostMs = LONGEST_MS): Traffic {
   if (ways.length > MOST_WAYS) throw new Error(`traffic has ${MOST_WAYS} ways at most`);
   const stopped = { value: false };
-  const lanes = ways.map((way) => lane(way, stopped));
+  const lanes = ways.map((way) => lane(way, stopped, mostMs));
   const stop = async () => {
     stopped.value = true;
     const seen = await Promise.all(lanes);
@@ -48,17 +53,21 @@ export function startTraffic(ways: readonly Way[], later: Scene["later"]): Traff
   return { stop };
 }
 
-async function lane({ from, to, port }: Way, stopped: { readonly value: boolean }): Promise<TrafficSeen> {
+async function lane(
+  { from, to, port, protocol = "TCP" }: Way,
+  stopped: { readonly value: boolean },
+  mostMs: number,
+): Promise<TrafficSeen> {
   const failures: string[] = [];
-  const deadline = performance.now() + LONGEST_MS;
+  const deadline = performance.now() + mostMs;
   let requests = 0;
   let last = performance.timeOrigin + performance.now();
   let longestGapMs = 0;
   while (!stopped.value && performance.now() < deadline) {
-    for (const result of await from.send({ ...BATCH, to, port })) {
+    for (const result of await from.send({ ...BATCH, protocol, to, port })) {
       requests++;
       if (result.kind !== "answer") {
-        failures.push(`${from.name} to ${to}: ${result.kind === "error" ? result.code : result.kind}`);
+        failures.push(`${from.name} to ${protocol} ${to}: ${result.kind === "error" ? result.code : result.kind}`);
         continue;
       }
       longestGapMs = Math.max(longestGapMs, result.at - last);

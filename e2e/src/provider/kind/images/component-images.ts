@@ -2,24 +2,30 @@ import { copyFile, mkdir, mkdtemp, rename, rm, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path";
 import { type Layer, type NamedImage, OciLayout, ownArch, packLayer, tarLayer } from "@fairlead/deploy/image";
 import type { Runner } from "@fairlead/kernel";
-import { componentImages, type ImagePart, type LocalImage, type PartSources } from "./component-list.ts";
+import type { ImagePart, LocalImage } from "./component-list.ts";
 
 /** The time of every file: these images are told apart by what is in them. */
 const EPOCH = 1_767_225_600;
 const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * One archive of all images that a cluster of ours runs, without compression: `ctr images import` takes it.
+ * One archive of images, without compression: `ctr images import` and `kind load` take it.
  *
+ * @param toolsRoot a tar: the root file system that the part `tools` stands for
  * @param file is written when everything is in it
  */
-export async function buildComponentImages(runner: Runner, sources: PartSources, file: string): Promise<void> {
+export async function buildImages(
+  runner: Runner,
+  images: readonly LocalImage[],
+  toolsRoot: string,
+  file: string,
+): Promise<void> {
   const work = await mkdtemp(join(dirname(file), ".images-"));
   try {
-    const layers = new LayerStore(runner, sources, work);
+    const layers = new LayerStore(runner, toolsRoot, work);
     const layout = new OciLayout(await folder(work, "layout"));
     const named: NamedImage[] = [];
-    for (const image of componentImages(sources)) named.push(...(await add(layout, layers, image)));
+    for (const image of images) named.push(...(await add(layout, layers, image)));
     await layout.finish(named);
     await layout.archive(runner, join(work, "archive.tar"), EPOCH);
     await rename(join(work, "archive.tar"), file);
@@ -47,12 +53,12 @@ async function add(layout: OciLayout, store: LayerStore, image: LocalImage): Pro
 class LayerStore {
   readonly #made = new Map<string, Layer>();
   readonly #runner: Runner;
-  readonly #sources: PartSources;
+  readonly #toolsRoot: string;
   readonly #work: string;
 
-  constructor(runner: Runner, sources: PartSources, work: string) {
+  constructor(runner: Runner, toolsRoot: string, work: string) {
     this.#runner = runner;
-    this.#sources = sources;
+    this.#toolsRoot = toolsRoot;
     this.#work = work;
   }
 
@@ -60,8 +66,7 @@ class LayerStore {
     const key = JSON.stringify(part);
     const found = this.#made.get(key);
     if (found !== undefined) return found;
-    const layer =
-      part === "tools" ? await tarLayer(this.#sources.toolsRoot, "Debian packages") : await this.#pack(part);
+    const layer = part === "tools" ? await tarLayer(this.#toolsRoot, "Debian packages") : await this.#pack(part);
     this.#made.set(key, layer);
     return layer;
   }

@@ -9,13 +9,12 @@ export interface PartSources {
   readonly programs: ClusterPrograms & ControlPlanePaths;
   /** The first process of pods. */
   readonly pause: string;
-  /** A tar: a root file system with the tools that Kubernetes' specs want of their pods. */
-  readonly toolsRoot: string;
   /** The folder of Kubernetes' module, for what agnhost takes from there beside its program. */
   readonly moduleFolder: string;
 }
 
-/** Paths in the image → files of this machine, or `->` and what a symbolic link says; or the root file system with tools. */
+/** Paths in the image → files of this machine, or `->` and what a symbolic link says; or a root file system with the tools that
+ * Kubernetes' specs want of their pods. */
 export type ImagePart = "tools" | Readonly<Record<string, string>>;
 
 export interface LocalImage {

@@ -72,6 +72,7 @@ async function layOver(dir: string, { programs, kubernetes }: NodeImageSources):
   for (const folder of ["kind/images", "etc/cni/net.d", "etc/kubernetes/manifests"]) {
     await mkdir(join(dir, folder), { recursive: true });
   }
+  await symlink("/lib/systemd/systemd", join(dir, "usr/sbin/init"));
   await setUpSystemd(join(dir, "etc/systemd"));
 }
 

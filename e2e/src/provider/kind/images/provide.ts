@@ -7,8 +7,9 @@ import { controlPlanePrograms } from "../../../control-plane/programs.ts";
 import { kubernetesVersion } from "../../../control-plane/versions.ts";
 import type { Progress } from "../../provider.ts";
 import { type ClusterPrograms, cluster, fingerprint } from "../programs.ts";
-import { buildComponentImages } from "./component-images.ts";
-import { debianRoot, isThere } from "./debian-root.ts";
+import { buildImages } from "./component-images.ts";
+import { componentImages } from "./component-list.ts";
+import { debianRoot, isThere, rootFile } from "./debian-root.ts";
 import { moduleFolder } from "./module-folder.ts";
 import { buildNodeImage, nodeFiles } from "./node-image.ts";
 import { buildPause } from "./pause.ts";
@@ -41,32 +42,20 @@ export async function provideImages(runner: Runner, kubernetes: string, progress
     progress(`making ${what} (once)`);
     await build();
   };
-  const [root, toolsRoot, pause] = [
-    await packagesFolder("node", nodePackages),
-    await packagesFolder("tools", toolPackages),
-    join(folder, "pause"),
-  ];
+  const root = rootFile("node", nodePackages);
+  const toolsRoot = rootFile("tools", toolPackages);
+  const pause = join(folder, "pause");
   await make(root, "a root file system for nodes", () => debianRoot(runner, nodePackages, root));
   await make(toolsRoot, "a root file system for pods", () => debianRoot(runner, toolPackages, toolsRoot));
   await make(pause, "pause", () => buildPause(runner, pause));
   const archive = join(components, "components.tar");
-  await make(archive, "the images of the control plane and of test pods", async () =>
-    buildComponentImages(
-      runner,
-      { kubernetes: version, programs, pause, toolsRoot, moduleFolder: await moduleFolder(runner, version) },
-      archive,
-    ),
-  );
+  await make(archive, "the images of the control plane and of test pods", async () => {
+    const sources = { kubernetes: version, programs, pause, moduleFolder: await moduleFolder(runner, version) };
+    await buildImages(runner, componentImages(sources), toolsRoot, archive);
+  });
   const node = join(folder, "node.tar");
   await make(node, "the node image", () => buildNodeImage(runner, { kubernetes: version, programs, root }, node));
   return { programs, node, components };
-}
-
-/** Debian's packages are of no version that is pinned: a root file system stays as it is until somebody removes it. */
-async function packagesFolder(name: string, packages: readonly string[]): Promise<string> {
-  const folder = cacheFolder("kind-debian");
-  await mkdir(folder, { recursive: true });
-  return join(folder, `${name}-${fingerprint(packages)}.tar`);
 }
 
 /** Of the files that are a part of images. */

@@ -35,7 +35,7 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
       ],
     });
   }
-  return { state: async () => ({}), dispose: async () => {} };
+  return { state: async () => ({}) };
 }
 
 type Parts = (node: KindNode, family: IPFamily) => string;

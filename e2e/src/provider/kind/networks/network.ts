@@ -1,7 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, OwnService } from "../../../../cni/flavour.ts";
+import type { CniFlavour, PodNetwork } from "../../../../cni/flavour.ts";
 import type { Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
+import type { Machine } from "../machine.ts";
 
 /** What a pod network is given to set itself up with. */
 export interface KindNetworkGround {
@@ -9,20 +10,18 @@ export interface KindNetworkGround {
   readonly flavour: CniFlavour;
   readonly families: readonly IPFamily[];
   readonly kubernetes: string;
+  readonly machine: Machine;
   /** A folder of its own on this machine. */
   readonly folder: string;
+  /** Is /run/fairlead-e2e on every node. */
+  readonly sockets: string;
   /** `/etc/cni/net.d` for the network of every pod that does not say; else a folder that its runtime class names. */
   readonly configFolder: string;
   readonly progress: Progress;
 }
 
 /** A pod network that works. */
-export interface KindNetwork {
-  state(): Promise<Readonly<Record<string, string>>>;
-  /** See `PodNetwork.serve`. */
-  serve?(service: OwnService): Promise<void>;
-  dispose(): Promise<void>;
-}
+export type KindNetwork = Pick<PodNetwork, "state" | "followServices">;
 
 /** Writes a CNI configuration on a node. */
 export async function writeConfig(

@@ -1,0 +1,153 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
+import { expectAnswers } from "../expect.ts";
+import { figures, startTraffic, type TrafficSeen } from "../faults/traffic.ts";
+import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import { nearAndFar } from "../near-and-far.ts";
+import type { Scene } from "../scene.ts";
+import { needsKubelets } from "../sig-network/kubernetes.ts";
+import type { Spec } from "../spec.ts";
+
+const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
+
+const IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
+const ROLLOUT_MS = 300_000;
+/** All the rollouts of one spec. */
+const TRAFFIC_MS = 15 * 60_000;
+
+/** The manifest that operators run for two pod networks; its image is the one thing that is Fairlead's. */
+const foundingCase = fileURLToPath(new URL("../../../../deploy/test/fixtures/founding-case.yaml", import.meta.url));
+
+const swap: Spec = {
+  ...common,
+  name: "Fairlead → kube-proxy → Fairlead in its DaemonSet → kube-proxy → Fairlead, under load",
+  run: async (scene, cluster) => {
+    const { addKubeProxy, addFairlead, ...kubernetes } = whole(cluster);
+    const traffic = await startLoad(scene);
+    const step = async (name: string, change: () => Promise<void>) => {
+      await change();
+      await expectServed(scene, name);
+    };
+    scene.later(() => backToFairlead(cluster));
+    await step("kube-proxy", async () => {
+      await addKubeProxy();
+      await remove(kubernetes, "fairlead");
+    });
+    await step("its-image", async () => {
+      await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${IMAGE}`);
+      await rolledOut(kubernetes);
+      await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership").then(JSON.parse)));
+    });
+    await step("undone", async () => {
+      await kubectlSystem(kubernetes, "rollout", "undo", "daemonset/kube-proxy");
+      await rolledOut(kubernetes);
+    });
+    await step("fairlead", async () => {
+      await remove(kubernetes, "kube-proxy");
+      await addFairlead();
+    });
+    return withoutFailure(await traffic.stop());
+  },
+};
+
+/** An address in the manifest's excluded CIDR. */
+const OTHERS_ENDPOINT = "10.244.9.9";
+
+const founding: Spec = {
+  ...common,
+  name: "the founding case's manifest, with only the image changed: it serves, and leaves OVN's services alone",
+  unfit: (shape) => needsKubelets(shape) ?? (shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4"),
+  run: async (scene, cluster) => {
+    const kubernetes = whole(cluster);
+    const manifest = (await readFile(foundingCase, "utf8")).replace(/server: .*/, `server: ${cluster.apiServer.url}`);
+    scene.later(() => backToFairlead(cluster));
+    await remove(kubernetes, "fairlead");
+    await kubernetes.kubectl(["apply", "-f", "-"], { input: manifest });
+    await rolledOut(kubernetes);
+    await expectServed(scene, "ours");
+    const theirs = await scene.service("theirs", { ports: [{ port: 80 }] });
+    await cluster.api.create(endpointsOf(scene.namespace, "theirs"));
+    await expectForeign({ ...scene, family: "IPv4" }, "theirs");
+    await expectNoTrace(scene, theirs.clusterIP);
+  },
+};
+
+export const rollout: readonly Spec[] = [swap, founding];
+
+function whole({ kubernetes }: Cluster): WholeKubernetes {
+  if (kubernetes === undefined) throw new Error("the cluster has no DaemonSets");
+  return kubernetes;
+}
+
+type Kubectl = Pick<WholeKubernetes, "kubectl">;
+
+function kubectlSystem({ kubectl }: Kubectl, ...args: readonly string[]) {
+  return kubectl(["-n", "kube-system", ...args], { timeoutMs: ROLLOUT_MS });
+}
+
+async function rolledOut(kubernetes: Kubectl): Promise<void> {
+  await kubectlSystem(kubernetes, "rollout", "status", "daemonset/kube-proxy", `--timeout=${ROLLOUT_MS / 1000 - 10}s`);
+}
+
+/** Resolves when its pods are gone. */
+async function remove(kubernetes: Kubectl, daemonSet: string): Promise<void> {
+  await kubectlSystem(kubernetes, "delete", "daemonset", daemonSet, "--ignore-not-found", "--cascade=foreground");
+}
+
+async function backToFairlead(cluster: Cluster): Promise<void> {
+  const kubernetes = whole(cluster);
+  await remove(kubernetes, "kube-proxy");
+  await kubernetes.addFairlead();
+}
+
+/** A pod at a ClusterIP and at UDP port 53, somebody outside at a node port. */
+async function startLoad(scene: Scene) {
+  const { cluster, family, nodes } = scene;
+  const { caller, by } = await nearAndFar(scene);
+  const service = await scene.service("load", {
+    type: "NodePort",
+    selector: { app: "web" },
+    ports: [
+      { name: "http", port: 80 },
+      { name: "dns", port: 53, protocol: "UDP" },
+    ],
+  });
+  const atService = { to: service.clusterIP, port: 80 };
+  const atNode = { to: nodes[1].addresses[family] ?? "", port: service.nodePort };
+  const dns = { to: service.clusterIP, port: 53, protocol: "UDP" } as const;
+  await expectAnswers(caller, atService, { by });
+  await expectAnswers(caller, dns, { by });
+  await expectAnswers(cluster.outside, atNode, { by });
+  const ways = [
+    { from: caller, ...atService },
+    { from: cluster.outside, ...atNode },
+    { from: caller, ...dns },
+  ];
+  return startTraffic(ways, scene.later, TRAFFIC_MS);
+}
+
+/** Whoever serves takes in a new service. */
+async function expectServed(scene: Scene, name: string): Promise<void> {
+  const app = `app-${name}`;
+  const pod = await scene.pod({ node: scene.nodes[1], app });
+  const caller = await scene.pod({ node: scene.nodes[0] });
+  const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
+  await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
+}
+
+function withoutFailure(seen: TrafficSeen): string {
+  if (seen.failures.length === 0) return figures(seen);
+  throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
+}
+
+function endpointsOf(namespace: string, service: string) {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: service, namespace, labels: { "kubernetes.io/service-name": service } },
+    addressType: "IPv4",
+    ports: [{ port: 80, protocol: "TCP" }],
+    endpoints: [{ addresses: [OTHERS_ENDPOINT], conditions: { ready: true } }],
+  };
+}

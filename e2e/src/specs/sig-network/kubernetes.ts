@@ -1,0 +1,80 @@
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { providePrograms } from "../../control-plane/program-set.ts";
+import type { Cluster, ClusterShape } from "../../provider/cluster.ts";
+import { suite } from "../../provider/kind/programs.ts";
+import type { Spec } from "../spec.ts";
+import { type GinkgoResult, readGinkgo } from "./ginkgo.ts";
+
+/** Which of Kubernetes' own specs are run. */
+interface Chosen {
+  readonly focus: string;
+  readonly skip: string;
+  /** How many the focus must find at least, so that a changed name is no green run of nothing. */
+  readonly atLeast: number;
+}
+
+/** What every conformant cluster must pass. */
+const conformance: Chosen = { focus: "\\[sig-network\\].*\\[Conformance\\]", skip: "\\[Feature:", atLeast: 40 };
+
+/** The others that a cluster without cloud, internet and alpha features can have. */
+const others: Chosen = {
+  focus: "\\[sig-network\\]",
+  skip: [
+    ...["\\[Conformance\\]", "\\[Feature:", "\\[FeatureGate", "\\[Alpha\\]"],
+    ...["Internet", "\\[Disruptive\\]", "LoadBalancers", "IPv6DualStack", "\\[Slow\\]"],
+  ].join("|"),
+  atLeast: 60,
+};
+
+const AT_ONCE = 4;
+const RUN_MS = 40 * 60_000;
+
+export const sigNetwork: readonly Spec[] = [
+  spec("Kubernetes' Conformance specs of sig-network", "sig-network", conformance),
+  spec("Kubernetes' other specs of sig-network", "sig-network-others", others),
+];
+
+function spec(name: string, suite: Spec["suite"], chosen: Chosen): Spec {
+  return {
+    name,
+    suite,
+    eachFamily: false,
+    alone: true,
+    unfit: needsKubelets,
+    run: (_, cluster) => run(cluster, chosen),
+  };
+}
+
+export function needsKubelets({ provider }: ClusterShape): string | undefined {
+  return provider === "kind" ? undefined : "needs kubelets and DaemonSets: --provider kind";
+}
+
+async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): Promise<string> {
+  if (kubernetes === undefined) throw new Error("the cluster has no kubelets");
+  const programs = await providePrograms(suite, kubernetes.version, console.log);
+  const log = `${kubernetes.kubeconfig}.ginkgo.log`;
+  const argv = [
+    ...[programs.ginkgo, "run", `--procs=${AT_ONCE}`, "--no-color", "--silence-skips"],
+    ...[`--timeout=${RUN_MS / 60_000}m`, `--focus=${chosen.focus}`, `--skip=${chosen.skip}`],
+    ...[programs["e2e.test"], "--", "--provider=skeleton", "--disable-log-dump"],
+    ...[`--kubeconfig=${kubernetes.kubeconfig}`, `--num-nodes=${nodes.length}`],
+  ];
+  // Specs call kubectl by its name.
+  const path = `PATH=${dirname(kubernetes.kubectlProgram)}:/usr/sbin:/usr/bin:/sbin:/bin`;
+  const run = apiServer.run(["env", path, "sh", "-c", INTO_FILE, "sh", log, ...argv], { timeoutMs: RUN_MS + 60_000 });
+  // With a failed spec the process fails, too; its words tell more.
+  await run.catch(() => {});
+  const output = await readFile(log, "utf8");
+  return judge(readGinkgo(output), output, chosen.atLeast);
+}
+
+const INTO_FILE = 'exec >"$1" 2>&1 && shift && exec "$@"';
+
+function judge(result: GinkgoResult | undefined, output: string, atLeast: number): string {
+  if (result === undefined) throw new Error(`Kubernetes' specs did not come to an end:\n${output.slice(-4000)}`);
+  const { passed, failed, ran, failures } = result;
+  if (failed > 0) throw new Error([`${failed} of ${ran} failed:`, ...failures].join("\n  "));
+  if (ran < atLeast) throw new Error(`only ${ran} specs were chosen, ${atLeast} are there at least`);
+  return `${passed} of ${ran}`;
+}
