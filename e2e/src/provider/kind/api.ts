@@ -1,8 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ApiClient, createApiClient } from "../../control-plane/api-client.ts";
-import { startRelay } from "../../control-plane/relay.ts";
+import { PORT } from "../../control-plane/control-plane.ts";
+import { bracketed, relayArgv } from "../../control-plane/relay.ts";
 import { kubeconfig } from "../../control-plane/users.ts";
+import { startDaemon } from "../../support/daemon.ts";
 import type { KindCluster } from "./kind-cluster.ts";
 import type { Machine } from "./machine.ts";
 
@@ -27,7 +29,11 @@ export async function openApi(
 ): Promise<KindApi> {
   const address = Object.values(controlPlane.addresses)[0] ?? "";
   const socketPath = join(folder, "api.sock");
-  const relay = await startRelay(network.namespace, { socketPath, address, logFile: join(folder, "relay.log") });
+  const relay = await startDaemon(network.namespace, {
+    name: "relay",
+    argv: relayArgv(socketPath, `${bracketed(address)}:${PORT}`),
+    logFile: join(folder, "relay.log"),
+  });
   opened.defer(() => relay.stop("SIGKILL"));
   await kubectl(["-n", "kube-system", "create", "serviceaccount", ADMIN]);
   const subject = `--serviceaccount=kube-system:${ADMIN}`;
@@ -35,10 +41,9 @@ export async function openApi(
   const created = await kubectl(["-n", "kube-system", "create", "token", ADMIN, "--duration=8h"]);
   const token = created.stdout.trim();
   const { stdout: ca } = await controlPlane.exec(["cat", "/etc/kubernetes/pki/ca.crt"]);
-  const api = createApiClient({ socketPath, ca, token });
+  const api = createApiClient({ at: { socketPath }, ca, token });
   opened.defer(async () => api.close());
-  const host = address.includes(":") ? `[${address}]` : address;
-  const url = `https://${host}:6443`;
+  const url = `https://${bracketed(address)}:${PORT}`;
   const caFile = join(folder, "ca.crt");
   const file = join(folder, "admin.kubeconfig");
   await writeFile(caFile, ca);

@@ -7,7 +7,7 @@ import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
-import { gateAddress, outsideAddress, strangerAddress } from "../netns/addresses.ts";
+import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "../netns/addresses.ts";
 import { clusterState } from "../netns/state.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
 import { openApi } from "./api.ts";
@@ -75,13 +75,17 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   const pods = podStarter({ api, families, inNetwork: networks.podSpec });
   opened.defer(pods.dispose);
   const index = ({ name }: ClusterNode) => workers.findIndex((worker) => worker.name === name) + 1;
-  let gates = 0;
+  const gates = gateCounter();
   return {
     ...shape,
     nodes,
     api,
-    outside: { name: "outside", addresses: only(shape, outsideAddress), send: (probe) => sender.send(probe) },
-    strangerAddresses: only(shape, strangerAddress),
+    outside: {
+      name: "outside",
+      addresses: familiesOnly(families, outsideAddress),
+      send: (probe) => sender.send(probe),
+    },
+    strangerAddresses: familiesOnly(families, strangerAddress),
     apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
     kubernetes: {
       version: kubernetesVersion(request.kubernetes),
@@ -92,7 +96,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       addKubeProxy: () => addKubeProxy(kind),
     },
     startPod: pods.start,
-    gateAddress: (node, family) => gateAddress[family](index(node), gates++),
+    gateAddress: (node, family) => gateAddress[family](index(node), gates()),
     tour: tourOf(machine, kind, kubeconfig),
     state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
     dispose: () => opened.disposeAsync(),
@@ -138,8 +142,4 @@ function pairs(workers: readonly KindNode[], nodes: readonly ClusterNode[]) {
   return nodes.flatMap((node) =>
     workers.filter(({ name }) => name === node.name).map((worker) => [worker, node] as const),
   );
-}
-
-function only({ families }: ClusterShape, addresses: Readonly<Record<"IPv4" | "IPv6", string>>) {
-  return Object.fromEntries(families.map((family) => [family, addresses[family]]));
 }

@@ -1,5 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { glob, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildFromPackages, ownArch } from "@fairlead/deploy/image";
 import { createRunner } from "@fairlead/kernel";
@@ -71,7 +70,7 @@ export async function agentOn(cluster: KindCluster, node: KindNode, shape: Clust
         return next?.ready === true && next.name !== name ? true : undefined;
       });
     },
-    signal: (name) => void send(name),
+    signal: send,
   };
 }
 
@@ -102,10 +101,10 @@ interface PodList {
 }
 
 /** As the kubelet keeps them, the earlier containers' first. */
-function logsOf({ namespace }: KindNode): string {
-  const pattern = `/proc/${namespace.pid}/root/var/log/pods/kube-system_fairlead-*/fairlead/*.log`;
-  return globSync(pattern)
-    .sort()
-    .map((file) => readFileSync(file, "utf8"))
-    .join("\n");
+async function logsOf({ namespace }: KindNode): Promise<string> {
+  const folder = `/proc/${namespace.pid}/root/var/log/pods`;
+  const files: string[] = [];
+  for await (const file of glob("kube-system_fairlead-*/fairlead/*.log", { cwd: folder })) files.push(file);
+  const texts = await Promise.all(files.sort().map((file) => readFile(join(folder, file), "utf8")));
+  return texts.join("\n");
 }
