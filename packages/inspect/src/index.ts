@@ -1,4 +1,5 @@
 export { type Cluster, readCluster } from "./cluster.ts";
+export { compareTraffic, type Fate, type TrafficChange, type TrafficDifference } from "./diff/traffic.ts";
 export { type DryRunOptions, dryRun } from "./dry-run/dry-run.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";
 export { explainService } from "./explain/explain.ts";

@@ -1,7 +1,13 @@
 import type { Command } from "../frame/command.ts";
+import { completionCommand } from "./completion/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
 
 /** Every command, in the order of help. */
-export const COMMANDS: readonly Command[] = [planCommand, explainCommand, ownershipCommand];
+export const COMMANDS: readonly Command[] = [
+  planCommand,
+  explainCommand,
+  ownershipCommand,
+  completionCommand(() => COMMANDS),
+];

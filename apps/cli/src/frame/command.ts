@@ -6,6 +6,7 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly help: string;
   readonly optional?: boolean;
+  readonly choices?: readonly string[];
   readonly completes?: "path";
 }
 

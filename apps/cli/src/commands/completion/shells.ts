@@ -1,0 +1,2 @@
+/** The shells that there are scripts for. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;

@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommandError, createRunner } from "@fairlead/kernel";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COMMANDS } from "../src/commands/table.ts";
+import { fairlead } from "./support/run.ts";
+
+/** A folder with a file in it, where the shell stands. */
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-completion-"));
+  await writeFile(join(dir, "services.yaml"), "");
+  for (const shell of ["bash", "zsh", "fish"]) await writeFile(join(dir, `script.${shell}`), await scriptOf(shell));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+async function scriptOf(shell: string): Promise<string> {
+  const { code, out } = await fairlead(["completion", shell]);
+  expect(code).toBe(0);
+  return out;
+}
+
+/** Undefined: the shell is not installed here. */
+async function shell(program: string, ...args: string[]): Promise<string | undefined> {
+  try {
+    return (await createRunner().run([program, ...args])).stdout;
+  } catch (error) {
+    if (error instanceof CommandError && error.reason === "not-found") return undefined;
+    throw error;
+  }
+}
+
+const installed = new Map<string, boolean>();
+for (const program of ["zsh", "fish"]) installed.set(program, (await shell(program, "-c", "true")) !== undefined);
+
+/** What the shell offers for the last word of a line, sorted. */
+type Offer = (words: readonly string[]) => Promise<readonly string[]>;
+
+const inBash: Offer = async (words) => {
+  const set = `COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))`;
+  const text = `compopt() { :; }; cd "$1"; source script.bash; shift; ${set}; _fairlead; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const out = await shell("bash", "-c", text, "bash", dir, ...words);
+  return (out ?? "")
+    .split("\n")
+    .filter((line) => line !== "")
+    .sort();
+};
+
+const inFish: Offer = async (words) => {
+  const text = `cd $argv[1]; source script.fish; complete -C (string join ' ' $argv[2..])`;
+  const out = await shell("fish", "--no-config", "-c", text, dir, ...words);
+  return (out ?? "")
+    .split("\n")
+    .flatMap((line) => line.split("\t", 1))
+    .filter((line) => line !== "")
+    .sort();
+};
+
+const shells: readonly (readonly [string, Offer])[] = [
+  ["bash", inBash],
+  ...(installed.get("fish") ? ([["fish", inFish]] as const) : []),
+];
+
+describe.each(shells)("%s", (_shell, offer) => {
+  test("commands", async () => {
+    expect(await offer(["fairlead", ""])).toEqual(expect.arrayContaining(COMMANDS.map(({ name }) => name)));
+    expect(await offer(["fairlead", "expl"])).toEqual(["explain"]);
+  });
+
+  test("every option of every command", async () => {
+    for (const { name, options } of COMMANDS) {
+      const wanted = [...Object.keys(options), "help"].map((option) => `--${option}`).sort();
+      expect(await offer(["fairlead", name, "--"]), name).toEqual(wanted);
+    }
+  });
+
+  test("values: words, files, and nothing where nobody knows", async () => {
+    expect(await offer(["fairlead", "plan", "--output", ""])).toEqual(["json", "rules", "summary"]);
+    expect(await offer(["fairlead", "plan", "-o", "su"])).toEqual(["summary"]);
+    expect(await offer(["fairlead", "plan", "--file", "serv"])).toEqual(["services.yaml"]);
+    expect(await offer(["fairlead", "completion", "z"])).toEqual(["zsh"]);
+  });
+});
+
+test("bash: --name=value is three words", async () => {
+  expect(await inBash(["fairlead", "plan", "--output", "="])).toEqual(["json", "rules", "summary"]);
+  expect(await inBash(["fairlead", "plan", "--output", "=", "js"])).toEqual(["json"]);
+});
+
+test.skipIf(!installed.get("zsh"))("zsh: the script is one, and names every command and option", async () => {
+  await shell(
+    "zsh",
+    "--no-rcs",
+    "-c",
+    `autoload -U compinit; compinit -D; source ${join(dir, "script.zsh")}; whence _fairlead`,
+  );
+  const script = await scriptOf("zsh");
+  for (const { name, options } of COMMANDS) {
+    expect(script).toContain(`'${name}:`);
+    for (const option of Object.keys(options)) expect(script).toContain(`--${option}`);
+  }
+});
+
+test("another shell is a usage error", async () => {
+  const { code, err } = await fairlead(["completion", "tcsh"]);
+  expect(err).toMatch(/"tcsh": must be bash, zsh, fish/);
+  expect(code).toBe(2);
+});

@@ -1,0 +1,49 @@
+import type { IPFamily } from "@fairlead/core";
+import type { RuleSet } from "@fairlead/netfilter";
+import { addressIn, OUTER_INTERFACE, sourcesOf } from "../ways/sources.ts";
+
+/** Somebody who stands for all senders that rules treat alike. */
+export interface Sender {
+  /** `10.144.0.0/16`, `the node`, `elsewhere` */
+  readonly name: string;
+  readonly address: string;
+  /** Absent: the node itself sends. */
+  readonly inInterface?: string;
+}
+
+/** Rules of more CIDRs than these are somebody's list of addresses, which need not be gone through. */
+const MOST_CIDRS = 16;
+
+/**
+ * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a source,
+ * the node itself, and everybody else.
+ */
+export function sendersOf(
+  ruleSets: readonly RuleSet[],
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): readonly Sender[] {
+  const cidrs = [...new Set(ruleSets.flatMap((ruleSet) => [...sourceCIDRs(ruleSet)]))].sort().slice(0, MOST_CIDRS);
+  const inside = cidrs.map((cidr): Sender => ({ name: cidr, address: addressIn(cidr), inInterface: "pod0" }));
+  const others = sourcesOf({ family, detector: { kind: "cidrs", cidrs }, nodeAddress });
+  return [
+    ...inside,
+    ...others.flatMap(({ class: kind, address }): Sender[] => {
+      if (kind === "pod") return [];
+      return [
+        kind === "node" ? { name: "the node", address } : { name: "elsewhere", address, inInterface: OUTER_INTERFACE },
+      ];
+    }),
+  ];
+}
+
+/** Single hosts are endpoints that reach themselves, and loopback is the node. */
+const NO_CLASS = /^127\.|\/(?:32|128)$/;
+
+function* sourceCIDRs(ruleSet: RuleSet): Generator<string> {
+  for (const { chains } of ruleSet.values()) {
+    for (const { rules } of chains.values()) {
+      for (const { source } of rules) if (source !== undefined && !NO_CLASS.test(source.cidr)) yield source.cidr;
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import type { IPFamily } from "@fairlead/core";
+import { createTracer, type Packet, type Tracer } from "@fairlead/trace";
+import type { KernelState } from "../ways/agreement.ts";
+import { sameWays, tracedWays, type Ways } from "../ways/ways.ts";
+import { type Destination, destinationsOf, destinationText } from "./destinations.ts";
+import { type Sender, sendersOf } from "./senders.ts";
+
+/** Where packets end, or why that cannot be told. */
+export type Fate = { readonly ways: Ways } | { readonly problem: string };
+
+/** Packets to one destination that fare differently, from all those with whom the difference is the same. */
+export interface TrafficChange {
+  /** `tcp 10.96.0.10:80` */
+  readonly destination: string;
+  /** Names of senders. */
+  readonly from: readonly string[];
+  readonly before: Fate;
+  readonly after: Fate;
+}
+
+export interface TrafficDifference {
+  /** Kinds of packets that were sent through both. */
+  readonly compared: number;
+  readonly changes: readonly TrafficChange[];
+}
+
+/**
+ * Which packets fare differently between two states of one family's kernel, whatever their rules look like: to every
+ * destination that either of them speaks of, from every class of senders that either tells apart.
+ *
+ * @param nodeAddress where node ports are asked for, and who the node is; absent: neither is compared
+ */
+export function compareTraffic(
+  before: KernelState,
+  after: KernelState,
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): TrafficDifference {
+  const senders = sendersOf([before.ruleSet, after.ruleSet], family, nodeAddress);
+  const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
+  const [old, now] = [fatesIn(before), fatesIn(after)];
+  let compared = 0;
+  const changes = [...destinations.values()].flatMap((destination) => {
+    const packets = packetsTo(destination, senders, family, nodeAddress);
+    compared += packets.length;
+    const fates = packets.map(({ sender, packet }) => ({ from: sender.name, before: old(packet), after: now(packet) }));
+    return merged(
+      destination,
+      fates.filter((one) => !sameFate(one.before, one.after)),
+    );
+  });
+  return { compared, changes };
+}
+
+function packetsTo(
+  { protocol, address, port }: Destination,
+  senders: readonly Sender[],
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): readonly { readonly sender: Sender; readonly packet: Packet }[] {
+  const destination = address ?? nodeAddress;
+  if (destination === undefined) return [];
+  return senders.map((sender) => {
+    const packet = { family, protocol, source: sender.address, sport: 40_000, destination, dport: port };
+    return {
+      sender,
+      packet: sender.inInterface === undefined ? packet : { ...packet, inInterface: sender.inInterface },
+    };
+  });
+}
+
+function fatesIn({ ruleSet, environment }: KernelState): (packet: Packet) => Fate {
+  const tracer = createTracer(ruleSet);
+  const own = new Set(environment.localAddresses);
+  // What the node sends to an address of its own it sends from there.
+  const asSent = (packet: Packet): Packet =>
+    packet.inInterface === undefined && own.has(packet.destination)
+      ? { ...packet, source: packet.destination }
+      : packet;
+  return (packet) => fateOf(tracer, asSent(packet), environment);
+}
+
+function fateOf(tracer: Tracer, packet: Packet, environment: KernelState["environment"]): Fate {
+  try {
+    const { outcomes, undecided } = tracer.explore(packet, environment);
+    const [first] = undecided;
+    return first === undefined ? { ways: tracedWays(outcomes) } : { problem: first.problem.message };
+  } catch (error) {
+    if (error instanceof RangeError) return { problem: error.message };
+    throw error;
+  }
+}
+
+function sameFate(a: Fate, b: Fate): boolean {
+  if ("problem" in a || "problem" in b) return "problem" in a && "problem" in b && a.problem === b.problem;
+  return sameWays(a.ways, b.ways);
+}
+
+type Changed = Pick<TrafficChange, "before" | "after"> & { readonly from: string };
+
+function merged(destination: Destination, changes: readonly Changed[]): readonly TrafficChange[] {
+  const groups: { from: string[]; before: Fate; after: Fate }[] = [];
+  for (const { from, before, after } of changes) {
+    const alike = groups.find((one) => sameFate(one.before, before) && sameFate(one.after, after));
+    if (alike === undefined) groups.push({ from: [from], before, after });
+    else alike.from.push(from);
+  }
+  return groups.map((group) => ({ destination: destinationText(destination), ...group }));
+}

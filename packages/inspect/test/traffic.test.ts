@@ -1,0 +1,73 @@
+import { parseSave } from "@fairlead/netfilter";
+import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { compareTraffic, type Fate, waysText } from "../src/index.ts";
+
+const nodeAddress = "10.201.0.10";
+const environment = {
+  localAddresses: [nodeAddress],
+  outInterface: (to: string) => (to === nodeAddress || to.startsWith("127.") ? "lo" : "eth0"),
+};
+const state = (text: string) => ({ ruleSet: parseSave(text), environment });
+const compare = (before: string, after: string) => compareTraffic(state(before), state(after), "IPv4", nodeAddress);
+
+function lines(before: string, after: string): string[] {
+  const { changes } = compare(before, after);
+  return changes.map(({ destination, from, before: old, after: now }) => {
+    return `${destination} from ${from.join(", ")}: ${fateText(old)} → ${fateText(now)}`;
+  });
+}
+
+function fateText(fate: Fate): string {
+  return "problem" in fate ? `? ${fate.problem}` : waysText(fate.ways);
+}
+
+test.each(goldenScenarios())(
+  "$name: nothing differs from itself, comments and order of services aside",
+  ({ iptables }) => {
+    const renamed = iptables.replaceAll(/--comment "[^"]*"/g, '--comment "x"').replaceAll("KUBE-SVC-", "OTHER-");
+    const { changes, compared } = compare(iptables, renamed);
+    expect(changes).toEqual([]);
+    expect(compared).toBeGreaterThan(0);
+  },
+);
+
+describe("one rule in another way", () => {
+  const { iptables } = goldenScenario("05-nodeport");
+
+  test("a share: both frontends, everybody", () => {
+    const found = lines(iptables, iptables.replace("0.50000000000", "0.25000000000"));
+    expect(found.map((line) => line.split(":")[0])).toContain("tcp 10.96.1.5");
+    expect(found.find((line) => line.startsWith("tcp node port 30105"))).toMatch(/50 %.*→ .*25 %/);
+  });
+
+  test("a frontend that is gone is untouched, and only that one", () => {
+    const found = lines(iptables, iptables.replace(/^-A KUBE-SERVICES -d 10\.96\.1\.5.*\n/m, ""));
+    expect(found).not.toEqual([]);
+    for (const line of found) expect(line).toMatch(/^tcp 10\.96\.1\.5:80 from .* → untouched$/);
+  });
+
+  test("masquerading that is gone concerns those that were masqueraded", () => {
+    const found = lines(iptables, iptables.replace(/^-A KUBE-MARK-MASQ .*\n/m, ""));
+    const inside = found.filter((line) => line.startsWith("tcp 10.96.1.5:80"));
+    expect(inside).toHaveLength(1);
+    expect(inside[0]).toMatch(/from the node, elsewhere: .*masqueraded.* → [^m]*$/);
+  });
+
+  test("a drop for one CIDR concerns that CIDR alone", () => {
+    const found = lines(
+      iptables,
+      iptables.replace(/^COMMIT/m, "-A FORWARD -s 10.144.0.0/16 -d 10.144.0.0/16 -j DROP\nCOMMIT"),
+    );
+    for (const line of found) expect(line).toMatch(/from 10\.144\.0\.0\/16: .* → drop$/);
+    expect(found.length).toBeGreaterThan(0);
+  });
+});
+
+test("two recordings: what one has and the other has not", () => {
+  const [before, after] = [goldenScenario("01-clusterip").iptables, goldenScenario("03-three-endpoints").iptables];
+  const found = lines(before, after);
+  expect(found.find((line) => line.startsWith("tcp 10.96.67.75:80"))).toMatch(/10\.144\.154\.71:\d+.* → untouched/);
+  expect(found.find((line) => line.startsWith("tcp 10.96.1.3:80"))).toMatch(/untouched → .*33 %/);
+  expect(found.some((line) => line.includes("10.96.0.1:443"))).toBe(false);
+});
