@@ -48,7 +48,7 @@ const inBash: Offer = async (words) => {
 };
 
 const inFish: Offer = async (words) => {
-  const text = `cd $argv[1]; source script.fish; complete -C (string join ' ' $argv[2..])`;
+  const text = `cd $argv[1]; source script.fish; complete -C (string join -- ' ' $argv[2..])`;
   const out = await shell("fish", "--no-config", "-c", text, dir, ...words);
   return (out ?? "")
     .split("\n")

@@ -19,7 +19,8 @@ function line(when: string, what: string): string {
 function optionText({ name, short, help, value }: OptionFacts): string {
   const parts = [`-l ${name}`, ...(short === undefined ? [] : [`-s ${short}`]), `-d ${quote(help)}`];
   if (value === undefined) return parts.join(" ");
-  return [...parts, "-r", offer(value)].join(" ").trimEnd();
+  // -x: a value is wanted, and no file is one.
+  return [...parts, value.kind === "path" ? "-r" : "-x", offer(value)].join(" ").trimEnd();
 }
 
 function offer(value: ValueFacts): string {
