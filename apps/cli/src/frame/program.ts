@@ -62,7 +62,7 @@ function subcommand(program: string, command: Command, onRun: (request: Request)
   const texts = new Map<string, string[]>();
   const sub = new Commander(command.name)
     .summary(command.summary)
-    .description(`${command.summary}.\n\n${command.description}`)
+    .description(`${command.summary}.\n\n${command.description.replaceAll("\n", " ")}`)
     .helpOption("-h, --help", "Print this text.")
     .allowExcessArguments(false)
     .configureHelp({ helpWidth: 110 });

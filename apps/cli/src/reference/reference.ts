@@ -1,0 +1,60 @@
+import type { ArgumentSpec, Command } from "../frame/command.ts";
+import { EXIT_CODES } from "../frame/errors.ts";
+import type { OptionSpec } from "../frame/options.ts";
+
+/** The reference page of all commands (docs/cli.md), made from what help and completion are made of. */
+export function referencePage(commands: readonly Command[]): string {
+  const contents = commands.map(
+    ({ name, summary }) => `- [fairlead ${name}](#fairlead-${name}): ${lowerFirst(summary)}\n`,
+  );
+  return `# Reference of fairlead
+
+<!-- Made by \`pnpm --filter @fairlead/cli run reference\`. -->
+
+What each command is for, with real output, is in [tools.md](tools.md). Every command has \`--help\`.
+
+${contents.join("")}
+Exit codes:
+
+${EXIT_CODES.map(([code, meaning]) => `- ${code}: ${meaning}\n`).join("")}
+${commands.map(section).join("\n")}`;
+}
+
+function section(command: Command): string {
+  const { name, summary, description, arguments: args, options, examples, finding } = command;
+  const parts = [
+    `## fairlead ${name}\n\n${summary}. ${description.replaceAll("\n", " ")}\n`,
+    fence("sh", `fairlead ${[name, ...args.map(argumentText), "[options]"].join(" ")}\n`),
+    ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
+    [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...Object.entries(options).map(optionText)].join(
+      "",
+    ),
+    fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function argumentText({ name, optional = false }: ArgumentSpec): string {
+  return optional ? `[${name}]` : `<${name}>`;
+}
+
+function optionText([name, { short, placeholder, help, defaultText, repeatable = false }]: [
+  string,
+  OptionSpec<unknown>,
+]): string {
+  const value = placeholder === undefined ? "" : ` ${placeholder}`;
+  const names = [`\`--${name}${value}\``, ...(short === undefined ? [] : [`\`-${short}\``])].join(", ");
+  const more = [
+    ...(defaultText === undefined ? [] : [`Default: ${defaultText}.`]),
+    ...(repeatable ? ["May be given more than once."] : []),
+  ];
+  return `- ${names}: ${[help, ...more].join(" ")}\n`;
+}
+
+function fence(language: string, text: string): string {
+  return `\`\`\`${language}\n${text}\`\`\`\n`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
