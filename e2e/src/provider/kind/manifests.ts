@@ -20,7 +20,8 @@ export async function fairleadManifests(
   return parseAllDocuments(stdout).map((document) => withValues(document.toJS(), shape, apiServer));
 }
 
-function withValues(manifest: Manifest, shape: ClusterShape, apiServer: string): Manifest {
+/** The values that each cluster has of its own, in the manifest that has them. */
+export function withValues(manifest: Manifest, shape: ClusterShape, apiServer: string): Manifest {
   if (manifest.kind !== "ConfigMap") return manifest;
   const data = manifest["data"] as Readonly<Record<"config.conf" | "kubeconfig.conf", string>>;
   const [proxy = {}, fairlead = {}] = parseAllDocuments(data["config.conf"]).map((document) => document.toJS());

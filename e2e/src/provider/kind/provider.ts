@@ -4,6 +4,7 @@ import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
 import { isProgram, missingHere } from "../../support/machine.ts";
 import { shapeOf } from "../flavours.ts";
+import { missingPrograms as missingOfFlavours } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
 import { kindFlavours } from "./networks/install.ts";
@@ -36,8 +37,9 @@ const needed: Readonly<Record<string, string>> = {
   gcc: "gcc",
 };
 
-async function missing({ kubernetes, mode }: ClusterRequest): Promise<readonly string[]> {
+async function missing({ kubernetes, mode, cni, families }: ClusterRequest): Promise<readonly string[]> {
   if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
+  const flavours = await Promise.all(cni.map(loadFlavour));
   const programs = await Promise.all(
     Object.entries(needed).map(async ([program, debian]) =>
       (await isProgram(program)) ? undefined : `kind needs ${program}: apt-get install ${debian}`,
@@ -49,7 +51,10 @@ async function missing({ kubernetes, mode }: ClusterRequest): Promise<readonly s
     missingPrograms(cluster, kubernetes),
   ]);
   const modes = mode === "iptables" || mode === "ipvs" ? [] : [`deploy/ has no overlay for ${mode} mode`];
-  return [...programs, ...others, ...modes].filter((one) => one !== undefined);
+  const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
+  const plugin = flannel ? ["flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4"] : [];
+  const ofFlavours = await missingOfFlavours(flavours, isProgram);
+  return [...programs, ...others, ...ofFlavours, ...modes, ...plugin].filter((one) => one !== undefined);
 }
 
 async function shape(request: ClusterRequest) {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
+import { fairleadImage } from "../../provider/kind/fairlead.ts";
 import { expectAnswers } from "../expect.ts";
 import { figures, startTraffic, type TrafficSeen } from "../faults/traffic.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
@@ -11,7 +12,6 @@ import type { Spec } from "../spec.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
-const IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
 const ROLLOUT_MS = 300_000;
 /** All the rollouts of one spec. */
 const TRAFFIC_MS = 15 * 60_000;
@@ -35,7 +35,7 @@ const swap: Spec = {
       await remove(kubernetes, "fairlead");
     });
     await step("its-image", async () => {
-      await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${IMAGE}`);
+      await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${fairleadImage}`);
       await rolledOut(kubernetes);
       await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership").then(JSON.parse)));
     });

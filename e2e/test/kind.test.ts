@@ -1,0 +1,91 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createRunner } from "@fairlead/kernel";
+import { afterEach, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { clusterPrograms } from "../kind/versions.ts";
+import { componentImages } from "../src/provider/kind/images/component-list.ts";
+import { kindConfig } from "../src/provider/kind/kind-config.ts";
+import { withValues } from "../src/provider/kind/manifests.ts";
+import { isProgram } from "../src/support/machine.ts";
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+});
+
+test("kind is told of families, workers and what nodes share with the machine", () => {
+  const config = parse(
+    kindConfig({
+      families: ["IPv4", "IPv6"],
+      workers: 2,
+      podCIDRs: ["10.143.0.0/16", "fd00:143::/48"],
+      serviceCIDRs: ["10.96.0.0/12"],
+      mounts: { "/cache": "/kind/images" },
+    }),
+  );
+  expect(config.networking).toMatchObject({ ipFamily: "dual", kubeProxyMode: "none", disableDefaultCNI: true });
+  expect(config.networking.podSubnet).toBe("10.143.0.0/16,fd00:143::/48");
+  expect(config.nodes.map(({ role }: { role: string }) => role)).toEqual(["control-plane", "worker", "worker"]);
+  for (const { extraMounts } of config.nodes) {
+    expect(extraMounts).toEqual([{ hostPath: "/cache", containerPath: "/kind/images", readOnly: true }]);
+  }
+});
+
+test("images have names of their own, and what they are made of is built", () => {
+  const others = ["etcd", "kube-apiserver", "kube-controller-manager"];
+  const names = [...Object.keys(clusterPrograms), ...others];
+  const programs = Object.fromEntries(names.map((name) => [name, `/bin/${name}`])) as Parameters<
+    typeof componentImages
+  >[0]["programs"];
+  const images = componentImages({ kubernetes: "v1.36.3", programs, pause: "/pause", moduleFolder: "/module" });
+  const all = images.flatMap((image) => image.names);
+  expect(new Set(all).size).toBe(all.length);
+  expect(all).toEqual(expect.arrayContaining(["registry.k8s.io/kube-proxy:v1.36.3", "registry.k8s.io/etcd:3.6.8-0"]));
+  const sources = images.flatMap(({ parts }) => parts.flatMap((part) => (part === "tools" ? [] : Object.values(part))));
+  expect(sources).not.toContain(undefined);
+});
+
+test("a cluster's own values are filled into the manifests of deploy/", async () => {
+  const text = await readFile(file("../../deploy/base/configmap.yaml"), "utf8");
+  const network = { ownLoadBalancer: false, mtu: 1500 };
+  const shape = {
+    provider: "kind",
+    mode: "iptables",
+    families: ["IPv4"] as const,
+    nodeNames: [],
+    networks: [
+      { ...network, name: "calico", podCIDRs: { IPv4: "10.144.0.0/16" }, excluded: false },
+      { ...network, name: "ovn", podCIDRs: { IPv4: "10.244.0.0/16" }, excluded: true },
+    ],
+  };
+  const { data } = withValues(parse(text), shape, "https://172.30.0.2:6443") as { data?: Record<string, string> };
+  const [proxy, fairlead] = parseAllDocuments(data?.["config.conf"] ?? "").map((document) => document.toJS());
+  expect(proxy).toMatchObject({ kind: "KubeProxyConfiguration", clusterCIDR: "10.144.0.0/16" });
+  expect(fairlead).toMatchObject({ multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } });
+  expect(parse(data?.["kubeconfig.conf"] ?? "").clusters[0].cluster).toMatchObject({
+    "certificate-authority": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+    server: "https://172.30.0.2:6443",
+  });
+});
+
+test.runIf(await isProgram("jq"))("runc is asked for no capability that cannot be given", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-runc-"));
+  folders.push(folder);
+  await writeFile(join(folder, "runc"), "#!/bin/sh\necho called\n");
+  await chmod(join(folder, "runc"), 0o755);
+  const asked = ["CAP_NET_ADMIN", "CAP_SYS_RESOURCE"];
+  const capabilities = { bounding: asked, ambient: null };
+  await writeFile(join(folder, "config.json"), JSON.stringify({ process: { args: ["sh"], capabilities } }));
+  const program = file("../kind/runc-allowed.sh");
+  const drop = ["setpriv", "--bounding-set=-sys_resource", "env", `PATH=${folder}:/usr/sbin:/usr/bin:/sbin:/bin`];
+  const root = process.getuid?.() === 0 ? drop : ["unshare", "-Ur", ...drop];
+  const [first = "", ...rest] = [...root, program, "create", "--bundle", folder, "pod"];
+  expect((await createRunner().run([first, ...rest])).stdout).toBe("called\n");
+  const { process: written } = JSON.parse(await readFile(join(folder, "config.json"), "utf8"));
+  expect(written).toEqual({ args: ["sh"], capabilities: { bounding: ["CAP_NET_ADMIN"], ambient: null } });
+});
