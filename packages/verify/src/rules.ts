@@ -1,0 +1,120 @@
+import type { RuleSetDifference, SavedChain, SavedRules, Table } from "@fairlead/netfilter";
+import { compareChain } from "./compare-chain.ts";
+import type { Finding } from "./finding.ts";
+import { ownerOf, ownerOfAny } from "./owner.ts";
+
+/** Chains of single services and endpoints, of any mode of kube-proxy and of Fairlead. */
+const GROUP_CHAIN = /^KUBE-(?:SVC|SVL|SEP|FW|XLB|EXT)-/;
+
+/** Chains that others write into as well: what is expected must be there, what else there is is theirs. */
+const SHARED: ReadonlySet<string> = new Set([
+  "KUBE-FIREWALL",
+  "PREROUTING",
+  "INPUT",
+  "FORWARD",
+  "OUTPUT",
+  "POSTROUTING",
+]);
+
+/** There to notice that somebody flushed the table; what is in them is no matter. */
+const CANARY = /^KUBE-(?:PROXY|KUBELET)-CANARY$/;
+
+/**
+ * How the rules of a kernel differ from those expected, but for what makes no difference: counters, the order of rules
+ * that no packet meets both of, other people's chains, chains that nothing leads to any more.
+ */
+export function compareRules(expected: SavedRules, actual: SavedRules): readonly Finding[] {
+  return [...expected].flatMap(([table, { chains }]) => {
+    const present = actual.get(table)?.chains ?? new Map<string, SavedChain>();
+    const wanted = [...chains.values()].flatMap((chain) => chainFindings(table, chain, present.get(chain.name)));
+    return [...wanted, ...extraChains(table, chains, present)];
+  });
+}
+
+function chainFindings(table: Table, expected: SavedChain, actual: SavedChain | undefined): readonly Finding[] {
+  const where = `${table} ${expected.name}`;
+  if (actual === undefined) {
+    // A built-in chain without a rule is not always printed.
+    if (expected.policy !== undefined) return expected.texts.map((text) => missing(where, text));
+    return [{ kind: "missing", where, what: "the chain", ...serviceField(ownerOfAny(expected.texts)) }];
+  }
+  if (CANARY.test(expected.name)) return [];
+  const differences = compareChain(table, expected, actual);
+  const relevant = SHARED.has(expected.name)
+    ? differences.filter(({ kind }) => kind !== "rule-extra" && kind !== "policy")
+    : differences;
+  const owner = GROUP_CHAIN.test(expected.name) ? (ownerOfAny(expected.texts) ?? ownerOfAny(actual.texts)) : undefined;
+  return relevant.map((difference) => findingOf(where, difference, owner));
+}
+
+function missing(where: string, what: string): Finding {
+  return { kind: "missing", where, what, ...serviceField(ownerOf(what)) };
+}
+
+function findingOf(where: string, difference: RuleSetDifference, owner: string | undefined): Finding {
+  switch (difference.kind) {
+    case "rule-missing":
+    case "rule-extra": {
+      const service = owner ?? ownerOf(difference.rule);
+      return {
+        kind: difference.kind === "rule-missing" ? "missing" : "extra",
+        where,
+        what: difference.rule,
+        ...serviceField(service),
+      };
+    }
+    case "order": {
+      const { first, second } = difference;
+      return {
+        kind: "different",
+        where,
+        what: `${first} must stand before ${second}`,
+        ...serviceField(owner ?? ownerOf(first)),
+      };
+    }
+    case "policy":
+      return { kind: "different", where, what: `policy ${difference.actual}, expected ${difference.expected}` };
+    default:
+      return { kind: "different", where, what: "the chain" };
+  }
+}
+
+/** Chains of services that nobody wants and that something still leads to. */
+function extraChains(
+  table: Table,
+  expected: ReadonlyMap<string, SavedChain>,
+  actual: ReadonlyMap<string, SavedChain>,
+): readonly Finding[] {
+  const unwanted = [...actual.values()].filter(({ name }) => GROUP_CHAIN.test(name) && !expected.has(name));
+  if (unwanted.length === 0) return [];
+  const led = new Set([...actual.values()].flatMap(({ texts }) => texts.map((text) => /-[jg] (\S+)$/.exec(text)?.[1])));
+  return unwanted
+    .filter(({ name }) => led.has(name))
+    .map(({ name, texts }) => ({
+      kind: "extra",
+      where: `${table} ${name}`,
+      what: "the chain",
+      ...serviceField(ownerOfAny(texts)),
+    }));
+}
+
+/** The services that any chain of a rule set is for. */
+export function servicesIn(rules: SavedRules): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { chains } of rules.values()) {
+    for (const { texts, name } of chains.values()) {
+      if (!name.startsWith("KUBE-")) continue;
+      if (GROUP_CHAIN.test(name)) add(found, ownerOfAny(texts));
+      else for (const text of texts) add(found, ownerOf(text));
+    }
+  }
+  return found;
+}
+
+function add(found: Set<string>, service: string | undefined): void {
+  if (service !== undefined) found.add(service);
+}
+
+function serviceField(service: string | undefined): Pick<Finding, "service"> {
+  return service === undefined ? {} : { service };
+}
