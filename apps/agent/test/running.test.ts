@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { whyNoKernel } from "./support/real-kernel.ts";
 
 const agentDir = join(import.meta.dirname, "..");
@@ -68,6 +68,7 @@ describe.skipIf(reason !== undefined)(
         if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
         await checkServing();
         await checkGuarded(pidOf(log));
+        await checkRepairing(pidOf(log));
         told = performance.now();
         process.kill(pidOf(log), "SIGTERM");
       }
@@ -101,6 +102,16 @@ describe.skipIf(reason !== undefined)(
         expect(said.at(-1)).toBe("exit 1");
         expect(said.join("\n")).toContain(`another agent works on this node: process ${pid} `);
       }
+    }
+
+    /** What checks for itself every half minute at most is repaired at once when somebody asks. */
+    async function checkRepairing(pid: number): Promise<void> {
+      const rule =
+        (await nat()).split("\n").find((line) => line.startsWith("-A KUBE-SERVICES -d 10.96.67.75/32")) ?? "";
+      await inside().run(["iptables-restore", "--noflush"], { input: `*nat\n${rule.replace("-A", "-D")}\nCOMMIT\n` });
+      expect(await nat()).not.toContain(rule);
+      process.kill(pid, "SIGUSR2");
+      await vi.waitFor(async () => expect(await nat()).toContain(rule), { timeout: 10_000 });
     }
 
     test("a changed configuration file ends it with exit 1", { timeout: 60_000 }, async () => {

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { runCommandLine } from "./cli.ts";
+import { lazyRunner } from "./frame/runner.ts";
 import { createProgress } from "./output/progress.ts";
 import { styleFor } from "./output/style.ts";
 
@@ -18,6 +19,7 @@ const code = await runCommandLine(process.argv.slice(2), {
   style: styleFor(process.stdout.isTTY === true, process.env),
   readStandardInput: () => buffer(process.stdin),
   progress: createProgress(process.stderr),
+  runner: lazyRunner(),
   signal: stop.signal,
 });
 // What is still on its way to a pipe gets there first; sockets that are still open keep nobody.

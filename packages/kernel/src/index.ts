@@ -17,6 +17,7 @@ export { createIpvsadm } from "./ipvs/open.ts";
 export type { LinksClient } from "./links/client.ts";
 export { createLinks } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
+export { nodeLockProcess } from "./lock/lock-process.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { acquireNodeLock, createRunner, NodeLockHeldError } from "../src/index.ts";
+import { acquireNodeLock, createRunner, NodeLockHeldError, nodeLockProcess } from "../src/index.ts";
 
 const name = (test: string) => `fairlead-test-${process.pid}-${test}`;
 const version = "1.2.3";
@@ -16,6 +16,14 @@ test("the second is told who holds it; released, it can be had", async () => {
   });
   await lock.release();
   await (await acquireNodeLock({ version, startedAt, name: name("two") })).release();
+});
+
+test("the process that holds it is found by its socket", async () => {
+  expect(await nodeLockProcess(name("whose"))).toBeUndefined();
+  const lock = await acquireNodeLock({ version, startedAt, name: name("whose") });
+  expect(await nodeLockProcess(name("whose"))).toBe(process.pid);
+  await lock.release();
+  expect(await nodeLockProcess(name("whose"))).toBeUndefined();
 });
 
 test("kill -9 frees it", async () => {

@@ -1,5 +1,7 @@
 export { byService, type Finding, type ServiceReport } from "./finding.ts";
 export { compareIpvs, type IpvsCompareOptions, type IpvsObjects } from "./ipvs.ts";
 export { addressesOf, serversOf, setsOf } from "./ipvs-text.ts";
+export { type Probe, probesOf, type Senders } from "./probes.ts";
 export { restored } from "./restored.ts";
-export { compareRules, servicesIn } from "./rules.ts";
+export { compareRules, hasForeignRules, renamedServices, servicesIn } from "./rules.ts";
+export { compareTraffic, type Kernel } from "./traffic.ts";

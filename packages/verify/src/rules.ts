@@ -98,6 +98,31 @@ function extraChains(
     }));
 }
 
+/**
+ * Whether anybody else has rules in the chains that every packet passes: then what is expected may be there and packets
+ * fare otherwise all the same.
+ */
+export function hasForeignRules(expected: SavedRules, actual: SavedRules): boolean {
+  return [...actual].some(([table, { chains }]) =>
+    [...chains.values()].some(({ name, policy, texts }) => {
+      if (policy === undefined) return false;
+      const own = new Set(expected.get(table)?.chains.get(name)?.texts);
+      return policy === "DROP" || texts.some((text) => !own.has(text) && !/ -j KUBE-\S+$/.test(` ${text}`));
+    }),
+  );
+}
+
+/** Services whose chains are there under other names, as another version would call them: their traffic decides. */
+export function renamedServices(findings: readonly Finding[]): ReadonlySet<string> {
+  const renamed = new Map<string, { missing: boolean; extra: boolean }>();
+  for (const { kind, service, what } of findings) {
+    if (service === undefined || what !== "the chain") continue;
+    const seen = renamed.get(service) ?? { missing: false, extra: false };
+    renamed.set(service, { missing: seen.missing || kind === "missing", extra: seen.extra || kind === "extra" });
+  }
+  return new Set([...renamed].flatMap(([service, { missing: gone, extra }]) => (gone && extra ? [service] : [])));
+}
+
 /** The services that any chain of a rule set is for. */
 export function servicesIn(rules: SavedRules): ReadonlySet<string> {
   const found = new Set<string>();

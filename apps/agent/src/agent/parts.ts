@@ -33,6 +33,8 @@ export interface AgentParts {
   readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;
   /** Events about the own Node; absent without an API server. */
   readonly events?: Pick<NodeEvents, "tell"> | undefined;
+  /** Has `ask` called whenever somebody wants a full sync; absent: nobody can. */
+  readonly onFullSyncAsked?: (ask: () => void) => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;

@@ -46,6 +46,7 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   const request = (kind: SyncKind) => {
     if (readiness.ready) requestSync(parts, agent, kind);
   };
+  parts.onFullSyncAsked?.(() => request("full"));
   const fatal = (what: string) => (error: unknown) => fail(`${what}: ${describeError(error)}`);
   const follow = followAddresses(kernel, signal, (addresses, ips) => {
     if (agent.inputs.setAddresses(addresses, ips)) request("partial");

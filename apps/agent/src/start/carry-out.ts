@@ -23,7 +23,7 @@ import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
 import { runLocal } from "./local.ts";
 import { adjustOOMScore } from "./oom-score.ts";
-import { failOnUnhandled, stopSignal } from "./process.ts";
+import { failOnUnhandled, fullSyncSignal, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
 import { StartError } from "./start-error.ts";
 
@@ -83,6 +83,7 @@ async function backendsOf(
 async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
   failOnUnhandled(log);
   const stop = stopSignal(log);
+  const onFullSyncAsked = fullSyncSignal(log);
   const filter = filterSettings(config);
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
   await lockNode();
@@ -115,6 +116,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     memory,
     source,
     events,
+    onFullSyncAsked,
     log,
   };
   const reason = await runAgent({ ...parts, semantics: semantics[mode.mode], clock: systemClock }, stop);

@@ -16,6 +16,23 @@ export function stopSignal(log: Log): AbortSignal {
   return stop.signal;
 }
 
+/**
+ * Takes SIGUSR2 from now on, by which an operator asks for a full sync: the kernel lets root and the own user alone send it.
+ * Unhandled it would end the process, so this comes before anybody can know of it.
+ *
+ * @returns has a function called whenever it comes; what came before is covered by the first sync, which is full
+ */
+export function fullSyncSignal(log: Log): (ask: () => void) => void {
+  let told = () => {};
+  process.on("SIGUSR2", () => {
+    log.verbose(1, "Asked for a full sync", { signal: "SIGUSR2" });
+    told();
+  });
+  return (ask) => {
+    told = ask;
+  };
+}
+
 /** What nobody handles leaves an unknown state: better to be started again. */
 export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {

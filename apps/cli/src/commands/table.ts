@@ -3,11 +3,15 @@ import { completionCommand } from "./completion/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
+import { traceCommand } from "./trace/index.ts";
+import { verifyCommand } from "./verify/index.ts";
 
 /** Every command, in the order of help. */
 export const COMMANDS: readonly Command[] = [
   planCommand,
   explainCommand,
+  traceCommand,
+  verifyCommand,
   ownershipCommand,
   completionCommand(() => COMMANDS),
 ];

@@ -1,3 +1,4 @@
+import type { Runner } from "@fairlead/kernel";
 import type { Style } from "../output/style.ts";
 
 /** Everything outside of a command that it may use; tests give their own. */
@@ -13,6 +14,8 @@ export interface Context {
   readonly readStandardInput: () => Promise<Uint8Array>;
   /** Runs `work` and tells on standard error what takes longer than a second. */
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
+  /** Starts programs on this host. */
+  readonly runner: Runner;
   /** Aborts with SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }

@@ -1,3 +1,5 @@
+import type { Runner } from "@fairlead/kernel";
+import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
 import { plain } from "../../src/output/style.ts";
 
@@ -14,12 +16,20 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Sees standard output as it comes. */
   readonly onOut?: (text: string) => void;
+  /** Where programs are started; default: nowhere, none is installed. */
+  readonly runner?: Runner;
 }
 
 /** Runs a command line in this process. */
 export async function fairlead(
   argv: readonly string[],
-  { stdin = "", env = {}, signal = new AbortController().signal, onOut = () => {} }: RunOptions = {},
+  {
+    stdin = "",
+    env = {},
+    signal = new AbortController().signal,
+    onOut = () => {},
+    runner = new FakeRunner(),
+  }: RunOptions = {},
 ): Promise<Run> {
   let [out, err] = ["", ""];
   const code = await runCommandLine(argv, {
@@ -38,6 +48,7 @@ export async function fairlead(
     style: plain,
     readStandardInput: async () => Buffer.from(stdin),
     progress: (_what, work) => work(),
+    runner,
     signal,
   });
   return { code, out, err };

@@ -1,0 +1,25 @@
+import { flag, list, text } from "../../frame/options.ts";
+import { outputOption } from "../../output/output.ts";
+
+export const traceOptions = {
+  from: text("ADDRESS|pod|node|outside", "Who sends. A word stands for an address of that kind. Default: node."),
+  to: text(
+    "ADDRESS:PORT/PROTO",
+    "Where to: 10.96.0.10:53/udp, [fd00::1]:80; the protocol is tcp unless said otherwise.",
+  ),
+  rules: text(
+    "FILE",
+    "What iptables-save printed (ip6tables-save for IPv6); - for standard input. Default: this host's kernel.",
+    {
+      completes: "path",
+    },
+  ),
+  live: flag("Ask this host's kernel, which is the default without --rules."),
+  "in-interface": text("NAME", "The interface that the packet comes in by. Default: by the routes, else eth0."),
+  sport: text("PORT", "The port that it is sent from; connection tracking is asked for that connection then."),
+  "cluster-cidr": list("CIDR", "Where pods are: what --from pod and --from outside mean."),
+  "node-address": list("ADDRESS", "An address of the node. Default with --live: the host's own."),
+  route: list("CIDR=INTERFACE", "By which interface packets leave. Default with --live: the host's routes."),
+  watch: flag("Follow real packets of this kind through the kernel, until interrupted (root, this host)."),
+  output: outputOption,
+} as const;

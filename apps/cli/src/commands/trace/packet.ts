@@ -1,0 +1,117 @@
+import { isIP } from "node:net";
+import type { IPFamily } from "@fairlead/core";
+import { type Environment, type Packet, routing } from "@fairlead/trace";
+import { UsageError } from "../../frame/errors.ts";
+import type { OptionValues } from "../../frame/options.ts";
+import { addressIn } from "../../node/pod-address.ts";
+import type { traceOptions } from "./options.ts";
+
+type Values = OptionValues<typeof traceOptions>;
+
+/** Where the packet is sent to. */
+export interface Destination {
+  readonly family: IPFamily;
+  readonly address: string;
+  readonly port?: number;
+  readonly protocol: string;
+}
+
+const TO = /^(?:\[([^\]]+)\]|([^:/]+))(?::(\d+))?(?:\/([a-z0-9-]+))?$/i;
+const PROTOCOLS_WITH_PORTS: ReadonlySet<string> = new Set(["tcp", "udp", "sctp"]);
+
+/** @throws UsageError naming the option and what would be right */
+export function readDestination({ to }: Pick<Values, "to">): Destination {
+  const wanted = "must be ADDRESS:PORT/PROTOCOL, such as 10.96.0.10:53/udp or [fd00::1]:80";
+  if (to === undefined) throw new UsageError(`--to: ${wanted}`);
+  const [, bracketed, plain, port, protocol = "tcp"] = TO.exec(to) ?? [];
+  const address = bracketed ?? plain ?? "";
+  if (isIP(address) === 0) throw new UsageError(`--to=${to}: ${wanted}`);
+  const name = protocol.toLowerCase();
+  if (PROTOCOLS_WITH_PORTS.has(name) !== (port !== undefined)) throw new UsageError(`--to=${to}: ${wanted}`);
+  const family = isIP(address) === 4 ? "IPv4" : "IPv6";
+  return { family, address, protocol: name, ...(port !== undefined && { port: portOf("to", port) }) };
+}
+
+function portOf(option: string, text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
+    throw new UsageError(`--${option}=${text}: a port is a number from 1 to 65535`);
+  return port;
+}
+
+/** Addresses for documentation: nobody's pods (RFC 5737, RFC 3849). */
+const OUTSIDE: Readonly<Record<IPFamily, string>> = { IPv4: "192.0.2.7", IPv6: "2001:db8::7" };
+const OUTER_INTERFACE = "eth0";
+const SPORT = 40_000;
+
+/**
+ * The packet that the options describe.
+ *
+ * @param environment what is known of the host: its addresses and routes decide who is the node and what comes in where
+ * @throws UsageError as `readDestination`
+ */
+export function readPacket(options: Values, destination: Destination, environment: Environment): Packet {
+  const { family, address, port, protocol } = destination;
+  const sport = options.sport === undefined ? SPORT : portOf("sport", options.sport);
+  const sender = senderOf(options, destination, environment);
+  return {
+    family,
+    protocol,
+    source: sender.source,
+    destination: address,
+    ...(port !== undefined && { sport, dport: port }),
+    ...(sender.inInterface !== undefined && { inInterface: sender.inInterface }),
+  };
+}
+
+function senderOf(
+  options: Values,
+  { family, address }: Destination,
+  environment: Environment,
+): Pick<Packet, "source" | "inInterface"> {
+  const from = options.from ?? "node";
+  const own = [...(environment.localAddresses ?? [])].filter((one) => familyOf(one) === family);
+  const arriving = (source: string) => ({
+    source,
+    inInterface: options["in-interface"] ?? environment.outInterface?.(source) ?? OUTER_INTERFACE,
+  });
+  if (from === "node") {
+    // What a host sends to an address of its own it sends from there.
+    const source = own.includes(address) ? address : own[0];
+    if (source === undefined)
+      throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
+    return { source };
+  }
+  if (from === "outside") return arriving(OUTSIDE[family]);
+  if (from === "pod") return arriving(podAddress(options, family));
+  if (isIP(from) === 0) throw new UsageError(`--from=${from}: must be an address, pod, node or outside`);
+  if (familyOf(from) !== family) throw new UsageError(`--from=${from}: must be ${family}, as --to is`);
+  return own.includes(from) ? { source: from } : arriving(from);
+}
+
+function podAddress(options: Values, family: IPFamily): string {
+  const cidr = options["cluster-cidr"].flatMap((given) => given.split(",")).find((one) => familyOf(one) === family);
+  if (cidr === undefined)
+    throw new UsageError(`--from=pod: give the pods' ${family} CIDR with --cluster-cidr, or an address`);
+  return addressIn(cidr);
+}
+
+export function familyOf(address: string): IPFamily {
+  return address.includes(":") ? "IPv6" : "IPv4";
+}
+
+/** What the options say of the host, over what was read of it. */
+export function withFacts(options: Values, family: IPFamily, live: Environment): Environment {
+  const given = options["node-address"].filter((one) => familyOf(one) === family);
+  const routes = options.route.map((text) => {
+    const [cidr = "", outInterface = ""] = text.split("=");
+    if (outInterface === "" || isIP(cidr.split("/")[0] ?? "") === 0)
+      throw new UsageError(`--route=${text}: must be CIDR=INTERFACE`);
+    return { cidr, outInterface };
+  });
+  return {
+    ...live,
+    ...(given.length > 0 && { localAddresses: given }),
+    ...(routes.length > 0 && { outInterface: routing(routes) }),
+  };
+}

@@ -1,0 +1,121 @@
+import type { Connection } from "@fairlead/kernel";
+import { endpointText, type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
+import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
+import type { Style } from "../../output/style.ts";
+
+/** An answer of the command. */
+export interface Answer {
+  readonly packet: Packet;
+  readonly exploration: Exploration;
+  readonly connections: readonly Connection[];
+}
+
+/** @param lines whether the rules come from a text whose lines are worth naming */
+export function answerText(
+  { packet, exploration, connections }: Answer,
+  rules: SavedRules,
+  lines: boolean,
+  style: Style,
+): string {
+  const place = placeIn(rules, lines);
+  const known = connections.map(
+    ({ original, reply }) => `known: port ${original.sourcePort} → ${endpointText(reply.source, reply.sourcePort)}\n`,
+  );
+  const ways = exploration.outcomes.map((outcome) => `\n${outcomeText(outcome, place, style)}`);
+  const open = exploration.undecided.map(
+    ({ probability, problem, visits, assumed }) =>
+      `\n${style.warn(`${percent(probability)} cannot tell`)}: ${problem.message}\n${wayText(visits, assumed, place)}`,
+  );
+  return [`${packetText(packet)}\n`, ...known, ...ways, ...open].join("");
+}
+
+type PlaceText = (visit: Visit) => string;
+
+function placeIn(rules: SavedRules, lines: boolean): PlaceText {
+  return ({ table, chain, index }) => {
+    const line = rules.get(table)?.chains.get(chain)?.lines[index];
+    return `${table} ${chain} ${index + 1}${lines && line !== undefined ? ` (line ${line})` : ""}`;
+  };
+}
+
+function packetText({ protocol, source, sport, destination, dport, inInterface, state }: Packet): string {
+  const from = inInterface === undefined ? "sent by this node" : `in by ${inInterface}`;
+  const known = state === undefined ? "" : `, ${state.toLowerCase()}`;
+  return `${protocol} ${socket({ address: source, ...(sport !== undefined && { port: sport }) })} → ${socket({ address: destination, ...(dport !== undefined && { port: dport }) })}, ${from}${known}`;
+}
+
+function outcomeText(outcome: Outcome, place: PlaceText, style: Style): string {
+  const { verdict, assumed = [], probability } = outcome;
+  const paint = verdict === "accept" ? style.good : style.bad;
+  const end =
+    verdict === "accept" ? arrival(outcome) : `${verdict}${refusal(outcome)} in ${outcome.hook}, ${outcome.table}`;
+  const when =
+    assumed.length === 0
+      ? ""
+      : `, ${style.warn(`if ${assumed.map((one) => assumptionText(one, place)).join(" and ")}`)}`;
+  return `${paint(`${percent(probability)} ${end}`)}${when}\n${wayText(outcome.visits, assumed, place)}`;
+}
+
+function arrival({ destination, masqueraded, source, outInterface, path, virtualServer }: Outcome): string {
+  const parts = [
+    `→ ${socket(destination)}`,
+    path === "input" ? "on this node" : outInterface === undefined ? "" : `out by ${outInterface}`,
+    masqueraded ? `masqueraded as ${source.address}` : "",
+    virtualServer === undefined ? "" : "by a virtual server",
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+function refusal({ rejectWith }: Outcome): string {
+  return rejectWith === undefined ? "" : ` (${rejectWith})`;
+}
+
+function assumptionText({ matched, ...visit }: Assumption, place: PlaceText): string {
+  return `${place(visit)} ${matched ? "matches" : "does not match"}`;
+}
+
+function wayText(visits: readonly Visit[], assumed: readonly Assumption[], place: PlaceText): string {
+  let hook = "";
+  const lines = visits.map((visit) => {
+    const heading = visit.hook === hook ? "" : `  ${visit.hook}\n`;
+    hook = visit.hook;
+    const open = assumed.some(
+      ({ chain, index, table }) => chain === visit.chain && index === visit.index && table === visit.table,
+    );
+    return `${heading}    ${place(visit)}${open ? " ?" : ""}  ${renderRule(visit.rule)}\n`;
+  });
+  return lines.join("");
+}
+
+function socket({ address, port }: Endpoint): string {
+  return port === undefined ? address : endpointText(address, port);
+}
+
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(2))} %`;
+}
+
+/** The answer as JSON: rules as text, with their places. */
+export function answerData({ packet, exploration, connections }: Answer, rules: RuleSet) {
+  const visit = ({ hook, table, chain, index, rule }: Visit) => {
+    const state = rules.get(table)?.chains.get(chain);
+    const line = state !== undefined && "lines" in state && Array.isArray(state.lines) ? state.lines[index] : undefined;
+    return { hook, table, chain, rule: index + 1, ...(typeof line === "number" && { line }), text: renderRule(rule) };
+  };
+  const assumption = ({ matched, problem, ...of }: Assumption) => ({ ...visit(of), matched, problem });
+  return {
+    packet,
+    connections,
+    outcomes: exploration.outcomes.map(({ visits, assumed = [], ...outcome }) => ({
+      ...outcome,
+      assumed: assumed.map(assumption),
+      visits: visits.map(visit),
+    })),
+    cannotTell: exploration.undecided.map(({ probability, problem, visits, assumed }) => ({
+      probability,
+      problem: problem.message,
+      assumed: assumed.map(assumption),
+      visits: visits.map(visit),
+    })),
+  };
+}

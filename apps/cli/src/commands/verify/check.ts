@@ -1,0 +1,126 @@
+import type { ForwardingPlan, IPFamily } from "@fairlead/core";
+import { dryRun, type PlannedNode, type ProgramText } from "@fairlead/inspect";
+import type { SavedRules } from "@fairlead/netfilter";
+import type { Environment } from "@fairlead/trace";
+import {
+  addressesOf,
+  byService,
+  compareIpvs,
+  compareRules,
+  compareTraffic,
+  type Finding,
+  hasForeignRules,
+  type IpvsObjects,
+  type Kernel,
+  probesOf,
+  renamedServices,
+  restored,
+  type Senders,
+  type ServiceReport,
+  serversOf,
+  servicesIn,
+  setsOf,
+} from "@fairlead/verify";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { ipvsEnvironment } from "../../node/environment.ts";
+
+/** What the kernel holds, of one family. */
+export interface Held {
+  readonly rules: SavedRules;
+  /** Addresses and routes of the host, nothing of a mode. */
+  readonly environment: Environment;
+  /** Ipvs mode alone. */
+  readonly objects?: IpvsObjects;
+}
+
+/** Compares one family's kernel with its plan. */
+export async function check(
+  { planner, mode }: PlannedNode,
+  { config }: AgentSetup,
+  family: IPFamily,
+  held: Held,
+  senders: Senders,
+): Promise<readonly ServiceReport[]> {
+  const plan = planner.plan(family);
+  const texts = await dryRun(plan, { mode, config, counters: hasCounters(held.rules) });
+  const expected = restored(
+    textOf(texts, (program) => program.endsWith("tables-restore")),
+    family,
+  );
+  const objects = {
+    servers: serversOf(textOf(texts, isProgram("ipvsadm"))),
+    sets: setsOf(textOf(texts, isProgram("ipset"))),
+    addresses: addressesOf(textOf(texts, isProgram("ip"))),
+  };
+  const structure = [
+    ...compareRules(expected, held.rules),
+    ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
+  ];
+  const wanted = {
+    rules: expected,
+    environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, objects),
+  };
+  const found = {
+    rules: held.rules,
+    environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
+  };
+  const findings = byMeaning(structure, plan, wanted, found, senders);
+  const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
+  return byService(findings, names, mode === "iptables" ? servicesIn(held.rules) : servedBy(plan, held.objects));
+}
+
+/** What differs in names alone is none; what others' rules do to our traffic is. */
+function byMeaning(
+  structure: readonly Finding[],
+  plan: ForwardingPlan,
+  expected: Kernel & { readonly rules: SavedRules },
+  actual: Kernel & { readonly rules: SavedRules },
+  senders: Senders,
+): readonly Finding[] {
+  const renamed = renamedServices(structure);
+  const everybody = hasForeignRules(expected.rules, actual.rules);
+  const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
+  const probes = groups.flatMap((group) => [...probesOf(group, plan, senders)]);
+  const traffic = compareTraffic(expected, actual, probes);
+  const changed = new Set(traffic.map(({ service }) => service));
+  const known = new Set(structure.map(({ service }) => service));
+  return [
+    ...structure.filter(({ service }) => service === undefined || !renamed.has(service) || changed.has(service)),
+    // Where rules differ they say more than the packets that meet them.
+    ...traffic.filter(({ service }) => !known.has(service)),
+  ];
+}
+
+/** Counters are there or not, as the kernel has them: it makes no difference to packets. */
+function hasCounters(rules: SavedRules): boolean {
+  return [...rules.values()].some(({ chains }) =>
+    ["KUBE-FORWARD", "KUBE-NODEPORTS"].some((name) =>
+      chains.get(name)?.texts.some((text) => text.includes(" --nfacct-name ")),
+    ),
+  );
+}
+
+const isProgram = (name: string) => (program: string) => program === name;
+
+function textOf(texts: readonly ProgramText[], wanted: (program: string) => boolean): string {
+  return texts.flatMap(({ argv: [program], text }) => (wanted(program) ? [text] : [])).join("");
+}
+
+function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => string | undefined {
+  const services = new Map<string, string>();
+  for (const { name, frontends, cluster } of plan.groups.values()) {
+    for (const { address, port } of [...frontends, ...cluster]) {
+      if (address === undefined) services.set(`port ${port}`, name);
+      else for (const key of [`${address} ${port}`, address]) if (!services.has(key)) services.set(key, name);
+    }
+  }
+  return (address, port) =>
+    services.get(port === undefined ? address : `${address} ${port}`) ?? services.get(`port ${port ?? address}`);
+}
+
+/** The services of which a virtual server is there. */
+function servedBy(plan: ForwardingPlan, objects: IpvsObjects | undefined): ReadonlySet<string> {
+  const serviceAt = servicesAt(plan);
+  const names = (objects?.servers ?? []).map(({ address, port }) => serviceAt(address, port));
+  return new Set(names.filter((name) => name !== undefined));
+}

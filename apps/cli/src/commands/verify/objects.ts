@@ -1,0 +1,12 @@
+import type { IPFamily } from "@fairlead/core";
+import { familyOf } from "@fairlead/intake";
+import type { IpvsObjects } from "@fairlead/verify";
+
+/** What one family has of ipvs mode's objects; sets of no family belong to both. */
+export function ofFamily({ servers, sets, addresses }: IpvsObjects, family: IPFamily): IpvsObjects {
+  return {
+    servers: servers.filter((server) => server.family === family),
+    sets,
+    addresses: addresses && new Set([...addresses].filter((address) => familyOf(address) === family)),
+  };
+}

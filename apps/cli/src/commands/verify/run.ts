@@ -1,0 +1,101 @@
+import type { IPFamily } from "@fairlead/core";
+import type { PlannedNode } from "@fairlead/inspect";
+import { familyOf } from "@fairlead/intake";
+import type { Senders, ServiceReport } from "@fairlead/verify";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { plannedNode } from "../../inputs/planned.ts";
+import { hostEnvironment, readIpvsObjects } from "../../node/environment.ts";
+import { addressIn } from "../../node/pod-address.ts";
+import { readRules } from "../../node/rules.ts";
+import { print } from "../../output/output.ts";
+import { check, type Held } from "./check.ts";
+import { ofFamily } from "./objects.ts";
+import type { verifyOptions } from "./options.ts";
+import { askForFullSync } from "./repair.ts";
+import { reportText } from "./show.ts";
+
+type Values = CommandInput<typeof verifyOptions>["options"];
+
+export interface FamilyReport {
+  readonly family: IPFamily;
+  readonly services: readonly ServiceReport[];
+}
+
+export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
+  if (options.repair && options.rules !== undefined)
+    throw new UsageError("--repair needs this host's kernel: leave out --rules");
+  const { planned, setup } = await plannedNode(options, context);
+  const look = () => reportsOf(planned, setup, options, context);
+  let reports = await look();
+  if (options.repair && differs(reports)) reports = await askForFullSync(reports, look, differs, context);
+  await print(options.output, reports, () => reportText(reports, context.style), context);
+  return differs(reports) ? 1 : 0;
+}
+
+function differs(reports: readonly FamilyReport[]): boolean {
+  return reports.some(({ services }) => services.length > 0);
+}
+
+async function reportsOf(
+  planned: PlannedNode,
+  setup: AgentSetup,
+  options: Values,
+  context: Context,
+): Promise<readonly FamilyReport[]> {
+  if (options.rules !== undefined && planned.mode === "ipvs") {
+    throw new UsageError("--rules: ipvs mode has more than rules; leave it out and look at this host's kernel");
+  }
+  const families: readonly IPFamily[] = options.rules === undefined ? ["IPv4", "IPv6"] : ["IPv4"];
+  const reports: FamilyReport[] = [];
+  for (const family of families) {
+    const held = await heldOf(planned, family, options, context);
+    if (held === undefined) continue;
+    const services = await check(planned, setup, family, held, sendersOf(planned, family));
+    reports.push({ family, services });
+  }
+  return reports;
+}
+
+/** @returns undefined for a family that this host has not got and that nothing is to be programmed for */
+async function heldOf(
+  planned: PlannedNode,
+  family: IPFamily,
+  options: Values,
+  context: Context,
+): Promise<Held | undefined> {
+  const { runner } = context;
+  try {
+    const rules = await readRules(options.rules, family, context);
+    if (options.rules !== undefined) return { rules, environment: { localAddresses: ownAddresses(planned, family) } };
+    const environment = await hostEnvironment(runner, family);
+    if (planned.mode !== "ipvs") return { rules, environment };
+    return { rules, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
+    context.warn(`${family}: ${error.message}; nothing is to be there`);
+    return undefined;
+  }
+}
+
+function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {
+  const own = options.nodeIPs[family];
+  return own === undefined ? [] : [own];
+}
+
+/** Addresses for documentation: nobody's pods. */
+const OUTSIDE: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.7", IPv6: "2001:db8:51::7" };
+
+function sendersOf(planned: PlannedNode, family: IPFamily): Senders {
+  const [nodeAddress] = ownAddresses(planned, family);
+  const detector = planned.options.detectors[family];
+  const cidr = detector?.kind === "cidrs" ? detector.cidrs.find((one) => familyOf(one) === family) : undefined;
+  return {
+    outside: OUTSIDE[family],
+    outerInterface: "eth0",
+    ...(nodeAddress !== undefined && { nodeAddress }),
+    ...(cidr !== undefined && { pod: addressIn(cidr) }),
+  };
+}

@@ -1,0 +1,24 @@
+import type { Finding } from "@fairlead/verify";
+import type { Style } from "../../output/style.ts";
+import type { FamilyReport } from "./run.ts";
+
+const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~" };
+
+/** More of one service tell nobody anything. */
+const MOST = 20;
+
+/** Findings by family and service: - is missing, + is too much, ~ is different. */
+export function reportText(reports: readonly FamilyReport[], style: Style): string {
+  const all = reports.flatMap(({ family, services }) =>
+    services.map(({ service, kind, findings }) => {
+      const head = style.bold(`${service ?? "all services"} ${family}: ${style.bad(kind)}`);
+      const shown = findings
+        .slice(0, MOST)
+        .map(({ kind: sort, where, what }) => `  ${SIGNS[sort]} ${where}: ${what}\n`);
+      const more = findings.length > MOST ? [`  and ${findings.length - MOST} more\n`] : [];
+      return [`${head}\n`, ...shown, ...more].join("");
+    }),
+  );
+  if (all.length > 0) return all.join("");
+  return `${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`;
+}
