@@ -30,18 +30,35 @@ export interface NodeKernel {
  */
 export async function openKernel(options: KernelValues, context: Context): Promise<NodeKernel | undefined> {
   const { live, on, rules } = options;
-  if ([live, on !== undefined, rules !== undefined].filter(Boolean).length > 1) {
-    throw new UsageError("--live, --on and --rules: only one of them, each names another kernel");
-  }
+  oneKernel(options);
   if (rules !== undefined) return savedKernel(rules, context);
   if (on === undefined && !live) return undefined;
-  const runner = on === undefined ? createRunner() : await runnerOn(on, options.kubeconfig);
+  const runner = await runnerFor(options, context);
   const where = on ?? "this node";
   return {
     addresses: await nodeAddresses(runner),
     families: allFamilies,
     state: (family) => context.progress(`reading the kernel of ${where}`, () => readKernelState(runner, family)),
   };
+}
+
+/** @throws UsageError for options that name more than one kernel */
+export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions>): void {
+  if ([live, on !== undefined, rules !== undefined].filter(Boolean).length > 1) {
+    throw new UsageError("--live, --on and --rules: only one of them, each names another kernel");
+  }
+}
+
+/**
+ * Starts programs on the node that the options name, or here.
+ *
+ * @throws CommandFailure when it cannot be reached
+ */
+export function runnerFor(
+  { on, kubeconfig }: Pick<KernelValues, "on" | "kubeconfig">,
+  { runner }: Pick<Context, "runner">,
+): Promise<Runner> {
+  return on === undefined ? Promise.resolve(runner) : runnerOn(on, kubeconfig);
 }
 
 /** Starts programs in the network namespace of a cluster's node. */

@@ -1,4 +1,6 @@
 import { flag, list, text } from "../../frame/options.ts";
+import { sourceOptions } from "../../inputs/cluster-options.ts";
+import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const traceOptions = {
@@ -7,14 +9,8 @@ export const traceOptions = {
     "ADDRESS:PORT/PROTO",
     "Where to: 10.96.0.10:53/udp, [fd00::1]:80; the protocol is tcp unless said otherwise.",
   ),
-  rules: text(
-    "FILE",
-    "What iptables-save printed (ip6tables-save for IPv6); - for standard input. Default: this host's kernel.",
-    {
-      completes: "path",
-    },
-  ),
-  live: flag("Ask this host's kernel, which is the default without --rules."),
+  ...kernelOptions,
+  kubeconfig: sourceOptions.kubeconfig,
   "in-interface": text("NAME", "The interface that the packet comes in by. Default: by the routes, else eth0."),
   sport: text("PORT", "The port that it is sent from; connection tracking is asked for that connection then."),
   "cluster-cidr": list("CIDR", "Where pods are: what --from pod and --from outside mean."),

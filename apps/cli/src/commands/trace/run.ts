@@ -2,6 +2,7 @@ import { createTracer, type Environment, type Exploration } from "@fairlead/trac
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
+import { oneKernel, runnerFor } from "../../node/access.ts";
 import { liveEnvironment } from "../../node/environment.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
@@ -12,18 +13,17 @@ import { answerData, answerText } from "./show.ts";
 import { watch } from "./watch.ts";
 
 export async function run({ options }: CommandInput<typeof traceOptions>, context: Context): Promise<ExitCode> {
-  if (options.live && options.rules !== undefined) throw new UsageError("--live and --rules: give one of them");
+  oneKernel(options);
   const destination = readDestination(options);
   const live = options.rules === undefined;
   if (options.watch && !live) throw new UsageError("--watch follows packets of this host: leave out --rules");
-  const host: Environment = live ? await liveEnvironment(context.runner, destination.family) : {};
+  const runner = await runnerFor(options, context);
+  const host: Environment = live ? await liveEnvironment(runner, destination.family) : {};
   const environment = withFacts(options, destination.family, host);
   const asked = readPacket(options, destination, environment);
-  if (options.watch) return watch(asked, options, context);
-  const rules = await readRules(options.rules, destination.family, context);
-  const known = live
-    ? await knownOf(context.runner, asked, options.sport !== undefined)
-    : { packet: asked, connections: [] };
+  if (options.watch) return watch(asked, options, { ...context, runner });
+  const rules = await readRules(options.rules, destination.family, runner, context);
+  const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
   const exploration = createTracer(rules).explore(known.packet, environment);
   const answer = { ...known, exploration };
   await print(

@@ -7,7 +7,9 @@ import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { plannedNode } from "../../inputs/planned.ts";
+import { oneKernel, runnerFor } from "../../node/access.ts";
 import { hostEnvironment, readIpvsObjects } from "../../node/environment.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
 import { addressIn } from "../../node/pod-address.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
@@ -25,10 +27,15 @@ export interface FamilyReport {
 }
 
 export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
-  if (options.repair && options.rules !== undefined)
-    throw new UsageError("--repair needs this host's kernel: leave out --rules");
-  const { planned, setup } = await plannedNode(options, context);
-  const look = () => reportsOf(planned, setup, options, context);
+  oneKernel(options);
+  if (options.repair && (options.rules ?? options.on) !== undefined) {
+    throw new UsageError("--repair: only the agent of this host can be asked; leave out --rules and --on");
+  }
+  const runner = await runnerFor(options, context);
+  const node = options.node ?? options.on;
+  const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
+  const { planned, setup } = await plannedNode({ ...options, node }, context, addresses);
+  const look = () => reportsOf(planned, setup, options, { ...context, runner });
   let reports = await look();
   if (options.repair && differs(reports)) reports = await askForFullSync(reports, look, differs, context);
   await print(options.output, reports, () => reportText(reports, context.style), context);
@@ -68,7 +75,7 @@ async function heldOf(
 ): Promise<Held | undefined> {
   const { runner } = context;
   try {
-    const rules = await readRules(options.rules, family, context);
+    const rules = await readRules(options.rules, family, runner, context);
     if (options.rules !== undefined) return { rules, environment: { localAddresses: ownAddresses(planned, family) } };
     const environment = await hostEnvironment(runner, family);
     if (planned.mode !== "ipvs") return { rules, environment };

@@ -1,0 +1,168 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner, type Runner } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { goldenScenario } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const { CI = "" } = process.env;
+const support = await namespaceSupport();
+const cluster = ["--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];
+const { objects, iptables } = goldenScenario("10-lb-source-ranges");
+const stdin = JSON.stringify(objects);
+const SVC = "KUBE-SVC-FYZB2HTOW53NRIPL";
+const FW = "KUBE-FW-FYZB2HTOW53NRIPL";
+
+/** What somebody does by hand: commands for iptables, as `TABLE COMMAND…`, or lines of the rules taken out. */
+type Damage = readonly string[] | RegExp;
+
+const damages: readonly (readonly [what: string, damage: Damage, found: RegExp])[] = [
+  ["a rule of the dispatch removed", /^-A KUBE-SERVICES -d 10.96.1.10/, /lbs.*: different\n {2}- nat KUBE-SERVICES/],
+  ["the last rule of the dispatch removed", /^-A KUBE-SERVICES .*KUBE-NODEPORTS$/, /- nat KUBE-SERVICES.*NODEPORTS/],
+  ["an endpoint's DNAT removed", /-j DNAT --to-destination 10.144.1.5/, /default\/lbs IPv4: different/],
+  ["the mark of a hairpin removed", /^-A KUBE-SEP-\S+ -s 10.144.2.6/, /default\/lbs IPv4: different/],
+  ["an endpoint's share removed", /^-A KUBE-SVC-FYZB.*statistic/, /default\/lbs IPv4: different/],
+  ["the mark for what is not local removed", /^-A KUBE-SVC-FYZB.* ! -s 10.144/, /default\/lbs IPv4: different/],
+  ["a source range removed", /^-A KUBE-FW-FYZB.* -s 198.51.100/, /default\/lbs IPv4: different/],
+  ["a source range added", [`nat -I ${FW} -s 192.0.2.0/24 -j KUBE-EXT-FYZB2HTOW53NRIPL`], /\+ nat KUBE-FW-FYZB/],
+  ["the drop of other sources removed", /^-A KUBE-PROXY-FIREWALL/, /- filter KUBE-PROXY-FIREWALL/],
+  ["a node port removed", /^-A KUBE-NODEPORTS/, /- nat KUBE-NODEPORTS/],
+  [
+    "a probability changed",
+    [
+      `nat -R ${SVC} 2 -m comment --comment "default/lbs -> 10.144.1.5:8080" -m statistic --mode random --probability 0.9 -j KUBE-SEP-FWVBJR4X2TYGP22X`,
+    ],
+    /probability 0\.899/,
+  ],
+  [
+    "the order of endpoints swapped",
+    [
+      `nat -D ${SVC} 2`,
+      `nat -A ${SVC} -m comment --comment "default/lbs -> 10.144.1.5:8080" -m statistic --mode random --probability 0.5 -j KUBE-SEP-FWVBJR4X2TYGP22X`,
+    ],
+    /must stand before/,
+  ],
+  ["a chain emptied", [`nat -F ${SVC}`], /default\/lbs IPv4: different/],
+  ["a table emptied", ["nat -F"], /default\/kubernetes:https IPv4: missing/],
+  ["the jump from PREROUTING removed", ["nat -D PREROUTING 1"], /- nat PREROUTING/],
+  ["the jump from POSTROUTING removed", ["nat -D POSTROUTING 1"], /- nat POSTROUTING/],
+  ["the masquerading removed", /^-A KUBE-POSTROUTING .*MASQUERADE/, /- nat KUBE-POSTROUTING/],
+  ["another mark for masquerading", ["nat -R KUBE-MARK-MASQ 1 -j MARK --or-mark 0x8000"], /\+ nat KUBE-MARK-MASQ/],
+  ["the jumps of FORWARD removed", ["filter -F FORWARD"], /- filter FORWARD/],
+  ["the guard of 127.0.0.0/8 removed", ["filter -F KUBE-FIREWALL"], /- filter KUBE-FIREWALL/],
+  [
+    "a foreign rule before ours",
+    ["nat -I PREROUTING -d 10.96.1.10/32 -p tcp -j ACCEPT"],
+    /~ traffic tcp .*10\.96\.1\.10:80: 10\.96\.1\.10:80 100 %, expected/,
+  ],
+  ["a foreign drop on the way", ["filter -I FORWARD -d 10.144.1.5/32 -j DROP"], /~ traffic .*drop/],
+  ["a policy that drops", ["filter -P FORWARD DROP"], /~ traffic .*drop/],
+];
+
+describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ? "" : ` (${support.reason})`}`, () => {
+  let namespace: NetworkNamespace;
+  let runner: Runner;
+  const texts = new Map<string, string>();
+
+  beforeAll(async () => {
+    namespace = await createNamespace();
+    runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    await runner.run(["ip", "address", "add", "10.201.0.10/24", "dev", "lo"]);
+    for (const [family, tool] of [
+      ["ipv4", "iptables-nft"],
+      ["ipv6", "ip6tables-nft"],
+    ] as const) {
+      const { out } = await fairlead(
+        ["plan", "-f", "-", "--family", family, "--without-counters", "--node-address", "10.201.0.10", ...cluster],
+        { stdin },
+      );
+      texts.set(tool, out);
+      await runner.run([`${tool}-restore`], { input: out });
+    }
+  });
+  afterAll(() => namespace.dispose());
+
+  const verify = (...more: readonly string[]) =>
+    fairlead(["verify", "-f", "-", ...cluster, ...more], { stdin, runner });
+
+  test("a healthy node", async () => {
+    expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+  });
+
+  test.each(damages)("%s", async (_, damage, found) => {
+    await inflict(runner, damage);
+    const { code, out } = await verify();
+    await runner.run(["iptables-nft", "-P", "FORWARD", "ACCEPT"]);
+    await runner.run(["iptables-nft-restore"], { input: texts.get("iptables-nft") ?? "" });
+    expect(out).toMatch(found);
+    expect(code).toBe(1);
+  });
+
+  test("after all that it is healthy again", async () => {
+    expect(await verify()).toMatchObject({ code: 0 });
+  });
+});
+
+describe("over a listing", () => {
+  const file = (text: string, ...more: readonly string[]) =>
+    fairlead(["verify", "-f", folder, "--rules", "-", ...cluster, ...more], { stdin: text });
+
+  let folder = "";
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "fairlead-verify-"));
+    await writeFile(join(folder, "objects.json"), stdin);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("the real kube-proxy's rules are all there", async () => {
+    const objectsFile = join(folder, "objects.json");
+    const healthy = await fairlead(
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...cluster],
+      { stdin: iptables },
+    );
+    expect(healthy).toMatchObject({ code: 0 });
+    const renamed = iptables.replaceAll(SVC, "KUBE-SVC-ANOTHERNAMEANOTH");
+    const other = await fairlead(
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...cluster],
+      { stdin: renamed },
+    );
+    expect(other, "other names, the same traffic").toMatchObject({ code: 0 });
+    const lost = renamed.replace("10.144.2.6:8080\n", "10.144.2.66:8080\n");
+    const wrong = await fairlead(
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", "-o", "json", ...cluster],
+      { stdin: lost },
+    );
+    expect(wrong.code, "other names, other traffic").toBe(1);
+    expect(JSON.parse(wrong.out)).toMatchObject([
+      { family: "IPv4", services: [{ service: "default/lbs", kind: "different" }] },
+    ]);
+  });
+
+  test.each([
+    [["--repair"], "--repair: only the agent of this host can be asked"],
+    [["--on", "node-b"], "only one of them"],
+    [["--mode", "ipvs"], "ipvs mode has more than rules"],
+  ])("%s is refused with it", async (more, problem) => {
+    const { code, err } = await file(iptables, ...more);
+    expect(err).toContain(problem);
+    expect(code).toBe(2);
+  });
+});
+
+async function inflict(runner: Runner, damage: Damage): Promise<void> {
+  if (!(damage instanceof RegExp)) {
+    for (const line of damage) {
+      const [table = "", ...words] = line.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
+      await runner.run(["iptables-nft", "-t", table, ...words]);
+    }
+    return;
+  }
+  for (const table of ["nat", "filter"]) {
+    const { stdout } = await runner.run(["iptables-nft-save", "-t", table]);
+    const lines = stdout.split("\n").filter((line) => damage.test(line));
+    const input = `*${table}\n${lines.map((line) => line.replace("-A", "-D")).join("\n")}\nCOMMIT\n`;
+    if (lines.length > 0) await runner.run(["iptables-nft-restore", "--noflush"], { input });
+  }
+}
