@@ -1,3 +1,4 @@
+import { DEVICE } from "@fairlead/backend-ipvs";
 import {
   createIpset,
   createIpvsadm,
@@ -20,9 +21,6 @@ import {
 } from "@fairlead/trace";
 import type { IpvsObjects } from "@fairlead/verify";
 import { collect } from "./collect.ts";
-
-/** The device to which ipvs mode binds the services' addresses. */
-const IPVS_DEVICE = "kube-ipvs0";
 
 /** What this host knows beside its rules, as packets meet it. What cannot be read is left out, and then it cannot be told. */
 export async function liveEnvironment(runner: Runner, family: IPFamily): Promise<Environment> {
@@ -65,7 +63,7 @@ export async function readIpvsObjects(runner: Runner): Promise<IpvsObjects> {
   const [sets, servers, addresses] = await Promise.all([
     orEmpty(() => collect(createIpset(runner).save())),
     orEmpty(() => collect(createIpvsadm(runner).save())),
-    createLinks(runner).addresses(IPVS_DEVICE),
+    createLinks(runner).addresses(DEVICE),
   ]);
   return { sets, servers, addresses };
 }

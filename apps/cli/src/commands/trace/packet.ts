@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { IPFamily } from "@fairlead/core";
+import { familyOf } from "@fairlead/intake";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";
@@ -94,10 +95,6 @@ function podAddress(options: Values, family: IPFamily): string {
   if (cidr === undefined)
     throw new UsageError(`--from=pod: give the pods' ${family} CIDR with --cluster-cidr, or an address`);
   return addressIn(cidr);
-}
-
-export function familyOf(address: string): IPFamily {
-  return address.includes(":") ? "IPv6" : "IPv4";
 }
 
 /** What the options say of the host, over what was read of it. */

@@ -91,7 +91,7 @@ function socket({ address, port }: Endpoint): string {
   return port === undefined ? address : endpointText(address, port);
 }
 
-export function percent(share: number): string {
+function percent(share: number): string {
   return `${Number((share * 100).toFixed(2))} %`;
 }
 
