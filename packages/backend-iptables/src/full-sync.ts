@@ -20,8 +20,8 @@ export async function fullSync(
   stale: StaleChains,
   settled: Settled,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const context = renderContext(settled, plan, await settled.counters(COUNTERS));
-  const kernel = await readKernel(port);
+  const [counters, kernel] = await Promise.all([settled.counters(COUNTERS), readKernel(port)]);
+  const context = renderContext(settled, plan, counters);
   const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
   const full = fullPlan(plan, context, found);
   const filter = new FilterFrame(full, kernel.filter);

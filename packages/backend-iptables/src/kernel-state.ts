@@ -14,10 +14,14 @@ export interface KernelState {
 }
 
 export async function readKernel(port: IptablesPort): Promise<KernelState> {
-  const filter = await port.save("filter");
+  const [filter, nat] = await Promise.all([port.save("filter"), readNat(port)]);
+  return { filter, ...nat };
+}
+
+async function readNat(port: IptablesPort): Promise<Omit<KernelState, "filter">> {
   const nat = new NatReader();
   for await (const line of port.saveLines("nat")) nat.read(line);
-  return { filter, ...nat.end(port.family) };
+  return nat.end(port.family);
 }
 
 const BUILT_IN: readonly string[] = JUMPS.filter(({ table }) => table === "nat").map(({ chain }) => chain);

@@ -17,8 +17,8 @@ export interface CleanupOptions {
  */
 export async function removeUserspaceMode(port: RulesPort, options: CleanupOptions = {}): Promise<boolean> {
   const keep = options.keep ?? (() => false);
+  if (!(await wasHere(port))) return false;
   const present = { filter: await port.chains("filter"), nat: await port.chains("nat") };
-  if (!TABLES.some((table) => OWN_CHAINS[table].some((chain) => present[table].has(chain)))) return false;
   const failures: unknown[] = [];
   // What leads to the relays goes first: without it nobody is sent to sockets that are not there.
   for (const table of ["nat", "filter"] as const) {
@@ -32,6 +32,15 @@ export async function removeUserspaceMode(port: RulesPort, options: CleanupOptio
   if (failures.length > 0)
     throw new AggregateError(failures, `cleanup of userspace mode (${port.family}) left something behind`);
   return true;
+}
+
+/** This mode makes all of its chains at once, so one of each table tells; to list all of nat's takes seconds where it is large. */
+async function wasHere(port: RulesPort): Promise<boolean> {
+  for (const table of TABLES) {
+    const [own = ""] = OWN_CHAINS[table];
+    if ((await port.list(table, own)) !== undefined) return true;
+  }
+  return false;
 }
 
 async function removeChains(port: RulesPort, table: RuleTable, chains: readonly string[]): Promise<void> {

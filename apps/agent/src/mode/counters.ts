@@ -14,13 +14,15 @@ export class CounterMaker {
 
   /** @returns those that exist now */
   async ensure(names: readonly string[]): Promise<ReadonlySet<string>> {
-    const existing = new Set<string>();
-    for (const name of names) {
-      const result = await this.#nfacct.ensure(name);
-      if (result.ok) existing.add(name);
-      else this.#tell(result.reason);
-    }
-    return existing;
+    const existing = await Promise.all(names.map((name) => this.#ensure(name)));
+    return new Set(existing.flat());
+  }
+
+  async #ensure(name: string): Promise<readonly string[]> {
+    const result = await this.#nfacct.ensure(name);
+    if (result.ok) return [name];
+    this.#tell(result.reason);
+    return [];
   }
 
   #tell(reason: string): void {

@@ -99,6 +99,8 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   void events?.tell(startingEvent());
   if (mode.fallback !== undefined) void events?.tell(fallbackEvent(mode.fallback));
   const ports = await openFamilies(kernel, config.bindAddress, log);
+  // Opening again would look once more which variant the host uses, over all the rules that there are by then.
+  const opened: Kernel = { ...kernel, iptables: async (family) => ports.get(family) ?? kernel.iptables(family) };
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await prepare[mode.mode](config, kernel, log);
   const serving = await backendsOf(mode.mode, config, ports, kernel, log);
@@ -109,7 +111,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     config,
     filter: filter.options,
     nodeName,
-    kernel,
+    kernel: opened,
     mode,
     ...serving,
     familiesAtOnce,

@@ -35,11 +35,14 @@ export async function openFamilies(
   return ports;
 }
 
-/** Opening finds the tools; only looking into the tables finds missing permissions and kernel parts. */
+/**
+ * Opening finds the tools; only looking into the tables finds missing permissions and kernel parts. One rule: after a
+ * restart the tables are full.
+ */
 async function open(kernel: Kernel, family: IPFamily): Promise<IptablesPort> {
   if (family === "IPv6") await checkIPv6(kernel);
   const port = await kernel.iptables(family);
-  for (const table of ["nat", "filter"] as const) await port.chains(table);
+  for (const table of ["nat", "filter"] as const) await port.list(table, "OUTPUT", 1);
   return port;
 }
 
