@@ -22,6 +22,8 @@ interface AgentEnd {
 }
 
 export interface AgentSettings {
+  /** Default: the agent itself. */
+  readonly program?: string;
   readonly flags: readonly string[];
   /** Beside the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
@@ -31,9 +33,13 @@ export interface AgentSettings {
 const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
 
 /** Starts the agent inside a namespace. */
-export function startAgent(namespace: NetworkNamespace, { flags, env = {} }: AgentSettings): AgentProcess {
+export function startAgent(
+  namespace: NetworkNamespace,
+  { program: other, flags, env = {} }: AgentSettings,
+): AgentProcess {
+  const argv = other === undefined ? [process.execPath, agentFile()] : [other];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, ...dieWithParent, process.execPath, agentFile(), ...flags], {
+  const child = execa(program, [...prefix, ...dieWithParent, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },
     stdin: "ignore",
     all: true,

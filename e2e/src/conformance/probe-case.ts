@@ -12,8 +12,9 @@ import {
   wayTo,
 } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
-import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
+import type { Ending, Probe } from "../lab/peer/protocol.ts";
 import { namespaceOf } from "../lab/topology.ts";
+import { askSctp } from "./ask-sctp.ts";
 import { probeSctp } from "./probe-sctp.ts";
 import { answersPassBy, probeUnanswered } from "./probe-unanswered.ts";
 
@@ -26,6 +27,8 @@ export interface ProbeOptions {
   readonly patienceMs?: number;
   /** Addresses that node-a has beside its own. */
   readonly moreAddresses?: Iterable<string>;
+  /** The kernel has SCTP sockets, and `serveSctp` has servers. Default: raw packets, read from connection tracking. */
+  readonly sctpSockets?: boolean;
 }
 
 /** Sends real packets for a row and gives where they ended, with how often as the probability. */
@@ -33,19 +36,26 @@ export async function probeCase(
   lab: Lab,
   row: ConformanceCase,
   expected: Outcome,
-  { patienceMs = PATIENCE_MS, moreAddresses = [] }: ProbeOptions = {},
+  { patienceMs = PATIENCE_MS, moreAddresses = [], sctpSockets = false }: ProbeOptions = {},
 ): Promise<Ways> {
   const { packet } = row;
   if (answersPassBy(packet, expected)) return probeUnanswered(lab, packet, requestsFor(expected));
-  if (packet.protocol === "SCTP") return probeSctp(lab, packet, requestsFor(expected));
+  if (packet.protocol === "SCTP" && !sctpSockets) return probeSctp(lab, packet, requestsFor(expected));
   const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
-  const results = await lab.peer(packet.from).send({ ...requests(row, expected, packet.protocol), timeoutMs });
+  const results = await endings(lab, row, expected, timeoutMs);
   const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketAddress(address, 0)))];
   const ends = results.map((result) => endOf(row, result, own));
   const otherPort = new Set(ends.flatMap(({ way, differs }) => (differs === "port" ? [way] : [])));
   // The node's own packets keep their address when masqueraded; the port tells, in all but one of some 30,000 requests.
   const masked = ({ way, differs }: End) => differs === "address" || (packet.from === nodeA && otherPort.has(way));
   return waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length })));
+}
+
+function endings(lab: Lab, row: ConformanceCase, expected: Outcome, timeoutMs: number): Promise<readonly Ending[]> {
+  const { packet } = row;
+  const { protocol } = packet;
+  if (protocol === "SCTP") return askSctp(lab, packet, requestsFor(expected), timeoutMs);
+  return lab.peer(packet.from).send({ ...requests(row, expected, protocol), timeoutMs });
 }
 
 function requests(
@@ -81,7 +91,7 @@ interface End {
   readonly differs: "nothing" | "port" | "address";
 }
 
-function endOf(row: ConformanceCase, result: ProbeResult, own: readonly string[]): End {
+function endOf(row: ConformanceCase, result: Ending, own: readonly string[]): End {
   if (result.kind === "refused") return { way: "reject", differs: "nothing" };
   if (result.kind === "lost") return { way: "drop", differs: "nothing" };
   if (result.kind === "error") return { way: `error ${result.code}`, differs: "nothing" };

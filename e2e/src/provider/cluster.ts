@@ -10,6 +10,8 @@ export interface ClusterShape {
   readonly families: readonly IPFamily[];
   readonly nodeNames: readonly string[];
   readonly networks: readonly NetworkShape[];
+  /** The nodes have a kernel that is not the machine's: its clock may be set. */
+  readonly ownKernel?: boolean;
 }
 
 /** A pod network of the cluster. */
@@ -99,8 +101,20 @@ export interface AgentOnNode {
   kill(): Promise<void>;
   /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
   restart(): Promise<void>;
+  /**
+   * Ends what runs and starts another proxy in its place, or Fairlead in another mode, as a rollout would; resolves once
+   * its rules are written. Absent where agents are not processes of the test ground.
+   */
+  swap?(proxy: NodeProxy): Promise<void>;
   /** SIGSTOP, SIGCONT */
   signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
+}
+
+/** What proxies services on a node. */
+export interface NodeProxy {
+  readonly mode: string;
+  /** Path of kube-proxy's program; absent: Fairlead. */
+  readonly kubeProxy?: string;
 }
 
 export interface WantedPod {

@@ -1,4 +1,6 @@
+import { byHand } from "./faults/by-hand.ts";
 import { faults } from "./faults/faults.ts";
+import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { rollout } from "./rollout/rollout.ts";
@@ -21,6 +23,8 @@ export const specs: readonly Spec[] = [
   ...sideBySide,
   ...changes,
   ...faults,
+  ...byHand,
+  ...swaps,
   ...checker,
   ...sigNetwork,
   ...rollout,

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import type { Probe, ProbeResult } from "../../lab/peer/protocol.ts";
-import type { ClusterShape, WantedPod } from "../cluster.ts";
+import type { ClusterShape, NodeProxy, WantedPod } from "../cluster.ts";
 import type { ClusterRequest } from "../provider.ts";
 
 type Addresses = Readonly<Partial<Record<IPFamily, string>>>;
@@ -43,6 +43,7 @@ export interface GuestCalls {
   send(client: string, probe: Probe): Promise<readonly ProbeResult[]>;
   run(node: string, argv: Argv): Promise<RunResult>;
   agent(node: string, action: AgentAction): Promise<void>;
+  swapAgent(node: string, proxy: NodeProxy): Promise<void>;
   agentGet(node: string, path: string): Promise<string>;
   agentStatus(node: string, family: IPFamily, port: number): Promise<number>;
   agentLog(node: string): Promise<string>;

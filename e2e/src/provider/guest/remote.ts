@@ -46,6 +46,7 @@ function remoteNode({ name, zone, addresses }: OpenedCluster["nodes"][number], a
       log: () => ask("agentLog", name),
       kill: () => ask("agent", name, "kill"),
       restart: () => ask("agent", name, "restart"),
+      swap: (proxy) => ask("swapAgent", name, proxy),
       signal: (signal) => ask("agent", name, signal),
     },
   };

@@ -21,6 +21,7 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
     send: async (name, probe) => (await client(name)).send(probe),
     run: async (name, argv) => (await node(name)).run(argv),
     agent: async (name, action) => act((await node(name)).agent, action),
+    swapAgent: async (name, proxy) => (await node(name)).agent.swap?.(proxy),
     agentGet: async (name, path) => (await node(name)).agent.get(path),
     agentStatus: async (name, family, port) => (await node(name)).agent.status(family, port),
     agentLog: async (name) => (await node(name)).agent.log(),

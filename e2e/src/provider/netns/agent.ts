@@ -1,6 +1,6 @@
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode } from "../cluster.ts";
+import type { AgentOnNode, NodeProxy } from "../cluster.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
 
@@ -12,15 +12,23 @@ export interface NodeAgent extends AgentOnNode {
   dispose(): Promise<void>;
 }
 
+/** @param flags of Fairlead and of kube-proxy */
 export async function startNodeAgent(
   { namespace, runner, addresses }: GroundNode,
-  flags: readonly string[],
+  first: NodeProxy,
+  flags: (proxy: NodeProxy) => readonly string[],
 ): Promise<NodeAgent> {
   const families = Object.keys(addresses);
+  const asks = asksOf(runner, addresses);
   const logs: string[] = [];
+  let proxy = first;
   const start = async () => {
-    const agent = startAgent(namespace, { flags });
-    await inPlace(agent, families);
+    const { kubeProxy } = proxy;
+    const agent = startAgent(namespace, {
+      flags: flags(proxy),
+      ...(kubeProxy !== undefined && { program: kubeProxy }),
+    });
+    await (kubeProxy === undefined ? inPlace(agent, families) : kubeProxyInPlace(agent, asks));
     return agent;
   };
   let agent = await start();
@@ -29,11 +37,16 @@ export async function startNodeAgent(
     if (logs.at(-1) !== log) logs.push(log);
   };
   return {
-    ...asksOf(runner, addresses),
+    ...asks,
     log: async () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
     kill: () => end("kill"),
     restart: async () => {
       await end("stop");
+      agent = await start();
+    },
+    swap: async (next) => {
+      await end("stop");
+      proxy = next;
       agent = await start();
     },
     signal: async (signal) => void process.kill(agent.pid, signal),
@@ -44,16 +57,30 @@ export async function startNodeAgent(
 }
 
 /** Resolves when the agent has said of every family that its rules are written. */
-async function inPlace(agent: AgentProcess, families: readonly string[]): Promise<void> {
-  const ended = agent.ended.then(({ exitCode, log }) => {
-    throw new Error(`the agent ended with ${exitCode}:\n${log}`);
-  });
-  const synced = waitUntil("the agent's first sync", START_MS, async () => {
+function inPlace(agent: AgentProcess, families: readonly string[]): Promise<void> {
+  return untilSynced(agent, async () => {
     const lines = agent.log().split("\n");
     const saysSo = (family: string) =>
       lines.some((line) => line.includes('"Rules are in place"') && line.includes(`ipFamily="${family}"`));
-    return families.every(saysSo) ? true : undefined;
+    return families.every(saysSo);
   });
+}
+
+/** One with a moment for every family: it has synced each of them. */
+const SYNCED = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{.*\})? (\S+)$/gm;
+
+function kubeProxyInPlace(agent: AgentProcess, { get }: Pick<AgentOnNode, "get">): Promise<void> {
+  return untilSynced(agent, async () => {
+    const moments = [...(await get("/metrics").catch(() => "")).matchAll(SYNCED)];
+    return moments.length > 0 && moments.every(([, seconds]) => Number(seconds) > 0);
+  });
+}
+
+async function untilSynced(agent: AgentProcess, isSynced: () => Promise<boolean>): Promise<void> {
+  const ended = agent.ended.then(({ exitCode, log }) => {
+    throw new Error(`the agent ended with ${exitCode}:\n${log}`);
+  });
+  const synced = waitUntil("the agent's first sync", START_MS, async () => ((await isSynced()) ? true : undefined));
   try {
     await Promise.race([synced, ended]);
   } catch (error) {

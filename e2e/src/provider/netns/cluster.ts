@@ -96,8 +96,9 @@ async function openNode(
   const object = nodeObject(name, zone);
   await api.create(object);
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
-  const flags = proxyFlags(shape, { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) });
-  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), startNodeAgent(node, flags)]);
+  const settings = { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) };
+  const starting = startNodeAgent(node, { mode: shape.mode }, (proxy) => proxyFlags(shape, settings, proxy));
+  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
   opened.defer(() => agent.dispose());
   await requireMode(agent, shape.mode);
   return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };

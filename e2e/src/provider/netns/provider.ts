@@ -52,7 +52,7 @@ async function missing(request: ClusterRequest): Promise<readonly string[]> {
   return [kernel, controlPlane, ...programs, ...missingFamilies(flavours, request)].filter((one) => one !== undefined);
 }
 
-function shape(request: ClusterRequest): Promise<ClusterShape> {
+async function shape(request: ClusterRequest): Promise<ClusterShape> {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => nodeName(at + 1));
-  return shapeOf("netns", request, nodeNames);
+  return { ...(await shapeOf("netns", request, nodeNames)), ownKernel: await needsGuest(request) };
 }

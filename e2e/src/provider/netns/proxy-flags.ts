@@ -1,4 +1,4 @@
-import type { ClusterShape } from "../cluster.ts";
+import type { ClusterShape, NodeProxy } from "../cluster.ts";
 
 export interface ProxySettings {
   readonly nodeName: string;
@@ -6,25 +6,36 @@ export interface ProxySettings {
   readonly stateFolder: string;
 }
 
-/** What Fairlead is run with on a node. */
-export function proxyFlags(shape: ClusterShape, settings: ProxySettings): readonly string[] {
+/** What a proxy is run with on a node. */
+export function proxyFlags(
+  shape: ClusterShape,
+  settings: ProxySettings,
+  { mode, kubeProxy }: NodeProxy,
+): readonly string[] {
   const excluded = networkCIDRs(shape, { excluded: true });
-  return [
-    `--proxy-mode=${shape.mode}`,
+  const common = [
+    `--proxy-mode=${mode}`,
     `--kubeconfig=${settings.kubeconfig}`,
     `--hostname-override=${settings.nodeName}`,
-    `--state-dir=${settings.stateFolder}`,
     `--cluster-cidr=${networkCIDRs(shape, { excluded: false }).join(",")}`,
+  ];
+  // What is the machine's own stays as it is.
+  if (kubeProxy !== undefined) return [...common, "--conntrack-max-per-core=0", "--conntrack-min=0"];
+  return [
+    ...common,
+    `--state-dir=${settings.stateFolder}`,
     ...(excluded.length > 0 ? [`--exclude-cluster-cidr=${excluded.join(",")}`] : []),
     // Specs wait for changes; a cluster of two nodes can take them at once.
     "--iptables-min-sync-period=50ms",
     `--iptables-sync-period=${SYNC_PERIOD_MS}ms`,
+    `--ipvs-sync-period=${IPVS_SYNC_PERIOD_MS}ms`,
     "-v=2",
   ];
 }
 
-/** How long what was flushed may stay away. */
+/** How long what was flushed may stay away. In ipvs mode everything is read each time, and guests are slow. */
 export const SYNC_PERIOD_MS = 2_000;
+export const IPVS_SYNC_PERIOD_MS = 15_000;
 
 /** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone. */
 export function networkCIDRs(

@@ -1,35 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
-import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { figures, startTraffic } from "./traffic.ts";
+import { each, longestTraffic, openStage, ports } from "./stage.ts";
+import { expectNoLoss, figures, startTraffic } from "./traffic.ts";
 
 const common = { suite: "faults", eachFamily: false, alone: true } as const;
-
-const ports = [{ port: 80 }];
-
-/** Two endpoints that serve all the while, and everybody who calls them. */
-async function openStage(scene: Scene) {
-  const { cluster, family } = scene;
-  const [first, second] = scene.nodes;
-  const { caller, by } = await nearAndFar(scene);
-  const other = await scene.pod({ node: second });
-  const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
-  const atService = { to: service.clusterIP, port: 80 };
-  const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
-  await expectAnswers(caller, atService, { by });
-  await expectAnswers(other, atService, { by });
-  await expectAnswers(cluster.outside, atNode, { by });
-  const ways = [
-    { from: caller, ...atService },
-    { from: other, ...atService },
-    { from: first, ...atService },
-    { from: cluster.outside, ...atNode },
-  ];
-  return { caller, by, atService, ways };
-}
 
 /** A fault during which no request may fail. */
 function withoutLoss(name: string, fault: (scene: Scene) => Promise<void>): Spec {
@@ -38,21 +14,17 @@ function withoutLoss(name: string, fault: (scene: Scene) => Promise<void>): Spec
     name,
     run: async (scene) => {
       const { ways, caller, by, atService } = await openStage(scene);
-      const traffic = startTraffic(ways, scene.later);
+      const traffic = startTraffic(ways, scene.later, longestTraffic(scene));
       await sleep(1_000);
       await fault(scene);
       await sleep(1_000);
       const seen = await traffic.stop();
-      if (seen.failures.length > 0) {
-        throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
-      }
+      expectNoLoss(seen);
       await expectAnswers(caller, atService, { by });
       return figures(seen);
     },
   };
 }
-
-const each = (scene: Scene, act: (node: ClusterNode) => Promise<void>) => Promise.all(scene.cluster.nodes.map(act));
 
 const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
   for (let round = 0; round < 3; round++) {
@@ -113,6 +85,22 @@ const rolling = withoutLoss(`${CHANGES} endpoint changes beside those that stay`
 /** How often agents look whether their rules are there, and time to write them. */
 const REPAIR_MS = 2_000 + 3_000;
 
+const HOUR_BY_DATE = ["+1 hour", "-1 hour"] as const;
+
+const clock: Spec = {
+  ...withoutLoss("the clock stepped by an hour, forth and back: changes still come through", async (scene) => {
+    const [node] = scene.nodes;
+    for (const [step, by] of HOUR_BY_DATE.entries()) {
+      await node.run(["date", `--set=${by}`]);
+      const app = `late-${step}`;
+      const late = await scene.pod({ node, app });
+      const service = await scene.service(app, { selector: { app }, ports });
+      await expectAnswers(node, { to: service.clusterIP, port: 80 }, { by: [late] });
+    }
+  }),
+  unfit: ({ ownKernel }) => (ownKernel === true ? undefined : "the clock is the machine's"),
+};
+
 const flushed: Spec = {
   ...common,
   name: "tables flushed: whole again within a sync period",
@@ -134,4 +122,4 @@ const flushed: Spec = {
   },
 };
 
-export const faults: readonly Spec[] = [killed, frozen, apiAway, cut, rolling, flushed];
+export const faults: readonly Spec[] = [killed, frozen, apiAway, cut, rolling, clock, flushed];

@@ -14,6 +14,8 @@ export interface TrafficSeen {
   readonly failures: readonly string[];
   /** The longest time without an answer, of any way, in milliseconds. */
   readonly longestGapMs: number;
+  /** It had to end before it was stopped. */
+  readonly endedEarly: boolean;
 }
 
 /** A client and what it asks. */
@@ -47,6 +49,7 @@ export function startTraffic(ways: readonly Way[], later: Scene["later"], mostMs
       requests: seen.reduce((sum, { requests }) => sum + requests, 0),
       failures: seen.flatMap(({ failures }) => failures),
       longestGapMs: Math.max(...seen.map(({ longestGapMs }) => longestGapMs)),
+      endedEarly: seen.some(({ endedEarly }) => endedEarly),
     };
   };
   later(async () => void (await stop()));
@@ -75,7 +78,13 @@ async function lane(
     }
     await sleep(PAUSE_MS);
   }
-  return { requests, failures, longestGapMs };
+  return { requests, failures, longestGapMs, endedEarly: !stopped.value };
+}
+
+/** @throws Error when a request failed */
+export function expectNoLoss(seen: TrafficSeen): void {
+  if (seen.failures.length === 0) return;
+  throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
 }
 
 export function figures({ requests, failures, longestGapMs }: TrafficSeen): string {

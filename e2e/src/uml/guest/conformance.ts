@@ -8,11 +8,15 @@ import {
   packetFamily,
   reject,
   tracedWays,
+  webA1,
+  webB1,
 } from "@fairlead/testkit";
+import { serveSctp } from "../../conformance/ask-sctp.ts";
 import { type CaseGroup, groupCases } from "../../conformance/groups.ts";
 import { type IpvsNodeState, type ProgrammedIpvs, programmedIpvs } from "../../conformance/programmed-ipvs.ts";
 import { strays } from "../../conformance/strays.ts";
 import type { Lab } from "../../lab/lab.ts";
+import { namespaceOf } from "../../lab/topology.ts";
 import { problemsOf, type Report, type Suite } from "./suite.ts";
 
 /** The rows that say something of ipvs mode, with what they say. */
@@ -23,6 +27,9 @@ const rows = conformanceTable.flatMap((row) => {
 
 /** Every process here is slow to start: as few clusters as there are options. */
 const LARGEST_CLUSTER = 1_000;
+/** Who is an endpoint of a row over SCTP, and where they listen. */
+const sctpServers = [webA1, webB1].map(namespaceOf);
+const SCTP_PORTS = [8080];
 /** How many rows are probed side by side. */
 const PARALLEL = 12;
 
@@ -31,6 +38,7 @@ export const conformance: Suite = {
   names: rows.map(({ row }) => nameOf(row)),
   run: async function* (lab) {
     const node = await programmedIpvs(lab);
+    await using _ = await serveSctp(lab, sctpServers, SCTP_PORTS);
     const groups = groupCases(
       rows.map(({ row }) => row),
       LARGEST_CLUSTER,
@@ -63,19 +71,12 @@ async function check(
   const traced = tracedWays(row, ruleSets[packetFamily(row.packet)], environment);
   const { localAddresses: moreAddresses = [] } = environment;
   const sent = { ...row, packet: asSent(row.packet, environment) };
-  const seen = isReal(row) ? await strays(lab, sent, seenAs(ipvs), { moreAddresses }) : [];
+  const options = { moreAddresses, sctpSockets: true };
+  const seen = row.unreal === undefined ? await strays(lab, sent, seenAs(ipvs), options) : [];
   return [
     ...differences(expectedWays(ipvs), traced, { probabilities: true }).map((text) => `tracer: ${text}`),
     ...seen.map((text) => `real packets: ${text}`),
   ];
-}
-
-/**
- * SCTP is left to the tracer: the probe sends INIT alone and reads connection tracking, but nobody answers INIT except with
- * ABORT, and ip_vs forgets such a connection after two seconds and its tracking with it, too soon for a slow guest.
- */
-function isReal({ unreal, packet }: ConformanceCase): boolean {
-  return unreal === undefined && packet.protocol !== "SCTP";
 }
 
 /** A virtual server without destinations answers just as a rule with REJECT does. */

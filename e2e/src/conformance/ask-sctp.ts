@@ -1,0 +1,56 @@
+import { fileURLToPath } from "node:url";
+import { type CasePacket, nodeA } from "@fairlead/testkit";
+import { execa } from "execa";
+import type { Lab } from "../lab/lab.ts";
+import type { Ending } from "../lab/peer/protocol.ts";
+import { namespaceOf } from "../lab/topology.ts";
+
+const SERVER = fileURLToPath(new URL("../lab/sctp-server.pl", import.meta.url));
+const CLIENT = fileURLToPath(new URL("../lab/sctp-ask.pl", import.meta.url));
+
+/** Servers in these namespaces, as long as the returned object is not disposed of. The kernel must have SCTP sockets. */
+export async function serveSctp(
+  lab: Lab,
+  names: readonly string[],
+  ports: readonly number[],
+): Promise<AsyncDisposable> {
+  const started = new AsyncDisposableStack();
+  for (const name of names) {
+    const [program = "nsenter", ...prefix] = lab.namespace(name).argvPrefix;
+    const server = execa(program, [...prefix, "perl", SERVER, name, ...ports.map(String)], {
+      stdin: "pipe",
+      buffer: { stdout: false, stderr: true },
+      reject: false,
+    });
+    started.defer(async () => {
+      server.stdin.end();
+      await server;
+    });
+    const listens = new Promise((resolve) => server.stdout.once("data", resolve));
+    const ended = server.then(({ stderr }) => {
+      throw new Error(`the SCTP server of ${name} ended: ${stderr}`);
+    });
+    await Promise.race([listens, ended]);
+    ended.catch(() => {});
+  }
+  return started;
+}
+
+/** Asks as the packet says, so many times, one after the other. */
+export async function askSctp(
+  lab: Lab,
+  { from, source, destination, port }: CasePacket,
+  count: number,
+  timeoutMs: number,
+): Promise<readonly Ending[]> {
+  // The node itself sends from the address that the kernel chooses.
+  const words = [from === nodeA ? "-" : source, destination, port, count, timeoutMs / 1000].map(String);
+  const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", CLIENT, ...words]);
+  return stdout.trim().split("\n").map(endingIn);
+}
+
+function endingIn(line: string): Ending {
+  const [kind = "", server = "", local = "", remote = "", sender = ""] = line.split(" ");
+  if (kind === "answer") return { kind, server, local, remote, sender };
+  return kind === "refused" || kind === "lost" ? { kind } : { kind: "error", code: line };
+}

@@ -1,0 +1,106 @@
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { IPVS_SYNC_PERIOD_MS } from "../../provider/netns/proxy-flags.ts";
+import { expectAnswers, expectUntouched } from "../expect.ts";
+import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
+import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import type { Spec } from "../spec.ts";
+import { each, longestTraffic, openStage, ports } from "./stage.ts";
+import { figures, startTraffic } from "./traffic.ts";
+
+const common = { suite: "faults", eachFamily: false, alone: true } as const;
+
+const needsIpvs: NonNullable<Spec["unfit"]> = ({ mode }) =>
+  mode === "ipvs" ? undefined : "breaks what ipvs mode makes";
+
+/** A look at every syncPeriod, and time to read and to write: seconds, but for a slow guest on a busy machine. */
+const WHOLE_MS = IPVS_SYNC_PERIOD_MS + 60_000;
+
+/** All that is ours in the rules goes, or the sets could not. */
+const WITHOUT_OURS = `for tool in iptables ip6tables; do $tool-save | grep -v KUBE- | $tool-restore; done; ipset destroy`;
+
+/** What somebody does by hand on every node. */
+const deeds: Readonly<Record<string, string>> = {
+  "ipvsadm --clear": "ipvsadm --clear",
+  "ipsets destroyed, with the rules that ask them": WITHOUT_OURS,
+  "kube-ipvs0 deleted": "ip link delete kube-ipvs0",
+};
+
+/** What a node must have of a service; each must say its address. */
+const parts = [
+  ["ipvsadm", "--save", "-n"],
+  ["ipset", "save"],
+  ["ip", "address", "show", "dev", "kube-ipvs0"],
+] as const;
+
+async function missingOf({ run }: ClusterNode, address: string): Promise<readonly string[]> {
+  const texts = await Promise.all(
+    parts.map((argv) =>
+      run(argv).then(
+        ({ stdout }) => stdout,
+        () => "",
+      ),
+    ),
+  );
+  const rules = await run(["iptables-save", "-t", "nat"]);
+  const found = [...texts.map((text) => text.includes(address)), rules.stdout.includes("--match-set KUBE-CLUSTER-IP")];
+  const names = [...parts.map(([program]) => program), "iptables"];
+  return names.filter((_, index) => !found[index]);
+}
+
+function broken(name: string, script: string): Spec {
+  return {
+    ...common,
+    name: `${name}: whole again within a sync period`,
+    unfit: needsIpvs,
+    run: async (scene) => {
+      const { ways, caller, by, atService } = await openStage(scene);
+      const traffic = startTraffic(ways, scene.later, longestTraffic(scene));
+      await each(scene, async (node) => void (await node.run(["sh", "-c", script])));
+      const broken = await missingOf(scene.nodes[0], atService.to);
+      if (broken.length === 0) throw new Error(`${name} broke nothing`);
+      const started = performance.now();
+      const whole = async () => {
+        const missing = await Promise.all(scene.nodes.map((node) => missingOf(node, atService.to)));
+        return missing.flat().length === 0
+          ? undefined
+          : `a node without it in ${[...new Set(missing.flat())].join(", ")}`;
+      };
+      await scene.until(`${atService.to} everywhere`, whole);
+      const ms = Math.round(performance.now() - started);
+      if (ms > WHOLE_MS) throw new Error(`wanted all whole within ${WHOLE_MS} ms; it took ${ms} ms`);
+      await expectAnswers(caller, atService, { by });
+      return `whole after ${ms} ms; ${figures(await traffic.stop())}`;
+    },
+  };
+}
+
+/** Whose address stands on kube-ipvs0 is taken from everybody else on that node. */
+const hijacked: Spec = {
+  ...common,
+  name: "another network's service put on kube-ipvs0: it ends here, until the address is taken off again",
+  unfit: (shape) => needsIpvs(shape, "IPv4") ?? needsExcluded(shape),
+  run: async (scene) => {
+    const [node] = scene.nodes;
+    const network = excludedNetwork(scene.cluster).name;
+    const { caller } = await openStage(scene);
+    await scene.pod({ node, app: "theirs", network });
+    const { name, clusterIP } = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    await expectForeign(scene, name);
+    await expectNoTrace(scene, clusterIP);
+    await expectUntouched(caller, { to: clusterIP, port: 80 });
+    const local = async () => (await node.run(["ip", "route", "get", clusterIP])).stdout.startsWith("local ");
+    if (await local()) throw new Error(`${clusterIP} is the node's own before anybody put it there`);
+    await node.run(["ip", "address", "add", `${clusterIP}/32`, "dev", "kube-ipvs0"]);
+    if (!(await local())) throw new Error(`${clusterIP} is not the node's own`);
+    await expectNoTrace(scene, clusterIP);
+    await scene.until(`${clusterIP} to be nobody's on ${node.name}`, async () =>
+      (await local()) ? "the node's own" : undefined,
+    );
+    await expectUntouched(caller, { to: clusterIP, port: 80 });
+  },
+};
+
+export const byHand: readonly Spec[] = [
+  ...Object.entries(deeds).map(([name, script]) => broken(name, script)),
+  hijacked,
+];
