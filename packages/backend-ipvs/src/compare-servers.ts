@@ -17,7 +17,7 @@ export interface ServerDifference {
  * the removals.
  */
 export async function compareServers(
-  listing: AsyncIterable<VirtualServerState>,
+  listing: AsyncIterable<VirtualServerState> | Iterable<VirtualServerState>,
   wanted: ReadonlyMap<string, WantedServer>,
   owned: Owned,
   draining: Draining,

@@ -5,7 +5,7 @@ import { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
-import { type Owned, ownership } from "./ownership.ts";
+import { type Owned, ownership, ownsNothing } from "./ownership.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { type FrameFacts, sameFacts, unitedFacts } from "./plan/frame.ts";
 import type { Ledger, Moves } from "./plan/ledger.ts";
@@ -39,7 +39,10 @@ export async function fullSync(
   const { excludeCIDRs, family } = settled;
   const owned = ownership({ family, kernel, made: new Set(made), excludeCIDRs });
   const draining = new Draining();
-  const difference = await compareServers(port.servers.save(), wanted.servers, owned, draining);
+  // A family without services is not worth the listing of all the other one's servers.
+  const nothing = wanted.servers.size === 0 && ownsNothing({ kernel, made });
+  const listing = nothing ? [] : port.servers.save();
+  const difference = await compareServers(listing, wanted.servers, owned, draining);
   for (const key of wanted.servers.keys()) made.add(key);
   const facts = frameFacts(wanted.ledger, context);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };

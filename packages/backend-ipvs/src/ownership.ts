@@ -32,6 +32,20 @@ export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts
   };
 }
 
+/** Nothing that stands here can be ours, so a listing would tell nothing. */
+export function ownsNothing({
+  kernel,
+  made,
+}: {
+  readonly kernel: OwnershipFacts["kernel"];
+  readonly made: { readonly size: number };
+}): boolean {
+  const { sets, addresses } = kernel;
+  return (
+    made.size === 0 && (addresses?.size ?? 0) === 0 && [...sets.values()].every(({ members }) => members.size === 0)
+  );
+}
+
 const ADDRESS_SETS: readonly SetKey[] = [
   "KUBE-CLUSTER-IP",
   "KUBE-EXTERNAL-IP",

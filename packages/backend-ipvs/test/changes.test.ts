@@ -74,3 +74,15 @@ test("a change that touches nothing in the kernel starts no process", async () =
   const made = await live([[[1, webState()]]]);
   expect(await made.node.processes(() => made.backend.apply(made.world.plan, noChange))).toEqual([]);
 });
+
+test("without services nothing can be ours: other people's virtual servers are not listed", async () => {
+  const made = await live([[]]);
+  const calls = await made.node.calls(async () => {
+    await made.backend.sync(made.world.plan);
+    expect(await made.backend.intact(made.world.plan)).toBe(true);
+  });
+  expect(calls.filter((call) => call.startsWith("ipvsadm"))).toEqual([]);
+  await made.change([[1, webState()]]);
+  await made.backend.sync(made.world.plan);
+  expect(await made.node.calls(() => made.backend.intact(made.world.plan))).toContain("ipvsadm --save -n");
+});
