@@ -29,8 +29,8 @@ interface Round {
   readonly timeoutMs: number;
 }
 
-/** So many that one of two endpoints is missed once in 2²³ runs. */
-const answers: Round = { requests: 24, timeoutMs: 2_500 };
+/** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent three times. */
+const answers: Round = { requests: 24, timeoutMs: 5_000 };
 /**
  * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
  * connect() holds the socket, and is not heeded.
