@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Options } from "tsup";
 
 /**
@@ -17,3 +18,51 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
     treeshake: true,
   };
 }
+
+/** Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. */
+const banner = `#!/usr/bin/env node
+import { createRequire as createRequireOfBundle } from "node:module";
+const require = createRequireOfBundle(import.meta.url);`;
+
+export type BundlePlugin = NonNullable<Options["esbuildPlugins"]>[number];
+
+/**
+ * Build settings of an app: one file that runs with nothing but Node beside it, made from the sources of the workspace's
+ * packages. Modules that are imported later are in it, and begin when they are asked for.
+ *
+ * @param entry name of the file in dist → source file
+ */
+export function appBundle(entry: Record<string, string>, plugins: readonly BundlePlugin[] = []): Options {
+  const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+  return {
+    entry,
+    format: ["esm"],
+    platform: "node",
+    target: "node22",
+    noExternal: [/.*/],
+    splitting: false,
+    minify: true,
+    keepNames: true,
+    define: { FAIRLEAD_VERSION: JSON.stringify(version) },
+    banner: { js: banner },
+    esbuildPlugins: [...plugins],
+    esbuildOptions(options) {
+      options.conditions = ["@fairlead/source", "node", "import", "module", "default"];
+      options.legalComments = "none";
+      // A single letter beyond Latin-1 makes V8 keep the whole text at twice its size.
+      options.charset = "ascii";
+    },
+  };
+}
+
+/**
+ * The Kubernetes client library, which kubeconfigs that start programs alone need, has a file of its own beside the app: it
+ * is larger than an app, and text that is never run is held in memory all the same.
+ */
+export const credentialsApart: BundlePlugin = {
+  name: "credentials-apart",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({ path: "./plugin-credentials.js", external: true })),
+};
+
+export const credentialsEntry = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };

@@ -1,50 +1,13 @@
-import { readFileSync } from "node:fs";
-import { defineConfig, type Options } from "tsup";
+import { appBundle, type BundlePlugin, credentialsApart, credentialsEntry } from "@fairlead/tooling/tsup";
+import { defineConfig } from "tsup";
 
-const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-
-/** Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. */
-const banner = `#!/usr/bin/env node
-import { createRequire as createRequireOfBundle } from "node:module";
-const require = createRequireOfBundle(import.meta.url);`;
-
-const bundle: Options = {
-  format: ["esm"],
-  platform: "node",
-  target: "node22",
-  noExternal: [/.*/],
-  splitting: false,
-  minify: true,
-  keepNames: true,
-  define: { FAIRLEAD_VERSION: JSON.stringify(version) },
-  banner: { js: banner },
-  esbuildOptions(options) {
-    options.conditions = ["@fairlead/source", "node", "import", "module", "default"];
-    options.legalComments = "none";
-    // A single letter beyond Latin-1 makes V8 keep the whole text at twice its size.
-    options.charset = "ascii";
-  },
+/** The agent alone speaks netlink; the command line asks the tools. */
+const withoutNetlink: BundlePlugin = {
+  name: "without-netlink",
+  setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true })),
 };
 
-/**
- * The agent is one file that runs with nothing but Node beside it, made from the sources of the workspace's packages. The
- * Kubernetes client library, which --allow-exec-credentials alone needs, has a file of its own: it is larger than the
- * agent, and text that is never run is held in memory all the same.
- */
 export default defineConfig([
-  {
-    ...bundle,
-    entry: { main: "src/main.ts" },
-    esbuildPlugins: [
-      {
-        name: "credentials-apart",
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({
-            path: "./plugin-credentials.js",
-            external: true,
-          })),
-      },
-    ],
-  },
-  { ...bundle, entry: { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" } },
+  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink]),
+  appBundle(credentialsEntry),
 ]);

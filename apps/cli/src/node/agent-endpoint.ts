@@ -36,7 +36,7 @@ async function withPortForward<T>(
   // Leaving the loop ends kubectl.
   for await (const line of lines(output)) {
     const local = /^Forwarding from 127\.0\.0\.1:(\d+) -> /.exec(line)?.[1];
-    if (local !== undefined) return use(local);
+    if (local !== undefined) return await use(local);
   }
   throw new CommandFailure(`kubectl port-forward to ${namespace}/${name} ended without a port`);
 }

@@ -1,0 +1,71 @@
+import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommandError, createRunner } from "@fairlead/kernel";
+import { goldenFolder } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+/** The bundle in a folder of its own: nothing but Node beside it. */
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-cli-"));
+  await copyFile(join(import.meta.dirname, "..", "dist", "main.js"), join(dir, "main.js"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+async function fairlead(...args: string[]) {
+  try {
+    const { stdout, stderr } = await createRunner().run([process.execPath, join(dir, "main.js"), ...args]);
+    return { code: 0, out: stdout, err: stderr };
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode === undefined) throw error;
+    return { code: error.exitCode, out: "", err: error.stderr };
+  }
+}
+
+describe("the bundle by itself", () => {
+  test("--version", async () => {
+    const { version } = JSON.parse(await readFile(join(import.meta.dirname, "..", "package.json"), "utf8"));
+    expect(await fairlead("--version")).toEqual({ code: 0, out: `Fairlead v${version}\n`, err: "" });
+  });
+
+  test("without a command: what there is", async () => {
+    const { code, out } = await fairlead();
+    expect(code).toBe(0);
+    for (const name of ["plan", "explain", "ownership", "completion"])
+      expect(out).toMatch(new RegExp(`^  ${name} `, "m"));
+  });
+
+  test("a command's code is in it, and YAML", async () => {
+    const file = join(goldenFolder, "scenarios", "05-nodeport.json");
+    const { code, out } = await fairlead("explain", "np", "-f", file, "--node", "node-a", "-o", "yaml");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^service: default\/np$/m);
+  });
+
+  test.each([
+    ["an unknown command", ["explian"], 2, /unknown command 'explian'/],
+    ["an unknown option", ["plan", "--cluster-cdir", "10.0.0.0/8"], 2, /--cluster-cdir.*--cluster-cidr/s],
+    ["a wrong choice", ["plan", "-o", "table"], 2, /--output=table: must be rules or json or summary/],
+    ["no argument", ["explain"], 2, /missing required argument 'target'/],
+    ["one too many", ["plan", "web.yaml"], 2, /too many arguments/],
+    [
+      "a wrong value",
+      ["plan", "-f", "/dev/null", "--cluster-cidr", "10.244.0.300/16"],
+      3,
+      /^--cluster-cidr=10\.244\.0\.300\/16: /m,
+    ],
+    ["no such file", ["plan", "-f", "/does/not/exist"], 3, /^\/does\/not\/exist: ENOENT/m],
+    ["no cluster", ["plan", "--kubeconfig", "/does/not/exist"], 3, /^no cluster .*\/does\/not\/exist/m],
+    [
+      "another flag of the agent that it has not",
+      ["plan", "-f", "/dev/null", "--agent-flag", "odd=1"],
+      2,
+      /--agent-flag: unknown flag.*--odd/,
+    ],
+  ])("%s is told", async (_what, args, expected, message) => {
+    const { code, err } = await fairlead(...args);
+    expect(err).toMatch(message);
+    expect(code).toBe(expected);
+  });
+});

@@ -1,0 +1,137 @@
+import { chmod, copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner } from "@fairlead/kernel";
+import { goldenScenario } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const scenario = goldenScenario("09-loadbalancer");
+const agent = ["-f", "-", "--cluster-cidr", "10.144.0.0/16", "-o", "json"];
+const row = {
+  service: "default/nginx-ovn",
+  ipFamily: "IPv4",
+  ownership: "foreign",
+  why: "it has no endpoints; when it had some it was foreign",
+  decidingCIDRs: [],
+  ownEndpoints: 0,
+  excludedEndpoints: 0,
+  frontends: "none",
+};
+const addresses = JSON.stringify([
+  {
+    ifname: "eth0",
+    flags: ["UP"],
+    addr_info: [{ family: "inet", local: "10.201.0.10", prefixlen: 24, scope: "global" }],
+  },
+]);
+
+let dir = "";
+const before = { PATH: process.env["PATH"], FAKE_KUBECTL: process.env["FAKE_KUBECTL"] };
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-kubectl-"));
+  await copyFile(join(import.meta.dirname, "support", "fake-kubectl.mjs"), join(dir, "kubectl"));
+  await chmod(join(dir, "kubectl"), 0o755);
+  // The same Node, whatever PATH has first.
+  await symlink(process.execPath, join(dir, "node"));
+  process.env["PATH"] = `${dir}:${before.PATH}`;
+  process.env["FAKE_KUBECTL"] = dir;
+});
+afterAll(async () => {
+  process.env["PATH"] = before.PATH;
+  delete process.env["FAKE_KUBECTL"];
+  await rm(dir, { recursive: true });
+});
+
+async function node(state: { label?: string; rules?: string; endpoint?: Record<string, unknown> } = {}) {
+  const { label = "app.kubernetes.io/name=fairlead", rules = scenario.iptables, endpoint = {} } = state;
+  await writeFile(join(dir, "calls.jsonl"), "");
+  const pods = [{ node: "node-a", name: "fairlead-x7k2p", label, container: "fairlead" }];
+  const programs = {
+    "iptables-nft-save": rules,
+    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+    "ip6tables-nft-save": "",
+    "iptables --version": "iptables v1.8.9 (nf_tables)\n",
+    ip: addresses,
+  };
+  await writeFile(join(dir, "state.json"), JSON.stringify({ pods, programs, endpoint }));
+}
+
+async function calls(): Promise<readonly (readonly string[])[]> {
+  const text = await readFile(join(dir, "calls.jsonl"), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+describe("--on NODE", () => {
+  test("explain asks the kernel through the agent's pod", async () => {
+    await node();
+    const { code, out } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
+      stdin: JSON.stringify(scenario.objects),
+    });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ node: "node-a", kernel: [{ family: "IPv4", disagreements: [] }] });
+    const execs = (await calls()).filter(([verb]) => verb === "exec");
+    expect(execs.length).toBeGreaterThan(0);
+    for (const call of execs) {
+      expect(call.slice(0, call.indexOf("--"))).toEqual([
+        "exec",
+        "--stdin",
+        "--namespace=kube-system",
+        "fairlead-x7k2p",
+        "--container=fairlead",
+      ]);
+    }
+  });
+
+  test("a kernel that does something else is exit 1", async () => {
+    await node({ rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") });
+    const { code } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
+      stdin: JSON.stringify(scenario.objects),
+    });
+    expect(code).toBe(1);
+  });
+
+  test("ownership asks the running agent through a port-forward, which ends with it", async () => {
+    await node({ label: "k8s-app=kube-proxy", endpoint: { "/ownership": { services: [row] } } });
+    const { code, out } = await fairlead(["ownership", "--on", "node-a", "-o", "json", "--kubeconfig", "/c/k"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).services).toEqual([row]);
+    expect((await calls()).at(-1)).toEqual([
+      "--kubeconfig=/c/k",
+      "port-forward",
+      "--namespace=kube-system",
+      "--address=127.0.0.1",
+      "pod/fairlead-x7k2p",
+      ":10249",
+    ]);
+  });
+
+  test.each([
+    ["a node without an agent", ["--on", "node-b"], /--on=node-b: no agent runs there/],
+    ["an agent that does not know the path", ["--on", "node-a"], /answers 404/],
+  ])("%s is exit 3", async (_what, args, message) => {
+    await node();
+    const { code, err } = await fairlead(["ownership", ...args]);
+    expect(err).toMatch(message);
+    expect(code).toBe(3);
+  });
+
+  test("an answer that is none of ours is told, not shown", async () => {
+    await node({ endpoint: { "/ownership": { services: [{ service: 1 }] } } });
+    const { code, err } = await fairlead(["ownership", "--on", "node-a"]);
+    expect(err).toMatch(/not what this version of fairlead knows/);
+    expect(code).toBe(3);
+  });
+});
+
+test("as kubectl-fairlead on PATH it calls itself kubectl fairlead", async () => {
+  const bundle = join(import.meta.dirname, "..", "dist", "main.js");
+  await symlink(bundle, join(dir, "kubectl-fairlead"));
+  const { stdout } = await createRunner().run([process.execPath, join(dir, "kubectl-fairlead"), "plan", "--help"]);
+  expect(stdout).toContain("Usage: kubectl fairlead plan");
+  expect(stdout).toContain("kubectl fairlead plan -f web.yaml");
+});
