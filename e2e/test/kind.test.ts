@@ -9,6 +9,7 @@ import { clusterPrograms } from "../kind/versions.ts";
 import { componentImages } from "../src/provider/kind/images/component-list.ts";
 import { kindConfig } from "../src/provider/kind/kind-config.ts";
 import { withValues } from "../src/provider/kind/manifests.ts";
+import { misplacedNetwork } from "../src/provider/kind/networks/install.ts";
 import { isProgram } from "../src/support/machine.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -48,6 +49,11 @@ test("images have names of their own, and what they are made of is built", () =>
   expect(all).toEqual(expect.arrayContaining(["registry.k8s.io/kube-proxy:v1.36.3", "registry.k8s.io/etcd:3.6.8-0"]));
   const sources = images.flatMap(({ parts }) => parts.flatMap((part) => (part === "tools" ? [] : Object.values(part))));
   expect(sources).not.toContain(undefined);
+});
+
+test("networks that take the nodes' CIDRs come first", () => {
+  expect(misplacedNetwork({ cni: ["flannel", "calico", "ovn"] })).toBeUndefined();
+  expect(misplacedNetwork({ cni: ["calico", "bridge"] })).toMatch(/^bridge takes .* name it first/);
 });
 
 test("a cluster's own values are filled into the manifests of deploy/", async () => {

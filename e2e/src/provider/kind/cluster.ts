@@ -42,32 +42,13 @@ export async function openCluster(parts: ClusterParts): Promise<Cluster> {
 }
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
-  const { shape, flavours, request, folder, progress } = parts;
+  const { shape, request, folder } = parts;
   const { families } = shape;
-  const [images, archive] = await Promise.all([
-    provideImages(createRunner(), request.kubernetes, progress),
-    buildFairleadImage(folder, progress),
-  ]);
-  const machine = await openMachine(parts.id, folder);
-  opened.defer(() => machine.dispose());
-  progress("Docker runs, in a network of its own");
-  const sockets = join(folder, "sockets");
-  await mkdir(sockets, { recursive: true });
-  const kind = await createKindCluster(machine, images, wantedCluster(parts, sockets), folder);
-  progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
-  const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
-  const outside = await openOutside(machine, workers, families, opened);
-  const { api, url, token, kubeconfig } = await openApi(machine, kind, folder, opened);
-  const networks = await installNetworks(
-    { cluster: kind, machine, sockets, flavours, families, request, folder, progress },
+  const { images, machine, kind, workers, outside, networks, reached, addFairlead } = await openWithFairlead(
+    parts,
     opened,
   );
-  progress("the pod networks are set up");
-  await kind.loadImage(archive);
-  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, url);
-  await addFairlead();
-  progress("Fairlead serves on every node");
-  await followServices(shape, networks.running, kubeconfig);
+  const { api, url, token, kubeconfig } = reached;
   const [nodes, sender] = await Promise.all([
     Promise.all(workers.map((node, index) => openNode(kind, node, index, shape, opened))),
     peerIn(outside, "outside", opened),
@@ -101,6 +82,35 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
     dispose: () => opened.disposeAsync(),
   };
+}
+
+/** A cluster with its pod networks, and Fairlead serving on every node. */
+async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStack) {
+  const { shape, flavours, request, folder, progress } = parts;
+  const { families } = shape;
+  const [images, archive] = await Promise.all([
+    provideImages(createRunner(), request.kubernetes, progress),
+    buildFairleadImage(folder, progress),
+  ]);
+  const machine = await openMachine(parts.id, folder);
+  opened.defer(() => machine.dispose());
+  progress("Docker runs, in a network of its own");
+  const sockets = join(folder, "sockets");
+  await mkdir(sockets, { recursive: true });
+  const kind = await createKindCluster(machine, images, wantedCluster(parts, sockets), folder);
+  progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
+  const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
+  const outside = await openOutside(machine, { all: kind.nodes, workers }, families, opened);
+  const reached = await openApi(machine, kind, folder, opened);
+  const ground = { cluster: kind, machine, sockets, flavours, families, request, folder, progress };
+  const networks = await installNetworks(ground, opened);
+  progress("the pod networks are set up");
+  await kind.loadImage(archive);
+  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, reached.url);
+  await addFairlead();
+  await followServices(shape, networks.running, reached.kubeconfig);
+  progress("Fairlead serves on every node");
+  return { images, machine, kind, workers, outside, networks, reached, addFairlead };
 }
 
 const notOurs = {

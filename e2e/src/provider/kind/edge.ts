@@ -9,7 +9,7 @@ import type { Machine } from "./machine.ts";
 /** Wires an outside to the bridge that the nodes are on, as in a cluster of namespaces. */
 export async function openOutside(
   { network }: Machine,
-  nodes: readonly KindNode[],
+  { all, workers }: { readonly all: readonly KindNode[]; readonly workers: readonly KindNode[] },
   families: readonly IPFamily[],
   opened: AsyncDisposableStack,
 ): Promise<NetworkNamespace> {
@@ -17,9 +17,9 @@ export async function openOutside(
   await Promise.all([
     applySettings(network.runner, router),
     applySettings(runnerIn(outside), host),
-    ...nodes.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
+    ...all.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
   ]);
-  const addresses = nodes.map((node) => node.addresses);
+  const addresses = workers.map((node) => node.addresses);
   await applyLines(network.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));
   await routeFromOutside(network.runner, families);
   await applyLines(runnerIn(outside), outsideLines(families));

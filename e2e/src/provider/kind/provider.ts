@@ -7,7 +7,7 @@ import { shapeOf } from "../flavours.ts";
 import { missingPrograms as missingOfFlavours } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
-import { kindFlavours } from "./networks/install.ts";
+import { kindFlavours, misplacedNetwork } from "./networks/install.ts";
 import { cluster } from "./programs.ts";
 
 /** Kubernetes in Docker, all of it made on this machine: nodes with systemd, containerd and kubelets, and images. */
@@ -37,7 +37,8 @@ const needed: Readonly<Record<string, string>> = {
   gcc: "gcc",
 };
 
-async function missing({ kubernetes, mode, cni, families }: ClusterRequest): Promise<readonly string[]> {
+async function missing(request: ClusterRequest): Promise<readonly string[]> {
+  const { kubernetes, mode, cni, families } = request;
   if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
   const flavours = await Promise.all(cni.map(loadFlavour));
   const programs = await Promise.all(
@@ -54,7 +55,9 @@ async function missing({ kubernetes, mode, cni, families }: ClusterRequest): Pro
   const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
   const plugin = flannel ? ["flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4"] : [];
   const ofFlavours = await missingOfFlavours(flavours, isProgram);
-  return [...programs, ...others, ...ofFlavours, ...modes, ...plugin].filter((one) => one !== undefined);
+  return [...programs, ...others, ...ofFlavours, ...modes, ...plugin, misplacedNetwork(request)].filter(
+    (one) => one !== undefined,
+  );
 }
 
 async function shape(request: ClusterRequest) {

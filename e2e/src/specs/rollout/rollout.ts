@@ -9,10 +9,12 @@ import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import { needsKubelets } from "../sig-network/kubernetes.ts";
 import type { Spec } from "../spec.ts";
+import { until } from "../until.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
 const ROLLOUT_MS = 300_000;
+const START_MS = 60_000;
 /** All the rollouts of one spec. */
 const TRAFFIC_MS = 15 * 60_000;
 
@@ -37,7 +39,7 @@ const swap: Spec = {
     await step("its-image", async () => {
       await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${fairleadImage}`);
       await rolledOut(kubernetes);
-      await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership").then(JSON.parse)));
+      await expectFairlead(cluster);
     });
     await step("undone", async () => {
       await kubectlSystem(kubernetes, "rollout", "undo", "daemonset/kube-proxy");
@@ -99,6 +101,19 @@ async function backToFairlead(cluster: Cluster): Promise<void> {
   const kubernetes = whole(cluster);
   await remove(kubernetes, "kube-proxy");
   await kubernetes.addFairlead();
+}
+
+/** kube-proxy's DaemonSet has no probes: a container that has started is ready, whether it serves or not. */
+async function expectFairlead({ nodes }: Cluster): Promise<void> {
+  await until(
+    "Fairlead on every node",
+    async () => {
+      const answers = nodes.map(({ agent }) => agent.get("/ownership").then(JSON.parse));
+      const failed = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
+      return failed.length === 0 ? undefined : `no answer on ${failed.length} nodes`;
+    },
+    START_MS,
+  );
 }
 
 /** A pod at a ClusterIP and at UDP port 53, somebody outside at a node port. */

@@ -24,6 +24,17 @@ const installers: Readonly<Record<string, Installer>> = {
 
 export const kindFlavours: readonly string[] = Object.keys(installers);
 
+/** Those that take what the controller manager gives each node of the cluster's one pod CIDR. */
+const ofNodes = ["bridge", "flannel", "flannel:host-gw"];
+
+/** Why kind cannot have the networks of a request in their order. */
+export function misplacedNetwork({ cni }: Pick<ClusterRequest, "cni">): string | undefined {
+  const late = cni.slice(1).find((name) => ofNodes.includes(name));
+  return late === undefined
+    ? undefined
+    : `${late} takes its addresses from the nodes' pod CIDRs: name it first in --cni`;
+}
+
 export interface NetworksGround {
   readonly cluster: KindCluster;
   readonly machine: Machine;
