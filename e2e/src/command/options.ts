@@ -36,7 +36,9 @@ const families: Readonly<Record<string, readonly IPFamily[]>> = {
   dual: ["IPv4", "IPv6"],
 };
 
-const modes: Readonly<Record<string, string>> = { iptables: "iptables", ipvs: "ipvs", nftables: "nftables" };
+const modes: Readonly<Record<string, string>> = Object.fromEntries(
+  ["iptables", "ipvs", "nftables", "userspace"].map((mode) => [mode, mode]),
+);
 
 /** Run when neither a suite nor a package is named: all but the slow ones. */
 const defaultSuites: readonly Suite[] = ["services", "multi-cni"];

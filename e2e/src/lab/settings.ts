@@ -4,6 +4,8 @@ const everywhere = {
   "net/ipv6/conf/all/accept_dad": "0",
   "net/ipv6/conf/default/accept_dad": "0",
   "net/ipv6/conf/default/router_solicitations": "0",
+  // What the kernel or a relay picks is neither a node port nor one that a peer asks for (peer/ports.ts).
+  "net/ipv4/ip_local_port_range": "10000 29999",
 } as const;
 
 const router = {

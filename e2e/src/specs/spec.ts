@@ -20,6 +20,7 @@ export const subjects = [
   "agent",
   "backend-iptables",
   "backend-ipvs",
+  "backend-userspace",
   "core",
   "endpoint-filter",
   "kernel",
@@ -30,7 +31,7 @@ export type Subject = (typeof subjects)[number];
 
 /** What the specs of a suite are about, unless they say otherwise. */
 const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
-  services: ["core", "backend-iptables", "backend-ipvs"],
+  services: ["core", "backend-iptables", "backend-ipvs", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
   faults: ["agent"],
   swap: ["agent"],

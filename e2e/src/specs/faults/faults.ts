@@ -104,7 +104,8 @@ const clock: Spec = {
 const flushed: Spec = {
   ...common,
   name: "tables flushed: whole again within a sync period",
-  unfit: ({ mode }) => (mode === "iptables" ? undefined : "flushes the tables of iptables mode"),
+  unfit: ({ mode }) =>
+    mode === "iptables" || mode === "userspace" ? undefined : "flushes the tables of iptables mode",
   run: async (scene) => {
     const { ways, caller, by, atService } = await openStage(scene);
     const traffic = startTraffic(ways, scene.later);

@@ -1,8 +1,16 @@
 import type { Client } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
 
+type Source = { readonly seen: string } | { readonly notSeen: string };
+
 /** What endpoints see of a pod that calls a ClusterIP: its own address, or in some networks anything but that. */
-export function sourceOf({ network, family }: Scene, caller: Client): { seen: string } | { notSeen: string } {
+export function sourceOf(scene: Scene, caller: Client): Source {
+  const { network, family } = scene;
+  return network.hidesCallers ? { notSeen: caller.addresses[family] ?? "" } : keptSource(scene, caller);
+}
+
+/** What endpoints see of a client whose address is kept, which in userspace mode can be nobody's: the node asks for all. */
+export function keptSource({ cluster, family }: Scene, caller: Client): Source {
   const own = caller.addresses[family] ?? "";
-  return network.hidesCallers ? { notSeen: own } : { seen: own };
+  return cluster.mode === "userspace" ? { notSeen: own } : { seen: own };
 }

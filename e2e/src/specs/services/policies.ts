@@ -1,5 +1,6 @@
 import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
 import type { Spec } from "../spec.ts";
+import { keptSource } from "./caller.ts";
 
 const ports = [{ port: 80 }];
 
@@ -14,19 +15,18 @@ const externalLocal: Spec = {
     const service = await scene.service("web", spec);
     const [here, there] = [cluster.gateAddress(first, family), cluster.gateAddress(second, family)];
     await service.setIngress([here, there]);
-    const seen = cluster.outside.addresses[family] ?? "";
-    const by = [web];
+    const wanted = { by: [web], ...keptSource(scene, cluster.outside) };
     const port = service.nodePort;
-    await expectAnswers(cluster.outside, { to: first.addresses[family] ?? "", port }, { by, seen });
-    await expectAnswers(cluster.outside, { to: here, port: 80 }, { by, seen });
+    await expectAnswers(cluster.outside, { to: first.addresses[family] ?? "", port }, wanted);
+    await expectAnswers(cluster.outside, { to: here, port: 80 }, wanted);
     // In ipvs mode they lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
     if (cluster.mode !== "ipvs") {
       await expectLost(cluster.outside, { to: second.addresses[family] ?? "", port });
       await expectLost(cluster.outside, { to: there, port: 80 });
     }
     // From inside the cluster the policy does not count: the short cut.
-    await expectAnswers(caller, { to: there, port: 80 }, { by });
-    await expectAnswers(second, { to: there, port: 80 }, { by });
+    await expectAnswers(caller, { to: there, port: 80 }, { by: [web] });
+    await expectAnswers(second, { to: there, port: 80 }, { by: [web] });
   },
 };
 

@@ -50,7 +50,9 @@ const localhost: Spec = {
   name: "NodePort on 127.0.0.1 of each node",
   suite: "services",
   unfit: ({ mode }, family) =>
-    mode === "iptables" && family === "IPv4" ? undefined : "IPv4 in iptables mode alone has it",
+    mode !== "ipvs" && mode !== "nftables" && family === "IPv4"
+      ? undefined
+      : "IPv4 in iptables and userspace mode alone has it",
   run: async (scene) => {
     const { by } = await nearAndFar(scene);
     const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
