@@ -32,9 +32,9 @@ export interface AgentSettings {
 /** Also a `kill -9` of this process takes it down. */
 const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
 
-/** Starts the agent inside a namespace. */
+/** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(
-  namespace: NetworkNamespace,
+  namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
   { program: other, flags, env = {} }: AgentSettings,
 ): AgentProcess {
   const argv = other === undefined ? [process.execPath, agentFile()] : [other];

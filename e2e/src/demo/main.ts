@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { clientA } from "@fairlead/testkit";
 import { missingHere } from "../support/machine.ts";
+import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";
 import { realStage } from "./real-stage.ts";
 import { demoObjects, nginxCalicoIP } from "./services.ts";
@@ -10,7 +11,7 @@ import type { Stage } from "./stage.ts";
 
 const usage = `Usage: npm run demo [-- --keep] [-- --memory]
   --keep    leaves everything running to look around in, until Ctrl-C
-  --memory  plays on the kernel in memory, even where the real one can be used`;
+  --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used`;
 
 process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== "--"));
 
@@ -21,8 +22,9 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   try {
-    const stage = await openStage(flags.memory);
-    return await perform(stage, flags.keep);
+    let code = 0;
+    for (const open of await stages(flags.memory)) code ||= await perform(await open(), flags.keep);
+    return code;
   } catch (error) {
     console.error(`Failed: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
@@ -38,18 +40,20 @@ function parseFlags(args: readonly string[]) {
   }
 }
 
-async function openStage(memory: boolean): Promise<Stage> {
+/** Without namespaces the rules are played in memory, and what needs no rule with real requests. */
+async function stages(memory: boolean): Promise<readonly (() => Promise<Stage>)[]> {
   const missing = memory ? "--memory was given" : await missingHere();
-  if (missing === undefined) return realStage(demoObjects(), { from: clientA, to: nginxCalicoIP, port: 80, count: 4 });
+  const until = { from: clientA, to: nginxCalicoIP, port: 80, count: 4 };
+  if (missing === undefined) return [() => realStage(demoObjects(), until)];
   console.log(`No real kernel: ${missing}`);
-  return memoryStage(demoObjects());
+  return [() => memoryStage(demoObjects()), () => localStage(demoObjects())];
 }
 
 /** Ctrl-C ends the show wherever it is; everything is taken down all the same. */
 async function perform(stage: Stage, keep: boolean): Promise<number> {
   const stopped = once(process, "SIGINT").then(() => undefined);
   const started = performance.now();
-  console.log(`Fairlead on ${stage.ground}`);
+  console.log(`\nFairlead on ${stage.ground}`);
   console.log(
     "Calico-like pods 10.144.0.0/16 are ours, OVN-like pods 10.244.0.0/16 are another's (--exclude-cluster-cidr)\n",
   );

@@ -34,6 +34,7 @@ export async function memoryStage(objects: readonly RawObject[]): Promise<Stage>
   return {
     ground: "iptables in memory, and the packet tracer in place of real packets",
     real: false,
+    proof: "on the kernel in memory",
     patienceMs: 1_000,
     change,
     ask: async (ask) => requests(ask, iptables, recent),

@@ -54,6 +54,7 @@ async function stageOf(
   return {
     ground: `the real kernel (${stdout.trim()})`,
     real: true,
+    proof: "with real requests on the real kernel",
     patienceMs: 10_000,
     change: async (objects) => {
       await sleep(APART_MS);

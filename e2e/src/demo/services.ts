@@ -68,3 +68,23 @@ export const demoFlags: readonly string[] = [
   `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
   "--hostname-override=node-a",
 ];
+
+/** The same without a rule. */
+export const localFlags: readonly string[] = [
+  "--proxy-mode=userspace",
+  "--userspace-only",
+  `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
+];
+
+const serviceNames: Readonly<Record<string, string>> = {
+  [nginxCalicoIP]: "nginx-calico",
+  [nginxOvnIP]: "nginx-ovn",
+  [web.clusterIP]: "web",
+  [stickyIP]: "sticky",
+  [nobodyIP]: "nobody",
+};
+
+/** Whose cluster IP it is. */
+export function serviceAt(clusterIP: string): string | undefined {
+  return serviceNames[clusterIP];
+}

@@ -1,4 +1,5 @@
 import type { Host, RawObject } from "@fairlead/testkit";
+import type { Check } from "./check.ts";
 
 export interface Ask {
   readonly from: Host;
@@ -19,11 +20,15 @@ export interface Reply {
   readonly seenAs?: string;
 }
 
-/** Where the demo plays: the real kernel, or one in memory. */
+/** Where the demo plays: the real kernel, one in memory, or local ports. */
 export interface Stage {
   /** What it is, in words. */
   readonly ground: string;
   readonly real: boolean;
+  /** How it proves what it shows, for the closing line. */
+  readonly proof: string;
+  /** What can be seen there; default: all checks. */
+  readonly checks?: readonly Check[];
   /** How long a change may take, in milliseconds, before it counts as never followed. */
   readonly patienceMs: number;
   /** Puts these objects in place of those before. Gives the moment, in milliseconds since the epoch. */
