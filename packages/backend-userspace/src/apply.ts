@@ -1,6 +1,6 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import { type Command, type CommandSource, payloadText, restoreLines, ruleKey } from "@fairlead/netfilter";
-import { append, jumpCommands, readBuiltins } from "./full-sync.ts";
+import { add, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { Settled } from "./options.ts";
 import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
@@ -38,7 +38,7 @@ export async function writeChange(
         const [was, is] = [inChain(old, table, chain), inChain(now, table, chain)];
         if (textOf(was) === textOf(is)) continue;
         removed[table].push(...was.map(({ rule }): Command => ({ kind: "delete", chain, rule })));
-        added[table].push(...is.map(append));
+        added[table].push(...is.map(add));
       }
     }
   }

@@ -43,7 +43,7 @@ export async function writeAll(
   const builtins = await readBuiltins(port);
   const present = await port.chains("filter");
   const known = ({ chain }: ChainRule) => present.has(chain);
-  const early = [...inTable(rules, "filter")].filter(known).map(append);
+  const early = [...inTable(rules, "filter")].filter(known).map(add);
   const sections: CommandSource[] = [
     { table: "filter", commands: early },
     { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
@@ -60,7 +60,7 @@ function* tableCommands(
   builtins: Builtins,
 ): Generator<Command> {
   for (const chain of CHAINS[table]) yield { kind: "chain", chain };
-  for (const rule of inTable(rules, table)) yield append(rule);
+  for (const rule of inTable(rules, table)) yield add(rule);
   yield* jumpCommands(table, context, builtins);
 }
 
@@ -85,6 +85,6 @@ function* inTable(rules: Rules, table: RuleTable): Generator<ChainRule> {
   for (const group of rules.values()) for (const rule of group) if (rule.table === table) yield rule;
 }
 
-export function append({ chain, rule }: ChainRule): Command {
-  return { kind: "append", chain, rule };
+export function add({ chain, rule, first }: ChainRule): Command {
+  return first ? { kind: "insert", chain, position: 1, rule } : { kind: "append", chain, rule };
 }

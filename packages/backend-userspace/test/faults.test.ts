@@ -86,6 +86,16 @@ test("what is missing is found, and written again", async () => {
   }
 });
 
+test("refusals at addresses stand before those at node ports, whichever came first", async () => {
+  const made = await serving([[1, { endpoints: [], nodePort: true }]]);
+  await made.change([[2, { endpoints: [], nodePort: true, external: true }]]);
+  const order = made.kernel
+    .table("filter")
+    .chains.get("KUBE-EXTERNAL-SERVICES")
+    ?.rules.map(({ destination }) => destination?.cidr ?? "node port");
+  expect(order).toEqual(["192.0.2.2/32", "node port", "node port"]);
+});
+
 describe("sockets that cannot be had", () => {
   test("the service is told and refused, the others are served, and it is tried again", async () => {
     const made = live({ portRange: { from: 5000, to: 5001 } });

@@ -20,6 +20,8 @@ export interface ChainRule {
   readonly table: RuleTable;
   readonly chain: string;
   readonly rule: Rule;
+  /** Goes to the chain's top: filter asks about addresses before it asks about node ports. */
+  readonly first?: true;
 }
 
 /** Chains that no other mode has. */

@@ -39,7 +39,8 @@ function refusalRules(
   );
   const matches = frontend.address === undefined ? [...rule.matches, LOCAL_DESTINATION] : rule.matches;
   const target = verdict === "drop" ? ({ kind: "drop" } as const) : reject(family);
-  return [...rules, { table: "filter", chain, rule: { ...rule, matches, target } }];
+  const refused = { table: "filter", chain, rule: { ...rule, matches, target } } as const;
+  return [...rules, frontend.address === undefined ? refused : { ...refused, first: true }];
 }
 
 const LOCAL_DESTINATION = { kind: "addrtype", dstType: { value: "LOCAL" } } as const;
