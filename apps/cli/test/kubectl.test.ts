@@ -1,13 +1,17 @@
-import { chmod, copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { FakeCluster } from "./support/fake-kubectl-main.ts";
 import { fairlead } from "./support/run.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
 const agent = ["-f", "-", "--cluster-cidr", "10.144.0.0/16", "-o", "json"];
+/** Processes are started in earnest. */
+const real = { runner: createRunner() };
+const stdin = { stdin: JSON.stringify(scenario.objects) };
 const row = {
   service: "default/nginx-ovn",
   ipFamily: "IPv4",
@@ -31,10 +35,8 @@ const before = { PATH: process.env["PATH"], FAKE_KUBECTL: process.env["FAKE_KUBE
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "fairlead-kubectl-"));
-  await copyFile(join(import.meta.dirname, "support", "fake-kubectl.mjs"), join(dir, "kubectl"));
-  await chmod(join(dir, "kubectl"), 0o755);
-  // The same Node, whatever PATH has first.
-  await symlink(process.execPath, join(dir, "node"));
+  const fake = join(import.meta.dirname, "support", "fake-kubectl-main.ts");
+  await writeFile(join(dir, "kubectl"), `#!/bin/sh\nexec '${process.execPath}' '${fake}' "$@"\n`, { mode: 0o755 });
   process.env["PATH"] = `${dir}:${before.PATH}`;
   process.env["FAKE_KUBECTL"] = dir;
 });
@@ -53,9 +55,11 @@ async function node(state: { label?: string; rules?: string; endpoint?: Record<s
     "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
     "ip6tables-nft-save": "",
     "iptables --version": "iptables v1.8.9 (nf_tables)\n",
-    ip: addresses,
+    "ip -json address": addresses,
+    ip: "[]",
   };
-  await writeFile(join(dir, "state.json"), JSON.stringify({ pods, programs, endpoint }));
+  const cluster: FakeCluster = { pods, programs, endpoint };
+  await writeFile(join(dir, "state.json"), JSON.stringify(cluster));
 }
 
 async function calls(): Promise<readonly (readonly string[])[]> {
@@ -70,7 +74,8 @@ describe("--on NODE", () => {
   test("explain asks the kernel through the agent's pod", async () => {
     await node();
     const { code, out } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
-      stdin: JSON.stringify(scenario.objects),
+      ...stdin,
+      runner: createRunner(),
     });
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ node: "node-a", kernel: [{ family: "IPv4", disagreements: [] }] });
@@ -90,14 +95,15 @@ describe("--on NODE", () => {
   test("a kernel that does something else is exit 1", async () => {
     await node({ rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") });
     const { code } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
-      stdin: JSON.stringify(scenario.objects),
+      ...stdin,
+      runner: createRunner(),
     });
     expect(code).toBe(1);
   });
 
   test("ownership asks the running agent through a port-forward, which ends with it", async () => {
     await node({ label: "k8s-app=kube-proxy", endpoint: { "/ownership": { services: [row] } } });
-    const { code, out } = await fairlead(["ownership", "--on", "node-a", "-o", "json", "--kubeconfig", "/c/k"]);
+    const { code, out } = await fairlead(["ownership", "--on", "node-a", "-o", "json", "--kubeconfig", "/c/k"], real);
     expect(code).toBe(0);
     expect(JSON.parse(out).services).toEqual([row]);
     expect((await calls()).at(-1)).toEqual([
@@ -115,14 +121,14 @@ describe("--on NODE", () => {
     ["an agent that does not know the path", ["--on", "node-a"], /answers 404/],
   ])("%s is exit 3", async (_what, args, message) => {
     await node();
-    const { code, err } = await fairlead(["ownership", ...args]);
+    const { code, err } = await fairlead(["ownership", ...args], real);
     expect(err).toMatch(message);
     expect(code).toBe(3);
   });
 
   test("an answer that is none of ours is told, not shown", async () => {
     await node({ endpoint: { "/ownership": { services: [{ service: 1 }] } } });
-    const { code, err } = await fairlead(["ownership", "--on", "node-a"]);
+    const { code, err } = await fairlead(["ownership", "--on", "node-a"], real);
     expect(err).toMatch(/not what this version of fairlead knows/);
     expect(code).toBe(3);
   });

@@ -12,5 +12,5 @@ export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
 export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
 export { type Agreement, agreementOf, type Finding, type KernelState } from "./ways/agreement.ts";
-export type { Source } from "./ways/sources.ts";
+export { addressIn, type Source } from "./ways/sources.ts";
 export { type Ways, waysText } from "./ways/ways.ts";

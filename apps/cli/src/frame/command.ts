@@ -10,7 +10,7 @@ export interface ArgumentSpec {
   readonly completes?: "path";
 }
 
-export interface Example {
+interface Example {
   /** A command line as it is typed, without a prompt. */
   readonly line: string;
   readonly what: string;

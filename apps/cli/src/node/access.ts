@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState } from "@fairlead/inspect";
 import { allFamilies } from "@fairlead/intake";
-import { createRunner, type Runner } from "@fairlead/kernel";
+import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import type { sourceOptions } from "../inputs/cluster-options.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
-import { findAgentPod, podRunner } from "./kubectl.ts";
+import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
 
 type KernelValues = OptionValues<typeof kernelOptions> & Pick<OptionValues<typeof sourceOptions>, "kubeconfig">;
 
@@ -58,13 +58,12 @@ export function runnerFor(
   { on, kubeconfig }: Pick<KernelValues, "on" | "kubeconfig">,
   { runner }: Pick<Context, "runner">,
 ): Promise<Runner> {
-  return on === undefined ? Promise.resolve(runner) : runnerOn(on, kubeconfig);
+  return on === undefined ? Promise.resolve(runner) : runnerOn(on, { runner, kubeconfig });
 }
 
 /** Starts programs in the network namespace of a cluster's node. */
-async function runnerOn(node: string, kubeconfig: string | undefined): Promise<Runner> {
-  const options = { runner: createRunner(), kubeconfig };
-  return podRunner(await findAgentPod(node, options), options);
+async function runnerOn(node: string, kubectl: KubectlOptions): Promise<Runner> {
+  return podRunner(await findAgentPod(node, kubectl), kubectl);
 }
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {

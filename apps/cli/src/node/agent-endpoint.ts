@@ -1,4 +1,5 @@
-import { createRunner, lines, type Runner } from "@fairlead/kernel";
+import { lines, type Runner } from "@fairlead/kernel";
+import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { type AgentPod, clusterFlags, findAgentPod } from "./kubectl.ts";
 
@@ -18,9 +19,13 @@ const patience = 15_000;
  *
  * @throws CommandFailure when there is no agent, or it does not answer with 200
  */
-export async function askAgent(path: string, { on, kubeconfig, port }: AgentAddress): Promise<string> {
+export async function askAgent(
+  path: string,
+  { on, kubeconfig, port }: AgentAddress,
+  { runner }: Pick<Context, "runner">,
+): Promise<string> {
   if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`);
-  const options = { runner: createRunner(), kubeconfig };
+  const options = { runner, kubeconfig };
   const pod = await findAgentPod(on, options);
   return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`));
 }

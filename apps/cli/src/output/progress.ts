@@ -13,7 +13,7 @@ export interface ProgressClock {
   every(milliseconds: number, tick: () => void): () => void;
 }
 
-export const systemClock: ProgressClock = {
+const systemClock: ProgressClock = {
   now: () => performance.now(),
   every: (milliseconds, tick) => {
     const timer = setInterval(tick, milliseconds).unref();

@@ -8,7 +8,7 @@ import { landings, type Outcome } from "@fairlead/trace";
  */
 export type Ways = ReadonlyMap<string, number>;
 
-export const UNTOUCHED = "untouched";
+const UNTOUCHED = "untouched";
 
 /** What the plan wants for packets from an address. */
 export function wantedWays(treatment: Treatment, group: ServicePortGroup, source: string): Ways {

@@ -5,7 +5,7 @@ import { createManifestsSnapshot } from "@fairlead/watch";
 import { type Mode, type PlannedNode, planNode, readCluster } from "../../src/index.ts";
 
 /** The agent's configuration for its flags. */
-export function configOf(flags: readonly string[]) {
+function configOf(flags: readonly string[]) {
   const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
   if (parsed.kind !== "run") throw new Error(`flags of the test are wrong: ${JSON.stringify(parsed)}`);
   const filter = filterSettings(parsed.config);
@@ -14,7 +14,7 @@ export function configOf(flags: readonly string[]) {
 }
 
 /** Objects of a test as a cluster's. */
-export function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
+function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
   const readStandardInput = async () => Buffer.from(JSON.stringify(objects));
   const source = createManifestsSnapshot({ paths: ["-"], nodeName, readStandardInput });
   return readCluster(source, new AbortController().signal);

@@ -19,7 +19,7 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
     throw new UsageError("--watch: prints a table of what the objects say; leave out --live, --on and --output");
   }
   if (options.watch) await watch(options, context);
-  else if (running) await report(options, await fromAgent(options), context);
+  else if (running) await report(options, await fromAgent(options, context), context);
   else await report(options, await fromObjects(options, context), context);
   return 0;
 }
@@ -41,13 +41,13 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
   };
 }
 
-async function fromAgent(options: Options): Promise<Report> {
+async function fromAgent(options: Options, context: Context): Promise<Report> {
   const port = Number(options["metrics-port"] ?? 10_249);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new UsageError(`--metrics-port=${options["metrics-port"]}: must be a number from 1 to 65535`);
   }
   const { on, kubeconfig } = options;
-  const answer: unknown = parsed(await askAgent("/ownership", { on, kubeconfig, port }));
+  const answer: unknown = parsed(await askAgent("/ownership", { on, kubeconfig, port }, context));
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   return { services: answer.services, suggestedCIDRs: [] };
 }

@@ -1,0 +1,65 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+
+/**
+ * A kubectl for one node with one agent, as a process. FAKE_KUBECTL names a folder: what it is called with goes into
+ * calls.jsonl there, what the node's programs and its agent answer comes from state.json.
+ */
+export interface FakeCluster {
+  readonly pods: readonly {
+    readonly node: string;
+    readonly label: string;
+    readonly name: string;
+    readonly container: string;
+  }[];
+  /** What programs print, by the whole command or by its first word. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** What the agent answers, by path. */
+  readonly endpoint: Readonly<Record<string, unknown>>;
+}
+
+const { FAKE_KUBECTL: folder = "" } = process.env;
+const argv = process.argv.slice(2);
+appendFileSync(join(folder, "calls.jsonl"), `${JSON.stringify(argv)}\n`);
+const state: FakeCluster = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
+const [verb = "", ...args] = argv.filter((one) => !one.startsWith("--kubeconfig="));
+const verbs = new Map([
+  ["get", get],
+  ["exec", exec],
+  ["port-forward", forward],
+]);
+(verbs.get(verb) ?? (() => fail(`error: unknown command ${JSON.stringify(verb)}`, 1)))();
+
+function get(): void {
+  const node = /spec\.nodeName=([^,]+)/.exec(args.join(" "))?.[1];
+  const found = state.pods.filter((pod) => pod.node === node && args.includes(`--selector=${pod.label}`));
+  const items = found.map(({ name, container }) => {
+    return { metadata: { namespace: "kube-system", name }, spec: { containers: [{ name: container }] } };
+  });
+  process.stdout.write(JSON.stringify({ items }));
+}
+
+function exec(): void {
+  const command = args.slice(args.indexOf("--") + 1);
+  const printed = state.programs[command.join(" ")] ?? state.programs[command[0] ?? ""];
+  if (printed === undefined) fail(`exec failed: ${command[0]}: No such file or directory`, 127);
+  else process.stdout.write(printed);
+}
+
+function forward(): void {
+  const server = createServer(({ url = "" }, response) => {
+    response.writeHead(url in state.endpoint ? 200 : 404);
+    response.end(JSON.stringify(state.endpoint[url]));
+  });
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    process.stdout.write(`Forwarding from 127.0.0.1:${port} -> 10249\n`);
+  });
+}
+
+function fail(message: string, code: number): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = code;
+}
