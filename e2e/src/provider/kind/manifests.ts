@@ -1,13 +1,20 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runner } from "@fairlead/kernel";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { ClusterShape } from "../cluster.ts";
 import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/proxy-flags.ts";
+import { isThere } from "./images/debian-root.ts";
 
-const deploy = fileURLToPath(new URL("../../../../deploy/", import.meta.url));
+const overlays = fileURLToPath(new URL("../../../../deploy/overlays/", import.meta.url));
 
 /** A manifest as JSON. */
 export type Manifest = Readonly<Record<string, unknown>> & { readonly kind: string };
+
+/** Whether deploy/ has manifests for a mode. */
+export function hasOverlay(mode: string): Promise<boolean> {
+  return isThere(join(overlays, mode));
+}
 
 /** The manifests of deploy/, with the values that each cluster has of its own. */
 export async function fairleadManifests(
@@ -16,7 +23,7 @@ export async function fairleadManifests(
   shape: ClusterShape,
   apiServer: string,
 ): Promise<readonly Manifest[]> {
-  const { stdout } = await runner.run([kubectl, "kustomize", `${deploy}overlays/${shape.mode}`]);
+  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, shape.mode)]);
   return parseAllDocuments(stdout).map((document) => withValues(document.toJS(), shape, apiServer));
 }
 
