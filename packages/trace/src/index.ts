@@ -1,3 +1,4 @@
+export { type AddressRange, addressRange, inRange } from "./address.ts";
 export { TraceError } from "./errors.ts";
 export { type Landing, landings } from "./landings.ts";
 export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";

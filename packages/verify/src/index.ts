@@ -1,3 +1,5 @@
+export { diagnose } from "./doctor/diagnose.ts";
+export type * from "./doctor/facts.ts";
 export { byService, type Finding, type ServiceReport } from "./finding.ts";
 export { compareIpvs, type IpvsCompareOptions, type IpvsObjects } from "./ipvs.ts";
 export { addressesOf, serversOf, setsOf } from "./ipvs-text.ts";

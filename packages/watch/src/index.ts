@@ -1,3 +1,4 @@
+export { type Access, isAllowed } from "./api/access.ts";
 export type { ApiConnection, Credentials } from "./api/connection.ts";
 export { ConnectionError } from "./api/connection-error.ts";
 export { type ConnectionOptions, loadConnection } from "./api/load.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { postObject } from "../src/index.ts";
+import { isAllowed, postObject } from "../src/index.ts";
 import { endAfterEach, later } from "./support/run.ts";
 
 endAfterEach();
@@ -26,5 +26,26 @@ test("posts an object with the connection's credentials and gives the status", a
   // Nobody listens on port 1 (tcpmux).
   await expect(postObject({ ...connection, server: "http://127.0.0.1:1" }, path, {}, "x")).rejects.toThrow(
     "ECONNREFUSED",
+  );
+});
+
+test("asks what the connection's account may do", async () => {
+  const server = createServer(async (request, response) => {
+    const { spec } = JSON.parse(await text(request));
+    const { verb, resource } = spec.resourceAttributes;
+    if (resource === "secrets") response.writeHead(404).end("not found");
+    else response.writeHead(201).end(JSON.stringify({ status: { allowed: verb === "list" } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = { server: url, credentials: async () => ({ headers: {}, tls: {} }) };
+  expect(await isAllowed(connection, { verb: "list", group: "", resource: "services" }, "x")).toBe(true);
+  expect(await isAllowed(connection, { verb: "watch", group: "", resource: "services" }, "x")).toBe(false);
+  await expect(isAllowed(connection, { verb: "list", group: "", resource: "secrets" }, "x")).rejects.toThrow(
+    "answered 404",
   );
 });

@@ -1,5 +1,6 @@
 import type { Command } from "../frame/command.ts";
 import { completionCommand } from "./completion/index.ts";
+import { doctorCommand } from "./doctor/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
@@ -12,6 +13,7 @@ export const COMMANDS: readonly Command[] = [
   explainCommand,
   traceCommand,
   verifyCommand,
+  doctorCommand,
   ownershipCommand,
   completionCommand(() => COMMANDS),
 ];

@@ -94,11 +94,24 @@ function unreachableText({ server, error }: Extract<SourceReport, { type: "unrea
 }
 
 function connect(options: SourceValues, context: Context): Promise<ApiConnection> {
-  return orFailure("no cluster (or give manifests with -f): ", openConnection(options, context));
+  return orFailure("no cluster (or give manifests with -f): ", apiConnection(options, context));
 }
 
-async function openConnection(options: SourceValues, { env }: Context) {
-  const file = options.kubeconfig ?? env["KUBECONFIG"] ?? defaultKubeconfig();
+/** Whether a cluster is named at all, by the options, the environment or the user's own kubeconfig. */
+export function hasCluster(options: Pick<SourceValues, "kubeconfig">, { env }: Pick<Context, "env">): boolean {
+  return kubeconfigOf(options, env) !== undefined || env["KUBERNETES_SERVICE_HOST"] !== undefined;
+}
+
+function kubeconfigOf(options: Pick<SourceValues, "kubeconfig">, env: Context["env"]): string | undefined {
+  return options.kubeconfig ?? env["KUBECONFIG"] ?? defaultKubeconfig();
+}
+
+/** @throws Error when no cluster is known, or its kubeconfig is none */
+export async function apiConnection(
+  options: Pick<SourceValues, "kubeconfig">,
+  { env }: Pick<Context, "env">,
+): Promise<ApiConnection> {
+  const file = kubeconfigOf(options, env);
   // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
   return loadConnection({ ...(file === undefined ? {} : { kubeconfig: file }), allowExecCredentials: true });
 }

@@ -5,6 +5,13 @@ import type { ApiConnection } from "./connection.ts";
 /** Milliseconds for the whole of it. */
 const timeout = 10_000;
 
+/** An API server's answer to an object that it was given. */
+export interface PostAnswer {
+  /** 201: created, 403: the role does not allow it. */
+  readonly status: number;
+  readonly body: string;
+}
+
 /**
  * Creates one object.
  *
@@ -18,10 +25,20 @@ export async function postObject(
   object: unknown,
   userAgent: string,
 ): Promise<number> {
+  return (await post(connection, path, object, userAgent)).status;
+}
+
+/** As `postObject`, with what the server says. */
+export async function post(
+  connection: ApiConnection,
+  path: string,
+  object: unknown,
+  userAgent: string,
+): Promise<PostAnswer> {
   const { headers, tls } = await connection.credentials();
-  const body = JSON.stringify(object);
+  const sent = JSON.stringify(object);
   const url = new URL(connection.server + path);
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject } = Promise.withResolvers<PostAnswer>();
   const request = (url.protocol === "https:" ? https : http).request(url, {
     ...tls,
     method: "POST",
@@ -29,10 +46,17 @@ export async function postObject(
     signal: AbortSignal.timeout(timeout),
   });
   request.once("response", (response) => {
-    response.on("error", () => {}).resume();
-    resolve(response.statusCode ?? 0);
+    const { statusCode: status = 0 } = response;
+    let body = "";
+    response.setEncoding("utf8");
+    response.on("data", (piece: string) => {
+      body += piece;
+    });
+    // The status says what is needed, whatever becomes of the rest.
+    response.on("error", () => resolve({ status, body }));
+    response.on("end", () => resolve({ status, body }));
   });
   request.once("error", reject);
-  request.end(body);
+  request.end(sent);
   return promise;
 }

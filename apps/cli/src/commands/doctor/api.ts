@@ -1,0 +1,39 @@
+import type { ApiFacts } from "@fairlead/verify";
+import { type Access, isAllowed } from "@fairlead/watch";
+import type { Context } from "../../frame/context.ts";
+import { apiConnection, hasCluster } from "../../inputs/source.ts";
+import { version } from "../../version.ts";
+
+/** What system:node-proxier allows and the agent needs. */
+const NEEDED: readonly Access[] = [
+  { verb: "list", group: "", resource: "services" },
+  { verb: "watch", group: "", resource: "services" },
+  { verb: "list", group: "discovery.k8s.io", resource: "endpointslices" },
+  { verb: "watch", group: "discovery.k8s.io", resource: "endpointslices" },
+  { verb: "list", group: "", resource: "nodes" },
+  { verb: "watch", group: "", resource: "nodes" },
+  { verb: "create", group: "events.k8s.io", resource: "events" },
+];
+
+/** Asks the cluster's API server what it allows; nobody is asked where no cluster is known. */
+export async function apiFacts(
+  options: { readonly kubeconfig: string | undefined },
+  context: Pick<Context, "env">,
+): Promise<ApiFacts> {
+  if (!hasCluster(options, context)) return { kind: "unasked" };
+  try {
+    const connection = await apiConnection(options, context);
+    const answers = await Promise.all(
+      NEEDED.map(async (access) =>
+        (await isAllowed(connection, access, `fairlead/${version}`)) ? [] : [accessText(access)],
+      ),
+    );
+    return { kind: "answers", server: connection.server, denied: answers.flat() };
+  } catch (error) {
+    return { kind: "unreachable", reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function accessText({ verb, group, resource }: Access): string {
+  return `${verb} ${resource}${group === "" ? "" : `.${group}`}`;
+}

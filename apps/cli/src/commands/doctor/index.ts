@@ -1,0 +1,23 @@
+import { defineCommand } from "../../frame/command.ts";
+import { doctorOptions } from "./options.ts";
+
+export const doctorCommand = defineCommand(
+  {
+    name: "doctor",
+    summary: "Look for what keeps a service proxy on this host from working, and say what to do",
+    description:
+      "Looks at the kernel's features and settings, the variant of iptables and who else has rules, other proxies, the routes\n" +
+      "to pods, networks that overlap, and what the API server allows. Changes nothing. Run it as root on the node.",
+    arguments: [],
+    options: doctorOptions,
+    examples: [
+      { line: "fairlead doctor --cluster-cidr 10.144.0.0/16 --service-cidr 10.96.0.0/12", what: "In iptables mode" },
+      {
+        line: "fairlead doctor --config /var/lib/kube-proxy/config.conf --kubeconfig /var/lib/kube-proxy/kubeconfig.conf",
+        what: "With the proxy's own configuration and rights",
+      },
+    ],
+    finding: "something is bad",
+  },
+  () => import("./run.ts"),
+);

@@ -1,0 +1,14 @@
+import { list } from "../../frame/options.ts";
+import { agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
+import { outputOption } from "../../output/output.ts";
+
+export const doctorOptions = {
+  mode: agentOptions.mode,
+  config: agentOptions.config,
+  "cluster-cidr": agentOptions["cluster-cidr"],
+  "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
+  "agent-flag": agentOptions["agent-flag"],
+  "service-cidr": list("CIDR", "Where the services' addresses are."),
+  kubeconfig: sourceOptions.kubeconfig,
+  output: outputOption,
+} as const;

@@ -1,0 +1,31 @@
+import { type Diagnosis, diagnose } from "@fairlead/verify";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { agentSetup } from "../../inputs/agent.ts";
+import { print } from "../../output/output.ts";
+import type { Style } from "../../output/style.ts";
+import { apiFacts } from "./api.ts";
+import { nodeFacts } from "./facts.ts";
+import type { doctorOptions } from "./options.ts";
+
+export async function run({ options }: CommandInput<typeof doctorOptions>, context: Context): Promise<ExitCode> {
+  const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
+  const api = await context.progress("asking the API server", () => apiFacts(options, context));
+  const facts = await context.progress("looking at this node", () =>
+    nodeFacts(setup, options["service-cidr"], api, context.runner),
+  );
+  const diagnoses = diagnose(facts);
+  await print(
+    options.output,
+    diagnoses,
+    () => diagnoses.map((one) => diagnosisText(one, context.style)).join(""),
+    context,
+  );
+  return diagnoses.some(({ state }) => state === "bad") ? 1 : 0;
+}
+
+function diagnosisText({ check, state, found, advice }: Diagnosis, style: Style): string {
+  const signs = { good: style.good("✓"), warning: style.warn("!"), bad: style.bad("✗") };
+  const what = advice === undefined ? "" : `\n    ${style.bold("→")} ${advice}`;
+  return `${signs[state]} ${check}: ${found}${what}\n`;
+}

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { diagnose, type NodeFacts } from "../src/index.ts";
+
+const healthy: NodeFacts = {
+  mode: "iptables",
+  variant: "nft",
+  mayReadRules: true,
+  rules: [
+    { variant: "nft", proxy: 40, others: 3, dropping: [] },
+    { variant: "legacy", proxy: 0, others: 0, dropping: [] },
+  ],
+  nftTables: [],
+  sysctls: { "net/ipv4/ip_forward": "1", "net/ipv4/vs/conntrack": "1" },
+  kernel: { "connection tracking": true, ipvs: true, ipset: true },
+  proxies: [{ pid: 7, name: "fairlead-proxy" }],
+  routes: ["10.144.1.5/32", "10.144.2.0/24"],
+  cidrs: [
+    { cidr: "10.144.0.0/16", use: "pods" },
+    { cidr: "10.244.0.0/16", use: "excluded pods" },
+    { cidr: "10.96.0.0/12", use: "services" },
+    { cidr: "10.201.0.10/32", use: "node" },
+  ],
+  api: { kind: "answers", server: "https://10.96.0.1", denied: [] },
+};
+
+/** `state check: found`, of all that is not good. */
+function complaints(facts: Partial<NodeFacts>): string[] {
+  return diagnose({ ...healthy, ...facts })
+    .filter(({ state }) => state !== "good")
+    .map(({ state, check, found }) => `${state} ${check}: ${found}`);
+}
+
+describe("the doctor", () => {
+  test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
+    ["a healthy node", {}, []],
+    ["a healthy node in ipvs mode", { mode: "ipvs" }, []],
+    ["no iptables", { variant: undefined as never, rules: [] }, ["bad iptables: not found"]],
+    ["no rights", { mayReadRules: false }, ["bad iptables: nft, but its rules may not be read"]],
+    [
+      "a proxy's leftovers in the other variant",
+      {
+        rules: [
+          { variant: "nft", proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", proxy: 12, others: 0, dropping: [] },
+        ],
+      },
+      ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, beside nft"],
+    ],
+    [
+      "others in the other variant",
+      {
+        rules: [
+          { variant: "nft", proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", proxy: 0, others: 5, dropping: [] },
+        ],
+      },
+      ["warning rules of the other variant: legacy has 0 rules of a proxy and 5 of others, beside nft"],
+    ],
+    [
+      "a policy that drops",
+      { rules: [{ variant: "nft", proxy: 40, others: 0, dropping: ["FORWARD"] }] },
+      ["warning policies: FORWARD of filter drop what no rule accepts"],
+    ],
+    ["firewalld", { nftTables: ["inet firewalld"] }, ["warning nft tables of others: inet firewalld"]],
+    [
+      "kube-proxy's nftables mode",
+      { nftTables: ["ip kube-proxy"] },
+      ["bad nft tables of others: ip kube-proxy: what kube-proxy's nftables mode left"],
+    ],
+    ["no forwarding", { sysctls: { "net/ipv4/ip_forward": "0" } }, ["bad net.ipv4.ip_forward: 0"]],
+    [
+      "IPv6 without forwarding",
+      { cidrs: [{ cidr: "fd00:144::/48", use: "pods" }], routes: ["fd00:144::/48"] },
+      ["bad net.ipv6.conf.all.forwarding: not there"],
+    ],
+    [
+      "a bridge past iptables",
+      { sysctls: { ...healthy.sysctls, "net/bridge/bridge-nf-call-iptables": "0" } },
+      ["warning net.bridge.bridge-nf-call-iptables: 0"],
+    ],
+    [
+      "a kernel without IPVS",
+      {
+        mode: "ipvs",
+        kernel: { "connection tracking": true, ipvs: false, ipset: false },
+        sysctls: { "net/ipv4/ip_forward": "1" },
+      },
+      [
+        "bad ipvs: this kernel does not have it",
+        "bad ipset: this kernel does not have it",
+        "bad net.ipv4.vs.conntrack: not there",
+      ],
+    ],
+    [
+      "no connection tracking",
+      { kernel: { ...healthy.kernel, "connection tracking": false } },
+      ["bad connection tracking: this kernel does not have it"],
+    ],
+    ["no proxy", { proxies: [] }, ["warning proxies on this node: none runs"]],
+    [
+      "two proxies",
+      { proxies: [...healthy.proxies, { pid: 9, name: "kube-proxy" }] },
+      ["bad proxies on this node: fairlead-proxy (process 7), kube-proxy (process 9)"],
+    ],
+    [
+      "no route to pods",
+      { routes: ["10.201.0.0/24"] },
+      ["warning route to pods in 10.144.0.0/16: none but a default route"],
+    ],
+    [
+      "overlapping networks",
+      { cidrs: [...healthy.cidrs, { cidr: "10.144.7.0/24", use: "services" }] },
+      ["bad CIDRs: overlapping: pods 10.144.0.0/16 and services 10.144.7.0/24"],
+    ],
+    [
+      "no API server",
+      { api: { kind: "unreachable", reason: "connect ECONNREFUSED 10.0.0.1:6443" } },
+      ["bad API server: connect ECONNREFUSED 10.0.0.1:6443"],
+    ],
+    [
+      "too few rights",
+      { api: { kind: "answers", server: "https://10.0.0.1", denied: ["list endpointslices.discovery.k8s.io"] } },
+      ["bad API server: https://10.0.0.1 does not allow: list endpointslices.discovery.k8s.io"],
+    ],
+  ])("%s", (_, facts, expected) => expect(complaints(facts)).toEqual(expected));
+
+  test("whatever is not good comes with what to do", () => {
+    const all = diagnose({
+      ...healthy,
+      mayReadRules: false,
+      proxies: [],
+      sysctls: {},
+      routes: [],
+      nftTables: ["inet x"],
+    });
+    for (const { state, advice } of all) expect(advice !== undefined).toBe(state !== "good");
+  });
+});

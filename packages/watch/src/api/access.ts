@@ -1,0 +1,34 @@
+import type { ApiConnection } from "./connection.ts";
+import { post } from "./post.ts";
+
+/** What somebody may want to do in all namespaces. */
+export interface Access {
+  readonly verb: "get" | "list" | "watch" | "create";
+  /** "" for the core group. */
+  readonly group: string;
+  readonly resource: string;
+}
+
+/**
+ * Whether whoever the connection speaks for may do that (SelfSubjectAccessReview, which everybody may ask).
+ *
+ * @throws Error when there is no connection, no answer in time, or none that says it
+ */
+export async function isAllowed(connection: ApiConnection, access: Access, userAgent: string): Promise<boolean> {
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectAccessReview",
+    spec: { resourceAttributes: access },
+  };
+  const { status, body } = await post(connection, PATH, review, userAgent);
+  const allowed = status === 201 ? allowedIn(JSON.parse(body)) : undefined;
+  if (allowed === undefined) throw new Error(`${connection.server}${PATH} answered ${status}`);
+  return allowed;
+}
+
+const PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+function allowedIn(review: { readonly status?: { readonly allowed?: unknown } } | null): boolean | undefined {
+  const allowed = review?.status?.allowed;
+  return typeof allowed === "boolean" ? allowed : undefined;
+}
