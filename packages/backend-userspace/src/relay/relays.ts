@@ -25,8 +25,10 @@ export class Relays {
   readonly #needs: RelayNeeds;
   readonly #picker: PortPicker;
   readonly #groups = new Map<string, GroupRelays>();
-  /** Groups that could not get a socket, and why. */
-  readonly #failed = new Map<string, { readonly group: ServicePortGroup; readonly reason: string }>();
+  /** Groups that could not get a socket. */
+  readonly #failed = new Map<string, ServicePortGroup>();
+  /** What was told of a group last. */
+  readonly #told = new Map<string, string>();
 
   constructor(address: string, settled: Settled, needs: RelayNeeds) {
     this.address = address;
@@ -44,7 +46,7 @@ export class Relays {
 
   /** Groups that have no relay for want of a socket: it may be there later. */
   get failed(): readonly ServicePortGroup[] {
-    return Array.from(this.#failed.values(), ({ group }) => group);
+    return [...this.#failed.values()];
   }
 
   /** Opens what is missing. A group that gets no socket is told once, and no reason to leave out the others. */
@@ -63,7 +65,7 @@ export class Relays {
     const sets = this.#needs.sets(group);
     if (sets.length === 0) return;
     if (!isRelayable(group)) {
-      this.#tell(group, `${group.protocol} cannot be relayed in user space; its packets are refused`, false);
+      this.#tell(group, `${group.protocol} cannot be relayed in user space; its packets are refused`);
       return;
     }
     const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#settled);
@@ -74,14 +76,12 @@ export class Relays {
       this.#failed.delete(group.id);
       this.#told.delete(group.id);
     } catch (error) {
-      this.#tell(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`, true);
+      this.#failed.set(group.id, group);
+      this.#tell(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`);
     }
   }
 
-  readonly #told = new Map<string, string>();
-
-  #tell(group: ServicePortGroup, reason: string, mayChange: boolean): void {
-    if (mayChange) this.#failed.set(group.id, { group, reason });
+  #tell(group: ServicePortGroup, reason: string): void {
     if (this.#told.get(group.id) === reason) return;
     this.#told.set(group.id, reason);
     this.#settled.onProblem(`${group.name}: ${reason}`);

@@ -12,13 +12,14 @@ export class TcpConnection implements Live {
   readonly #endpoint: Socket;
   readonly #request: Pick<RelayRequest, "traffic">;
   readonly #onClosed: () => void;
-  #open = 2;
+  readonly #open: Set<Socket>;
 
   constructor(client: Socket, endpoint: Socket, request: RelayRequest, onClosed: () => void) {
     this.#client = client;
     this.#endpoint = endpoint;
     this.#request = request;
     this.#onClosed = onClosed;
+    this.#open = new Set([client, endpoint]);
     request.traffic.add(this);
     this.#follow(client, endpoint);
     this.#follow(endpoint, client);
@@ -49,10 +50,10 @@ export class TcpConnection implements Live {
   }
 
   #closed(socket: Socket, other: Socket): void {
+    if (!this.#open.delete(socket)) return;
     // Without an end of its input it was broken off, and the other side must not take that for an end.
     if (!socket.readableEnded) other.resetAndDestroy();
-    this.#open -= 1;
-    if (this.#open > 0) return;
+    if (this.#open.size > 0) return;
     const { traffic } = this.#request;
     traffic.delete(this);
     traffic.carried("to-endpoint", this.#client.bytesRead);
