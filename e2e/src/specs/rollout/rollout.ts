@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { fairleadImage } from "../../provider/kind/fairlead.ts";
 import { expectAnswers } from "../expect.ts";
-import { figures, startTraffic, type TrafficSeen } from "../faults/traffic.ts";
+import { expectNoLoss, figures, startTraffic } from "../faults/traffic.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
@@ -49,7 +49,10 @@ const swap: Spec = {
       await remove(kubernetes, "kube-proxy");
       await addFairlead();
     });
-    return withoutFailure(await traffic.stop());
+    const seen = await traffic.stop();
+    expectNoLoss(seen);
+    if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${TRAFFIC_MS} ms`);
+    return figures(seen);
   },
 };
 
@@ -149,11 +152,6 @@ async function expectServed(scene: Scene, name: string): Promise<void> {
   const caller = await scene.pod({ node: scene.nodes[0] });
   const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
   await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
-}
-
-function withoutFailure(seen: TrafficSeen): string {
-  if (seen.failures.length === 0) return figures(seen);
-  throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
 }
 
 function endpointsOf(namespace: string, service: string) {
