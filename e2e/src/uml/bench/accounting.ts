@@ -22,12 +22,12 @@ export async function startAccounting(runner: Runner, file: string): Promise<Acc
       const records = (await readFile(file)).subarray(read);
       const whole = records.length - (records.length % RECORD.bytes);
       read += whole;
-      return countNames(records.subarray(0, whole));
+      return countProcesses(records.subarray(0, whole));
     },
   };
 }
 
-function countNames(records: Buffer): Record<string, number> {
+export function countProcesses(records: Buffer): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let at = 0; at < records.length; at += RECORD.bytes) {
     if ((records.readUInt8(at + RECORD.flag) & RECORD.forkedOnly) !== 0) continue;

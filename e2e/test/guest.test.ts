@@ -1,0 +1,50 @@
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import type { GuestCalls } from "../src/provider/guest/calls.ts";
+import { clusterCalls } from "../src/provider/guest/server.ts";
+import { answerOver, askOver } from "../src/provider/guest/wire.ts";
+
+const noCluster = () => clusterCalls(new Promise(() => {}));
+
+/** Both ends of one connection, the guest's with these answers. */
+function connected(calls: Partial<GuestCalls>) {
+  const [here, there] = duplexPair();
+  const progress: string[] = [];
+  const tell = answerOver(there, { ...noCluster(), ...calls });
+  return { ask: askOver(here, (line) => progress.push(line)), tell, progress, here };
+}
+
+test("answers come to who asked, in whatever order", async () => {
+  const first = Promise.withResolvers<string>();
+  const { ask } = connected({
+    agentGet: async (node, path) => (path === "/slow" ? first.promise : `${node} ${path}`),
+  });
+  const slow = ask("agentGet", "node-a", "/slow");
+  expect(await ask("agentGet", "node-b", "/fast")).toBe("node-b /fast");
+  first.resolve("at last");
+  expect(await slow).toBe("at last");
+});
+
+test("what is thrown there is thrown here, with its message", async () => {
+  const { ask } = connected({
+    run: async () => {
+      throw new Error("ip: no such device");
+    },
+  });
+  await expect(ask("run", "node-a", ["ip", "link"])).rejects.toThrow("ip: no such device");
+});
+
+test("who waits is told when the guest ends, and so is who asks later", async () => {
+  const { ask, here } = connected({});
+  const waiting = ask("open");
+  here.destroy();
+  await expect(waiting).rejects.toThrow("the guest has ended");
+  await expect(ask("state")).rejects.toThrow("the guest has ended");
+});
+
+test("progress is no answer", async () => {
+  const { ask, tell, progress } = connected({ dispose: async () => {} });
+  tell("Fairlead runs on every node");
+  await ask("dispose");
+  expect(progress).toEqual(["Fairlead runs on every node"]);
+});
