@@ -15,7 +15,14 @@ test.skipIf(missing !== undefined)(
   async () => {
     const size = { services: 5, endpoints: 3 };
     const counts = { runs: 1, changes: 3, idle: 0 };
-    const options = { ...size, ...counts, mode: "iptables", variant: "legacy", kubernetes: defaultKubernetes } as const;
+    const options = {
+      ...size,
+      ...counts,
+      mode: "iptables",
+      variant: "legacy",
+      kubernetes: defaultKubernetes,
+      kubeProxyVersion: "v1.37",
+    } as const;
     const { fairlead } = await runBench({ ...options, output: "json" }, () => {});
     expect(fairlead.runs).toHaveLength(1);
     for (const row of rowsOf(fairlead, undefined)) expect(row.fairlead, row.label).toBeGreaterThan(0);

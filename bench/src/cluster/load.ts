@@ -11,10 +11,14 @@ export interface Size {
 /** Requests on their way at the same time; more make the API server no faster. */
 const AT_ONCE = 16;
 
-/** Writes services and slices as fast as the API server takes them. */
-export async function fill(api: ApiClient, { services, endpoints }: Size): Promise<void> {
-  await api.create(namespaceObject);
-  let next = 0;
+/**
+ * Writes services and slices as fast as the API server takes them.
+ *
+ * @param there how many services are there already
+ */
+export async function fill(api: ApiClient, { services, endpoints }: Size, there = 0): Promise<void> {
+  if (there === 0) await api.create(namespaceObject);
+  let next = there;
   const work = async () => {
     for (let index = next++; index < services; index = next++) await createService(api, index, endpoints);
   };

@@ -1,10 +1,8 @@
+import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
-import { runBench } from "../measure/bench.ts";
-import { describeMachine } from "../report/machine.ts";
-import { markdownTable, textTable } from "../report/render.ts";
-import { type Result, resultText, saveResult } from "../report/result.ts";
-import { rowsOf } from "../report/rows.ts";
-import { type BenchOptions, numberFrom } from "./options.ts";
+import { bench } from "./bench.ts";
+import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "./options.ts";
+import { otherWork } from "./other-work.ts";
 
 const USAGE = 2;
 
@@ -18,11 +16,21 @@ const program = new Command("pnpm bench")
   .option("--runs <number>", "of each proxy, in turns", numberFrom(1), 5)
   .option("--changes <number>", "of one endpoint, in each run", numberFrom(1), 50)
   .option("--idle <seconds>", "also measure the CPU of this time without changes, in the first run", numberFrom(0), 0)
-  .option("--kubernetes <version>", "of the control plane and of kube-proxy", "v1.37")
+  .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+  .option("--kube-proxy-version <version>", "of kube-proxy", "v1.37")
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))
   .option("--save <file>", "keep all figures there, as JSON")
+  .option("--micro", "micro benchmarks of the packages instead, compared with those recorded")
+  .option("--record", "with --micro: record them")
+  .option("--growth <sizes>", "Fairlead alone at these numbers of services, such as 100,1000", sizesFrom)
+  .option("--profile <folder>", "leave a CPU profile and a heap snapshot of Fairlead there, for Chrome")
+  .option("--document", "make docs/performance.md from bench/results")
   .exitOverride()
-  .action(bench);
+  .action(async (options: BenchOptions & OtherWork) => {
+    const started = performance.now();
+    const progress = (line: string) => console.error(`${((performance.now() - started) / 1000).toFixed(1)} s  ${line}`);
+    if (!(await otherWork(options, progress))) await bench(options, progress);
+  });
 
 process.exitCode = await main();
 
@@ -35,21 +43,4 @@ async function main(): Promise<number> {
     console.error(error instanceof Error ? error.message : String(error));
     return 1;
   }
-}
-
-async function bench(options: BenchOptions): Promise<void> {
-  const { mode, variant, services, endpoints, runs, changes, kubernetes } = options;
-  const started = performance.now();
-  const progress = (line: string) => console.error(`${((performance.now() - started) / 1000).toFixed(1)} s  ${line}`);
-  const proxies = await runBench(options, progress);
-  const asked = { mode, variant, services, endpoints, runs, changes, kubernetes };
-  const result: Result = { machine: await describeMachine(), options: asked, proxies };
-  if (options.save !== undefined) await saveResult(options.save, result);
-  process.stdout.write(resultIn(options.output, result));
-}
-
-function resultIn(output: BenchOptions["output"], result: Result): string {
-  if (output === "json") return resultText(result);
-  const rows = rowsOf(result.proxies.fairlead, result.proxies["kube-proxy"]);
-  return output === "markdown" ? markdownTable(rows) : textTable(rows);
 }

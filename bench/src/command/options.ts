@@ -12,10 +12,22 @@ export interface BenchOptions {
   readonly changes: number;
   /** Seconds in which nothing changes; 0: not measured. */
   readonly idle: number;
+  /** Of the control plane. */
   readonly kubernetes: string;
+  readonly kubeProxyVersion: string;
   readonly output: Output;
   /** A file for the figures. */
   readonly save?: string;
+}
+
+/** Something else than the benchmark; at most one of them. */
+export interface OtherWork {
+  readonly micro?: boolean;
+  readonly record?: boolean;
+  readonly growth?: readonly number[];
+  /** A folder. */
+  readonly profile?: string;
+  readonly document?: boolean;
 }
 
 type Mode = "iptables" | "ipvs";
@@ -29,4 +41,9 @@ export function numberFrom(least: number): (value: string) => number {
     if (Number.isInteger(number) && number >= least) return number;
     throw new InvalidArgumentError(`give a whole number from ${least}`);
   };
+}
+
+/** Reads sizes with commas between them. */
+export function sizesFrom(value: string): readonly number[] {
+  return value.split(",").map(numberFrom(2));
 }

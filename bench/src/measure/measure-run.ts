@@ -16,9 +16,9 @@ const PATIENCE_MS = 10 * 60_000;
  *
  * @throws Error when rules differ
  */
-export async function measureRun(setting: Setting, proxy: Subject, idleSeconds: number): Promise<RunFigures> {
+export async function measureRun(setting: Setting, subject: Subject, idleSeconds: number): Promise<RunFigures> {
   const { bed, size, counts, startSettings } = setting;
-  await using running = await startProxy(bed, { proxy, ...startSettings });
+  await using running = await startProxy(bed, { subject, ...startSettings });
   const { pid } = running;
   const firstSync = {
     ms: running.syncedAt - running.startedAt,

@@ -16,12 +16,12 @@ const BARE_CHANGES = 20;
 const PATIENCE_MS = 30 * 60_000;
 
 /** Counts what a proxy asks of the tools, and times the tools alone with the same text. */
-export async function recordRun(setting: Setting, proxy: Subject): Promise<RecordedFigures> {
+export async function recordRun(setting: Setting, subject: Subject): Promise<RecordedFigures> {
   const { bed, size, startSettings } = setting;
-  const folder = await mkdtemp(join(bed.folder, `records-${proxy.name}-`));
+  const folder = await mkdtemp(join(bed.folder, `records-${subject.name}-`));
   const records = join(folder, "calls");
   const path = await recordingPath(join(folder, "bin"), startSettings.variant, records);
-  await using running = await startProxy(bed, { ...startSettings, proxy, path });
+  await using running = await startProxy(bed, { ...startSettings, subject, path });
   const calls = new Calls(records);
   const start = await calls.sinceLast();
   const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);

@@ -9,7 +9,7 @@ export interface Setting {
   readonly bed: Bed;
   readonly size: Size;
   readonly counts: Counts;
-  readonly startSettings: Omit<StartSettings, "proxy">;
+  readonly startSettings: Omit<StartSettings, "subject">;
   /** The rules of a fresh start on the objects as they are after this step. */
   readonly freshRules: (step: string) => Promise<RuleDigests>;
 }

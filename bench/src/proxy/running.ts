@@ -24,7 +24,7 @@ export interface RunningProxy {
 }
 
 export interface StartSettings {
-  readonly proxy: Subject;
+  readonly subject: Subject;
   readonly variant: Variant;
   readonly configFile: string;
   /** With the tools of the variant. */
@@ -36,19 +36,24 @@ const FIRST_SYNC_MS = 30 * 60_000;
 
 /** Starts a proxy on a new node and waits for its first complete sync. */
 export async function startProxy(bed: Bed, settings: StartSettings): Promise<RunningProxy> {
-  const { proxy, variant, configFile, path } = settings;
+  const { subject, variant, configFile, path } = settings;
   const opened = new AsyncDisposableStack();
   try {
     const node = opened.use(await bed.openNode());
     await leaveHint(node, variant);
-    const folder = await mkdtemp(join(bed.folder, `${proxy.name}-`));
+    const folder = await mkdtemp(join(bed.folder, `${subject.name}-`));
     await mkdir(join(folder, "state"));
     const logFile = join(folder, "log");
-    const log = await SyncLog.open(logFile, proxy.synced);
+    const log = await SyncLog.open(logFile, subject.synced);
     opened.defer(() => log.close());
     const startedAt = Date.now();
-    const argv = proxy.argv(configFile, join(folder, "state"));
-    const daemon = await startDaemon(node, { name: proxy.name, argv, logFile, env: { PATH: path, NODE_OPTIONS: "" } });
+    const argv = subject.argv(configFile, join(folder, "state"));
+    const daemon = await startDaemon(node, {
+      name: subject.name,
+      argv,
+      logFile,
+      env: { PATH: path, NODE_OPTIONS: "" },
+    });
     opened.defer(() => daemon.stop());
     const ended = daemon.ended.then((how) => {
       throw new Error(`${how}; see ${logFile}`);

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
 import { NODE_NAME } from "../cluster/objects.ts";
 
@@ -18,10 +18,6 @@ export interface Subject {
 /** klog's `I1121 10:09:13.123456`. */
 const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 
-/** The built agent: FAIRLEAD_AGENT, or what `pnpm build` makes. */
-const agentFile =
-  process.env["FAIRLEAD_AGENT"] ?? fileURLToPath(new URL("../../../apps/agent/dist/main.js", import.meta.url));
-
 /** @param nodeOptions for the agent's Node, such as a module that looks at its event loop */
 export function fairlead(nodeOptions: readonly string[] = []): Subject {
   return {
@@ -29,7 +25,7 @@ export function fairlead(nodeOptions: readonly string[] = []): Subject {
     argv: (configFile, stateFolder) => [
       process.execPath,
       ...nodeOptions,
-      agentFile,
+      agentFile(),
       `--config=${configFile}`,
       `--hostname-override=${NODE_NAME}`,
       `--state-dir=${stateFolder}`,

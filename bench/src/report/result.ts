@@ -14,6 +14,7 @@ export interface Result {
     readonly runs: number;
     readonly changes: number;
     readonly kubernetes: string;
+    readonly kubeProxyVersion: string;
   };
   readonly proxies: { readonly fairlead: ProxyFigures; readonly "kube-proxy"?: ProxyFigures };
 }

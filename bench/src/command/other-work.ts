@@ -1,0 +1,45 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { measureGrowth } from "../measure/growth.ts";
+import type { Progress } from "../measure/prepare.ts";
+import { takeProfile } from "../measure/profile.ts";
+import { microCases } from "../micro/cases.ts";
+import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
+import { document, plots } from "../report/document.ts";
+import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
+import type { BenchOptions, OtherWork } from "./options.ts";
+
+/** @returns whether something else than the benchmark was asked for */
+export async function otherWork(options: BenchOptions & OtherWork, progress: Progress): Promise<boolean> {
+  if (options.micro === true) await micro(options.record === true);
+  else if (options.growth !== undefined) await growth(options, options.growth, progress);
+  else if (options.profile !== undefined) await profile(options, options.profile, progress);
+  else if (options.document === true) await writeDocument();
+  else return false;
+  return true;
+}
+
+async function micro(keep: boolean): Promise<void> {
+  const figures = await measureCases(await microCases());
+  process.stdout.write(comparison(figures, await recordedFigures(MICRO_FILE)));
+  if (keep) await record(MICRO_FILE, figures);
+}
+
+async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
+  const points = await measureGrowth(options, sizes, progress);
+  const text = `${JSON.stringify(points, null, 2)}\n`;
+  if (options.save !== undefined) await writeFile(options.save, text);
+  process.stdout.write(text);
+}
+
+async function profile(options: BenchOptions, folder: string, progress: Progress): Promise<void> {
+  for (const file of await takeProfile(options, folder, progress)) console.log(join(folder, file));
+}
+
+/** docs/performance.md and its plots. */
+async function writeDocument(): Promise<void> {
+  const recorded = await loadRecorded();
+  await mkdir(DOCS, { recursive: true });
+  await writeFile(join(DOCS, "performance.md"), document(recorded));
+  for (const [name, svg] of Object.entries(plots(recorded.growth))) await writeFile(join(DOCS, name), svg);
+}

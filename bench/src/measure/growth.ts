@@ -1,0 +1,59 @@
+import { fill } from "../cluster/load.ts";
+import { startProxy } from "../proxy/running.ts";
+import { fairlead } from "../proxy/subject.ts";
+import { median } from "./figures.ts";
+import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
+import { cpuSeconds, memory } from "./process-figures.ts";
+import { readRules, requireSameRules } from "./rules.ts";
+import { Work } from "./work.ts";
+
+/** Fairlead at one size. Milliseconds, CPU seconds, MB. */
+export interface GrowthPoint {
+  readonly services: number;
+  readonly firstSync: { readonly ms: number; readonly cpu: number };
+  /** Medians; CPU of one change. */
+  readonly endpointChange: { readonly ms: number; readonly cpu: number };
+  readonly resident: number;
+}
+
+const ENDPOINTS = 10;
+const CHANGES = 10;
+const PATIENCE_MS = 10 * 60_000;
+
+/** Measures Fairlead alone at growing sizes, and compares its rules after the changes with a fresh start's. */
+export function measureGrowth(
+  options: BedOptions,
+  sizes: readonly number[],
+  progress: Progress,
+): Promise<readonly GrowthPoint[]> {
+  return withBed(options, progress, async (prepared) => {
+    const points: GrowthPoint[] = [];
+    let there = 0;
+    for (const services of [...sizes].sort((a, b) => a - b)) {
+      progress(`${services} services`);
+      await fill(prepared.bed.controlPlane.api, { services, endpoints: ENDPOINTS }, there);
+      there = services;
+      points.push(await measurePoint(prepared, services));
+    }
+    return points;
+  });
+}
+
+async function measurePoint({ bed, startSettings, freshRules }: Prepared, services: number): Promise<GrowthPoint> {
+  await using running = await startProxy(bed, { ...startSettings, subject: fairlead() });
+  const { pid, startedAt, syncedAt, node } = running;
+  const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
+  await running.log.lastSync(QUIET_MS);
+  const work = new Work(bed.controlPlane.api, { services, endpoints: ENDPOINTS }, PATIENCE_MS);
+  const before = await cpuSeconds(pid);
+  const times = await work.changeEndpoint(running, CHANGES);
+  const endpointChange = { ms: median(times), cpu: ((await cpuSeconds(pid)) - before) / CHANGES };
+  const resident = (await memory(pid)).now;
+  const fresh = await freshRules()("changes");
+  requireSameRules(`${services} services`, await readRules(node, startSettings.variant), fresh);
+  await work.restore(0);
+  return { services, firstSync, endpointChange, resident };
+}
+
+/** What is left to do after a start comes to its end. */
+const QUIET_MS = 3000;

@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { requireAgent } from "@fairlead/e2e/agent/agent-file";
+import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
+import { type Bed, openBed } from "../cluster/bed.ts";
+import { type StartSettings, startProxy } from "../proxy/running.ts";
+import { fairlead, writeConfig } from "../proxy/subject.ts";
+import { toolPath, type Variant } from "../proxy/tools.ts";
+import { freshRulesOf } from "./measure-run.ts";
+import { readRules } from "./rules.ts";
+import type { Setting } from "./setting.ts";
+
+/** Says what is being done, a line each. */
+export type Progress = (line: string) => void;
+
+/** What a benchmark of iptables mode is opened with. */
+export interface BedOptions {
+  readonly variant: Variant;
+  /** Version of the control plane. */
+  readonly kubernetes: string;
+}
+
+/** A control plane without services, and how proxies are started beside it. */
+export interface Prepared {
+  readonly bed: Bed;
+  readonly startSettings: Setting["startSettings"];
+  /** Asks a fresh Fairlead for its rules, once for each step. */
+  freshRules(): Setting["freshRules"];
+}
+
+/** Opens a bed for as long as `use` takes; nothing is left after it. */
+export async function withBed<T>(
+  { variant, kubernetes }: BedOptions,
+  progress: Progress,
+  use: (prepared: Prepared) => Promise<T>,
+): Promise<T> {
+  await requireAgent();
+  const programs = await controlPlanePrograms(kubernetes, progress);
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-bench-"));
+  try {
+    await using bed = await openBed(programs, folder);
+    const configFile = await writeConfig(folder, "iptables", bed.controlPlane.proxyKubeconfig);
+    const path = await toolPath(join(folder, "bin"), variant);
+    const startSettings: Omit<StartSettings, "subject"> = { variant, configFile, path };
+    const freshRules = () =>
+      freshRulesOf(
+        () => startProxy(bed, { ...startSettings, subject: fairlead() }),
+        ({ node }) => readRules(node, variant),
+      );
+    return await use({ bed, startSettings, freshRules });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,40 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { waitUntil } from "@fairlead/e2e/agent/wait-until";
+import { fill, type Size } from "../cluster/load.ts";
+import { startProxy } from "../proxy/running.ts";
+import { fairlead } from "../proxy/subject.ts";
+import { type BedOptions, type Progress, withBed } from "./prepare.ts";
+
+const SNAPSHOT_MS = 60_000;
+
+/**
+ * Leaves a CPU profile of Fairlead's start, from its first line to its first complete sync, and a heap snapshot after it:
+ * `*.cpuprofile` for Chrome's Performance panel, `*.heapsnapshot` for its Memory panel.
+ *
+ * @returns the files' names
+ */
+export async function takeProfile(
+  options: BedOptions & Size,
+  folder: string,
+  progress: Progress,
+): Promise<readonly string[]> {
+  await mkdir(folder, { recursive: true });
+  const before = new Set(await readdir(folder));
+  const files = async (end: string) =>
+    (await readdir(folder)).filter((name) => name.endsWith(end) && !before.has(name));
+  const node = [
+    "--cpu-prof",
+    `--cpu-prof-dir=${folder}`,
+    "--heapsnapshot-signal=SIGUSR2",
+    `--diagnostic-dir=${folder}`,
+  ];
+  await withBed(options, progress, async ({ bed, startSettings }) => {
+    await fill(bed.controlPlane.api, options);
+    await using running = await startProxy(bed, { ...startSettings, subject: fairlead(node) });
+    process.kill(running.pid, "SIGUSR2");
+    const written = async () => ((await files(".heapsnapshot")).length > 0 ? true : undefined);
+    await waitUntil("the heap snapshot", SNAPSHOT_MS, written);
+    await running.stop();
+  });
+  return [...(await files(".cpuprofile")), ...(await files(".heapsnapshot"))];
+}

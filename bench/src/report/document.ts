@@ -1,0 +1,100 @@
+import type { GrowthPoint } from "../measure/growth.ts";
+import type { MicroFigures } from "../micro/micro.ts";
+import { time } from "../micro/micro.ts";
+import { growthPlot, type Series } from "./growth-plot.ts";
+import { markdownTable, quantity } from "./render.ts";
+import type { Result } from "./result.ts";
+import { rowsOf } from "./rows.ts";
+
+/** Everything that the document is made of. */
+export interface Recorded {
+  /** By file name. */
+  readonly results: readonly Result[];
+  readonly growth: readonly Series[];
+  readonly micro: MicroFigures;
+  /** Markdown of what was found out, as it is written by hand. */
+  readonly findings: string;
+}
+
+/** docs/performance.md. */
+export function document({ results, growth, micro, findings }: Recorded): string {
+  return [
+    "# Performance",
+    "",
+    "<!-- Made by `pnpm bench --document` from bench/results; edit bench/findings.md, or measure again. -->",
+    "",
+    "Fairlead beside the real kube-proxy, on the same work; [bench/README.md](../bench/README.md) says how it is measured.",
+    "`ratio` is Fairlead's share of kube-proxy's, medians of all runs; _tools alone_ is iptables-restore with the text that Fairlead gave it.",
+    "",
+    ...[...results].sort(bySize).flatMap(section),
+    ...growthSection(growth),
+    "## Micro benchmarks",
+    "",
+    "Medians; `pnpm bench --micro` compares with them.",
+    "",
+    "| work | time |",
+    "| --- | --: |",
+    ...Object.entries(micro).map(([name, nanoseconds]) => `| ${name} | ${time(nanoseconds)} |`),
+    "",
+    findings.trim(),
+    "",
+  ].join("\n");
+}
+
+function bySize({ options: a }: Result, { options: b }: Result): number {
+  return a.services - b.services || (a.variant < b.variant ? 1 : -1);
+}
+
+function section({ machine, options, proxies }: Result): readonly string[] {
+  const { variant, services, endpoints, runs, changes, kubernetes, kubeProxyVersion } = options;
+  const { date, cpu, cores, memoryGB, kernel, node, iptables } = machine;
+  return [
+    `## iptables, ${variant}: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
+    "",
+    markdownTable(rowsOf(proxies.fairlead, proxies["kube-proxy"])),
+    `${date}, ${runs} ${runs === 1 ? "run" : "runs"} of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}; ${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}.`,
+    "",
+  ];
+}
+
+function growthSection(growth: readonly Series[]): readonly string[] {
+  if (growth.length === 0) return [];
+  return [
+    "## Growth",
+    "",
+    "| services | variant | first sync | CPU | one change | CPU | memory |",
+    "| --: | --- | --: | --: | --: | --: | --: |",
+    ...growth.flatMap(({ name, points }) => points.map((point) => growthRow(name, point))),
+    "",
+    "![Time of one endpoint change against the number of services](growth-change.svg)",
+    "",
+    "![Time from start to first complete sync against the number of services](growth-start.svg)",
+    "",
+  ];
+}
+
+function growthRow(name: string, { services, firstSync, endpointChange, resident }: GrowthPoint): string {
+  const cells = [
+    services.toLocaleString("en"),
+    name,
+    quantity(firstSync.ms, "ms"),
+    quantity(firstSync.cpu * 1000, "ms"),
+    quantity(endpointChange.ms, "ms"),
+    quantity(endpointChange.cpu * 1000, "ms"),
+    quantity(resident, "MB"),
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** The plots that the document shows, by file name. */
+export function plots(growth: readonly Series[]): Readonly<Record<string, string>> {
+  if (growth.length === 0) return {};
+  return {
+    "growth-change.svg": growthPlot(
+      "one endpoint change until the kernel has it",
+      growth,
+      (point) => point.endpointChange.ms,
+    ),
+    "growth-start.svg": growthPlot("start to first complete sync", growth, (point) => point.firstSync.ms),
+  };
+}

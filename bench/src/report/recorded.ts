@@ -1,0 +1,27 @@
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { recordedFigures } from "../micro/micro.ts";
+import type { Recorded } from "./document.ts";
+
+const root = new URL("../../../", import.meta.url);
+
+const RESULTS = fileURLToPath(new URL("bench/results/", root));
+export const MICRO_FILE = fileURLToPath(new URL("bench/results/micro.json", root));
+export const DOCS = fileURLToPath(new URL("docs/", root));
+
+const FINDINGS = fileURLToPath(new URL("bench/findings.md", root));
+
+/** Reads what `bench/results` holds: `iptables-*.json`, `growth-VARIANT.json` and `micro.json`. */
+export async function loadRecorded(): Promise<Recorded> {
+  const names = (await readdir(RESULTS)).sort();
+  const load = async (name: string) => JSON.parse(await readFile(`${RESULTS}${name}`, "utf8"));
+  const growthFiles = names.filter((name) => /^growth-\w+\.json$/.test(name));
+  return {
+    results: await Promise.all(names.filter((name) => /^iptables-.*\.json$/.test(name)).map(load)),
+    growth: await Promise.all(
+      growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), points: await load(name) })),
+    ),
+    micro: await recordedFigures(MICRO_FILE),
+    findings: await readFile(FINDINGS, "utf8"),
+  };
+}

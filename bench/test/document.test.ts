@@ -1,0 +1,42 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { comparison, time } from "../src/micro/micro.ts";
+import { document, plots } from "../src/report/document.ts";
+import { growthPlot } from "../src/report/growth-plot.ts";
+import { DOCS, loadRecorded } from "../src/report/recorded.ts";
+
+test("docs/performance.md and its plots are made from what is recorded: pnpm bench --document", async () => {
+  const recorded = await loadRecorded();
+  expect(await readFile(join(DOCS, "performance.md"), "utf8")).toBe(document(recorded));
+  for (const [name, svg] of Object.entries(plots(recorded.growth))) {
+    expect(await readFile(join(DOCS, name), "utf8")).toBe(svg);
+  }
+});
+
+test("a plot has a line for each series and marks every size", () => {
+  const point = (services: number, ms: number) => ({
+    services,
+    firstSync: { ms, cpu: 1 },
+    endpointChange: { ms, cpu: 0.1 },
+    resident: 100,
+  });
+  const flat = { name: "flat", points: [point(100, 20), point(10_000, 20)] };
+  const steep = { name: "steep", points: [point(100, 10), point(10_000, 1000)] };
+  const svg = growthPlot("time", [flat, steep], ({ endpointChange }) => endpointChange.ms);
+  const lines = [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, places = ""]) => places.split(" "));
+  expect(lines).toHaveLength(2);
+  const heights = lines.map((places) => places.map((place) => Number(place.split(",")[1])));
+  expect(heights[0]?.[0]).toBe(heights[0]?.[1]);
+  // The larger value stands higher.
+  expect(heights[1]?.[1]).toBeLessThan(heights[1]?.[0] ?? 0);
+  expect(svg).toContain(">10,000</text>");
+});
+
+test("micro benchmarks say how they changed", () => {
+  expect(comparison({ parse: 150, plan: 90, render: 1 }, { parse: 100, plan: 100 })).toMatch(
+    /^parse +150 ns +\+50 %\nplan +90 ns +−10 %\nrender +1 ns +new\n$/,
+  );
+  expect(time(1_234_567)).toBe("1.2 ms");
+  expect(time(1234)).toBe("1.2 µs");
+});
