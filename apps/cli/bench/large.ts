@@ -1,0 +1,96 @@
+/**
+ * How long the built tool takes over 10,000 services of 10 endpoints: their 320,000 rules come from a file, as iptables-save
+ * would print them. Build first (pnpm build).
+ *
+ *   pnpm exec node --conditions=@fairlead/source bench/large.ts [services] [endpoints]
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommandError, createRunner } from "@fairlead/kernel";
+import { endpointSlice, kubernetesService, type RawObject, service } from "@fairlead/testkit";
+
+const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
+const program = join(import.meta.dirname, "..", "dist", "main.js");
+const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/12"];
+const BUILT_IN = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
+const folder = mkdtempSync(join(tmpdir(), "fairlead-large-"));
+
+try {
+  const [objects, rules] = [join(folder, "objects.json"), join(folder, "rules")];
+  writeFileSync(objects, JSON.stringify([...kubernetesService(), ...workload()]));
+  const plan = await fairlead("plan", "-f", objects, "--without-counters", ...node);
+  writeFileSync(rules, saved(plan));
+  // The page cache is warm from here on.
+  for (const to of ["10.96.1.9:80", "10.96.39.15:80"]) {
+    await timed(`trace to ${to}`, "trace", "--rules", rules, "--from", "pod", "--to", to, ...node.slice(2));
+  }
+  await timed("explain", "explain", "default/service-7", "-f", objects, "--rules", rules, ...node);
+  await timed("verify, all well", "verify", "-f", objects, "--rules", rules, ...node);
+  const damaged = join(folder, "damaged");
+  writeFileSync(damaged, saved(plan).replace(/^-A KUBE-SEP-\S+ -p tcp .*DNAT.*\n/m, ""));
+  await timed("verify, one rule missing", "verify", "-f", objects, "--rules", damaged, ...node);
+  writeFileSync(
+    damaged,
+    saved(plan).replace("-A PREROUTING", "-A PREROUTING -s 192.0.2.0/24 -j ACCEPT\n-A PREROUTING"),
+  );
+  await timed("verify, others' rules: all traffic", "verify", "-f", objects, "--rules", damaged, ...node);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+function workload(): RawObject[] {
+  return Array.from({ length: services }, (_, at) => {
+    const name = `service-${at}`;
+    const clusterIP = `10.96.${(at >> 8) + 1}.${at & 255}`;
+    const addresses = Array.from({ length: endpoints }, (_, index) => ({
+      address: `10.${144 + (at >> 12)}.${(at >> 4) & 255}.${(((at & 15) * 10 + index) % 250) + 1}`,
+    }));
+    const ports = [{ port: 8080 }];
+    return [
+      service(name, { clusterIPs: [clusterIP], ports: [{ port: 80, targetPort: 8080 }] }),
+      endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports, endpoints: addresses }),
+    ];
+  }).flat();
+}
+
+/** The payload as iptables-save would print what it makes: chains first, jumps from the built-in ones in their places. */
+function saved(payload: string): string {
+  const lines = payload.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const tables = new Map<string, string[]>();
+  let table = "";
+  for (const line of lines) {
+    if (line.startsWith("*")) table = line;
+    else if (line !== "COMMIT") {
+      const own = tables.get(table) ?? [];
+      own.push(line);
+      tables.set(table, own);
+    }
+  }
+  return [...tables].map(([name, own]) => tableText(name, own)).join("");
+}
+
+function tableText(name: string, lines: readonly string[]): string {
+  const chains = [...new Set(lines.filter((line) => line.startsWith(":")))];
+  const inserted = lines.filter((line) => line.startsWith("-I ")).map((line) => line.replace(/^-I (\S+) \d+/, "-A $1"));
+  const declared = BUILT_IN.map((chain) => `:${chain} ACCEPT [0:0]`);
+  return `${[name, ...declared, ...chains, ...inserted, ...lines.filter((line) => line.startsWith("-A "))].join("\n")}\nCOMMIT\n`;
+}
+
+async function fairlead(...args: readonly string[]): Promise<string> {
+  const argv = [process.execPath, program, ...args] as const;
+  return (await createRunner().run(argv, { maxStdout: 1 << 30, timeoutMs: 300_000 })).stdout;
+}
+
+async function timed(what: string, ...args: readonly string[]): Promise<void> {
+  const start = performance.now();
+  const answer = await fairlead(...args).catch(failed);
+  const took = performance.now() - start;
+  console.log(`${what}: ${took.toFixed(0)} ms, ${answer.split("\n", 1)[0]}`);
+}
+
+/** Exit code 1: something was found. */
+function failed(error: unknown): string {
+  if (error instanceof CommandError && error.exitCode === 1) return "exit 1";
+  throw error;
+}
