@@ -1,5 +1,6 @@
 import type { Command } from "../frame/command.ts";
 import { completionCommand } from "./completion/index.ts";
+import { diffCommand } from "./diff/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
@@ -11,9 +12,10 @@ import { verifyCommand } from "./verify/index.ts";
 export const COMMANDS: readonly Command[] = [
   planCommand,
   explainCommand,
+  diffCommand,
   traceCommand,
   verifyCommand,
-  doctorCommand,
   ownershipCommand,
+  doctorCommand,
   completionCommand(() => COMMANDS),
 ];

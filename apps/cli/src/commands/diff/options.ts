@@ -1,0 +1,15 @@
+import { choice, flag, text } from "../../frame/options.ts";
+import { agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
+import { outputOption } from "../../output/output.ts";
+
+const { kubeconfig, node } = sourceOptions;
+
+export const diffOptions = {
+  kubeconfig,
+  node,
+  ...agentOptions,
+  on: text("NODE", "The node whose kernel the word node means, through kubectl exec. Default: this one."),
+  family: choice(["ipv4", "ipv6"], "ipv4", "The IP family that is compared."),
+  "traffic-only": flag("Leave out the rules: only what becomes of packets."),
+  output: outputOption,
+} as const;

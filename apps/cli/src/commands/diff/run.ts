@@ -1,0 +1,51 @@
+import type { IPFamily } from "@fairlead/core";
+import { compareTraffic, type TrafficDifference } from "@fairlead/inspect";
+import { compareRuleSets, type RuleSetDifference } from "@fairlead/netfilter";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { print } from "../../output/output.ts";
+import type { diffOptions } from "./options.ts";
+import { readSide, type Side } from "./sides.ts";
+import { diffText, fateData } from "./text.ts";
+
+export async function run(
+  { arguments: [a = "", b = ""], options }: CommandInput<typeof diffOptions>,
+  context: Context,
+): Promise<ExitCode> {
+  const family: IPFamily = options.family === "ipv4" ? "IPv4" : "IPv6";
+  const before = await readSide(a, family, options, context);
+  const after = await readSide(b, family, options, context);
+  const traffic = await context.progress("tracing packets through both", async () => {
+    return compareTraffic(before.state, after.state, family, nodeAddress(before, after));
+  });
+  const rules = options["traffic-only"] ? [] : differentRules(before, after);
+  const data = { family, traffic: trafficData(traffic), rules };
+  await print(options.output, data, () => diffText(traffic, rules, context.style), context);
+  return traffic.changes.length + rules.length > 0 ? 1 : 0;
+}
+
+/** The node's address, as far as one of the two knows it. */
+function nodeAddress(...sides: readonly Side[]): string | undefined {
+  for (const { state } of sides) {
+    for (const address of state.environment.localAddresses ?? []) {
+      if (!address.startsWith("127.") && address !== "::1" && !address.startsWith("fe80:")) return address;
+    }
+  }
+  return undefined;
+}
+
+/** A plan says nothing of other people's chains. */
+function differentRules(before: Side, after: Side): readonly RuleSetDifference[] {
+  const plans = before.planned || after.planned;
+  const chains = (_table: string, chain: string) => !plans || chain.startsWith("KUBE-");
+  return compareRuleSets(before.state.ruleSet, after.state.ruleSet, { chains });
+}
+
+function trafficData({ compared, changes }: TrafficDifference) {
+  return {
+    compared,
+    changes: changes.map(({ destination, from, before, after }) => {
+      return { destination, from, before: fateData(before), after: fateData(after) };
+    }),
+  };
+}

@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const agent = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
+
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-diff-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+async function put(name: string, content: string | readonly RawObject[]): Promise<string> {
+  const file = join(dir, name);
+  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+async function diff(a: string, b: string, ...args: string[]) {
+  const { code, out, err } = await fairlead(["diff", a, b, "-o", "json", ...agent, ...args]);
+  return { code, err, answer: out === "" ? undefined : JSON.parse(out) };
+}
+
+async function planText(objects: readonly RawObject[], ...args: string[]): Promise<string> {
+  return (await fairlead(["plan", "-f", "-", ...agent, ...args], { stdin: JSON.stringify(objects) })).out;
+}
+
+describe("golden scenarios: the plan of the objects, printed or not, and kube-proxy's rules are one", () => {
+  test.each(goldenScenarios())("$name", async ({ objects, iptables }) => {
+    const rules = await put("rules", iptables);
+    const plan = await put("plan", await planText(objects));
+    const manifests = await put("manifests.json", objects);
+    expect(await diff(plan, rules)).toMatchObject({ code: 0, answer: { traffic: { changes: [] }, rules: [] } });
+    const planned = await diff(manifests, rules, "--traffic-only");
+    expect(planned).toMatchObject({ code: 0, answer: { traffic: { changes: [] } } });
+    expect(planned.answer.traffic.compared).toBeGreaterThan(0);
+  });
+});
+
+test("ipvs mode's plan and iptables mode's do the same with packets, if not by the same rules", async () => {
+  const { objects } = goldenScenario("09-loadbalancer");
+  const iptables = await put("iptables", await planText(objects));
+  const ipvs = await put("ipvs", await planText(objects, "--mode", "ipvs"));
+  expect((await diff(iptables, ipvs, "--traffic-only")).code).toBe(0);
+  expect((await diff(iptables, ipvs)).answer.rules).not.toEqual([]);
+});
+
+test("a service less in a folder of manifests: its traffic is untouched, nothing else is said", async () => {
+  const { objects } = goldenScenario("05-nodeport");
+  const [before, after] = [join(dir, "before"), join(dir, "after")];
+  await mkdir(before);
+  await mkdir(after);
+  await put("before/all.json", objects);
+  await put(
+    "after/all.json",
+    objects.filter(({ metadata }) => metadata.name !== "np"),
+  );
+  const { code, answer } = await diff(before, after);
+  expect(code).toBe(1);
+  const destinations = answer.traffic.changes.map(({ destination }: { destination: string }) => destination);
+  expect([...new Set(destinations)].sort()).toEqual(["tcp 10.96.1.5:80", "tcp node port 30105"]);
+  for (const { after: now } of answer.traffic.changes) expect(now).toEqual({ ways: { untouched: 1 } });
+  expect(answer.rules.length).toBeGreaterThan(0);
+});
+
+test("the text for people: packets before rules", async () => {
+  const { iptables } = goldenScenario("05-nodeport");
+  const before = await put("before.txt", iptables);
+  const after = await put("after.txt", iptables.replace("0.50000000000", "0.25000000000"));
+  const { out } = await fairlead(["diff", before, after, ...agent]);
+  expect(out).toMatch(/tcp node port 30105 from 10\.144\.0\.0\/16, the node, elsewhere/);
+  expect(out.indexOf("25 %")).toBeGreaterThan(0);
+  expect(out.indexOf("Rules:")).toBeGreaterThan(out.lastIndexOf("25 %"));
+});
+
+describe("what cannot be compared", () => {
+  test.each([
+    ["a file that is not there", "/does/not/exist", /^\/does\/not\/exist: ENOENT/],
+    ["a listing that is cut off", "*nat\n:PREROUTING ACCEPT [0:0]\n", /cut: .*nat/],
+  ])("%s", async (_what, content, message) => {
+    const a = content.startsWith("/") ? content : await put("cut", content);
+    const { code, err } = await diff(a, a);
+    expect(err).toMatch(message);
+    expect(code).toBe(3);
+  });
+});
