@@ -1,6 +1,7 @@
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 import { agentFile } from "./agent-file.ts";
+import { hardening } from "./hardened.ts";
 
 /** A running agent. */
 export interface AgentProcess {
@@ -37,7 +38,7 @@ export function startAgent(
   namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
   { program: other, flags, env = {} }: AgentSettings,
 ): AgentProcess {
-  const argv = other === undefined ? [process.execPath, agentFile()] : [other];
+  const argv = other === undefined ? [...hardening(flags), process.execPath, agentFile()] : [other];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
   const child = execa(program, [...prefix, ...dieWithParent, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },

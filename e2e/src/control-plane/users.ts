@@ -15,7 +15,8 @@ export function tokenFile(): string {
 
 export interface KubeconfigFields {
   readonly server: string;
-  readonly caFile: string;
+  /** Absent where there is no TLS. */
+  readonly caFile?: string;
   readonly token: string;
 }
 
@@ -24,7 +25,7 @@ export function kubeconfig({ server, caFile, token }: KubeconfigFields): string 
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "test", cluster: { server, "certificate-authority": caFile } }],
+    clusters: [{ name: "test", cluster: { server, ...(caFile !== undefined && { "certificate-authority": caFile }) } }],
     users: [{ name: "user", user: { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
     "current-context": "test",

@@ -6,7 +6,7 @@ import type { Lab } from "../lab/lab.ts";
 
 /** What the fault tests run the agent with, beside the paths; times are short so that the tests are. */
 export const SYNC_PERIOD_MS = 1_000;
-const FLAGS: readonly string[] = [
+export const sceneFlags: readonly string[] = [
   "--proxy-mode=iptables",
   `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
   `--exclude-cluster-cidr=${networks.ovn.IPv4},${networks.ovn.IPv6}`,
@@ -41,7 +41,7 @@ export async function openScene(
   const started: AgentProcess[] = [];
   const start = ({ flags = [], env = {} }: Partial<AgentSettings> = {}) => {
     const paths = [`--manifests=${folder.manifests}`, `--state-dir=${folder.state}`];
-    const agent = startAgent(lab.namespace("node-a"), { flags: [...FLAGS, ...paths, ...flags], env });
+    const agent = startAgent(lab.namespace("node-a"), { flags: [...sceneFlags, ...paths, ...flags], env });
     started.push(agent);
     return agent;
   };
@@ -69,7 +69,8 @@ export async function openScene(
   }
 }
 
-async function rulesInPlace(agent: AgentProcess): Promise<void> {
+/** @throws Error with the log of an agent that writes no rules */
+export async function rulesInPlace(agent: AgentProcess): Promise<void> {
   let ended = false;
   void agent.ended.then(() => {
     ended = true;

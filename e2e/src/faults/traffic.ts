@@ -1,5 +1,6 @@
-import { clientA, nodeA, outside } from "@fairlead/testkit";
+import { clientA, type Host, nodeA, outside } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
+import type { Ending } from "../lab/peer/protocol.ts";
 import type { Peer } from "../lab/peer-process.ts";
 import { web } from "./objects.ts";
 
@@ -12,16 +13,28 @@ export interface Traffic {
 const BATCH = { protocol: "TCP", count: 8, parallel: 4, timeoutMs: 3_000 } as const;
 const LONGEST_MS = 60_000;
 
-/** A pod at the ClusterIP in both families, somebody outside at the node port, the node at localhost. */
-export function startTraffic(lab: Lab): Traffic {
-  const asks = [
-    { from: clientA, to: web.clusterIP.IPv4, port: web.port },
-    { from: clientA, to: web.clusterIP.IPv6, port: web.port },
-    { from: outside, to: nodeA.addresses.IPv4, port: web.nodePort },
-    { from: nodeA, to: "127.0.0.1", port: web.nodePort },
-  ];
+/** Who asks whom. */
+export interface Way {
+  readonly from: Host;
+  readonly to: string;
+  readonly port: number;
+  /** Default TCP. */
+  readonly protocol?: "TCP" | "UDP";
+}
+
+/** A pod at the ClusterIP in both families, somebody outside at the node port. */
+export const commonWays: readonly Way[] = [
+  { from: clientA, to: web.clusterIP.IPv4, port: web.port },
+  { from: clientA, to: web.clusterIP.IPv6, port: web.port },
+  { from: outside, to: nodeA.addresses.IPv4, port: web.nodePort },
+];
+
+/** The node at localhost, which only iptables mode serves. */
+export const localhostWay: Way = { from: nodeA, to: "127.0.0.1", port: web.nodePort };
+
+export function startTraffic(lab: Lab, ways: readonly Way[] = [...commonWays, localhostWay]): Traffic {
   const stopped = { value: false };
-  const lanes = asks.map(({ from, to, port }) => lane(lab.peer(from), { to, port }, stopped));
+  const lanes = ways.map(({ from, ...target }) => lane(lab.peer(from), target, stopped));
   return {
     stop: async () => {
       stopped.value = true;
@@ -34,7 +47,7 @@ export function startTraffic(lab: Lab): Traffic {
   };
 }
 
-async function lane(peer: Peer, target: { to: string; port: number }, stopped: { readonly value: boolean }) {
+async function lane(peer: Peer, target: Omit<Way, "from">, stopped: { readonly value: boolean }) {
   const failures: string[] = [];
   const deadline = performance.now() + LONGEST_MS;
   let requests = 0;
@@ -43,8 +56,13 @@ async function lane(peer: Peer, target: { to: string; port: number }, stopped: {
     requests += results.length;
     for (const result of results) {
       const answered = result.kind === "answer" && result.server.startsWith("web-");
-      if (!answered) failures.push(`${target.to}: ${JSON.stringify(result)}`);
+      if (!answered) failures.push(`${target.protocol ?? "TCP"} ${target.to}: ${endingText(result)}`);
     }
   }
   return { requests, failures };
+}
+
+function endingText(result: Ending): string {
+  if (result.kind === "answer") return `answered by ${result.server}`;
+  return result.kind === "error" ? result.code : result.kind;
 }

@@ -13,7 +13,7 @@ export interface IptablesOptions {
   readonly family: IPFamily;
   /** Default: as the host does, see `detectVariant`. */
   readonly variant?: Variant;
-  /** Seconds to wait for the xtables lock. Default 5, and 120 where the legacy variant restores. */
+  /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
   readonly timeoutMs?: number;
@@ -23,7 +23,7 @@ export interface IptablesOptions {
  * The legacy tool waits for its lock by an alarm, and leaves it set: so long after its start it interrupts the reading of the
  * payload, which then looks cut off ("COMMIT expected"). On a busy machine a large one takes much longer than a lock is held.
  */
-const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 120 };
+const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 300 };
 
 /**
  * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft and

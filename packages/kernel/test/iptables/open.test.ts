@@ -77,7 +77,7 @@ describe("a restore's wait", () => {
   test.for<["nft" | "legacy", string]>([
     ["nft", "5"],
     // Its alarm would otherwise cut a long payload off.
-    ["legacy", "120"],
+    ["legacy", "300"],
   ])("%s: -w %s", async ([variant, seconds]) => {
     const program = `iptables-${variant}`;
     const runner = new FakeRunner({ [program]: variant === "nft" ? nft : legacy, [`${program}-restore`]: "" });

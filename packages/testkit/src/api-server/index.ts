@@ -1,3 +1,4 @@
+export { collectionOf } from "./resource-path.ts";
 export { fail, line } from "./respond.ts";
 export { selection } from "./selection.ts";
 export { type Interceptor, LightApiServer, type SeenRequest } from "./server.ts";

@@ -17,3 +17,28 @@ export function parsePath(path: string): ResourcePath | undefined {
   const [, root = "", namespace, plural = "", name, status] = found;
   return { collection: `${root}/${plural}`, namespace, name, status: status !== undefined };
 }
+
+/** The kinds that the proxies follow, and where they are. */
+const kinds = [
+  { apiVersion: "v1", kind: "Node", collection: "/api/v1/nodes" },
+  { apiVersion: "v1", kind: "Service", collection: "/api/v1/services" },
+  { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", collection: "/apis/discovery.k8s.io/v1/endpointslices" },
+  { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", collection: "/apis/networking.k8s.io/v1/servicecidrs" },
+] as const;
+
+/** What an object of a collection is; undefined for kinds that no proxy follows. */
+export function kindIn(path: string): { readonly apiVersion: string; readonly kind: string } | undefined {
+  const found = kinds.find(({ collection }) => collection === path);
+  return found && { apiVersion: found.apiVersion, kind: found.kind };
+}
+
+/**
+ * The collection that objects of a kind are in.
+ *
+ * @throws Error for kinds that no proxy follows
+ */
+export function collectionOf(wanted: { readonly kind: string }): string {
+  const found = kinds.find(({ kind }) => kind === wanted.kind);
+  if (found === undefined) throw new Error(`${wanted.kind}: no proxy follows such objects`);
+  return found.collection;
+}

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
 import { type JsonObject, objectAt } from "./json.ts";
-import { parsePath, type ResourcePath } from "./resource-path.ts";
+import { kindIn, parsePath, type ResourcePath } from "./resource-path.ts";
 import { fail, json, line, tooLarge } from "./respond.ts";
 import { selection } from "./selection.ts";
 import { Store, type StoredEvent } from "./store.ts";
@@ -164,7 +164,9 @@ export class LightApiServer {
   #sendAll(path: string, matches: (raw: JsonObject) => boolean, response: ServerResponse): void {
     for (const raw of this.store.list(path).filter(matches)) response.write(line("ADDED", raw));
     const annotations = { "k8s.io/initial-events-end": "true" };
-    response.write(line("BOOKMARK", { metadata: { resourceVersion: String(this.store.version), annotations } }));
+    const metadata = { resourceVersion: String(this.store.version), annotations };
+    // client-go takes no bookmark without a kind.
+    response.write(line("BOOKMARK", { ...kindIn(path), metadata }));
   }
 }
 
