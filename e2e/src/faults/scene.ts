@@ -16,7 +16,8 @@ export const sceneFlags: readonly string[] = [
   "--iptables-min-sync-period=0s",
 ];
 
-const START_MS = 20_000;
+/** On a busy machine, and a hardened one starts twice. */
+const START_MS = 60_000;
 
 /** An agent on node-a of a lab, with its folder. */
 export interface Scene {
