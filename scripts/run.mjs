@@ -4,10 +4,17 @@ import { readFileSync } from "node:fs";
 import { specs } from "./specs.mjs";
 import { pnpm, runStep, sayStep } from "./steps.mjs";
 import { summarise } from "./summary.mjs";
-import { ensurePackages } from "./system-packages.mjs";
+import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
 
 const usage = `Usage: npm run demo [-- --keep]
        npm test`;
+
+/** Debian packages for the tests on a real kernel, on a kernel that has IPVS, and on clusters with real pod networks. */
+const packages = {
+  kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
+  ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
+  specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
+};
 
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -31,8 +38,7 @@ function demo(args) {
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 function test(args) {
-  // The last five: a kernel that has IPVS.
-  ensurePackages(["iptables", "iproute2", "conntrack", "nfacct", "ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"]);
+  ensurePackages([...packages.kernel, ...packages.ipvs, ...(canHaveControlPlane() ? packages.specs : [])]);
   if (!install()) return summarise({ install: false });
   const only = args.length > 0 ? args : undefined;
   const turboTest = ["--concurrency=2", "--continue", "--output-logs=new-only"];

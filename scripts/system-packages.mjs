@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { installIdle } from "./idle-services.mjs";
 
 /** Debian package → a program of it; a package without its program is missing. */
 const programs = {
@@ -12,6 +13,12 @@ const programs = {
   "user-mode-linux": "linux.uml",
   kmod: "modprobe",
   gcc: "gcc",
+  bird2: "bird",
+  "openvswitch-switch": "ovs-vswitchd",
+  "ovn-central": "ovn-northd",
+  "ovn-host": "ovn-controller",
+  ethtool: "ethtool",
+  "dnsmasq-base": "dnsmasq",
 };
 
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
@@ -25,6 +32,12 @@ function aptGet(args) {
   const result = spawnSync("apt-get", args, { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8", env });
   if (result.status !== 0) process.stderr.write(result.stderr ?? "");
   return result.status === 0;
+}
+
+/** Whether Kubernetes' control plane can be had here (docs/testing.md), and so the specs can run. */
+export function canHaveControlPlane() {
+  const path = (process.env.PATH ?? "").split(":");
+  return Boolean(process.env.KUBEBUILDER_ASSETS) || [...path, ...folders].some((folder) => existsSync(`${folder}/go`));
 }
 
 /**
@@ -41,5 +54,6 @@ export function ensurePackages(packages) {
   }
   console.log(`installing ${missing.join(", ")}`);
   aptGet(["update", "-q"]);
-  if (!aptGet(command.split(" ").slice(1))) console.log(`could not install ${missing.join(", ")}`);
+  const install = () => aptGet(command.split(" ").slice(1));
+  if (!installIdle(missing, install)) console.log(`could not install ${missing.join(", ")}`);
 }

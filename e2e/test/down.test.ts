@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { RUN_VARIABLE, takeDown } from "../src/command/down.ts";
+import { takeDown } from "../src/command/down.ts";
 import { newRunId, openRunFolder } from "../src/command/run-folder.ts";
 import { isRunning, processId } from "../src/support/processes.ts";
+import { RUN_VARIABLE } from "../src/support/run-variable.ts";
 
 let parent: string;
 

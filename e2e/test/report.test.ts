@@ -4,23 +4,37 @@ import type { Outcome } from "../src/report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../src/report/table.ts";
 
 const common = { suite: "services", mode: "iptables", ms: 1_500 } as const;
-const passed: Outcome = { ...common, name: "reach", family: "IPv4", result: { kind: "passed", figures: "9 requests" } };
+const passed: Outcome = {
+  ...common,
+  name: "reach",
+  family: "IPv4",
+  result: { kind: "passed", figures: { requests: "9", failed: "0" } },
+};
 const skipped: Outcome = { ...common, name: "v4", family: "IPv6", result: { kind: "skipped", reason: "IPv4 alone" } };
 const message = 'wanted "a" & <b>; came \u0000refused';
 const failed: Outcome = { ...common, name: "policy", result: { kind: "failed", message, artefacts: "/kept/policy" } };
 const all = [passed, skipped, failed];
 
 test("a line for each spec has its figures or its reason", () => {
-  expect(progressLine(passed)).toMatch(/ok +1\.5 s +iptables +reach \[IPv4\]: 9 requests/);
+  expect(progressLine(passed)).toMatch(/ok +1\.5 s +iptables +reach \[IPv4\]: requests 9, failed 0/);
   expect(progressLine(skipped)).toMatch(/skipped .* v4 \[IPv6\]: IPv4 alone/);
 });
 
 test("the table counts by mode and suite, and tells failures in full", () => {
   const lines = resultTable(all).split("\n");
   expect(lines[1]).toMatch(/^iptables +services +1 +1 +1 +4\.5 s$/);
-  expect(lines.slice(3)).toEqual(["FAILED iptables policy", `  ${message}`, "  state of every node: /kept/policy"]);
+  expect(lines.slice(-3)).toEqual(["FAILED iptables policy", `  ${message}`, "  state of every node: /kept/policy"]);
   expect(summaryLine(all)).toBe("1 passed, 1 failed, 1 skipped");
   expect(summaryLine([passed])).toBe("1 passed, 0 failed");
+});
+
+test("what was sent under load has a table of its own, with what one spec alone has counted", () => {
+  const figures = { requests: "9", failed: "0", "longest gap": "12 ms", "connections cut": "3" };
+  const lines = resultTable([{ ...passed, result: { kind: "passed", figures } }, skipped]).split("\n");
+  expect(lines.slice(-2)).toEqual([
+    expect.stringMatching(/^under load +requests +failed +longest gap$/),
+    expect.stringMatching(/^iptables {2}reach +9 +0 +12 ms {2}connections cut 3$/),
+  ]);
 });
 
 test("JUnit: counts, and texts that cannot break the XML", () => {

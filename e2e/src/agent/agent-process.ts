@@ -26,6 +26,8 @@ export interface AgentSettings {
   /** Default: the agent itself. */
   readonly program?: string;
   readonly flags: readonly string[];
+  /** A program, with arguments, that execs what follows. */
+  readonly behind?: readonly string[];
   /** Beside the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -36,11 +38,11 @@ const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
 /** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(
   namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
-  { program: other, flags, env = {} }: AgentSettings,
+  { program: other, flags, behind = [], env = {} }: AgentSettings,
 ): AgentProcess {
   const argv = other === undefined ? [...hardening(flags), process.execPath, agentFile()] : [other];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, ...dieWithParent, ...argv, ...flags], {
+  const child = execa(program, [...prefix, ...dieWithParent, ...behind, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },
     stdin: "ignore",
     all: true,

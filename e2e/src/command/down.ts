@@ -2,10 +2,8 @@ import { rm } from "node:fs/promises";
 import { waitUntil } from "../agent/wait-until.ts";
 import { removeGroups } from "../provider/kind/machine.ts";
 import { isRunning, processesWith, signal } from "../support/processes.ts";
+import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { type RunRecord, runRecords } from "./run-folder.ts";
-
-/** In the environment of every process that a run starts: the run's id. */
-export const RUN_VARIABLE = "FAIRLEAD_E2E_RUN";
 
 const END_MS = 20_000;
 

@@ -3,13 +3,13 @@ import { type RunInventory, type RunMark, takeRunInventory } from "../support/ru
 
 /** Counts what a run has on this machine before it, while it is at work, and after it. */
 export interface LeftoverWatch {
-  /** Counts while everything stands. */
+  /** Counts while something stands; the most that was seen is told. */
   look(): Promise<void>;
   /** Waits a little for what is about to end, and counts for the last time. */
   finish(): Promise<Leftovers>;
 }
 
-export interface Leftovers {
+interface Leftovers {
   /** Before, during and after, a line for each kind of thing. */
   readonly table: string;
   /** What is there after the run and was not before, or the other way round, in words. */
@@ -53,8 +53,9 @@ export async function watchLeftovers(mark: RunMark, { patienceMs = END_MS } = {}
   };
   return {
     look: async () => {
-      during = await takeRunInventory(mark);
-      for (const one of during.namespaces) namespaces.add(one);
+      const now = await takeRunInventory(mark);
+      for (const one of now.namespaces) namespaces.add(one);
+      if (now.processes.length > during.processes.length) during = now;
     },
     finish,
   };

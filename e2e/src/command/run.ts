@@ -8,8 +8,8 @@ import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
+import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { buildAgent } from "./build-agent.ts";
-import { RUN_VARIABLE } from "./down.ts";
 import { watchLeftovers } from "./leftovers.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { planSpecs, planText } from "./plan.ts";
@@ -21,6 +21,9 @@ import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
 
 const CANNOT_RUN = 3;
+
+/** How often what the run has on this machine is counted. */
+const LOOK_MS = 2_000;
 
 /**
  * Runs what the options ask for on a cluster for each mode.
@@ -67,7 +70,7 @@ interface ClusterRun {
   readonly options: RunOptions;
   readonly folder: RunFolder;
   readonly signal: AbortSignal;
-  /** Called when the specs are done, while the cluster still stands. */
+  /** Called from time to time while the cluster stands. */
   readonly look: () => Promise<void>;
 }
 
@@ -82,6 +85,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const own = join(folder.path, request.mode);
   await mkdir(own, { recursive: true });
   const cluster = await provider.open(request, own, progress);
+  const looking = setInterval(() => void look(), LOOK_MS);
   try {
     const outcomes = await runAll({
       cluster,
@@ -90,10 +94,10 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
       onOutcome: (outcome) => console.log(progressLine(outcome)),
       signal,
     });
-    await look();
     if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
     return outcomes;
   } finally {
+    clearInterval(looking);
     await cluster.dispose();
     progress("taken down\n");
   }

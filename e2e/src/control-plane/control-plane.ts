@@ -24,6 +24,11 @@ export interface ControlPlaneSettings {
   readonly controllers?: boolean;
 }
 
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
 /** etcd, kube-apiserver and the endpoint slice controller. */
 export interface ControlPlane {
   readonly api: ApiClient;
@@ -34,6 +39,8 @@ export interface ControlPlane {
   readonly ca: string;
   /** What proxies are given. */
   readonly proxyKubeconfig: string;
+  /** The API server's, PEM files; absent where it is out of reach. */
+  readonly certificate?: Certificate;
   /** Ends the API server alone, or starts it again and waits until it is ready. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
@@ -90,6 +97,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
     token: users.admin.token,
     ca,
     proxyKubeconfig: files.proxyKubeconfig,
+    certificate: { certFile: files.certFile, keyFile: files.keyFile },
     stopApiServer: () => apiServer.stop("SIGKILL"),
     startApiServer: async () => {
       apiServer = await runApiServer();
@@ -114,7 +122,14 @@ async function prepareFiles({ folder, address }: ControlPlaneSettings) {
     "proxy.kubeconfig": config("proxy"),
   };
   await Promise.all(Object.entries(contents).map(([name, text]) => writeFile(file(name), text, { mode: 0o600 })));
-  return { server, certFile, kcmKubeconfig: file("kcm.kubeconfig"), proxyKubeconfig: file("proxy.kubeconfig") };
+  const keyFile = file("certs/apiserver.key");
+  return {
+    server,
+    certFile,
+    keyFile,
+    kcmKubeconfig: file("kcm.kubeconfig"),
+    proxyKubeconfig: file("proxy.kubeconfig"),
+  };
 }
 
 /** The API server writes it when it starts for the first time. */

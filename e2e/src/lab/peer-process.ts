@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
+import { RUN_VARIABLE } from "../support/run-variable.ts";
 import type { PeerReply, PeerSettings, Probe, ProbeResult } from "./peer/protocol.ts";
 
 /** A process inside a namespace that serves and sends. */
@@ -50,7 +51,7 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
 }
 
 function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
-  const { NODE_COMPILE_CACHE } = process.env;
+  const { NODE_COMPILE_CACHE, [RUN_VARIABLE]: run } = process.env;
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
   const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, JSON.stringify(settings)];
   return execa(program, args, {
@@ -62,6 +63,7 @@ function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
     env: {
       PATH: process.env["PATH"] ?? "/usr/bin:/bin",
       ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
+      ...(run !== undefined && { [RUN_VARIABLE]: run }),
     },
   });
 }

@@ -12,7 +12,15 @@ export interface ClusterShape {
   readonly networks: readonly NetworkShape[];
   /** The nodes have a kernel that is not the machine's: its clock may be set. */
   readonly ownKernel?: boolean;
+  /** What it can do beyond what every cluster can; default none. */
+  readonly abilities?: readonly Ability[];
 }
+
+/**
+ * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock: `AgentStart.ownClock`,
+ * `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`.
+ */
+export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {
@@ -59,6 +67,12 @@ interface ApiServerControl {
   stop(): Promise<void>;
   /** Starts it again and waits until it is ready. */
   start(): Promise<void>;
+  /**
+   * Every watch ends at once with 410 Gone, for so long; lists are answered as ever.
+   *
+   * @returns how many watches were answered so
+   */
+  expireWatches?(ms: number): Promise<number>;
 }
 
 export interface WholeKubernetes {
@@ -100,7 +114,7 @@ export interface AgentOnNode {
   /** kill -9 */
   kill(): Promise<void>;
   /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
-  restart(): Promise<void>;
+  restart(how?: AgentStart): Promise<void>;
   /**
    * Ends what runs and starts another proxy in its place, or Fairlead in another mode, as a rollout would; resolves once
    * its rules are written. Absent where agents are not processes of the test ground.
@@ -108,6 +122,16 @@ export interface AgentOnNode {
   swap?(proxy: NodeProxy): Promise<void>;
   /** SIGSTOP, SIGCONT */
   signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Sets the wall clock of an agent that has one of its own so much later than the machine's; negative: earlier. */
+  stepClock?(offsetMs: number): Promise<void>;
+}
+
+/** Hard times for an agent, until it is started again; clusters without the ability pay no heed. */
+export interface AgentStart {
+  /** The disk for its state has no byte left. */
+  readonly stateDiskFull?: boolean;
+  /** Its wall clock can be stepped (`AgentOnNode.stepClock`). */
+  readonly ownClock?: boolean;
 }
 
 /** What proxies services on a node. */
@@ -138,9 +162,25 @@ export interface Pod extends Client {
   setLabels(labels: Readonly<Record<string, string | null>>): Promise<void>;
   /** Deletes its object with a grace period: it goes on serving and is terminating until `remove`. */
   terminate(): Promise<void>;
+  /** Starts a DNS server at `dnsPort` that knows these names; it ends with the pod. */
+  serveDns?(records: readonly DnsRecord[]): Promise<void>;
+  /** Asks a DNS server at port 53 as resolver libraries do: over UDP, and over TCP when the answer is cut. */
+  lookUp?(server: string, question: DnsQuestion): Promise<readonly string[]>;
   /** Deletes object, servers and namespace. May be called twice. */
   remove(): Promise<void>;
 }
+
+export interface DnsQuestion {
+  readonly name: string;
+  readonly type: "A" | "AAAA" | "TXT";
+}
+
+export interface DnsRecord extends DnsQuestion {
+  /** An address; for TXT a text of any length. */
+  readonly value: string;
+}
+
+export const dnsPort = 5353;
 
 /** Where every pod listens. */
 export const podPorts = { tcp: [80, 8080], udp: [53, 80] } as const;

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Suite } from "../specs/spec.ts";
+import type { Figures, Suite } from "../specs/spec.ts";
 
 /** What came of one spec on one cluster. */
 export interface Outcome {
@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 export type Result =
-  | { readonly kind: "passed"; readonly figures?: string }
+  | { readonly kind: "passed"; readonly figures?: Figures }
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "failed"; readonly message: string; readonly artefacts?: string };
 

@@ -1,3 +1,4 @@
+import type { Figures } from "../specs/spec.ts";
 import { count, type Outcome, type Result, titleOf } from "./outcome.ts";
 
 /** One line a spec, as it ends. */
@@ -10,7 +11,13 @@ export function progressLine(outcome: Outcome): string {
 
 function noteOf(result: Result): string {
   if (result.kind === "skipped") return `: ${result.reason}`;
-  return result.kind === "passed" && result.figures !== undefined ? `: ${result.figures}` : "";
+  return result.kind === "passed" && result.figures !== undefined ? `: ${told(result.figures)}` : "";
+}
+
+function told(figures: Figures): string {
+  return Object.entries(figures)
+    .map(([what, value]) => `${what} ${value}`)
+    .join(", ");
 }
 
 /** The results by mode and suite, then every failure in full. */
@@ -19,7 +26,33 @@ export function resultTable(outcomes: readonly Outcome[]): string {
   const rows = [...groups].map(([name, group]) => `${name} ${numbers(group)} ${seconds(sum(group))}`);
   const failures = outcomes.flatMap((outcome) => (outcome.result.kind === "failed" ? [failure(outcome)] : []));
   const head = `${"mode".padEnd(10)} ${"suite".padEnd(10)} ${columns(["passed", "failed", "skipped"])}    time`;
-  return [head, ...rows, ...failures.map((text) => `\n${text}`)].join("\n");
+  return [head, ...rows, ...figureTable(outcomes), ...failures.map((text) => `\n${text}`)].join("\n");
+}
+
+/** Specs that sent requests while something went wrong, a row each; what one alone has counted stands last. */
+function figureTable(outcomes: readonly Outcome[]): readonly string[] {
+  const rows = outcomes.flatMap(({ name, mode, result }) =>
+    result.kind === "passed" && result.figures?.["requests"] !== undefined
+      ? [{ title: `${mode}  ${name}`, figures: result.figures }]
+      : [],
+  );
+  if (rows.length === 0) return [];
+  const width = Math.max(...rows.map(({ title }) => title.length));
+  const shared = ["requests", "failed", "longest gap"];
+  const line = (title: string, cells: readonly string[], rest: string) =>
+    `${title.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}  ${rest}`.trimEnd();
+  return [
+    "",
+    line("under load", shared, ""),
+    ...rows.map(({ title, figures }) => {
+      const rest = Object.entries(figures).filter(([what]) => !shared.includes(what));
+      return line(
+        title,
+        shared.map((what) => figures[what] ?? ""),
+        told(Object.fromEntries(rest)),
+      );
+    }),
+  ];
 }
 
 export function summaryLine(outcomes: readonly Outcome[]): string {

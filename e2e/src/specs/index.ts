@@ -1,10 +1,13 @@
+import { agents } from "./faults/agents.ts";
+import { apiServer } from "./faults/api-server.ts";
 import { byHand } from "./faults/by-hand.ts";
-import { faults } from "./faults/faults.ts";
+import { clock } from "./faults/clock.ts";
 import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
+import { dns } from "./services/dns.ts";
 import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
@@ -19,10 +22,13 @@ export const specs: readonly Spec[] = [
   ...policies,
   ...endpoints,
   ...protocols,
+  dns,
   watch,
   ...sideBySide,
   ...changes,
-  ...faults,
+  ...agents,
+  ...apiServer,
+  ...clock,
   ...byHand,
   ...swaps,
   ...checker,

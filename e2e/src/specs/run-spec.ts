@@ -3,7 +3,7 @@ import { objectPath } from "../control-plane/api-client.ts";
 import type { Cluster, NetworkShape } from "../provider/cluster.ts";
 import type { Scene } from "./scene.ts";
 import { createService } from "./service.ts";
-import type { Spec } from "./spec.ts";
+import type { Figures, Spec } from "./spec.ts";
 import { until } from "./until.ts";
 
 /**
@@ -20,7 +20,7 @@ export async function runSpec(
   family: IPFamily,
   namespace: string,
   before: (error: unknown) => Promise<void> = async () => {},
-): Promise<string | undefined> {
+): Promise<Figures | undefined> {
   const undo = new AsyncDisposableStack();
   try {
     const figures = await spec.run(await openScene(cluster, family, namespace, undo), cluster);

@@ -45,6 +45,9 @@ export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): rea
   return about ?? subjectsOfSuite[suite];
 }
 
+/** What was counted → how much, with its unit. */
+export type Figures = Readonly<Record<string, string>>;
+
 /** What one spec asserts, seen by clients: who answered, which source was seen, refused, timed out. */
 export interface Spec {
   /** Unique; what `--spec` matches, with the family after it. */
@@ -62,5 +65,5 @@ export interface Spec {
    * @returns figures for the report, if it has any
    * @throws Error that says what was expected and what came
    */
-  run(scene: Scene, cluster: Cluster): Promise<string | undefined> | Promise<void>;
+  run(scene: Scene, cluster: Cluster): Promise<Figures | undefined> | Promise<void>;
 }

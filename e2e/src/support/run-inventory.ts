@@ -7,7 +7,7 @@ import { type ProcessId, processesWith } from "./processes.ts";
 export interface RunInventory {
   /** PID and command of every process that carries the run's mark. */
   readonly processes: readonly string[];
-  /** Network namespaces (`net:[INODE]`) of the run that some process or mount still holds. */
+  /** Network namespaces (`net:[INODE]`) that a process or a mount of the run holds. */
   readonly namespaces: readonly string[];
   /** In the folder for temporary files. */
   readonly folders: readonly string[];
@@ -48,17 +48,18 @@ async function describe({ pid }: ProcessId): Promise<string> {
   return `${pid} ${words.replaceAll("\0", " ").trim()}`;
 }
 
-/** Those of the run's processes, and those seen before that anybody is in, or that are mounted. */
+/**
+ * Those of the run's processes, and those seen before that are mounted. Numbers of others' processes say nothing: the kernel
+ * gives the number of a namespace that is gone to the next one.
+ */
 async function heldNamespaces(own: readonly ProcessId[], seen: ReadonlySet<string>): Promise<readonly string[]> {
   const machine = await namespaceOf("self");
-  const pids = seen.size === 0 ? [] : (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const [ofRun, ofAll, mounts] = await Promise.all([
+  const [ofRun, mounts] = await Promise.all([
     Promise.all(own.map(({ pid }) => namespaceOf(String(pid)))),
-    Promise.all(pids.map(namespaceOf)),
     readFile("/proc/self/mountinfo", "utf8"),
   ]);
-  const known = [...ofAll, ...seen].filter((one) => seen.has(one) && (ofAll.includes(one) || mounts.includes(one)));
-  return [...new Set([...ofRun, ...known])].filter((one) => one !== "" && one !== machine);
+  const mounted = [...seen].filter((one) => mounts.includes(one));
+  return [...new Set([...ofRun, ...mounted])].filter((one) => one !== "" && one !== machine);
 }
 
 function namespaceOf(pid: string): Promise<string> {

@@ -1,8 +1,9 @@
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode, NodeProxy } from "../cluster.ts";
+import type { AgentOnNode, AgentStart, NodeProxy } from "../cluster.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
+import { startSettings, stepClockTo } from "./start-how.ts";
 
 /** It takes a second, but for a slow guest. */
 const START_MS = 120_000;
@@ -12,21 +13,25 @@ export interface NodeAgent extends AgentOnNode {
   dispose(): Promise<void>;
 }
 
-/** @param flags of Fairlead and of kube-proxy */
+/**
+ * @param flags of Fairlead and of kube-proxy
+ * @param folder of its own: for its state, and what else it is given
+ */
 export async function startNodeAgent(
   { namespace, runner, addresses }: GroundNode,
   first: NodeProxy,
   flags: (proxy: NodeProxy) => readonly string[],
+  folder: string,
 ): Promise<NodeAgent> {
   const families = Object.keys(addresses);
   const asks = asksOf(runner, addresses);
   const logs: string[] = [];
   let proxy = first;
-  const start = async () => {
+  const start = async (how: AgentStart = {}) => {
     const { kubeProxy } = proxy;
     const agent = startAgent(namespace, {
       flags: flags(proxy),
-      ...(kubeProxy !== undefined && { program: kubeProxy }),
+      ...(kubeProxy === undefined ? await startSettings(folder, how) : { program: kubeProxy }),
     });
     await (kubeProxy === undefined ? inPlace(agent, families) : kubeProxyInPlace(agent, asks));
     return agent;
@@ -40,9 +45,9 @@ export async function startNodeAgent(
     ...asks,
     log: async () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
     kill: () => end("kill"),
-    restart: async () => {
+    restart: async (how) => {
       await end("stop");
-      agent = await start();
+      agent = await start(how);
     },
     swap: async (next) => {
       await end("stop");
@@ -50,6 +55,10 @@ export async function startNodeAgent(
       agent = await start();
     },
     signal: async (signal) => void process.kill(agent.pid, signal),
+    stepClock: async (offsetMs) => {
+      await stepClockTo(folder, offsetMs);
+      process.kill(agent.pid, "SIGWINCH");
+    },
     dispose: async () => {
       await end("kill");
     },

@@ -10,11 +10,13 @@ import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
 import { startNodeAgent } from "./agent.ts";
+import { expireWatches } from "./expire-watches.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
 import { podStarter } from "./pods.ts";
 import { proxyFlags } from "./proxy-flags.ts";
+import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
 
 export interface ClusterParts {
@@ -53,11 +55,12 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   ]);
   await followServices(shape, networks, controlPlane.proxyKubeconfig);
   progress("the control plane answers, the pod networks are up");
+  const { certificate } = controlPlane;
   const nodes = await Promise.all(ground.nodes.map((node) => openNode(node, parts, controlPlane, opened)));
   progress("Fairlead runs on every node");
   const pairs = ground.nodes.map((node, index) => [node, known(nodes[index])] as const);
   const groundNode = (node: ClusterNode) => known(ground.nodes.find(({ name }) => name === node.name));
-  const pods = podStarter({ ground, api: controlPlane.api, networks, groundNode });
+  const pods = podStarter({ ground, api: controlPlane.api, networks, folder, groundNode });
   opened.defer(pods.dispose);
   const gates = gateCounter();
   return {
@@ -76,6 +79,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       run: (argv, options) => runnerIn(ground.fabric).run(argv, options),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
+      ...(certificate !== undefined && { expireWatches: (ms) => expireWatches(ground, certificate, ms) }),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
@@ -96,8 +100,9 @@ async function openNode(
   const object = nodeObject(name, zone);
   await api.create(object);
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
-  const settings = { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: join(folder, name) };
-  const starting = startNodeAgent(node, { mode: shape.mode }, (proxy) => proxyFlags(shape, settings, proxy));
+  const own = join(folder, name);
+  const settings = { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: stateFolder(own) };
+  const starting = startNodeAgent(node, { mode: shape.mode }, (proxy) => proxyFlags(shape, settings, proxy), own);
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
   opened.defer(() => agent.dispose());
   await requireMode(agent, shape.mode);

@@ -1,9 +1,12 @@
+import { join } from "node:path";
 import type { PodNetwork } from "../../../cni/flavour.ts";
 import type { ApiClient, ApiObject } from "../../control-plane/api-client.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
+import { startDaemon } from "../../support/daemon.ts";
 import { type ClusterNode, type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { dnsServerArgv, lookUp } from "./dns-server.ts";
 import type { Ground, GroundNode } from "./ground.ts";
 import { podNamespace } from "./ground.ts";
 import { podObject, podStatus } from "./pod-object.ts";
@@ -13,6 +16,8 @@ export interface PodGround {
   readonly ground: Ground;
   readonly api: ApiClient;
   readonly networks: ReadonlyMap<string, PodNetwork>;
+  /** For logs. */
+  readonly folder: string;
   /** @throws Error when it is none of this cluster */
   groundNode(node: ClusterNode): GroundNode;
 }
@@ -37,7 +42,7 @@ export function podStarter(place: PodGround) {
 }
 
 async function startPod(
-  { ground, api, networks }: PodGround,
+  { ground, api, networks, folder }: PodGround,
   wanted: WantedPod,
   node: GroundNode,
   index: number,
@@ -48,7 +53,8 @@ async function startPod(
   const name = `${node.name.slice("node-".length)}${index}-${wanted.network}`;
   const undo = new AsyncDisposableStack();
   const namespace = undo.use(await podNamespace(ground));
-  const toAttach = { name, node, index, namespace, runner: runnerIn(namespace) };
+  const runner = runnerIn(namespace);
+  const toAttach = { name, node, index, namespace, runner };
   const addresses = await network.attach(toAttach);
   undo.defer(() => network.detach(toAttach));
   const peer = await startPeer(namespace, { name, listen: podPorts });
@@ -69,6 +75,12 @@ async function startPod(
     setReady: async (ready) => void (await status(ready)),
     setLabels: async (labels) => void (await api.patch(path, { metadata: { labels } })),
     terminate: () => api.delete(path, GRACE_SECONDS),
+    serveDns: async (records) => {
+      const logFile = join(folder, `${name}-dns.log`);
+      const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
+      undo.defer(() => server.stop());
+    },
+    lookUp: (server, question) => lookUp(runner, server, question),
     remove: async () => {
       removed();
       await undo.disposeAsync();

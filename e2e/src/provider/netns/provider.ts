@@ -2,13 +2,14 @@ import { flavourNames, loadFlavour } from "../../../cni/load.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
 import { hasIpvs, isProgram, missingHere } from "../../support/machine.ts";
 import { missingForUml } from "../../uml/missing.ts";
-import type { Cluster, ClusterShape } from "../cluster.ts";
+import type { Ability, Cluster, ClusterShape } from "../cluster.ts";
 import { shapeOf } from "../flavours.ts";
 import { openInGuest } from "../guest/open.ts";
 import type { ClusterRequest, Progress, Provider } from "../provider.ts";
 import { fabricAddress, nodeName } from "./addresses.ts";
 import { openCluster } from "./cluster.ts";
 import { openControlPlane } from "./control-plane.ts";
+import { DNS_PROGRAM } from "./dns-server.ts";
 import { missingFamilies, missingPrograms } from "./networks.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
@@ -54,5 +55,12 @@ async function missing(request: ClusterRequest): Promise<readonly string[]> {
 
 async function shape(request: ClusterRequest): Promise<ClusterShape> {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => nodeName(at + 1));
-  return { ...(await shapeOf("netns", request, nodeNames)), ownKernel: await needsGuest(request) };
+  const common = await shapeOf("netns", request, nodeNames);
+  if (await needsGuest(request)) return { ...common, ownKernel: true };
+  return { ...common, abilities: await abilities() };
+}
+
+async function abilities(): Promise<readonly Ability[]> {
+  const faults = ["expire-watches", "step-clock", "fill-disk"] as const;
+  return (await isProgram(DNS_PROGRAM)) ? ["dns", ...faults] : faults;
 }

@@ -1,7 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
+import type { Figures, Spec } from "../spec.ts";
+import { startTraffic, withoutFailure } from "./traffic.ts";
+
+export const common = { suite: "faults", eachFamily: false, alone: true } as const;
 
 export const ports = [{ port: 80 }];
 
@@ -26,10 +31,59 @@ export async function openStage(scene: Scene) {
   return { caller, by, atService, ways };
 }
 
-export const each = (scene: Scene, act: (node: ClusterNode) => Promise<void>) =>
-  Promise.all(scene.cluster.nodes.map(act));
+/**
+ * A fault during which no request may fail.
+ *
+ * @param fault may give further figures
+ */
+export function withoutLoss(
+  name: string,
+  fault: (scene: Scene) => Promise<Figures | undefined> | Promise<void>,
+  fields: Pick<Spec, "unfit" | "about"> = {},
+): Spec {
+  return {
+    ...common,
+    ...fields,
+    name,
+    run: async (scene) => {
+      const { ways, caller, by, atService } = await openStage(scene);
+      const traffic = startTraffic(ways, scene.later, longestTraffic(scene));
+      await sleep(1_000);
+      const more = await fault(scene);
+      await sleep(1_000);
+      const seen = withoutFailure(await traffic.stop());
+      await expectAnswers(caller, atService, { by });
+      return { ...seen, ...more };
+    },
+  };
+}
+
+export async function each(scene: Scene, act: (node: ClusterNode) => Promise<void>): Promise<void> {
+  await Promise.all(scene.cluster.nodes.map(act));
+}
+
+/** A service and its endpoint that come now are served on every node. */
+export async function expectLate(
+  scene: Scene,
+  { name = "late", withinMs }: { readonly name?: string; readonly withinMs?: number } = {},
+): Promise<void> {
+  const late = await scene.pod({ node: scene.nodes[0], app: name });
+  const service = await scene.service(name, { selector: { app: name }, ports });
+  const target = { to: service.clusterIP, port: 80, ...(withinMs !== undefined && { withinMs }) };
+  for (const node of scene.nodes) await expectAnswers(node, target, { by: [late] });
+}
 
 /** How long traffic may last, in milliseconds: everything takes longer in a guest, where requests are few. */
 export function longestTraffic({ cluster }: Scene): number | undefined {
   return cluster.ownKernel === true ? 300_000 : undefined;
+}
+
+/** Afterwards every agent is started as usual. */
+export function restoreAgents(scene: Scene): void {
+  scene.later(() => each(scene, ({ agent }) => agent.restart()));
+}
+
+/** @throws Error with the log when it has no such line */
+export function requireLogged(log: string, wanted: (line: string) => boolean): void {
+  if (!log.split("\n").some(wanted)) throw new Error(`no such line in the agent's log:\n${log}`);
 }

@@ -3,7 +3,7 @@ import { expectAnswers } from "../expect.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { each, openStage } from "./stage.ts";
-import { expectNoLoss, figures, startTraffic, type TrafficSeen } from "./traffic.ts";
+import { figures, startTraffic, type TrafficSeen, withoutFailure } from "./traffic.ts";
 
 const common = { suite: "swap", eachFamily: false, alone: true } as const;
 
@@ -17,7 +17,7 @@ async function takeOver(scene: Scene, stage: Stage, proxy: NodeProxy): Promise<T
   await each(scene, (node) => swapOn(node, proxy));
   await expectAnswers(stage.caller, stage.atService, { by: stage.by });
   const seen = await traffic.stop();
-  expectNoLoss(seen);
+  withoutFailure(seen);
   if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${LONGEST_MS} ms`);
   return seen;
 }
@@ -49,12 +49,20 @@ function swap(name: string, turns: (mode: string) => readonly (readonly [name: s
       // Whatever becomes of it, others find the cluster as it was.
       scene.later(async () => void (await each(scene, (node) => swapOn(node, own))));
       const stage = await stageWithUdp(scene);
-      const told: string[] = [];
-      for (const [to, proxy] of turns(own.mode)) {
-        told.push(`to ${to}: ${figures(await takeOver(scene, stage, proxy))}`);
-      }
-      return told.join("; ");
+      const seen: TrafficSeen[] = [];
+      for (const [, proxy] of turns(own.mode)) seen.push(await takeOver(scene, stage, proxy));
+      return figures(together(seen));
     },
+  };
+}
+
+/** All turns as one. */
+function together(turns: readonly TrafficSeen[]): TrafficSeen {
+  return {
+    requests: turns.reduce((sum, { requests }) => sum + requests, 0),
+    failures: turns.flatMap(({ failures }) => failures),
+    longestGapMs: Math.max(...turns.map(({ longestGapMs }) => longestGapMs)),
+    endedEarly: turns.some(({ endedEarly }) => endedEarly),
   };
 }
 

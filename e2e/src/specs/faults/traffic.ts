@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
+import type { Figures } from "../spec.ts";
 
 /** Requests that go on until they are stopped, or their time is over; each on a connection of its own. */
 export interface Traffic {
@@ -81,12 +82,18 @@ async function lane(
   return { requests, failures, longestGapMs, endedEarly: !stopped.value };
 }
 
-/** @throws Error when a request failed */
-export function expectNoLoss(seen: TrafficSeen): void {
-  if (seen.failures.length === 0) return;
-  throw new Error(`wanted no failed request; ${figures(seen)}: ${[...new Set(seen.failures)].join(", ")}`);
+/** @throws Error when a request has failed */
+export function withoutFailure(seen: TrafficSeen): Figures {
+  const told = figures(seen);
+  if (seen.failures.length === 0) return told;
+  const counted = Object.entries(told).map(([what, value]) => `${what} ${value}`);
+  throw new Error(`wanted no failed request; ${counted.join(", ")}: ${[...new Set(seen.failures)].join(", ")}`);
 }
 
-export function figures({ requests, failures, longestGapMs }: TrafficSeen): string {
-  return `${requests} requests, ${failures.length} failed, longest gap ${Math.round(longestGapMs)} ms`;
+export function figures({ requests, failures, longestGapMs }: TrafficSeen): Figures {
+  return {
+    requests: String(requests),
+    failed: String(failures.length),
+    "longest gap": `${Math.round(longestGapMs)} ms`,
+  };
 }

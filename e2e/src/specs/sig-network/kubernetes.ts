@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { providePrograms } from "../../control-plane/program-set.ts";
 import type { Cluster, ClusterShape } from "../../provider/cluster.ts";
 import { suite } from "../../provider/kind/programs.ts";
-import type { Spec } from "../spec.ts";
+import type { Figures, Spec } from "../spec.ts";
 import { type GinkgoResult, readGinkgo } from "./ginkgo.ts";
 
 /** Which of Kubernetes' own specs are run. */
@@ -50,7 +50,7 @@ export function needsKubelets({ provider }: ClusterShape): string | undefined {
   return provider === "kind" ? undefined : "needs kubelets and DaemonSets: --provider kind";
 }
 
-async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): Promise<string> {
+async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): Promise<Figures> {
   if (kubernetes === undefined) throw new Error("the cluster has no kubelets");
   const programs = await providePrograms(suite, kubernetes.version, console.log);
   const log = `${kubernetes.kubeconfig}.ginkgo.log`;
@@ -71,10 +71,10 @@ async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): P
 
 const INTO_FILE = 'exec >"$1" 2>&1 && shift && exec "$@"';
 
-function judge(result: GinkgoResult | undefined, output: string, atLeast: number): string {
+function judge(result: GinkgoResult | undefined, output: string, atLeast: number): Figures {
   if (result === undefined) throw new Error(`Kubernetes' specs did not come to an end:\n${output.slice(-4000)}`);
   const { passed, failed, ran, failures } = result;
   if (failed > 0) throw new Error([`${failed} of ${ran} failed:`, ...failures].join("\n  "));
   if (ran < atLeast) throw new Error(`only ${ran} specs were chosen, ${atLeast} are there at least`);
-  return `${passed} of ${ran}`;
+  return { passed: `${passed} of ${ran}` };
 }

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expectAnswers, expectUntouched } from "../expect.ts";
+import { needsExcluded } from "../multi-cni/networks.ts";
+import { openOwners } from "../multi-cni/owners.ts";
+import { needs } from "../needs.ts";
+import type { Spec } from "../spec.ts";
+import { common, each, expectLate, openStage, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
+import { figures, startTraffic } from "./traffic.ts";
+
+const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
+  for (let round = 0; round < 3; round++) {
+    await each(scene, async ({ agent }) => {
+      await agent.kill();
+      await agent.restart();
+    });
+  }
+});
+
+const frozen = withoutLoss("agents stopped for 20 s (SIGSTOP)", async (scene) => {
+  await each(scene, ({ agent }) => agent.signal("SIGSTOP"));
+  await sleep(20_000);
+  await each(scene, ({ agent }) => agent.signal("SIGCONT"));
+});
+
+/** What agents cannot remember is who owned a service that has no endpoints. */
+const diskFull = withoutLoss(
+  "the disk for state files full: services come, and one of the other network without endpoints stays its own",
+  async (scene) => {
+    restoreAgents(scene);
+    await each(scene, ({ agent }) => agent.restart({ stateDiskFull: true }));
+    const { caller, atForeign, theirs } = await openOwners(scene);
+    await expectLate(scene);
+    await theirs.remove();
+    await expectUntouched(caller, atForeign);
+    await each(scene, async ({ agent }) =>
+      requireLogged(
+        await agent.log(),
+        (line) => line.includes("Ownership memory is not kept") && line.includes("ENOSPC"),
+      ),
+    );
+  },
+  {
+    unfit: (shape) => needs("fill-disk")(shape) ?? needsExcluded(shape),
+    about: ["agent", "endpoint-filter"],
+  },
+);
+
+/** How often agents look whether their rules are there, and time to write them. */
+const REPAIR_MS = 2_000 + 3_000;
+
+const flushed: Spec = {
+  ...common,
+  name: "tables flushed: whole again within a sync period",
+  unfit: ({ mode }) =>
+    mode === "iptables" || mode === "userspace" ? undefined : "flushes the tables of iptables mode",
+  run: async (scene) => {
+    const { ways, caller, by, atService } = await openStage(scene);
+    const traffic = startTraffic(ways, scene.later);
+    await sleep(1_000);
+    const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
+    await each(scene, async (node) => {
+      await node.run([tool, "-t", "nat", "-F"]);
+      await node.run([tool, "-F"]);
+    });
+    await sleep(REPAIR_MS + 1_000);
+    const seen = await traffic.stop();
+    if (seen.longestGapMs > REPAIR_MS) {
+      throw new Error(`wanted a gap of ${REPAIR_MS} ms at most; it was ${Math.round(seen.longestGapMs)} ms`);
+    }
+    await expectAnswers(caller, atService, { by });
+    return figures(seen);
+  },
+};
+
+export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed];

@@ -1,0 +1,12 @@
+import type { Ability, ClusterShape } from "../provider/cluster.ts";
+
+/** For `Spec.unfit`: why a cluster without the ability cannot carry a spec. @param hint what would bring it */
+export function needs(ability: Ability, hint = "this provider has none"): (shape: ClusterShape) => string | undefined {
+  return ({ abilities = [] }) => (abilities.includes(ability) ? undefined : `needs ability ${ability}: ${hint}`);
+}
+
+/** An ability that the shape has. @throws Error when the provider has promised what it cannot do */
+export function able<T>(method: T | undefined): T {
+  if (method === undefined) throw new Error("the cluster's shape names an ability that it does not have");
+  return method;
+}

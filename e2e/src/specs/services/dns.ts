@@ -1,0 +1,47 @@
+import { type DnsRecord, dnsPort, type Pod } from "../../provider/cluster.ts";
+import { expectAnswers } from "../expect.ts";
+import { nearAndFar } from "../near-and-far.ts";
+import { able, needs } from "../needs.ts";
+import type { Spec } from "../spec.ts";
+
+const dnsPorts = [
+  { name: "dns", port: 53, targetPort: dnsPort, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, targetPort: dnsPort, protocol: "TCP" },
+];
+
+/** Longer than any datagram that the server sends: resolvers ask again over TCP. */
+const LONG_TEXT = "fairlead ".repeat(200).trim();
+
+export const dns: Spec = {
+  name: "DNS: a real server behind a service, over UDP and for long answers TCP; lookups go on when one of two is gone",
+  suite: "services",
+  unfit: needs("dns", "apt-get install dnsmasq-base"),
+  run: async (scene) => {
+    const [, second] = scene.nodes;
+    const { near, far, caller } = await nearAndFar(scene, "dns");
+    const web = await scene.pod({ node: second, app: "web" });
+    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    const name = `web.${scene.namespace}.svc.cluster.local`;
+    const type = scene.family === "IPv4" ? "A" : "AAAA";
+    const records: readonly DnsRecord[] = [
+      { name, type, value: clusterIP },
+      { name, type: "TXT", value: LONG_TEXT },
+    ];
+    await Promise.all([near, far].map((server) => able(server.serveDns)(records)));
+    const { clusterIP: server } = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
+    const address = (from: Pod) => able(from.lookUp)(server, { name, type }).then(String, String);
+    await scene.until(`${name} at ${clusterIP}`, async () => {
+      const came = await address(caller);
+      return came === clusterIP ? undefined : came;
+    });
+    const text = (await able(caller.lookUp)(server, { name, type: "TXT" })).join("");
+    if (text !== LONG_TEXT) throw new Error(`wanted ${LONG_TEXT.length} characters of text, came ${text.length}`);
+    await expectAnswers(caller, { to: await address(caller), port: 80 }, { by: [web] });
+    await near.remove();
+    await scene.until("8 lookups answered by the one that is left", async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => address(caller)));
+      const wrong = answers.filter((came) => came !== clusterIP);
+      return wrong.length === 0 ? undefined : wrong.join(", ");
+    });
+  },
+};
