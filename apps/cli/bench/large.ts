@@ -9,11 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { endpointSlice, kubernetesService, type RawObject, service } from "@fairlead/testkit";
+import { restored } from "@fairlead/verify";
 
 const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
 const program = join(import.meta.dirname, "..", "dist", "main.js");
 const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/12"];
-const BUILT_IN = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
 const folder = mkdtempSync(join(tmpdir(), "fairlead-large-"));
 
 try {
@@ -54,27 +54,16 @@ function workload(): RawObject[] {
   }).flat();
 }
 
-/** The payload as iptables-save would print what it makes: chains first, jumps from the built-in ones in their places. */
+/** What iptables-save would print of a kernel that got the payload. */
 function saved(payload: string): string {
-  const lines = payload.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  const tables = new Map<string, string[]>();
-  let table = "";
-  for (const line of lines) {
-    if (line.startsWith("*")) table = line;
-    else if (line !== "COMMIT") {
-      const own = tables.get(table) ?? [];
-      own.push(line);
-      tables.set(table, own);
-    }
-  }
-  return [...tables].map(([name, own]) => tableText(name, own)).join("");
-}
-
-function tableText(name: string, lines: readonly string[]): string {
-  const chains = [...new Set(lines.filter((line) => line.startsWith(":")))];
-  const inserted = lines.filter((line) => line.startsWith("-I ")).map((line) => line.replace(/^-I (\S+) \d+/, "-A $1"));
-  const declared = BUILT_IN.map((chain) => `:${chain} ACCEPT [0:0]`);
-  return `${[name, ...declared, ...chains, ...inserted, ...lines.filter((line) => line.startsWith("-A "))].join("\n")}\nCOMMIT\n`;
+  return [...restored(payload, "IPv4").values()]
+    .map(({ table, chains }) => {
+      const all = [...chains.values()];
+      const declared = all.map(({ name, policy = "-" }) => `:${name} ${policy} [0:0]\n`);
+      const rules = all.map(({ name, texts }) => texts.map((text) => `-A ${name} ${text}\n`).join(""));
+      return `*${table}\n${declared.join("")}${rules.join("")}COMMIT\n`;
+    })
+    .join("");
 }
 
 async function fairlead(...args: readonly string[]): Promise<string> {

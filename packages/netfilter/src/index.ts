@@ -28,4 +28,4 @@ export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
 export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
-export type { SavedChain } from "./saved-chain.ts";
+export { type SavedChain, TextChain } from "./saved-chain.ts";

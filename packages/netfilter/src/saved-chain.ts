@@ -13,6 +13,7 @@ export interface SavedChain extends ChainState {
   readonly lines: readonly number[];
 }
 
+/** A chain that is put together from the text of its rules. */
 export class TextChain implements SavedChain {
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
@@ -27,6 +28,7 @@ export class TextChain implements SavedChain {
     this.#family = family;
   }
 
+  /** @param text the rule without `-A CHAIN ` */
   add(text: string, line: number): void {
     this.texts.push(text);
     this.lines.push(line);

@@ -1,4 +1,4 @@
-import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
+import { type SavedRules, type Table, TextChain } from "@fairlead/netfilter";
 
 interface Chain {
   /** As iptables-save declares it: a policy, or -. */
@@ -22,9 +22,9 @@ export function restored(payload: string, family: "IPv4" | "IPv6"): SavedRules {
     if (line.startsWith("*")) table = tableOf(tables, line.slice(1));
     else read(line, table);
   }
-  const parser = new LazySaveParser({ family });
-  for (const text of saved(tables)) parser.push(text);
-  return parser.end();
+  return new Map(
+    [...tables].map(([name, chains]) => [tableName(name), { table: tableName(name), chains: built(chains, family) }]),
+  );
 }
 
 function tableOf(tables: Tables, name: string): Map<string, Chain> {
@@ -57,11 +57,21 @@ function insert(rules: string[], rest: string): void {
   rules.splice(Number(rest.slice(0, space)) - 1, 0, rest.slice(space + 1));
 }
 
-function* saved(tables: Tables): Generator<string> {
-  for (const [name, chains] of tables) {
-    yield `*${name}\n`;
-    for (const [chain, { policy }] of chains) yield `:${chain} ${policy} [0:0]\n`;
-    for (const [chain, { rules }] of chains) for (const rule of rules) yield `-A ${chain} ${rule}\n`;
-    yield "COMMIT\n";
-  }
+function built(chains: ReadonlyMap<string, Chain>, family: "IPv4" | "IPv6"): ReadonlyMap<string, TextChain> {
+  return new Map(
+    [...chains].map(([name, { policy, rules }]) => {
+      const chain = new TextChain(policy === "ACCEPT" || policy === "DROP" ? { name, policy } : { name }, family);
+      // There is no text whose lines anybody could look up.
+      for (const rule of rules) chain.add(rule, 0);
+      return [name, chain];
+    }),
+  );
+}
+
+const TABLES: readonly Table[] = ["raw", "mangle", "nat", "filter", "security"];
+
+function tableName(name: string): Table {
+  const table = TABLES.find((one) => one === name);
+  if (table === undefined) throw new RangeError(`there is no table ${name}`);
+  return table;
 }

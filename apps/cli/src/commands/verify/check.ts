@@ -65,6 +65,7 @@ export async function check(
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
   const findings = byMeaning(structure, plan, wanted, found, senders);
+  if (findings.length === 0) return [];
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
   return byService(findings, names, mode === "iptables" ? servicesIn(held.rules) : servedBy(plan, held.objects));
 }
