@@ -28,6 +28,8 @@ export function proxyFlags(
     // Specs wait for changes; a cluster of two nodes can take them at once.
     "--iptables-min-sync-period=50ms",
     `--iptables-sync-period=${SYNC_PERIOD_MS}ms`,
+    // On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked.
+    ...(mode === "userspace" ? ["--udp-timeout=10s"] : []),
     `--ipvs-sync-period=${IPVS_SYNC_PERIOD_MS}ms`,
     "-v=2",
   ];

@@ -1,1 +1,0 @@
-await import("./kernel/userspace.ts");
