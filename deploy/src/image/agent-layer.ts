@@ -14,7 +14,7 @@ export async function fillWithAgent(dir: string, bundle: Bundle, notices: string
   for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text));
   for (const [file, code] of bundle.binaries) await writeFile(join(lib, file), code);
   await chmod(join(lib, "main.js"), 0o755);
-  const { name, version, license } = bundle.agent;
+  const { name, version, license } = bundle.app;
   await writeFile(
     join(lib, "package.json"),
     `${JSON.stringify({ name, version, license, type: "module" }, null, 2)}\n`,

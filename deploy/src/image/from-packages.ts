@@ -43,7 +43,7 @@ export async function buildFromPackages(runner: Runner, options: ImageOptions): 
   const scratch = await mkdtemp(join(tmpdir(), "fairlead-image-"));
   try {
     const bundle = await bundleAgent(runner, join(scratch, "bundle"));
-    const name = options.name.includes(":") ? options.name : `${options.name}:${bundle.agent.version}`;
+    const name = options.name.includes(":") ? options.name : `${options.name}:${bundle.app.version}`;
     return await build(runner, { ...options, name }, bundle, scratch);
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -62,7 +62,7 @@ async function build(runner: Runner, options: ImageOptions, bundle: Bundle, scra
     const work = join(scratch, arch);
     await mkdir(work);
     const { layers, debian } = await platformLayers(runner, { ...options, arch, bundle, notices, scratch: work });
-    const config = imageConfig({ ...options, arch, version: bundle.agent.version }, layers);
+    const config = imageConfig({ ...options, arch, version: bundle.app.version }, layers);
     const manifest = await layout.addImage({ arch, layers, config });
     manifests.push(manifest);
     const size = layers.reduce((sum, layer) => sum + layer.size, 0);
@@ -70,7 +70,7 @@ async function build(runner: Runner, options: ImageOptions, bundle: Bundle, scra
     platforms.push({ arch, digest: manifest.digest, size, sbom: await writeSbom(options, contents) });
   }
   await layout.finish([{ name: options.name, platforms: manifests }]);
-  const archive = join(options.outDir, `fairlead-${bundle.agent.version}.oci.tar`);
+  const archive = join(options.outDir, `fairlead-${bundle.app.version}.oci.tar`);
   await layout.archive(runner, archive, options.epoch);
   return { archive, name: options.name, platforms };
 }
@@ -84,7 +84,7 @@ interface Contents {
 
 async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Contents): Promise<string> {
   const { bundle, debian, arch, digest } = contents;
-  const { agent, packages: npm } = bundle;
+  const { app: agent, packages: npm } = bundle;
   const spdx = toSpdx({ image: name, digest, arch, epoch, agent, npm, debian, nodeVersion: await nodeVersion() });
   const file = join(outDir, `fairlead-${agent.version}-${arch}.spdx.json`);
   await writeFile(file, `${JSON.stringify(spdx, null, 2)}\n`);

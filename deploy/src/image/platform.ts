@@ -49,7 +49,7 @@ export async function platformLayers(runner: Runner, options: PlatformOptions): 
   const node = await kept(keep, ["node", version, arch], async () => ({
     layer: await layer("node", `Node ${version}`, (dir, work) => fillWithNode(runner, dir, arch, work)),
   }));
-  const agent = await layer("agent", `fairlead-proxy ${bundle.agent.version}`, (dir) =>
+  const agent = await layer("agent", `fairlead-proxy ${bundle.app.version}`, (dir) =>
     fillWithAgent(dir, bundle, notices),
   );
   return { layers: [debian.layer, node.layer, agent], debian: debian.packages };

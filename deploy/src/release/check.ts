@@ -9,17 +9,22 @@ export interface PackageCheck {
   readonly problem?: string;
 }
 
-const AGENT = "@fairlead/agent";
+/** Apps by package: a program of theirs that prints its version. */
+const PROGRAMS: ReadonlyMap<string, string> = new Map([
+  ["@fairlead/agent", "fairlead-proxy"],
+  ["@fairlead/cli", "fairlead"],
+]);
 
-/** Packs every package, installs all in a clean project, and runs each README's example and the agent. */
+/** Packs every package, installs all in a clean project, and runs each README's example and each app. */
 export async function checkPackages(runner: Runner): Promise<PackageCheck[]> {
   const packages = await publishedPackages();
   const project = await createCleanProject(runner, packages);
   try {
     const checks: PackageCheck[] = [];
     for (const item of packages) {
+      const program = PROGRAMS.get(item.name);
       const problem = await problemOf(() =>
-        item.name === AGENT ? runAgent(project, item) : runLibrary(project, item),
+        program === undefined ? runLibrary(project, item) : runApp(project, program, item),
       );
       checks.push({ name: item.name, ...(problem === undefined ? {} : { problem }) });
     }
@@ -36,8 +41,8 @@ async function runLibrary(project: Project, item: PublishedPackage): Promise<str
   return printed === promised ? undefined : `the example printed\n${printed}\nand promises\n${promised}`;
 }
 
-async function runAgent(project: Project, { version }: PublishedPackage): Promise<string | undefined> {
-  const printed = await project.runBin("fairlead-proxy", "--version");
+async function runApp(project: Project, program: string, { version }: PublishedPackage): Promise<string | undefined> {
+  const printed = await project.runBin(program, "--version");
   return printed === `Fairlead v${version}\n` ? undefined : `--version printed ${printed}`;
 }
 

@@ -14,23 +14,31 @@ export interface NpmPackage {
   readonly dir: string;
 }
 
-/** The agent's files, and the packages of others that are really in them. */
+/** An app's files, and the packages of others that are really in them. */
 export interface Bundle {
   /** Name → text; `main.js` is the one to start. */
   readonly files: ReadonlyMap<string, string>;
-  /** Name → compiled code, one file for each machine, that the agent looks for beside itself. */
+  /** Name → compiled code, one file for each machine, that the app looks for beside itself. */
   readonly binaries: ReadonlyMap<string, Buffer>;
-  readonly agent: NpmPackage;
+  readonly app: NpmPackage;
   /** By name and version. */
   readonly packages: readonly NpmPackage[];
 }
 
-/** Bundles the agent into a folder; the source maps tell what went in. */
-export async function bundleAgent(runner: Runner, outDir: string): Promise<Bundle> {
-  await runner.run(
-    ["pnpm", "--silent", "--dir", agentDir, "exec", "tsup", "--silent", "--sourcemap", "--out-dir", outDir],
-    { timeoutMs: 300_000 },
-  );
+/** Bundles the agent into a folder. */
+export function bundleAgent(runner: Runner, outDir: string): Promise<Bundle> {
+  return bundleApp(runner, agentDir, outDir);
+}
+
+/**
+ * Bundles an app into a folder; the source maps tell what went in.
+ *
+ * @param app absolute folder of the app
+ */
+export async function bundleApp(runner: Runner, app: string, outDir: string): Promise<Bundle> {
+  await runner.run(["pnpm", "--silent", "--dir", app, "exec", "tsup", "--silent", "--sourcemap", "--out-dir", outDir], {
+    timeoutMs: 300_000,
+  });
   const built = (await readdir(outDir)).sort();
   const files = new Map<string, string>();
   const sources = new Set<string>();
@@ -45,7 +53,7 @@ export async function bundleAgent(runner: Runner, outDir: string): Promise<Bundl
   }
   const folders = [...packageFolders([...sources]), ...Array.from(binaries.keys(), binaryPackage)];
   const packages = await Promise.all(folders.map(readPackage));
-  return { files, binaries, agent: await readPackage(agentDir), packages: packages.sort(byName) };
+  return { files, binaries, app: await readPackage(app), packages: packages.sort(byName) };
 }
 
 /** The folder of the package that `koffi-linux-x64.node` and its like come from. */
