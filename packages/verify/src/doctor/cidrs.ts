@@ -11,6 +11,6 @@ export function contains(outer: string, inner: string): boolean {
   return inRange(addressRange(outer), addressRange(inner).words);
 }
 
-export function lengthOf(cidr: string): number {
+function lengthOf(cidr: string): number {
   return Number(cidr.split("/")[1] ?? (cidr.includes(":") ? 128 : 32));
 }
