@@ -4,7 +4,7 @@ import { COUNTERS } from "@fairlead/backend-iptables";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { startProxy } from "../proxy/running.ts";
-import type { Subject } from "../proxy/subject.ts";
+import { fairlead, loopProbe, type Subject } from "../proxy/subject.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";
 import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
 import type { Setting } from "./setting.ts";
@@ -21,7 +21,9 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const folder = await mkdtemp(join(bed.folder, `records-${subject.name}-`));
   const records = join(folder, "calls");
   const path = await recordingPath(join(folder, "bin"), startSettings.variant, records);
-  await using running = await startProxy(bed, { ...startSettings, subject, path });
+  const loopFile = join(folder, "loop");
+  const probed = subject.name === "fairlead" ? fairlead(loopProbe(loopFile)) : subject;
+  await using running = await startProxy(bed, { ...startSettings, subject: probed, path });
   const calls = new Calls(records);
   const start = await calls.sinceLast();
   const work = new Work(bed.controlPlane.api, size, PATIENCE_MS);
@@ -34,10 +36,12 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const last = change.payloads.slice(-2);
   const endpointChangeMs = await bareChanges(running.node, startSettings.variant, last);
   const startMs = await bareStart(setting, start.payloads);
+  const longestBlockMs = Number(await readFile(loopFile, "utf8").catch(() => Number.NaN));
   const each = (total: number) => total / CHANGES;
   return {
     start: { processes: start.use.processes, bytes: start.use.bytes },
     endpointChange: { processes: each(change.use.processes), bytes: each(change.use.bytes) },
+    ...(Number.isFinite(longestBlockMs) && { longestBlockMs }),
     bare: { startMs, endpointChangeMs },
   };
 }

@@ -18,7 +18,14 @@ export interface Subject {
 /** klog's `I1121 10:09:13.123456`. */
 const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 
-/** @param nodeOptions for the agent's Node, such as a module that looks at its event loop */
+/** What the agent's Node is given so that it tells how long its event loop was held, in a file at its end. */
+export function loopProbe(file: string): readonly string[] {
+  const probe = new URL("loop-probe.ts", import.meta.url);
+  probe.searchParams.set("out", file);
+  return ["--no-warnings", "--import", probe.href];
+}
+
+/** @param nodeOptions for the agent's Node */
 export function fairlead(nodeOptions: readonly string[] = []): Subject {
   return {
     name: "fairlead",

@@ -42,6 +42,7 @@ const measures: readonly Measure[] = [
   { label: "resident memory after the first sync", unit: "MB", of: perRun((run) => run.memory.synced) },
   { label: "– steady", unit: "MB", of: perRun((run) => run.memory.steady) },
   { label: "– peak", unit: "MB", of: perRun((run) => run.memory.peak) },
+  { label: "longest block of the event loop", unit: "ms", of: ({ recorded }) => recorded.longestBlockMs },
   { label: "CPU in an idle minute", unit: "CPU ms", of: idleCpu },
 ];
 
