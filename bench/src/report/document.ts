@@ -47,12 +47,12 @@ function bySize({ options: a }: Result, { options: b }: Result): number {
 
 function section({ machine, options, proxies }: Result): readonly string[] {
   const { variant, services, endpoints, runs, changes, kubernetes, kubeProxyVersion } = options;
-  const { date, cpu, cores, memoryGB, kernel, node, iptables } = machine;
+  const { date, cpu, cores, memoryGB, kernel, node, iptables, load } = machine;
   return [
     `## iptables, ${variant}: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
     "",
     markdownTable(rowsOf(proxies.fairlead, proxies["kube-proxy"])),
-    `${date}, ${runs} ${runs === 1 ? "run" : "runs"} of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}; ${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}.`,
+    `${date}, ${runs} ${runs === 1 ? "run" : "runs"} of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}; ${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}; load average ${load.toFixed(0)}.`,
     "",
   ];
 }

@@ -1,4 +1,4 @@
-import { arch, cpus, release, totalmem } from "node:os";
+import { arch, cpus, loadavg, release, totalmem } from "node:os";
 import { createRunner } from "@fairlead/kernel";
 
 /** Where figures were taken. */
@@ -12,6 +12,8 @@ export interface Machine {
   readonly kernel: string;
   readonly node: string;
   readonly iptables: string;
+  /** Processes that wanted a core in the last 15 minutes, on average, the benchmark's own included: 2 to 3 on a quiet machine. */
+  readonly load: number;
 }
 
 export async function describeMachine(): Promise<Machine> {
@@ -25,5 +27,6 @@ export async function describeMachine(): Promise<Machine> {
     kernel: release(),
     node: process.version,
     iptables: stdout.replace(/^iptables v(\S+).*/s, "$1"),
+    load: loadavg()[2] ?? Number.NaN,
   };
 }
