@@ -23,6 +23,8 @@ sub wait_for {
 
 sub ask {
     socket(my $socket, PF_INET, SOCK_STREAM, 132) or die "sctp socket: $!\n";
+    # IP_RECVERR: without it "port unreachable" ends no attempt to connect.
+    setsockopt($socket, 0, 11, pack("i", 1)) or die "setsockopt: $!\n";
     if ($source ne "-") {
         bind($socket, pack_sockaddr_in(0, inet_aton($source))) or die "bind $source: $!\n";
     }
