@@ -11,15 +11,32 @@ import { parseYaml } from "./yaml.ts";
  *
  * @throws ManifestSyntaxError
  */
-export async function parseManifest(file: string, content: Uint8Array): Promise<unknown[]> {
-  return (await documentsOf(file, content)).flatMap(arrayItems).flatMap(listItems);
+export async function parseManifest(
+  file: string,
+  content: Uint8Array,
+  readJson: JsonReader = parseJson,
+): Promise<unknown[]> {
+  return (await documentsOf(file, content, readJson)).flatMap(arrayItems).flatMap(listItems);
 }
 
-async function documentsOf(file: string, content: Uint8Array): Promise<unknown[]> {
-  if (file.endsWith(".json")) return [await parseJson(content)];
+/** @throws ManifestSyntaxError */
+export type JsonReader = (content: Uint8Array) => Promise<unknown>;
+
+/** For those who have nothing else to do meanwhile: some ten times faster. */
+export async function parseJsonAtOnce(content: Uint8Array): Promise<unknown> {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+  } catch {
+    // Knows the place of what is wrong.
+    return parseJson(content);
+  }
+}
+
+async function documentsOf(file: string, content: Uint8Array, readJson: JsonReader): Promise<unknown[]> {
+  if (file.endsWith(".json")) return [await readJson(content)];
   if (!beginsLikeJson(content)) return parseYaml(content);
   try {
-    return [await parseJson(content)];
+    return [await readJson(content)];
   } catch (error) {
     if (error instanceof ManifestSyntaxError) return parseYaml(content);
     throw error;

@@ -5,7 +5,7 @@ import { isObject, keyOf, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
-import { parseManifest } from "./parse.ts";
+import { type JsonReader, parseManifest } from "./parse.ts";
 
 /** An object of a manifest file as the API server would give it. */
 export interface ManifestObject {
@@ -26,11 +26,12 @@ export async function readManifest(
   content: Uint8Array,
   specs: readonly ResourceSpec[],
   onReport: OnReport,
+  readJson?: JsonReader,
 ): Promise<readonly ManifestObject[]> {
   const breathe = breather();
   const objects: ManifestObject[] = [];
   const skipped = new Map<string, number>();
-  for (const raw of await parseManifest(file, content)) {
+  for (const raw of await parseManifest(file, content, readJson)) {
     const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
     if (spec === undefined || !isObject(raw)) count(skipped, kindText(raw));
     else objects.push(...objectOf(file, raw, spec, onReport));

@@ -4,6 +4,7 @@ import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";
+import { parseJsonAtOnce } from "./parse.ts";
 import { type ManifestObject, readManifest } from "./read.ts";
 import { scan } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
@@ -47,7 +48,7 @@ async function objectsOf(
   const found = new Map<string, { readonly object: ManifestObject; readonly file: string }>();
   for (const path of options.paths) {
     for (const { file, content } of await filesAt(path, options)) {
-      for (const object of await read(file, content, specs, onReport)) {
+      for (const object of await read(file, content, specs, onReport, parseJsonAtOnce)) {
         const { resource, key } = object;
         const id = `${resource} ${key}`;
         const before = found.get(id);
