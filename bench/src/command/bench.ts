@@ -5,9 +5,10 @@ import { missingForUml } from "@fairlead/e2e/uml/missing";
 import { runBench } from "../measure/bench.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
+import { jsonText } from "../report/json.ts";
 import { describeMachine } from "../report/machine.ts";
 import { markdownTable, textTable } from "../report/render.ts";
-import { type Result, resultText, saveResult } from "../report/result.ts";
+import { type Result, saveResult } from "../report/result.ts";
 import { rowsOf } from "../report/rows.ts";
 import type { BenchOptions } from "./options.ts";
 
@@ -23,7 +24,7 @@ export async function bench(options: BenchOptions, progress: Progress): Promise<
 }
 
 function resultIn(output: BenchOptions["output"], result: Result): string {
-  if (output === "json") return resultText(result);
+  if (output === "json") return jsonText(result);
   const rows = rowsOf(result.proxies.fairlead, result.proxies["kube-proxy"]);
   return output === "markdown" ? markdownTable(rows) : textTable(rows);
 }

@@ -6,6 +6,7 @@ import { takeProfile } from "../measure/profile.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
 import { document, plots } from "../report/document.ts";
+import { jsonText } from "../report/json.ts";
 import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
 import type { BenchOptions, OtherWork } from "./options.ts";
 
@@ -27,7 +28,7 @@ async function micro(keep: boolean): Promise<void> {
 
 async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
   const points = await measureGrowth(options, sizes, progress);
-  const text = `${JSON.stringify(points, null, 2)}\n`;
+  const text = jsonText(points);
   if (options.save !== undefined) await writeFile(options.save, text);
   process.stdout.write(text);
 }
