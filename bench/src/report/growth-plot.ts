@@ -22,7 +22,8 @@ export function growthPlot(title: string, series: readonly Series[], value: (poi
   const y = scale(all.map(value), HEIGHT - MARGIN.bottom, MARGIN.top);
   const marks = [...new Set(all.map(({ services }) => services))].sort((a, b) => a - b);
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}" font-family="sans-serif" font-size="12">`,
+    `<title>${title}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>`,
     text(WIDTH / 2, 20, title, "middle"),
     ...decades(all.map(value)).map((at) => gridLine(y(at), at)),
