@@ -1,4 +1,5 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { waitUntil } from "@fairlead/e2e/agent/wait-until";
 import { fill, type Size } from "../cluster/load.ts";
 import { startProxy } from "../proxy/running.ts";
@@ -32,9 +33,19 @@ export async function takeProfile(
     await fill(bed.controlPlane.api, options);
     await using running = await startProxy(bed, { ...startSettings, subject: fairlead(node) });
     process.kill(running.pid, "SIGUSR2");
-    const written = async () => ((await files(".heapsnapshot")).length > 0 ? true : undefined);
-    await waitUntil("the heap snapshot", SNAPSHOT_MS, written);
+    await waitUntil("the heap snapshot", SNAPSHOT_MS, async () => {
+      const [name] = await files(".heapsnapshot");
+      return name !== undefined && (await isWhole(join(folder, name))) ? true : undefined;
+    });
     await running.stop();
   });
   return [...(await files(".cpuprofile")), ...(await files(".heapsnapshot"))];
+}
+
+/** It is one JSON object, which is whole with its last brace. */
+async function isWhole(file: string): Promise<boolean> {
+  await using handle = await open(file);
+  const { size } = await handle.stat();
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, Math.max(0, size - 2));
+  return buffer.toString("utf8", 0, bytesRead).trimEnd().endsWith("}");
 }
