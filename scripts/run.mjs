@@ -9,10 +9,11 @@ import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
 const usage = `Usage: npm run demo [-- --keep]
        npm test`;
 
-/** Debian packages for the tests on a real kernel, on a kernel that has IPVS, and on clusters with real pod networks. */
+/** Debian packages for the tests on a real kernel, on a kernel that has IPVS, of completion, and on clusters with real pod networks. */
 const packages = {
   kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
   ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
+  shells: ["zsh", "fish"],
   specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
 };
 
@@ -38,7 +39,8 @@ function demo(args) {
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 function test(args) {
-  ensurePackages([...packages.kernel, ...packages.ipvs, ...(canHaveControlPlane() ? packages.specs : [])]);
+  const { kernel, ipvs, shells, specs: clusters } = packages;
+  ensurePackages([...kernel, ...ipvs, ...shells, ...(canHaveControlPlane() ? clusters : [])]);
   if (!install()) return summarise({ install: false });
   const only = args.length > 0 ? args : undefined;
   const turboTest = ["--concurrency=2", "--continue", "--output-logs=new-only"];

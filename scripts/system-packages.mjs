@@ -19,6 +19,8 @@ const programs = {
   "ovn-host": "ovn-controller",
   ethtool: "ethtool",
   "dnsmasq-base": "dnsmasq",
+  zsh: "zsh",
+  fish: "fish",
 };
 
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];

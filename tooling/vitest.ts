@@ -12,6 +12,8 @@ export function packageTests(test: NonNullable<ViteUserConfig["test"]> = {}): Vi
     test: {
       include: ["src/**/*.test.ts", "test/**/*.test.ts"],
       retry: 0,
+      // No measure of speed: what hangs ends, on a busy machine, too.
+      testTimeout: 30_000,
       passWithNoTests: false,
       reporters: ["default", ["json", { outputFile: ".vitest/report.json" }]],
       ...test,
