@@ -7,12 +7,16 @@ export type Look = () => Promise<boolean>;
 const SMALL = 5000;
 
 /**
- * Milliseconds of rest after a look, for each rule of the table. A look reads the whole table (0.3 s in a legacy one of
- * 10,000 services with 10 endpoints, which has 430,000 lines): so it takes some thousandth of the time, whatever the size.
+ * Milliseconds of rest between looks beyond the first, for each rule of the table. A look reads the whole table (0.3 s in a
+ * legacy one of 10,000 services with 10 endpoints, which has 430,000 lines): so they take some thousandth of the time, whatever the
+ * size.
  */
 const REST_PER_RULE = 0.5;
 
-/** Looks whether what must be in a table is there; in a large one at one thing at a time, in turn, with rests between. */
+/**
+ * Looks whether what must be in a table is there. In a large one, each time at the first thing, which a flush takes away, and
+ * at one of the others, in turn, with rests between.
+ */
 export class Lookout {
   readonly #now: () => number;
   readonly #turns = new Map<Table, { next: number; restUntil: number }>();
@@ -26,18 +30,19 @@ export class Lookout {
    * Stops at the first look that is false.
    *
    * @param rules that the table holds
-   * @returns true too where it is not yet time to look again
    */
   async holds(table: Table, rules: number, looks: readonly Look[]): Promise<boolean> {
-    return rules > SMALL ? this.#one(table, rules, looks) : allHold(looks);
+    return allHold(rules > SMALL ? [...looks.slice(0, 1), ...this.#due(table, rules, looks.slice(1))] : looks);
   }
 
-  async #one(table: Table, rules: number, looks: readonly Look[]): Promise<boolean> {
+  /** The one whose turn it is; none where it is not yet time. */
+  #due(table: Table, rules: number, looks: readonly Look[]): readonly Look[] {
     const { next, restUntil } = this.#turns.get(table) ?? { next: 0, restUntil: 0 };
     const now = this.#now();
-    if (now < restUntil) return true;
+    if (now < restUntil) return [];
     this.#turns.set(table, { next: next + 1, restUntil: now + rules * REST_PER_RULE });
-    return allHold(looks.slice(next % looks.length).slice(0, 1));
+    const turn = next % looks.length;
+    return looks.slice(turn, turn + 1);
   }
 }
 
