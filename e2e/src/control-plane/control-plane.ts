@@ -4,6 +4,7 @@ import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { waitUntil } from "../agent/wait-until.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
+import { orDispose } from "../support/or-dispose.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
 import type { ControlPlanePaths } from "./programs.ts";
@@ -52,14 +53,8 @@ export const PORT = 6443;
 const READY_MS = 60_000;
 
 /** @throws Error that names what did not start, with its log file */
-export async function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
-  const started = new AsyncDisposableStack();
-  try {
-    return await start(settings, started);
-  } catch (error) {
-    await started.disposeAsync();
-    throw error;
-  }
+export function startControlPlane(settings: ControlPlaneSettings): Promise<ControlPlane> {
+  return orDispose((started) => start(settings, started));
 }
 
 async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {

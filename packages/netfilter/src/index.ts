@@ -27,5 +27,6 @@ export { renderServerCommand, renderServerKey } from "./render-server.ts";
 export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
+export { comment, jump } from "./rule-parts.ts";
 export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
 export { type SavedChain, TextChain } from "./saved-chain.ts";

@@ -7,6 +7,7 @@ import { PORT as API_PORT } from "../../control-plane/control-plane.ts";
 import { bracketed, relayArgv } from "../../control-plane/relay.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startDaemon } from "../../support/daemon.ts";
+import { orDispose } from "../../support/or-dispose.ts";
 import { startGuest } from "../../uml/boot.ts";
 import { guestProgram } from "../../uml/guest-program.ts";
 import type { Cluster, ClusterShape } from "../cluster.ts";
@@ -25,19 +26,13 @@ const MEMORY_MIB = 6_144;
  * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control plane,
  * which would be slow there, and the specs are outside. One boot serves all specs.
  */
-export async function openInGuest(
+export function openInGuest(
   request: ClusterRequest,
   shape: ClusterShape,
   folder: string,
   progress: Progress,
 ): Promise<Cluster> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await build({ request, shape, folder, progress }, opened);
-  } catch (error) {
-    await opened.disposeAsync();
-    throw error;
-  }
+  return orDispose((opened) => build({ request, shape, folder, progress }, opened));
 }
 
 interface Parts {

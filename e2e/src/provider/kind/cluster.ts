@@ -5,6 +5,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { CniFlavour } from "../../../cni/flavour.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../lab/peer-process.ts";
+import { orDispose } from "../../support/or-dispose.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
 import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "../netns/addresses.ts";
@@ -31,14 +32,8 @@ export interface ClusterParts {
 }
 
 /** Builds everything; what was opened is closed again when something fails. */
-export async function openCluster(parts: ClusterParts): Promise<Cluster> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await build(parts, opened);
-  } catch (error) {
-    await opened.disposeAsync();
-    throw error;
-  }
+export function openCluster(parts: ClusterParts): Promise<Cluster> {
+  return orDispose((opened) => build(parts, opened));
 }
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {

@@ -1,8 +1,9 @@
 import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../agent/wait-until.ts";
-import { type ApiClient, type ApiObject, objectPath } from "../../control-plane/api-client.ts";
+import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { podObject } from "../pod-object.ts";
 import { containerNetwork } from "./containers.ts";
 import { pauseImage } from "./images/component-list.ts";
 
@@ -43,7 +44,7 @@ export function podStarter(ground: PodGround) {
 async function startPod(ground: PodGround, name: string, wanted: WantedPod, removed: () => void): Promise<Pod> {
   const { api, families } = ground;
   const undo = new AsyncDisposableStack();
-  const created = await api.create(podObject(name, wanted, ground.inNetwork(wanted.network, name)));
+  const created = await api.create(podObject(name, wanted, { ...idle, ...ground.inNetwork(wanted.network, name) }));
   const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
   undo.defer(() => api.delete(path));
   try {
@@ -77,34 +78,14 @@ async function startPod(ground: PodGround, name: string, wanted: WantedPod, remo
   }
 }
 
-function podObject(
-  name: string,
-  { namespace, node, labels = {} }: WantedPod,
-  spec: Readonly<Record<string, unknown>>,
-): ApiObject {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace, labels },
-    spec: {
-      nodeName: node.name,
-      enableServiceLinks: false,
-      automountServiceAccountToken: false,
-      tolerations: [{ operator: "Exists" }],
-      terminationGracePeriodSeconds: GRACE_SECONDS + 30,
-      readinessGates: [{ conditionType: GATE }],
-      containers: [
-        {
-          name: "peer",
-          image: pauseImage,
-          // It goes on serving while it is terminating.
-          lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } },
-        },
-      ],
-      ...spec,
-    },
-  };
-}
+/** A container that does nothing, and goes on serving while it is terminating. */
+const idle = {
+  automountServiceAccountToken: false,
+  tolerations: [{ operator: "Exists" }],
+  terminationGracePeriodSeconds: GRACE_SECONDS + 30,
+  readinessGates: [{ conditionType: GATE }],
+  containers: [{ name: "peer", image: pauseImage, lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } } }],
+};
 
 async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {
   const ips = await waitUntil(`the start of ${path}`, START_MS, async () => {

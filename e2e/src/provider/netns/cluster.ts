@@ -4,6 +4,7 @@ import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
+import { orDispose } from "../../support/or-dispose.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
 import { requireMode } from "../node-http.ts";
@@ -35,14 +36,8 @@ export interface ClusterParts {
 export type ReachControlPlane = (ground: Ground, opened: AsyncDisposableStack) => Promise<ControlPlane>;
 
 /** Builds everything; what was opened is closed again when something fails. */
-export async function openCluster(parts: ClusterParts): Promise<Cluster> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await build(parts, opened);
-  } catch (error) {
-    await opened.disposeAsync();
-    throw error;
-  }
+export function openCluster(parts: ClusterParts): Promise<Cluster> {
+  return orDispose((opened) => build(parts, opened));
 }
 
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {

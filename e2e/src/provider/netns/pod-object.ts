@@ -1,21 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { ApiObject } from "../../control-plane/api-client.ts";
-import type { WantedPod } from "../cluster.ts";
 
 type Addresses = Readonly<Partial<Record<IPFamily, string>>>;
-
-export function podObject(name: string, { namespace, node, labels = {} }: WantedPod): ApiObject {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace, labels },
-    spec: {
-      nodeName: node.name,
-      enableServiceLinks: false,
-      containers: [{ name: "peer", image: "peer" }],
-    },
-  };
-}
 
 /** What a kubelet would say of it: running, with these addresses, ready or not. */
 export function podStatus(pod: Addresses, node: Addresses, ready: boolean): unknown {

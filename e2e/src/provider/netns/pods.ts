@@ -6,10 +6,11 @@ import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { startDaemon } from "../../support/daemon.ts";
 import { type ClusterNode, type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { podObject } from "../pod-object.ts";
 import { dnsServerArgv, lookUp } from "./dns-server.ts";
 import type { Ground, GroundNode } from "./ground.ts";
 import { podNamespace } from "./ground.ts";
-import { podObject, podStatus } from "./pod-object.ts";
+import { podStatus } from "./pod-object.ts";
 
 /** What pods are made of. */
 export interface PodGround {
@@ -59,7 +60,7 @@ async function startPod(
   undo.defer(() => network.detach(toAttach));
   const peer = await startPeer(namespace, { name, listen: podPorts });
   undo.defer(() => peer.stop());
-  const object = podObject(name, wanted);
+  const object = podObject(name, wanted, { containers: [{ name: "peer", image: "peer" }] });
   const path = objectPath(object);
   const status = (ready: boolean) => api.patch(`${path}/status`, podStatus(addresses, node.addresses, ready));
   await createPod(api, object);

@@ -1,9 +1,9 @@
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
-import type { Rule, Table, Target } from "@fairlead/netfilter";
+import { comment, jump, type Rule, type Table, type Target } from "@fairlead/netfilter";
 import { type GroupNames, groupNames } from "./group-names.ts";
 import { EXTERNAL_SERVICES, LOCALHOST_ACCEPTED_COUNTER, NODE_PORTS, PROXY_FIREWALL, SERVICES } from "./names.ts";
 import { internalSet, isGated, reachesEndpoints, refusal } from "./reach.ts";
-import { comment, destinationPort, jump, protocolName, reject, toAddress } from "./rule-parts.ts";
+import { destinationPort, protocolName, reject, toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** A rule of a group in one of the chains that all groups share. */

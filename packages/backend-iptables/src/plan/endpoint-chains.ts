@@ -1,10 +1,10 @@
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { endpointText, type Match, type Rule } from "@fairlead/netfilter";
+import { comment, endpointText, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { endpointChain } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { recent } from "./recent.ts";
-import { comment, host, jump, protocolName } from "./rule-parts.ts";
+import { host, protocolName } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SEP chains of a group: one for each endpoint that one of its sets has. */

@@ -1,9 +1,9 @@
 import type { AllowedSources, Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
-import { fromPods, type Match, type Rule } from "@fairlead/netfilter";
+import { comment, fromPods, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { GroupNames } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { proxied } from "./reach.ts";
-import { comment, host, jump } from "./rule-parts.ts";
+import { host } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /**

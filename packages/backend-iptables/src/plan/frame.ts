@@ -1,4 +1,4 @@
-import { fromPods, type Rule, type Table } from "@fairlead/netfilter";
+import { comment, fromPods, jump, type Rule, type Table } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { OFF_CLUSTER } from "./group-names.ts";
 import {
@@ -12,7 +12,7 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./names.ts";
-import { comment, host, jump } from "./rule-parts.ts";
+import { host } from "./rule-parts.ts";
 import { isLoopback, type RenderContext } from "./settings.ts";
 
 /** Chains that all groups put rules into, by table. */

@@ -1,4 +1,4 @@
-import type { Match, Rule, Table } from "@fairlead/netfilter";
+import { comment, jump, type Match, type Rule, type Table } from "@fairlead/netfilter";
 import {
   EXTERNAL_SERVICES,
   FORWARD,
@@ -8,7 +8,6 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./names.ts";
-import { comment, jump } from "./rule-parts.ts";
 
 /** The rules of a built-in chain that lead to ours, in their order. */
 export interface Jumps {

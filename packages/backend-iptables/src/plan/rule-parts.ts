@@ -1,22 +1,7 @@
 import type { IPFamily, Protocol } from "@fairlead/core";
-import type { AddressMatch, Match, Rule, Target } from "@fairlead/netfilter";
+import { type AddressMatch, comment, type Match, type Rule, type Target } from "@fairlead/netfilter";
 
 /** Small makers of the parts that rules are put together from. */
-
-/** xt_comment holds 256 bytes with the closing NUL. */
-const COMMENT_BYTES = 255;
-
-/**
- * A comment with nothing in it but printable ASCII without quotes and backslashes: the names in it come from API objects,
- * and whatever they hold must stay inside the comment.
- */
-export function comment(text: string): Match {
-  return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
-}
-
-export function jump(chain: string): Target {
-  return { kind: "jump", chain };
-}
 
 export function host(address: string): AddressMatch {
   return { cidr: address.includes(":") ? `${address}/128` : `${address}/32` };

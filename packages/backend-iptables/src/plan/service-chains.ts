@@ -1,12 +1,21 @@
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { detectsPods, endpointText, evenProbability, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
+import {
+  comment,
+  detectsPods,
+  endpointText,
+  evenProbability,
+  jump,
+  type Match,
+  notFromPods,
+  type Rule,
+} from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
 import { endpointChain, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { externalFrontend, gatedFrontend, internalSet, proxied } from "./reach.ts";
 import { recent } from "./recent.ts";
-import { comment, jump, toAddress } from "./rule-parts.ts";
+import { toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */

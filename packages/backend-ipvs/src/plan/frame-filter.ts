@@ -1,8 +1,8 @@
-import type { Rule } from "@fairlead/netfilter";
+import { comment, jump, type Rule } from "@fairlead/netfilter";
 import type { ChainRules, FrameFacts } from "./frame.ts";
 import type { BarredAddress } from "./group.ts";
 import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, PROXY_FIREWALL, SOURCE_RANGES } from "./names.ts";
-import { ACCEPT, comment, inSet, jump, RETURN, setRule } from "./rule-parts.ts";
+import { ACCEPT, inSet, RETURN, setRule } from "./rule-parts.ts";
 import type { SetKey } from "./sets.ts";
 
 export function filterChains(facts: FrameFacts): readonly ChainRules[] {

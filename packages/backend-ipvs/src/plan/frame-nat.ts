@@ -1,8 +1,17 @@
 import type { IPFamily } from "@fairlead/core";
-import { detectsPods, fromPods, hashedName, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
+import {
+  comment,
+  detectsPods,
+  fromPods,
+  hashedName,
+  jump,
+  type Match,
+  notFromPods,
+  type Rule,
+} from "@fairlead/netfilter";
 import type { ChainRules, FrameFacts } from "./frame.ts";
 import { LOAD_BALANCER, MARK_MASQ, NODE_PORT, POSTROUTING, SERVICES } from "./names.ts";
-import { ACCEPT, comment, jump, RETURN, setRule } from "./rule-parts.ts";
+import { ACCEPT, RETURN, setRule } from "./rule-parts.ts";
 import type { SetKey } from "./sets.ts";
 
 /**

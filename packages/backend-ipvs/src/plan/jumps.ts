@@ -1,7 +1,6 @@
-import { type Command, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import { type Command, comment, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
 import type { FrameTable } from "./frame.ts";
 import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, POSTROUTING, PROXY_FIREWALL, SERVICES } from "./names.ts";
-import { comment, jump } from "./rule-parts.ts";
 
 /** The rules of a built-in chain that lead to ours, in their order. */
 export interface Jumps {

@@ -1,16 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Match, Rule, Target } from "@fairlead/netfilter";
+import { comment, type Match, type Rule, type Target } from "@fairlead/netfilter";
 import { type SetKey, setName } from "./sets.ts";
 
 /** Small makers of the parts that rules are put together from. */
-
-export function comment(text: string): Match {
-  return { kind: "comment", text };
-}
-
-export function jump(chain: string): Target {
-  return { kind: "jump", chain };
-}
 
 export const RETURN: Target = { kind: "return" };
 export const ACCEPT: Target = { kind: "accept" };

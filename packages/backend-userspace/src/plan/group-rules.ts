@@ -1,11 +1,11 @@
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
-import type { Rule } from "@fairlead/netfilter";
+import { comment, type Rule } from "@fairlead/netfilter";
 import type { ChainRule } from "./chains.ts";
 import type { RelayPorts, RenderContext } from "./context.ts";
 import { EXTERNAL_SERVICES, NODEPORT_NON_LOCAL, PROXY_FIREWALL, SERVICES } from "./names.ts";
 import { redirectRules } from "./redirect-rules.ts";
 import { proxied, refusal, relayedSets } from "./relays.ts";
-import { comment, reject, toFrontend, toPort } from "./rule-parts.ts";
+import { reject, toFrontend, toPort } from "./rule-parts.ts";
 
 /** Everything that a group has in the chains of this mode, in order. */
 export function groupRules(group: ServicePortGroup, ports: RelayPorts, context: RenderContext): readonly ChainRule[] {

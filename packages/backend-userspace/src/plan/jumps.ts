@@ -1,4 +1,4 @@
-import { type Command, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import { type Command, comment, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
 import { OWN_CHAINS, type RuleTable } from "./chains.ts";
 import type { RenderContext } from "./context.ts";
 import {
@@ -11,7 +11,6 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./names.ts";
-import { comment, jump } from "./rule-parts.ts";
 import { hostCIDR } from "./sources.ts";
 
 /** The rules of a built-in chain that lead to ours: some at its top, some at its end. */

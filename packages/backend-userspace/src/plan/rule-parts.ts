@@ -1,18 +1,6 @@
 import type { Frontend, IPFamily, Protocol } from "@fairlead/core";
-import type { Match, Rule, Target } from "@fairlead/netfilter";
+import { comment, type Rule, type Target } from "@fairlead/netfilter";
 import { hostCIDR } from "./sources.ts";
-
-/** xt_comment holds 256 bytes with the closing NUL. */
-const COMMENT_BYTES = 255;
-
-/** A comment that names from API objects cannot get out of: printable ASCII without quotes and backslashes. */
-export function comment(text: string): Match {
-  return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };
-}
-
-export function jump(chain: string): Target {
-  return { kind: "jump", chain };
-}
 
 export function reject(family: IPFamily): Target {
   return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
