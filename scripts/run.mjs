@@ -1,7 +1,7 @@
 // `npm run demo` and `npm test` on a bare machine: Node 20 and npm are all there is, so this file is plain JavaScript
 // without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
 import { readFileSync } from "node:fs";
-import { specs } from "./specs.mjs";
+import { prepareSpecs, specs } from "./specs.mjs";
 import { pnpm, runStep, sayStep } from "./steps.mjs";
 import { summarise } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
@@ -38,7 +38,7 @@ function demo(args) {
 }
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
-function test(args) {
+async function test(args) {
   const { kernel, ipvs, shells, specs: clusters } = packages;
   ensurePackages([...kernel, ...ipvs, ...shells, ...(canHaveControlPlane() ? clusters : [])]);
   if (!install()) return summarise({ install: false });
@@ -55,18 +55,20 @@ function test(args) {
   };
   const results = {};
   const wanted = (name) => only === undefined || only.includes(name);
+  const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : undefined;
   for (const [name, command] of Object.entries(checks)) {
     if (!wanted(name)) continue;
     sayStep(name);
     results[name] = runStep(pnpm(manifest.packageManager, command));
   }
+  await prepared;
   if (wanted("e2e")) results.e2e = specs(manifest.packageManager);
   return summarise(results);
 }
 
 const [command, ...args] = process.argv.slice(2);
 if (command === "demo") process.exitCode = demo(args);
-else if (command === "test") process.exitCode = test(args);
+else if (command === "test") process.exitCode = await test(args);
 else {
   console.error(usage);
   process.exitCode = 2;

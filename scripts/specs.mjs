@@ -1,5 +1,6 @@
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { pnpm, runStatus, sayStep } from "./steps.mjs";
+import { pnpm, root, runStatus, sayStep } from "./steps.mjs";
 
 /** `pnpm e2e` ends with this where the machine lacks what the run needs, and says what. */
 const CANNOT_RUN = 3;
@@ -9,6 +10,20 @@ const CANNOT_RUN = 3;
  * OVN (system-packages.mjs installs those where it may).
  */
 const clusters = ["bridge,ptp", "calico,ovn"];
+
+/**
+ * Begins to build what specs need, with the least priority, while other checks run; it takes minutes the first time on a
+ * machine. What it could not build, `specs` says.
+ *
+ * @returns a promise that it has ended
+ */
+export function prepareSpecs(packageManager) {
+  const child = spawn("nice", ["-n", "19", ...pnpm(packageManager, ["run", "e2e", "binaries"])], {
+    cwd: root,
+    stdio: "ignore",
+  });
+  return new Promise((resolve) => child.once("error", resolve).once("exit", resolve));
+}
 
 /**
  * Runs the specs on clusters of namespaces. The first time on a machine it builds Kubernetes' control plane from Go modules,

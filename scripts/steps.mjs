@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+/** The repository's folder. */
+export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** A line that says what is being done, for the steps that take a while. */
 export function sayStep(name) {
