@@ -6,7 +6,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Where the test runs that were asked for leave their counts (tooling/vitest.ts); undefined: not asked for. */
 function reports(tests, kernelTests) {
   const rooms = ["packages", "apps"].flatMap((top) => readdirSync(`${root}${top}`).map((name) => `${top}/${name}`));
-  const folders = [...(tests === undefined ? [] : [...rooms, "bench", "deploy"]), ...(kernelTests === undefined ? [] : ["e2e"])];
+  const folders = [
+    ...(tests === undefined ? [] : [...rooms, "bench", "deploy"]),
+    ...(kernelTests === undefined ? [] : ["e2e"]),
+  ];
   return folders.map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` }));
 }
 
