@@ -37,6 +37,12 @@ const founding: readonly RawObject[] = [
 /** What the agents of the fault tests serve. */
 export const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...nobody.objects, ...founding];
 
+/** What listens in a lab with these objects. */
+export const labPorts = {
+  podPorts: { tcp: [80, 8080], udp: [] },
+  landingPorts: { tcp: [80, 8080, web.nodePort], udp: [] },
+};
+
 function one(name: string, clusterIP: string, address: string): readonly RawObject[] {
   return [
     service(name, { clusterIPs: [clusterIP], ports: [{ port: 80 }] }),

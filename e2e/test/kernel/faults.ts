@@ -5,7 +5,7 @@ import { requireAgent } from "../../src/agent/agent-file.ts";
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import { whoAnswers } from "../../src/faults/ask.ts";
 import { halfRestore } from "../../src/faults/half-restore.ts";
-import { late, nobody, objects, web } from "../../src/faults/objects.ts";
+import { labPorts, late, nobody, objects, web } from "../../src/faults/objects.ts";
 import { plainTool, rulesOf } from "../../src/faults/rules.ts";
 import { openScene, type Scene, SYNC_PERIOD_MS } from "../../src/faults/scene.ts";
 import { startTraffic } from "../../src/faults/traffic.ts";
@@ -13,7 +13,6 @@ import { type Lab, openLab } from "../../src/lab/lab.ts";
 
 /** What a sync itself may take on a busy machine. */
 const SYNC_MS = 3_000;
-const PODS = { tcp: [80, 8080], udp: [] };
 
 describe("the agent and faults of the real kernel", () => {
   let lab: Lab;
@@ -21,7 +20,7 @@ describe("the agent and faults of the real kernel", () => {
 
   beforeAll(async () => {
     await requireAgent();
-    lab = await openLab({ podPorts: PODS, landingPorts: { tcp: [80, 8080, web.nodePort], udp: [] } });
+    lab = await openLab(labPorts);
   });
 
   afterEach(() => scene.close());

@@ -22,7 +22,7 @@ import { groupCases } from "../../src/conformance/groups.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
 import { strays } from "../../src/conformance/strays.ts";
 import { whoAnswers } from "../../src/faults/ask.ts";
-import { nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/faults/objects.ts";
+import { labPorts, nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/faults/objects.ts";
 import { rulesOf } from "../../src/faults/rules.ts";
 import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { startTraffic } from "../../src/faults/traffic.ts";
@@ -32,7 +32,6 @@ import { type Script, startScript } from "../../src/userspace/script.ts";
 
 const RELAY_HOST = fileURLToPath(new URL("../../src/userspace/relay-host-main.ts", import.meta.url));
 const USERSPACE = { flags: ["--proxy-mode=userspace", "--proxy-port-range=20000-29999"] };
-const PODS = { tcp: [80, 8080], udp: [] };
 
 describe("the conformance table in userspace mode, with real packets", () => {
   let lab: Lab;
@@ -73,7 +72,7 @@ describe("the agent in userspace mode on the real kernel", () => {
 
   beforeAll(async () => {
     await requireAgent();
-    lab = await openLab({ podPorts: PODS, landingPorts: { tcp: [80, 8080, web.nodePort], udp: [] } });
+    lab = await openLab(labPorts);
   });
 
   afterEach(() => scene.close());
