@@ -1,4 +1,7 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.meta.url));
 
 /**
  * Test settings of a package. Workspace packages are taken from their sources, so tests need no build first.
@@ -11,6 +14,7 @@ export function packageTests(test: NonNullable<ViteUserConfig["test"]> = {}): Vi
     ssr: { resolve: { conditions, externalConditions: conditions } },
     test: {
       include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+      globalSetup: TEMPORARY_FOLDER,
       retry: 0,
       // No measure of speed: what hangs ends, on a busy machine, too.
       testTimeout: 30_000,

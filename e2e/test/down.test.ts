@@ -5,6 +5,7 @@ import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { takeDown } from "../src/command/down.ts";
 import { newRunId, openRunFolder } from "../src/command/run-folder.ts";
+import { ownPrefix } from "../src/support/owned-folders.ts";
 import { isRunning, processId } from "../src/support/processes.ts";
 import { RUN_VARIABLE } from "../src/support/run-variable.ts";
 
@@ -27,12 +28,12 @@ async function leftover(id: string): Promise<void> {
 }
 
 test("nothing there: says so", async () => {
-  expect(await takeDown(parent)).toEqual(["nothing is left of earlier runs"]);
+  expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
 });
 
 test("a run at work is left alone", async () => {
   const folder = await openRunFolder(newRunId(), parent);
-  expect(await takeDown(parent)).toEqual([expect.stringContaining("left alone")]);
+  expect(await takeDown(parent, parent)).toEqual([expect.stringContaining("left alone")]);
   expect(await readdir(parent)).toEqual([folder.id]);
 });
 
@@ -42,7 +43,7 @@ test("a run whose process number somebody else has now is removed, its processes
   const theirs = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
   const others = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: `${id}er` }, reject: false });
   const other = await processId(others.pid ?? 0);
-  expect(await takeDown(parent)).toEqual([`${id}: removed, with 1 processes`]);
+  expect(await takeDown(parent, parent)).toEqual([`${id}: removed, with 1 processes`]);
   expect((await theirs).signal).toBe("SIGKILL");
   expect(await isRunning(other)).toBe(true);
   expect(await readdir(parent)).toEqual([]);
@@ -53,6 +54,29 @@ test("a run whose process number somebody else has now is removed, its processes
 test("a folder that says nothing of its run is not touched", async () => {
   await mkdir(join(parent, "fairlead-e2e-run-strange"));
   await mkdir(join(parent, "somebody-else"));
-  expect(await takeDown(parent)).toEqual(["nothing is left of earlier runs"]);
+  expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
   expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "somebody-else"]);
+});
+
+test("folders of processes that are gone are removed, also where programs are built; those of the living stay", async () => {
+  const gone = `${process.pid}-1`;
+  const cache = join(parent, "cache");
+  await mkdir(join(cache, "programs", `.build-${gone}-abc`), { recursive: true });
+  await mkdir(join(cache, "programs", `${await ownPrefix(".build")}-abc`));
+  for (const name of ["e2e", "tests"]) await mkdir(join(parent, `fairlead-${name}-${gone}-abc`));
+  await mkdir(join(parent, `${await ownPrefix("fairlead-e2e")}-abc`));
+  expect(new Set(await takeDown(parent, cache))).toEqual(
+    new Set(
+      [`fairlead-e2e-${gone}-abc`, `fairlead-tests-${gone}-abc`, `.build-${gone}-abc`].map(
+        (name) => `${name}: removed`,
+      ),
+    ),
+  );
+  expect((await readdir(parent)).sort()).toEqual(["cache", `${await ownPrefix("fairlead-e2e")}-abc`]);
+  expect(await readdir(join(cache, "programs"))).toEqual([`${await ownPrefix(".build")}-abc`]);
+});
+
+test("tests have a temporary folder of their own, which is nobody's leftover", async () => {
+  const [, pid, startTime = ""] = /\/fairlead-tests-(\d+)-(\d+)$/.exec(tmpdir()) ?? [];
+  expect(await isRunning({ pid: Number(pid), startTime })).toBe(true);
 });

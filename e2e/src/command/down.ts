@@ -1,6 +1,10 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { waitUntil } from "../agent/wait-until.ts";
+import { cacheFolder } from "../control-plane/program-set.ts";
 import { removeGroups } from "../provider/kind/machine.ts";
+import { removeAbandoned } from "../support/owned-folders.ts";
 import { isRunning, processesWith, signal } from "../support/processes.ts";
 import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { type RunRecord, runRecords } from "./run-folder.ts";
@@ -8,14 +12,20 @@ import { type RunRecord, runRecords } from "./run-folder.ts";
 const END_MS = 20_000;
 
 /**
- * Takes down what earlier runs have left, and runs that wait with --keep. Runs at work are left alone, and so is everything
- * that carries no run's id.
+ * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos and builds have
+ * left. Runs at work are left alone, and so is everything that carries neither a run's id nor the number of a process that is gone.
  *
+ * @param temporary where runs and tests have their folders
+ * @param cache where programs are built
  * @returns what was done, a line each
  */
-export async function takeDown(parent?: string): Promise<readonly string[]> {
+export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): Promise<readonly string[]> {
   const lines: string[] = [];
-  for (const record of await runRecords(parent)) lines.push(await end(record));
+  for (const record of await runRecords(temporary)) lines.push(await end(record));
+  const builds = (await readdir(cache).catch(() => [])).map((name) => join(cache, name));
+  for (const parent of [temporary, ...builds]) {
+    lines.push(...(await removeAbandoned(parent)).map((path) => `${basename(path)}: removed`));
+  }
   return lines.length === 0 ? ["nothing is left of earlier runs"] : lines;
 }
 

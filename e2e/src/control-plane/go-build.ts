@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
+import { ownPrefix, removeAbandoned } from "../support/owned-folders.ts";
 import { kubernetesModule, type ModuleFile, requireModule, versionFlags } from "./module-file.ts";
 
 /** A program that is built from Go modules. */
@@ -30,7 +31,8 @@ const BUILD_MS = 30 * 60_000;
  */
 export async function goBuild(programs: readonly GoProgram[], kubernetes: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const work = await mkdtemp(join(folder, ".build-"));
+  await removeAbandoned(folder);
+  const work = await mkdtemp(join(folder, `${await ownPrefix(".build")}-`));
   try {
     const modules = Map.groupBy(programs, ({ module }) => JSON.stringify(module));
     for (const [index, group] of [...modules.values()].entries()) {
@@ -49,7 +51,7 @@ async function buildModule(
 ): Promise<void> {
   await mkdir(work, { recursive: true });
   const module = programs[0]?.module;
-  await writeFile(join(work, "go.mod"), await (module ? otherModule(module) : kubernetesOwn(kubernetes, work)));
+  await writeFile(join(work, "go.mod"), await (module ? otherModule(module, work) : kubernetesOwn(kubernetes, work)));
   const flags = module ? "-s -w" : versionFlags(kubernetes);
   for (const { name, package: path, test = false } of programs) {
     await go([...(test ? ["test", "-c"] : ["build"]), "-o", name, "-ldflags", flags, path], work);
@@ -57,8 +59,8 @@ async function buildModule(
   }
 }
 
-async function otherModule(module: GoModule): Promise<string> {
-  const { GOVERSION = "go1.24" } = JSON.parse(await go(["env", "-json", "GOVERSION"], "/"));
+async function otherModule(module: GoModule, work: string): Promise<string> {
+  const { GOVERSION = "go1.24" } = JSON.parse(await go(["env", "-json", "GOVERSION"], work));
   return requireModule(module, String(GOVERSION).replace(/^go/, ""));
 }
 
@@ -73,7 +75,8 @@ async function kubernetesOwn(version: string, work: string): Promise<string> {
 async function go(args: readonly string[], cwd: string): Promise<string> {
   const result = await execa("go", args, {
     cwd,
-    env: { CGO_ENABLED: "0", GOFLAGS: "-mod=mod -buildvcs=false", GOWORK: "off" },
+    // What `go` writes on its way goes with the folder, also when it is killed.
+    env: { GOTMPDIR: cwd, CGO_ENABLED: "0", GOFLAGS: "-mod=mod -buildvcs=false", GOWORK: "off" },
     timeout: BUILD_MS,
     reject: false,
   });

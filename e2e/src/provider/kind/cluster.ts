@@ -19,7 +19,7 @@ import { createKindCluster, type KindCluster, type KindNode, type NewCluster } f
 import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
 import { installNetworks } from "./networks/install.ts";
-import { podStarter } from "./pods.ts";
+import { numberedPods } from "./pods.ts";
 
 export interface ClusterParts {
   readonly shape: ClusterShape;
@@ -48,7 +48,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     Promise.all(workers.map((node, index) => openNode(kind, node, index, shape, opened))),
     peerIn(outside, "outside", opened),
   ]);
-  const pods = podStarter({ api, families, inNetwork: networks.podSpec });
+  const pods = numberedPods({ api, families, inNetwork: networks.podSpec });
   opened.defer(pods.dispose);
   const index = ({ name }: ClusterNode) => workers.findIndex((worker) => worker.name === name) + 1;
   const gates = gateCounter();

@@ -2,15 +2,14 @@ import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../agent/wait-until.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../lab/peer-process.ts";
-import { type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { podPorts, type WantedPod } from "../cluster.ts";
+import { GRACE_SECONDS, podHandle, podStarter } from "../pod-handle.ts";
 import { podObject } from "../pod-object.ts";
 import { containerNetwork } from "./containers.ts";
 import { pauseImage } from "./images/component-list.ts";
 
 /** Says that a pod is ready, beside the kubelet. */
 const GATE = "fairlead.dev/ready";
-/** Longer than any spec. */
-const GRACE_SECONDS = 600;
 const START_MS = 90_000;
 
 /** What pods are made of. */
@@ -22,60 +21,33 @@ export interface PodGround {
 }
 
 /** Starts pods, and numbers them. */
-export function podStarter(ground: PodGround) {
-  const running = new Set<Pod>();
+export function numberedPods(ground: PodGround) {
   let count = 0;
-  const start = async (wanted: WantedPod): Promise<Pod> => {
+  return podStarter((wanted, undo) => {
     count += 1;
-    const pod = await startPod(ground, `${wanted.network}-${count}`, wanted, () => running.delete(pod));
-    running.add(pod);
-    return pod;
-  };
-  const dispose = async () => {
-    await Promise.all([...running].map((pod) => pod.remove()));
-  };
-  return { start, dispose };
+    return openPod(ground, `${wanted.network}-${count}`, wanted, undo);
+  });
 }
 
 /**
  * A pod whose container does nothing: what serves and sends in its network is a process of this machine. The kubelet starts
  * it, the network's plugin connects it, and a readiness gate of our own says whether it is ready.
  */
-async function startPod(ground: PodGround, name: string, wanted: WantedPod, removed: () => void): Promise<Pod> {
+async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo: AsyncDisposableStack) {
   const { api, families } = ground;
-  const undo = new AsyncDisposableStack();
   const created = await api.create(podObject(name, wanted, { ...idle, ...ground.inNetwork(wanted.network, name) }));
   const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
   undo.defer(() => api.delete(path));
-  try {
-    const addresses = await addressesOf(api, path, families);
-    const { namespace } = await containerNetwork(`pod${String(created.metadata["uid"])}`);
-    const peer = await startPeer(namespace, { name, listen: podPorts });
-    undo.defer(() => peer.stop());
-    const setReady = async (ready: boolean) => {
-      const conditions = [{ type: GATE, status: ready ? "True" : "False" }];
-      await api.patch(`${path}/status`, { status: { conditions } }, "strategic");
-    };
-    await setReady(wanted.ready ?? true);
-    return {
-      name,
-      addresses,
-      network: wanted.network,
-      node: wanted.node,
-      namespace: wanted.namespace,
-      send: (probe) => peer.send(probe),
-      setReady,
-      setLabels: async (labels) => void (await api.patch(path, { metadata: { labels } })),
-      terminate: () => api.delete(path, GRACE_SECONDS),
-      remove: async () => {
-        removed();
-        await undo.disposeAsync();
-      },
-    };
-  } catch (error) {
-    await undo.disposeAsync();
-    throw error;
-  }
+  const addresses = await addressesOf(api, path, families);
+  const { namespace } = await containerNetwork(`pod${String(created.metadata["uid"])}`);
+  const peer = await startPeer(namespace, { name, listen: podPorts });
+  undo.defer(() => peer.stop());
+  const setReady = (ready: boolean) => {
+    const conditions = [{ type: GATE, status: ready ? "True" : "False" }];
+    return api.patch(`${path}/status`, { status: { conditions } }, "strategic");
+  };
+  await setReady(wanted.ready ?? true);
+  return podHandle({ name, wanted, addresses, api, path, peer, setReady });
 }
 
 /** A container that does nothing, and goes on serving while it is terminating. */

@@ -15,7 +15,7 @@ import { expireWatches } from "./expire-watches.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
-import { podStarter } from "./pods.ts";
+import { numberedPods } from "./pods.ts";
 import { proxyFlags } from "./proxy-flags.ts";
 import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
@@ -55,7 +55,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   progress("Fairlead runs on every node");
   const pairs = ground.nodes.map((node, index) => [node, known(nodes[index])] as const);
   const groundNode = (node: ClusterNode) => known(ground.nodes.find(({ name }) => name === node.name));
-  const pods = podStarter({ ground, api: controlPlane.api, networks, folder, groundNode });
+  const pods = numberedPods({ ground, api: controlPlane.api, networks, folder, groundNode });
   opened.defer(pods.dispose);
   const gates = gateCounter();
   return {

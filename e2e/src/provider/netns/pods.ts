@@ -1,15 +1,14 @@
 import { join } from "node:path";
 import type { PodNetwork } from "../../../cni/flavour.ts";
-import type { ApiClient, ApiObject } from "../../control-plane/api-client.ts";
-import { objectPath } from "../../control-plane/api-client.ts";
+import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { startDaemon } from "../../support/daemon.ts";
-import { type ClusterNode, type Pod, podPorts, type WantedPod } from "../cluster.ts";
+import { type ClusterNode, type DnsQuestion, type DnsRecord, podPorts, type WantedPod } from "../cluster.ts";
+import { podHandle, podStarter } from "../pod-handle.ts";
 import { podObject } from "../pod-object.ts";
 import { dnsServerArgv, lookUp } from "./dns-server.ts";
-import type { Ground, GroundNode } from "./ground.ts";
-import { podNamespace } from "./ground.ts";
+import { type Ground, type GroundNode, podNamespace } from "./ground.ts";
 import { podStatus } from "./pod-object.ts";
 
 /** What pods are made of. */
@@ -23,36 +22,27 @@ export interface PodGround {
   groundNode(node: ClusterNode): GroundNode;
 }
 
-/** Starts pods, and numbers them. Pods that still run at the end are taken along with the namespaces. */
-export function podStarter(place: PodGround) {
+/** Starts pods, and numbers them by node and network. */
+export function numberedPods(place: PodGround) {
   const counts = new Map<string, number>();
-  const running = new Set<Pod>();
-  const start = async (wanted: WantedPod): Promise<Pod> => {
+  return podStarter((wanted, undo) => {
     const node = place.groundNode(wanted.node);
     const key = `${node.name} ${wanted.network}`;
     const index = (counts.get(key) ?? 0) + 1;
     counts.set(key, index);
-    const pod = await startPod(place, wanted, node, index, () => running.delete(pod));
-    running.add(pod);
-    return pod;
-  };
-  const dispose = async () => {
-    await Promise.all([...running].map((pod) => pod.remove()));
-  };
-  return { start, dispose };
+    return openPod(place, wanted, { node, index }, undo);
+  });
 }
 
-async function startPod(
+async function openPod(
   { ground, api, networks, folder }: PodGround,
   wanted: WantedPod,
-  node: GroundNode,
-  index: number,
-  removed: () => void,
-): Promise<Pod> {
+  { node, index }: { readonly node: GroundNode; readonly index: number },
+  undo: AsyncDisposableStack,
+) {
   const network = networks.get(wanted.network);
   if (network === undefined) throw new Error(`there is no pod network ${wanted.network} in this cluster`);
   const name = `${node.name.slice("node-".length)}${index}-${wanted.network}`;
-  const undo = new AsyncDisposableStack();
   const namespace = undo.use(await podNamespace(ground));
   const runner = runnerIn(namespace);
   const toAttach = { name, node, index, namespace, runner };
@@ -62,36 +52,17 @@ async function startPod(
   undo.defer(() => peer.stop());
   const object = podObject(name, wanted, { containers: [{ name: "peer", image: "peer" }] });
   const path = objectPath(object);
-  const status = (ready: boolean) => api.patch(`${path}/status`, podStatus(addresses, node.addresses, ready));
-  await createPod(api, object);
+  const setReady = (ready: boolean) => api.patch(`${path}/status`, podStatus(addresses, node.addresses, ready));
+  await api.create(object);
   undo.defer(() => api.delete(path));
-  await status(wanted.ready ?? true);
+  await setReady(wanted.ready ?? true);
   return {
-    name,
-    addresses,
-    network: wanted.network,
-    node: wanted.node,
-    namespace: wanted.namespace,
-    send: (probe) => peer.send(probe),
-    setReady: async (ready) => void (await status(ready)),
-    setLabels: async (labels) => void (await api.patch(path, { metadata: { labels } })),
-    terminate: () => api.delete(path, GRACE_SECONDS),
-    serveDns: async (records) => {
+    ...podHandle({ name, wanted, addresses, api, path, peer, setReady }),
+    serveDns: async (records: readonly DnsRecord[]) => {
       const logFile = join(folder, `${name}-dns.log`);
       const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
       undo.defer(() => server.stop());
     },
-    lookUp: (server, question) => lookUp(runner, server, question),
-    remove: async () => {
-      removed();
-      await undo.disposeAsync();
-    },
+    lookUp: (server: string, question: DnsQuestion) => lookUp(runner, server, question),
   };
-}
-
-/** Longer than any spec. */
-const GRACE_SECONDS = 600;
-
-async function createPod(api: ApiClient, object: ApiObject): Promise<void> {
-  await api.create(object);
 }

@@ -60,9 +60,15 @@ async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): P
     ...[programs["e2e.test"], "--", "--provider=skeleton", "--disable-log-dump"],
     ...[`--kubeconfig=${kubernetes.kubeconfig}`, `--num-nodes=${nodes.length}`],
   ];
-  // Specs call kubectl by its name.
-  const path = `PATH=${dirname(kubernetes.kubectlProgram)}:/usr/sbin:/usr/bin:/sbin:/bin`;
-  const run = apiServer.run(["env", path, "sh", "-c", INTO_FILE, "sh", log, ...argv], { timeoutMs: RUN_MS + 60_000 });
+  const settings = [
+    // Specs call kubectl by its name.
+    `PATH=${dirname(kubernetes.kubectlProgram)}:/usr/sbin:/usr/bin:/sbin:/bin`,
+    // They leave folders behind.
+    `TMPDIR=${dirname(kubernetes.kubeconfig)}`,
+  ];
+  const run = apiServer.run(["env", ...settings, "sh", "-c", INTO_FILE, "sh", log, ...argv], {
+    timeoutMs: RUN_MS + 60_000,
+  });
   // With a failed spec the process fails, too; its words tell more.
   await run.catch(() => {});
   const output = await readFile(log, "utf8");

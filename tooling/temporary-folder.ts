@@ -1,0 +1,32 @@
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/**
+ * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends. Its
+ * name says whose it is, so that `pnpm e2e down` can remove what a killed run has left.
+ *
+ * @returns what vitest calls after all tests
+ */
+export default function setup(): () => void {
+  const before = process.env["TMPDIR"];
+  const path = join(tmpdir(), `fairlead-tests-${process.pid}-${startTime()}`);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  process.env["TMPDIR"] = path;
+  return () => {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+    rmSync(path, { recursive: true, force: true });
+  };
+}
+
+/** In clock ticks since boot; 0 on systems that have no /proc. */
+function startTime(): string {
+  try {
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    // The name in parentheses may hold anything; the fields after it do not.
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "0";
+  } catch {
+    return "0";
+  }
+}
