@@ -5,7 +5,7 @@ import { waitUntil } from "../agent/wait-until.ts";
 import type { Lab } from "../lab/lab.ts";
 
 /** What the fault tests run the agent with, beside the paths; times are short so that the tests are. */
-export const SYNC_PERIOD_MS = 1_000;
+const SYNC_PERIOD_MS = 1_000;
 export const sceneFlags: readonly string[] = [
   "--proxy-mode=iptables",
   `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,

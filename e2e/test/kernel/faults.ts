@@ -2,17 +2,14 @@ import { join } from "node:path";
 import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { whoAnswers } from "../../src/faults/ask.ts";
 import { halfRestore } from "../../src/faults/half-restore.ts";
 import { labPorts, late, nobody, objects, web } from "../../src/faults/objects.ts";
 import { plainTool, rulesOf } from "../../src/faults/rules.ts";
-import { openScene, type Scene, SYNC_PERIOD_MS } from "../../src/faults/scene.ts";
+import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { startTraffic } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
-
-/** What a sync itself may take on a busy machine. */
-const SYNC_MS = 3_000;
 
 describe("the agent and faults of the real kernel", () => {
   let lab: Lab;
@@ -30,7 +27,7 @@ describe("the agent and faults of the real kernel", () => {
   const tables = ["nat", "filter"] as const;
   const families = ["IPv4", "IPv6"] as const;
 
-  describe("tables flushed by hand are restored within syncPeriod", () => {
+  describe("tables flushed by hand are restored", () => {
     for (const family of families) {
       for (const table of tables) {
         for (const chains of [false, true]) {
@@ -42,7 +39,7 @@ describe("the agent and faults of the real kernel", () => {
             await node.run([tool, "-t", table, "-F"]);
             if (chains) await node.run([tool, "-t", table, "-X"]);
             expect(await rulesOf(lab)).not.toEqual(before);
-            await waitUntil("the restoration", SYNC_PERIOD_MS + SYNC_MS, async () =>
+            await waitUntil("the restoration", PATIENCE_MS, async () =>
               (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
             );
             expect(await whoAnswers(lab, clientA, web.clusterIP[family])).toMatch(/^web-/);
@@ -61,7 +58,7 @@ describe("the agent and faults of the real kernel", () => {
     const traffic = startTraffic(lab);
     const lockFile = lab.namespace("node-a").env["XTABLES_LOCKFILE"] ?? "";
     const held = node.run(["flock", lockFile, "sleep", "3"]);
-    await waitUntil("the lock", 2_000, async () =>
+    await waitUntil("the lock", PATIENCE_MS, async () =>
       node.run(["flock", "--nonblock", lockFile, "true"]).then(
         () => undefined,
         () => true,
@@ -70,7 +67,7 @@ describe("the agent and faults of the real kernel", () => {
     await scene.folder.write([...objects, ...late.objects]);
     expect(await whoAnswers(lab, clientA, late.clusterIP.IPv4)).toBe("sink");
     await held;
-    await waitUntil("the change", SYNC_MS, async () =>
+    await waitUntil("the change", PATIENCE_MS, async () =>
       (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
     );
     const { requests, failures } = await traffic.stop();
@@ -88,7 +85,7 @@ describe("the agent and faults of the real kernel", () => {
     const traffic = startTraffic(lab);
     await half.arm();
     await scene.folder.write([...objects, ...late.objects]);
-    await waitUntil("the change", 10_000, async () =>
+    await waitUntil("the change", PATIENCE_MS, async () =>
       (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
     );
     expect(await half.armed()).toBe(false);
@@ -113,7 +110,7 @@ describe("the agent and faults of the real kernel", () => {
     expect(failures).toEqual([]);
     expect(requests).toBeGreaterThan(100);
     await scene.folder.write([...objects, ...late.objects]);
-    await waitUntil("a change after the restart", SYNC_MS, async () =>
+    await waitUntil("a change after the restart", PATIENCE_MS, async () =>
       (await whoAnswers(lab, clientA, late.clusterIP.IPv4)) === "web-a1" ? true : undefined,
     );
   });

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { whoAnswers } from "../../src/faults/ask.ts";
 import { web } from "../../src/faults/objects.ts";
 import { openScene, type Scene } from "../../src/faults/scene.ts";
@@ -33,7 +33,9 @@ describe("the memory of ownership on the real kernel", () => {
   test("a rollout to zero and a restart leave a foreign service alone; without its memory it is refused", async () => {
     expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");
     await scene.folder.write(foreign("empty"));
-    await waitUntil("the rollout", 5_000, async () => (scene.agent().log().includes("ownership") ? true : undefined));
+    await waitUntil("the rollout", PATIENCE_MS, async () =>
+      scene.agent().log().includes("ownership") ? true : undefined,
+    );
     await scene.agent().stop();
     await scene.restart();
     expect(await whoAnswers(lab, clientA, clusterIP.IPv4)).toBe("sink");

@@ -1,6 +1,6 @@
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 
@@ -34,7 +34,9 @@ describe("stale flows on the real kernel", () => {
     await entry(1002, gone);
     scene = await openScene(lab, [...clusterObjects, ...dns.objects]);
     const { log } = scene.agent();
-    await waitUntil("the cleaning", 5_000, async () => (log().includes("Deleted stale conntrack") ? true : undefined));
+    await waitUntil("the cleaning", PATIENCE_MS, async () =>
+      log().includes("Deleted stale conntrack") ? true : undefined,
+    );
     expect(log()).not.toContain("conntrack-tools");
     const { stdout } = await node.run(["conntrack", "-L", "-p", "udp", "-d", dns.clusterIP.IPv4]);
     expect(stdout).toContain(`src=${serving}`);

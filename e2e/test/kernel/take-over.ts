@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { type AgentProcess, startAgent } from "../../src/agent/agent-process.ts";
 import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { kubeconfig, users } from "../../src/control-plane/users.ts";
 import { whoAnswersAt } from "../../src/faults/ask.ts";
 import { objects } from "../../src/faults/objects.ts";
@@ -16,7 +16,6 @@ import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
 import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 
-const CHANGE_MS = 20_000;
 const ports = { tcp: [80, 8080], udp: [53, 8080] };
 const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 });
 /** They come while this or that proxy runs, and so show who is in charge. */
@@ -54,7 +53,7 @@ export function takeOver(program: string): void {
 
     const served = async (ways: readonly Way[]) => {
       for (const way of ways) {
-        await waitUntil(`an answer at ${way.to}`, CHANGE_MS, async () =>
+        await waitUntil(`an answer at ${way.to}`, PATIENCE_MS, async () =>
           (await whoAnswersAt(lab, way)).startsWith("web-") ? true : undefined,
         );
       }
