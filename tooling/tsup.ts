@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import type { Options } from "tsup";
 
 /**
@@ -43,6 +44,7 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
     splitting: false,
     minify: true,
     keepNames: true,
+    removeNodeProtocol: false,
     define: { FAIRLEAD_VERSION: JSON.stringify(version) },
     banner: { js: banner },
     esbuildPlugins: [...plugins],
@@ -66,3 +68,19 @@ export const credentialsApart: BundlePlugin = {
 };
 
 export const credentialsEntry = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
+
+/**
+ * Node's own modules begin when the module that imports them does: a static import in the bundle would load those of every
+ * module that is in it, for commands that use none of them.
+ */
+export const builtinsWhenUsed: BundlePlugin = {
+  name: "builtins-when-used",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^[a-z_/:]+$/ }, ({ path, kind }) =>
+      isBuiltin(path) && kind !== "require-call" ? { path, namespace: "builtin" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};

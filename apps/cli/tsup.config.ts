@@ -1,4 +1,10 @@
-import { appBundle, type BundlePlugin, credentialsApart, credentialsEntry } from "@fairlead/tooling/tsup";
+import {
+  appBundle,
+  type BundlePlugin,
+  builtinsWhenUsed,
+  credentialsApart,
+  credentialsEntry,
+} from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
 /** The agent alone speaks netlink; the command line asks the tools. */
@@ -8,6 +14,6 @@ const withoutNetlink: BundlePlugin = {
 };
 
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink]),
+  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed]),
   appBundle(credentialsEntry),
 ]);

@@ -1,6 +1,7 @@
-import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
+import { ClusterState, type ClusterView, type NodeState, type Problem, type ServiceKey } from "@fairlead/core";
 import { type Resource, subscriptions } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
+import { selectedSlices } from "./selected-slices.ts";
 
 /** The objects of a cluster at one time. */
 export interface Cluster {
@@ -11,13 +12,23 @@ export interface Cluster {
   readonly problems: readonly Problem[];
 }
 
+/** Which of a source's objects are wanted. */
+export interface ReadOptions {
+  /** The services whose EndpointSlices are wanted, once all services are known. Default: all. */
+  readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
+}
+
 /**
  * Reads a source of objects until all of them are there, and no longer.
  *
  * @param signal gives it up
  * @throws Error what the source rejects with; also when it ends, or is given up, before everything is there
  */
-export async function readCluster(source: ObjectSource, signal: AbortSignal): Promise<Cluster> {
+export async function readCluster(
+  source: ObjectSource,
+  signal: AbortSignal,
+  { slicesOf }: ReadOptions = {},
+): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
   const missing = new Set<Resource>(["services", "endpointSlices", "node"]);
@@ -32,10 +43,14 @@ export async function readCluster(source: ObjectSource, signal: AbortSignal): Pr
     },
     onSynced: (resource) => {
       missing.delete(resource);
+      if (resource === "services" && slicesOf !== undefined) slices.release(slicesOf(state));
       if (missing.size === 0) done.abort();
     },
   });
-  await source.run(into, AbortSignal.any([signal, done.signal]));
+  const slices = selectedSlices(into.endpointSlices);
+  const stop = AbortSignal.any([signal, done.signal]);
+  if (slicesOf === undefined) await source.run(into, stop);
+  else await source.run({ ...into, endpointSlices: slices.subscription }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
   return { state, problems, ...(node && { node }) };
 }

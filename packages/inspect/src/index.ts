@@ -1,4 +1,4 @@
-export { type Cluster, readCluster } from "./cluster.ts";
+export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
 export { compareTraffic, type Fate, type TrafficChange, type TrafficDifference } from "./diff/traffic.ts";
 export { type DryRunOptions, dryRun } from "./dry-run/dry-run.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";
@@ -11,6 +11,7 @@ export { type NodePlanRequest, type PlannedNode, planNode } from "./node-plan.ts
 export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
 export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
+export { relatedServices } from "./related.ts";
 export { type Agreement, agreementOf, type Finding, type KernelState } from "./ways/agreement.ts";
 export { addressIn, type Source } from "./ways/sources.ts";
 export { type Ways, waysText } from "./ways/ways.ts";

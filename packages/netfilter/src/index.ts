@@ -6,6 +6,7 @@ export { RuleParseError, RuleTextError } from "./errors.ts";
 export type * from "./ipset.ts";
 export type * from "./ipvs.ts";
 export { canonicalRule, ruleEquals, ruleKey } from "./key.ts";
+export { atLine, parseChainLine, parseTableLine } from "./line.ts";
 export { parseList } from "./list.ts";
 export {
   endpointChainName,
@@ -27,6 +28,7 @@ export { renderServerCommand, renderServerKey } from "./render-server.ts";
 export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
+export { BlockScanner, type BlockSink, type RuleBlock } from "./rule-blocks.ts";
 export { comment, jump } from "./rule-parts.ts";
 export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
 export { type SavedChain, TextChain } from "./saved-chain.ts";

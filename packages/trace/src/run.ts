@@ -93,7 +93,7 @@ export class Runner {
     while (walk.frame !== undefined) {
       const { chain } = walk.frame;
       walk.index = chain.next(walk.index, walk.destination.words);
-      const rule = chain.rules[walk.index];
+      const rule = chain.rule(walk.index);
       const end = rule === undefined ? leave(walk) : this.#visit({ walk, host: this.#host, chain, rule });
       if (end !== undefined) return end;
     }

@@ -2,7 +2,7 @@ import { compareRuleSets, type Rule, type RuleSetDifference, type SavedChain, ty
 
 /** How two chains differ in meaning; chains of equal text do not, and are not even read. */
 export function compareChain(table: Table, expected: SavedChain, actual: SavedChain): readonly RuleSetDifference[] {
-  if (sameTexts(expected.texts, actual.texts)) return [];
+  if (expected.hasTextsOf(actual)) return [];
   if (expected.texts.length < LONG) return compare(table, expected.name, expected.rules, actual.rules);
   return compareByDestination(table, expected, actual);
 }

@@ -1,77 +1,76 @@
-import { type SavedRules, type Table, TextChain } from "@fairlead/netfilter";
-
-interface Chain {
-  /** As iptables-save declares it: a policy, or -. */
-  readonly policy: string;
-  readonly rules: string[];
-}
-
-type Tables = Map<string, Map<string, Chain>>;
+import {
+  atLine,
+  BlockScanner,
+  parseChainLine,
+  parseTableLine,
+  type RuleBlock,
+  type SavedRules,
+  type Table,
+  TextChain,
+} from "@fairlead/netfilter";
 
 /**
  * What a payload of iptables-restore makes of empty tables. Rules stay the text that they are until somebody asks for them.
  *
  * @param payload of the kind that the backends write: chains, -A and -I with a number, nothing that deletes
- * @throws RangeError for other commands
+ * @throws RangeError for other commands, RuleParseError for what is no table or chain
  */
 export function restored(payload: string, family: "IPv4" | "IPv6"): SavedRules {
-  const tables: Tables = new Map();
-  let table = new Map<string, Chain>();
-  for (const line of payload.split("\n")) {
-    if (line === "" || line === "COMMIT" || line.startsWith("#")) continue;
-    if (line.startsWith("*")) table = tableOf(tables, line.slice(1));
-    else read(line, table);
+  const tables = new RestoredTables(family);
+  const scanner = new BlockScanner({
+    rules: (chain, block) => tables.append(chain, block),
+    line: (text, line) => atLine(line, text, () => tables.read(text)),
+  });
+  scanner.push(payload);
+  scanner.end();
+  return tables.all;
+}
+
+type Chains = Map<string, TextChain>;
+
+class RestoredTables {
+  readonly all = new Map<Table, { readonly table: Table; readonly chains: Chains }>();
+  readonly #family: "IPv4" | "IPv6";
+  #chains: Chains = new Map();
+
+  constructor(family: "IPv4" | "IPv6") {
+    this.#family = family;
   }
-  return new Map(
-    [...tables].map(([name, chains]) => [tableName(name), { table: tableName(name), chains: built(chains, family) }]),
-  );
-}
 
-function tableOf(tables: Tables, name: string): Map<string, Chain> {
-  const known = tables.get(name) ?? new Map<string, Chain>();
-  tables.set(name, known);
-  return known;
-}
-
-function read(line: string, table: Map<string, Chain>): void {
-  const [command = "", chain = ""] = line.split(" ", 2);
-  if (command.startsWith(":")) {
-    table.set(command.slice(1), { policy: chain, rules: [] });
-    return;
+  append(chain: string, block: RuleBlock): void {
+    this.#chain(chain).add(block);
   }
-  const rest = line.slice(command.length + chain.length + 2);
-  if (command === "-A") rulesOf(table, chain).push(rest);
-  else if (command === "-I") insert(rulesOf(table, chain), rest);
-  else throw new RangeError(`this payload does more than fill empty tables: ${line}`);
-}
 
-/** Built-in chains are there without a word. */
-function rulesOf(table: Map<string, Chain>, name: string): string[] {
-  const chain = table.get(name) ?? { policy: "ACCEPT", rules: [] };
-  table.set(name, chain);
-  return chain.rules;
-}
+  read(line: string): void {
+    if (line === "" || line === "COMMIT" || line.startsWith("#")) return;
+    if (line.startsWith("*")) this.#begin(parseTableLine(line));
+    else if (line.startsWith(":")) this.#declare(line);
+    else this.#insert(line);
+  }
 
-function insert(rules: string[], rest: string): void {
-  const space = rest.indexOf(" ");
-  rules.splice(Number(rest.slice(0, space)) - 1, 0, rest.slice(space + 1));
-}
+  #begin(table: Table): void {
+    const known = this.all.get(table) ?? { table, chains: new Map() };
+    this.all.set(table, known);
+    this.#chains = known.chains;
+  }
 
-function built(chains: ReadonlyMap<string, Chain>, family: "IPv4" | "IPv6"): ReadonlyMap<string, TextChain> {
-  return new Map(
-    [...chains].map(([name, { policy, rules }]) => {
-      const chain = new TextChain(policy === "ACCEPT" || policy === "DROP" ? { name, policy } : { name }, family);
-      // There is no text whose lines anybody could look up.
-      for (const rule of rules) chain.add(rule, 0);
-      return [name, chain];
-    }),
-  );
-}
+  #declare(line: string): void {
+    const declared = parseChainLine(line);
+    this.#chains.set(declared.name, new TextChain(declared, this.#family));
+  }
 
-const TABLES: readonly Table[] = ["raw", "mangle", "nat", "filter", "security"];
+  #insert(line: string): void {
+    const { chain, position, rule } = /^-I (?<chain>\S+) (?<position>\d+) (?<rule>.*)$/.exec(line)?.groups ?? {};
+    if (chain === undefined) throw new RangeError(`this payload does more than fill empty tables: ${line}`);
+    this.#chain(chain).insert(Number(position), rule ?? "");
+  }
 
-function tableName(name: string): Table {
-  const table = TABLES.find((one) => one === name);
-  if (table === undefined) throw new RangeError(`there is no table ${name}`);
-  return table;
+  /** Built-in chains are there without a word. */
+  #chain(name: string): TextChain {
+    const known = this.#chains.get(name);
+    if (known !== undefined) return known;
+    const chain = new TextChain({ name, policy: "ACCEPT" }, this.#family);
+    this.#chains.set(name, chain);
+    return chain;
+  }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
-import { type Cluster, readCluster } from "@fairlead/inspect";
+import { type Cluster, type ReadOptions, readCluster } from "@fairlead/inspect";
 import {
   type ApiConnection,
   createApiSource,
@@ -29,15 +29,16 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
  *
  * @throws CommandFailure when they cannot be read
  */
-export async function clusterNow(options: SourceValues, context: Context): Promise<Cluster> {
-  const cluster = await (options.file.length > 0 ? fromManifests(options, context) : fromApi(options, context));
+export async function clusterNow(options: SourceValues, context: Context, wanted: ReadOptions = {}): Promise<Cluster> {
+  const from = options.file.length > 0 ? fromManifests : fromApi;
+  const cluster = await from(options, context, wanted);
   for (const { kind, namespace, name, field, value, reason } of cluster.problems) {
     context.warn(`${kind} ${namespace}/${name}: ${field} ${JSON.stringify(value)} ${reason}`);
   }
   return cluster;
 }
 
-async function fromManifests(options: SourceValues, context: Context): Promise<Cluster> {
+async function fromManifests(options: SourceValues, context: Context, wanted: ReadOptions): Promise<Cluster> {
   const { readStandardInput, signal } = context;
   const source = createManifestsSnapshot({
     paths: options.file,
@@ -45,17 +46,19 @@ async function fromManifests(options: SourceValues, context: Context): Promise<C
     readStandardInput,
     onReport: (report) => warnOf(report, context),
   });
-  return context.progress(`reading ${options.file.join(", ")}`, () => orFailure("", readCluster(source, signal)));
+  return context.progress(`reading ${options.file.join(", ")}`, () =>
+    orFailure("", readCluster(source, signal, wanted)),
+  );
 }
 
-async function fromApi(options: SourceValues, context: Context): Promise<Cluster> {
+async function fromApi(options: SourceValues, context: Context, wanted: ReadOptions): Promise<Cluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
   const source = apiSource(connection, options, (report) => {
     if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
     else warnOf(report, context);
   });
-  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]));
+  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), wanted);
   try {
     return await context.progress(`reading ${connection.server}`, work);
   } catch (error) {

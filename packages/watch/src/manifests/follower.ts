@@ -6,7 +6,7 @@ import { errorText } from "../raw.ts";
 import type { FileReport, OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { type ObjectId, Ownership } from "./ownership.ts";
-import { type ManifestObject, readManifest } from "./read.ts";
+import { type ManifestObject, readManifest, versionOf } from "./read.ts";
 import { type FileState, fileState } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
@@ -108,7 +108,7 @@ export class ManifestFollower {
     this.#reportDuplicate(id);
     if (this.#ownership.winner(id) !== file) return;
     this.#givenFrom.set(id, file);
-    await this.#to.get(object.resource)?.upsert(object.key, object.version, object.raw);
+    await this.#to.get(object.resource)?.upsert(object.key, versionOf(object), object.raw);
   }
 
   #reportDuplicate(id: ObjectId): void {

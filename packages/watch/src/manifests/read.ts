@@ -11,9 +11,12 @@ import { type JsonReader, parseManifest } from "./parse.ts";
 export interface ManifestObject {
   readonly resource: ResourceName;
   readonly key: ObjectKey;
-  /** Hash of the content: what a resourceVersion is for. */
-  readonly version: string;
   readonly raw: RawObject;
+}
+
+/** Hash of the content: what a resourceVersion is for. */
+export function versionOf({ raw }: ManifestObject): string {
+  return createHash("sha1").update(JSON.stringify(raw)).digest("base64");
 }
 
 /**
@@ -49,8 +52,8 @@ function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: On
     return [];
   }
   if (!spec.selects(raw)) return [];
-  const version = createHash("sha1").update(JSON.stringify(raw)).digest("base64");
-  return [{ resource: spec.name, key: spec.namespaced ? key : `/${key.slice(key.indexOf("/") + 1)}`, version, raw }];
+  const ownKey: ObjectKey = spec.namespaced ? key : `/${key.slice(key.indexOf("/") + 1)}`;
+  return [{ resource: spec.name, key: ownKey, raw }];
 }
 
 function count(counts: Map<string, number>, kind: string): void {

@@ -32,8 +32,9 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
     run: async (subscriptions) => {
       const publishers = publishersOf(subscriptions, onReport);
       const specs = resourceSpecs(nodeName).filter(({ name }) => publishers.has(name));
-      for (const { resource, key, version, raw } of await objectsOf(options, specs, onReport)) {
-        await publishers.get(resource)?.upsert(key, version, raw);
+      for (const { resource, key, raw } of await objectsOf(options, specs, onReport)) {
+        // Each comes once, whatever its version.
+        await publishers.get(resource)?.upsert(key, "", raw);
       }
       for (const publisher of publishers.values()) await publisher.complete();
     },

@@ -24,7 +24,7 @@ export async function run({ arguments: [text = ""], options }: Input, context: C
   const target = targetOf(text);
   const kernel = await openKernel(options, context);
   const node = options.node ?? options.on;
-  const { planned } = await plannedNode({ ...options, node }, context, kernel?.addresses);
+  const { planned } = await plannedNode({ ...options, node }, context, { live: kernel?.addresses, about: target });
   const found = findTarget(planned, target);
   const explanation = found && explainService(planned, found.service, found.port);
   if (explanation === undefined) throw new CommandFailure(`${text}: ${whyNothing(target)}`);

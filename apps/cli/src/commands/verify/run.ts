@@ -34,7 +34,7 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   const runner = await runnerFor(options, context);
   const node = options.node ?? options.on;
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
-  const { planned, setup } = await plannedNode({ ...options, node }, context, addresses);
+  const { planned, setup } = await plannedNode({ ...options, node }, context, { live: addresses });
   const look = () => reportsOf(planned, setup, options, { ...context, runner });
   let reports = await look();
   if (options.repair && differs(reports)) reports = await askForFullSync(reports, look, differs, context);
