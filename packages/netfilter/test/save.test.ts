@@ -125,9 +125,7 @@ describe("LazySaveParser", () => {
   });
 
   test("one rule is read without the others", () => {
-    const chain = lazily(text.replace("-A A\n", "-A A -j\n"))
-      .get("nat")
-      ?.chains.get("A");
+    const chain = lazily(text.replace("-A A\n", "-A A -j\n")).get("nat")?.chains.get("A");
     expect(chain?.ruleAt(0)).toEqual(parseSave(text).get("nat")?.chains.get("A")?.rules[0]);
     expect(() => chain?.ruleAt(1)).toThrow("line 9: -j needs a value: -A A -j");
     expect(chain?.ruleAt(2)).toBeUndefined();
