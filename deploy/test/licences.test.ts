@@ -4,31 +4,31 @@ import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryDir } from "../src/paths.ts";
-import { type Bundle, bundleAgent } from "../src/sbom/bundle.ts";
+import { bundlePrograms, type Programs } from "../src/sbom/bundle.ts";
 import { incompatible, licenceList } from "../src/sbom/licences.ts";
 import { thirdPartyNotices } from "../src/sbom/notices.ts";
 
 let scratch = "";
-let bundle: Bundle;
+let programs: Programs;
 
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), "fairlead-licences-"));
-  bundle = await bundleAgent(createRunner(), scratch);
-}, 60_000);
+  programs = await bundlePrograms(createRunner(), scratch);
+}, 120_000);
 afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-test("everything in the bundle may be there", () => {
-  expect(bundle.packages.length).toBeGreaterThan(10);
-  expect(incompatible(bundle.packages)).toEqual([]);
+test("everything in the bundles may be there", () => {
+  expect(programs.packages.length).toBeGreaterThan(10);
+  expect(incompatible(programs.packages)).toEqual([]);
   expect(incompatible([{ name: "x", version: "1.0.0", license: "AGPL-3.0-only", dir: "" }])).toHaveLength(1);
 });
 
 test("docs/licences.md is what `pnpm run licences` writes", async () => {
-  expect(await readFile(join(repositoryDir, "docs/licences.md"), "utf8")).toBe(licenceList(bundle.packages));
+  expect(await readFile(join(repositoryDir, "docs/licences.md"), "utf8")).toBe(licenceList(programs.packages));
 });
 
 test("each package's licence stands in the notices", async () => {
-  const notices = await thirdPartyNotices(bundle.packages);
-  for (const { name, version, license } of bundle.packages)
+  const notices = await thirdPartyNotices(programs.packages);
+  for (const { name, version, license } of programs.packages)
     expect(notices).toContain(`${name} ${version}, ${license}\n`);
 });

@@ -5,7 +5,7 @@ import { createRunner, lines } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentVersion } from "../src/agent-version.ts";
-import { AGENT_NAMES } from "../src/image/agent-layer.ts";
+import { AGENT_NAMES, CLI_NAME } from "../src/image/agent-layer.ts";
 import { ownArch } from "../src/image/arch.ts";
 import { artifactsDir } from "../src/paths.ts";
 import { unpackImage } from "./unpack.ts";
@@ -38,6 +38,17 @@ const run = async (...argv: readonly string[]) => (await runner().run(inContaine
 describe("the image", () => {
   test.each(AGENT_NAMES)("%s is the agent", async (name) => {
     expect(await run(name, "--version")).toBe(`Fairlead v${await agentVersion()}\n`);
+  });
+
+  test("netlink is spoken to, without a tool in between", async () => {
+    const koffi = `/usr/local/lib/fairlead/koffi-${ownArch() === "amd64" ? "linux-x64" : "linux-arm64"}.node`;
+    const load = `typeof require(${JSON.stringify(koffi)}).load`;
+    expect(await run("/usr/local/bin/node", "-p", load)).toBe("function\n");
+  });
+
+  test("the command line tool is beside it", async () => {
+    const flags = ["-f", "/home", "--cluster-cidr", "10.144.0.0/16"];
+    expect(await run(CLI_NAME, "ownership", ...flags)).toContain("default/nginx-calico");
   });
 
   test.each([

@@ -5,6 +5,7 @@ import { healthApp } from "../src/health/app.ts";
 import { ProxyHealth } from "../src/health/proxy-health.ts";
 import { serviceHealthApp } from "../src/health/service-app.ts";
 import { ServiceHealthServers } from "../src/health/service-health.ts";
+import { ask } from "./support/ask.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 
 function twoFamilies(timeout = 60_000) {
@@ -77,7 +78,7 @@ describe("the health port", () => {
     const start = "2030-01-01T00:00:00Z";
     const now = "2030-01-01T00:00:01.5Z";
     const status = `"status":{"IPv4":{"lastUpdated":"${start}","healthy":true},"IPv6":{"lastUpdated":"${start}","healthy":true}}`;
-    const healthz = await app.request("/healthz");
+    const healthz = await ask(app, "/healthz");
     expect(await healthz.text()).toBe(
       `{"lastUpdated":"${now}","currentTime":"${now}","nodeEligible":true,"healthy":true,${status}}`,
     );
@@ -85,15 +86,15 @@ describe("the health port", () => {
       "content-type": "application/json",
       "x-content-type-options": "nosniff",
     });
-    expect(await (await app.request("/livez")).text()).toBe(
+    expect(await (await ask(app, "/livez")).text()).toBe(
       `{"lastUpdated":"${now}","currentTime":"${now}","healthy":true,${status}}`,
     );
   });
 
   test("a node that goes away fails healthz, not livez", async () => {
     const { app, answers } = port(false);
-    expect((await app.request("/healthz")).status).toBe(503);
-    expect((await app.request("/livez")).status).toBe(200);
+    expect((await ask(app, "/healthz")).status).toBe(503);
+    expect((await ask(app, "/livez")).status).toBe(200);
     expect(answers).toEqual(["healthz 503", "livez 200"]);
   });
 
@@ -101,7 +102,7 @@ describe("the health port", () => {
     const { app, clock, health } = port();
     health.queued("IPv4");
     await clock.advance(60_000);
-    const healthz = await app.request("/healthz");
+    const healthz = await ask(app, "/healthz");
     expect(healthz.status).toBe(503);
     expect(await healthz.json()).toMatchObject({
       lastUpdated: "2030-01-01T00:00:00Z",
@@ -109,7 +110,7 @@ describe("the health port", () => {
       nodeEligible: true,
       healthy: false,
     });
-    expect((await app.request("/livez")).status).toBe(503);
+    expect((await ask(app, "/livez")).status).toBe(503);
   });
 });
 
@@ -123,7 +124,7 @@ describe("health-check node ports", () => {
       () => check(30_000, 2),
       () => true,
     );
-    const answer = await app.request("/any/path");
+    const answer = await ask(app, "/any/path");
     expect(answer.status).toBe(200);
     expect(await answer.text()).toBe(
       '{\n\t"service": {\n\t\t"namespace": "default",\n\t\t"name": "web"\n\t},\n\t"localEndpoints": 2,\n\t"serviceProxyHealthy": true\n}',
@@ -144,8 +145,8 @@ describe("health-check node ports", () => {
       () => check(30_000, 1),
       () => false,
     );
-    expect((await without.request("/")).status).toBe(503);
-    const answer = await unhealthy.request("/");
+    expect((await ask(without, "/")).status).toBe(503);
+    const answer = await ask(unhealthy, "/");
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ localEndpoints: 1, serviceProxyHealthy: false });
   });

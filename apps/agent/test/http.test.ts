@@ -1,12 +1,13 @@
-import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
+import { plainText } from "../src/http/answers.ts";
+import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { until } from "./support/until.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 
-const app = new Hono().get("/", (c) => c.text("here"));
+const app = routes({ "/": () => ({ status: 200, headers: plainText, body: "here" }) });
 const loopback = "127.0.0.1";
 
 function options(port: number, hardFail = false) {

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createMetrics } from "../src/agent/metrics.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { programmingBuckets } from "../src/metrics/buckets.ts";
+import { ask } from "./support/ask.ts";
 
 interface Metric {
   readonly type: string;
@@ -162,7 +163,7 @@ describe("the metrics port", () => {
   });
 
   test.each(recorded)("$path answers as kube-proxy does", async ({ path, type, body }) => {
-    const answer = await app.request(path);
+    const answer = await ask(app, path);
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe(type);
     expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
@@ -170,6 +171,6 @@ describe("the metrics port", () => {
   });
 
   test("an unknown path is 404", async () => {
-    expect((await app.request("/nothing")).status).toBe(404);
+    expect((await ask(app, "/nothing")).status).toBe(404);
   });
 });

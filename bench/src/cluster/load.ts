@@ -18,11 +18,16 @@ const AT_ONCE = 16;
  */
 export async function fill(api: ApiClient, { services, endpoints }: Size, there = 0): Promise<void> {
   if (there === 0) await api.create(namespaceObject);
-  let next = there;
-  const work = async () => {
-    for (let index = next++; index < services; index = next++) await createService(api, index, endpoints);
+  await atOnce(there, services, (index) => createService(api, index, endpoints));
+}
+
+/** Calls `work` with the numbers from `first` up to below `end`, some at the same time. */
+export async function atOnce(first: number, end: number, work: (number: number) => Promise<void>): Promise<void> {
+  let next = first;
+  const lane = async () => {
+    for (let number = next++; number < end; number = next++) await work(number);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
 }
 
 /** The slice first, so that the service comes to the proxy as a whole. */

@@ -23,6 +23,11 @@ const program = new Command("pnpm bench")
   .option("--micro", "micro benchmarks of the packages instead, compared with those recorded")
   .option("--record", "with --micro: record them")
   .option("--growth <sizes>", "Fairlead alone at these numbers of services, such as 100,1000", sizesFrom)
+  .option(
+    "--storm <changes>",
+    "of endpoints, as fast as the API server takes them: memory before and after",
+    numberFrom(1),
+  )
   .option("--profile <folder>", "leave a CPU profile and a heap snapshot of Fairlead there, for Chrome")
   .option("--document", "make docs/performance.md from bench/results")
   .exitOverride()

@@ -25,6 +25,8 @@ export interface OtherWork {
   readonly micro?: boolean;
   readonly record?: boolean;
   readonly growth?: readonly number[];
+  /** How many endpoints change. */
+  readonly storm?: number;
   /** A folder. */
   readonly profile?: string;
   readonly document?: boolean;

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { measureGrowth } from "../measure/growth.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { takeProfile } from "../measure/profile.ts";
+import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
+import { subjectsOf } from "../proxy/subjects.ts";
 import { document, plots } from "../report/document.ts";
 import { jsonText } from "../report/json.ts";
+import { describeMachine } from "../report/machine.ts";
 import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
 import type { BenchOptions, OtherWork } from "./options.ts";
 
@@ -14,6 +17,7 @@ import type { BenchOptions, OtherWork } from "./options.ts";
 export async function otherWork(options: BenchOptions & OtherWork, progress: Progress): Promise<boolean> {
   if (options.micro === true) await micro(options.record === true);
   else if (options.growth !== undefined) await growth(options, options.growth, progress);
+  else if (options.storm !== undefined) await storm(options, options.storm, progress);
   else if (options.profile !== undefined) await profile(options, options.profile, progress);
   else if (options.document === true) await writeDocument();
   else return false;
@@ -29,6 +33,18 @@ async function micro(keep: boolean): Promise<void> {
 async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
   const points = await measureGrowth(options, sizes, progress);
   const text = jsonText(points);
+  if (options.save !== undefined) await writeFile(options.save, text);
+  process.stdout.write(text);
+}
+
+async function storm(options: BenchOptions, changes: number, progress: Progress): Promise<void> {
+  const { variant, services, endpoints } = options;
+  const proxies: Record<string, StormFigures> = {};
+  for (const subject of await subjectsOf(options, progress)) {
+    progress(subject.name);
+    proxies[subject.name] = await measureStorm({ ...options, changes }, subject, progress);
+  }
+  const text = jsonText({ machine: await describeMachine(), options: { variant, services, endpoints }, proxies });
   if (options.save !== undefined) await writeFile(options.save, text);
   process.stdout.write(text);
 }

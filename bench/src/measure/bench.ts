@@ -1,7 +1,7 @@
 import { fill } from "../cluster/load.ts";
 import type { BenchOptions } from "../command/options.ts";
-import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
-import { fairlead, kubeProxy, type Subject, type SubjectName } from "../proxy/subject.ts";
+import type { Subject, SubjectName } from "../proxy/subject.ts";
+import { subjectsOf } from "../proxy/subjects.ts";
 import type { Result } from "../report/result.ts";
 import type { ProxyFigures, RunFigures } from "./figures.ts";
 import { measureRun } from "./measure-run.ts";
@@ -20,7 +20,7 @@ const ROLLING = 100;
  */
 export async function runBench(options: BenchOptions, progress: Progress): Promise<Result["proxies"]> {
   const { services, endpoints, changes } = options;
-  const subjects = [fairlead(), ...(await rivals(options, progress))];
+  const subjects = await subjectsOf(options, progress);
   return withBed(options, progress, async ({ bed, startSettings, freshRules }) => {
     const size = { services, endpoints };
     progress(`writing ${services} services with ${endpoints} endpoints each to the API`);
@@ -31,13 +31,9 @@ export async function runBench(options: BenchOptions, progress: Progress): Promi
   });
 }
 
-async function rivals({ against, kubeProxyVersion }: BenchOptions, progress: Progress): Promise<readonly Subject[]> {
-  return against === undefined ? [] : [kubeProxy(await kubeProxyProgram(kubeProxyVersion, progress))];
-}
-
 async function measureAll(
   setting: Setting,
-  subjects: readonly Subject[],
+  subjects: readonly [Subject, ...Subject[]],
   { runs, idle }: BenchOptions,
   progress: Progress,
 ): Promise<Result["proxies"]> {
@@ -54,6 +50,5 @@ async function measureAll(
     return { runs: all.get(subject.name) ?? [], recorded: await recordRun(setting, subject) };
   };
   const [own, other] = subjects;
-  if (own === undefined) throw new Error("there is nothing to measure");
   return { fairlead: await figuresOf(own), ...(other && { "kube-proxy": await figuresOf(other) }) };
 }

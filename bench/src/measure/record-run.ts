@@ -4,7 +4,7 @@ import { COUNTERS } from "@fairlead/backend-iptables";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { startProxy } from "../proxy/running.ts";
-import { fairlead, loopProbe, type Subject } from "../proxy/subject.ts";
+import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";
 import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
 import type { Setting } from "./setting.ts";
@@ -36,12 +36,12 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const last = change.payloads.slice(-2);
   const endpointChangeMs = await bareChanges(running.node, startSettings.variant, last);
   const startMs = await bareStart(setting, start.payloads);
-  const longestBlockMs = Number(await readFile(loopFile, "utf8").catch(() => Number.NaN));
+  const loop = await loopFigures(loopFile);
   const each = (total: number) => total / CHANGES;
   return {
     start: { processes: start.use.processes, bytes: start.use.bytes },
     endpointChange: { processes: each(change.use.processes), bytes: each(change.use.bytes) },
-    ...(Number.isFinite(longestBlockMs) && { longestBlockMs }),
+    ...(loop && { longestBlockMs: loop.wall, longestTurnCpuMs: loop.cpu }),
     bare: { startMs, endpointChangeMs },
   };
 }

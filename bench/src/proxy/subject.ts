@@ -1,8 +1,9 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
 import { NODE_NAME } from "../cluster/objects.ts";
+import type { LoopFigures } from "./loop-probe.ts";
 
 export type SubjectName = "fairlead" | "kube-proxy";
 
@@ -23,6 +24,12 @@ export function loopProbe(file: string): readonly string[] {
   const probe = new URL("loop-probe.ts", import.meta.url);
   probe.searchParams.set("out", file);
   return ["--no-warnings", "--import", probe.href];
+}
+
+/** What the probe left; undefined: there was none. */
+export async function loopFigures(file: string): Promise<LoopFigures | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 /** @param nodeOptions for the agent's Node */

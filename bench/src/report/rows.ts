@@ -43,6 +43,7 @@ const measures: readonly Measure[] = [
   { label: "– steady", unit: "MB", of: perRun((run) => run.memory.steady) },
   { label: "– peak", unit: "MB", of: perRun((run) => run.memory.peak) },
   { label: "longest block of the event loop", unit: "ms", of: ({ recorded }) => recorded.longestBlockMs },
+  { label: "– CPU", unit: "CPU ms", of: ({ recorded }) => recorded.longestTurnCpuMs },
   { label: "CPU in an idle minute", unit: "CPU ms", of: idleCpu },
 ];
 

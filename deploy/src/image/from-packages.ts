@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
-import { type Bundle, bundleAgent } from "../sbom/bundle.ts";
+import { bundlePrograms, type Programs } from "../sbom/bundle.ts";
 import { thirdPartyNotices } from "../sbom/notices.ts";
 import { toSpdx } from "../sbom/spdx.ts";
 import type { Arch } from "./arch.ts";
@@ -42,49 +42,50 @@ type Platform = BuiltImage["platforms"][number];
 export async function buildFromPackages(runner: Runner, options: ImageOptions): Promise<BuiltImage> {
   const scratch = await mkdtemp(join(tmpdir(), "fairlead-image-"));
   try {
-    const bundle = await bundleAgent(runner, join(scratch, "bundle"));
-    const name = options.name.includes(":") ? options.name : `${options.name}:${bundle.app.version}`;
-    return await build(runner, { ...options, name }, bundle, scratch);
+    const programs = await bundlePrograms(runner, join(scratch, "bundles"));
+    const name = options.name.includes(":") ? options.name : `${options.name}:${programs.agent.app.version}`;
+    return await build(runner, { ...options, name }, programs, scratch);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-async function build(runner: Runner, options: ImageOptions, bundle: Bundle, scratch: string): Promise<BuiltImage> {
+async function build(runner: Runner, options: ImageOptions, programs: Programs, scratch: string): Promise<BuiltImage> {
   await mkdir(options.outDir, { recursive: true });
   const layoutDir = join(scratch, "layout");
   await mkdir(layoutDir);
   const layout = new OciLayout(layoutDir);
-  const notices = await thirdPartyNotices(bundle.packages);
+  const notices = await thirdPartyNotices(programs.packages);
   const manifests: Descriptor[] = [];
   const platforms: Platform[] = [];
   for (const arch of options.arches) {
     const work = join(scratch, arch);
     await mkdir(work);
-    const { layers, debian } = await platformLayers(runner, { ...options, arch, bundle, notices, scratch: work });
-    const config = imageConfig({ ...options, arch, version: bundle.app.version }, layers);
+    const { layers, debian } = await platformLayers(runner, { ...options, arch, programs, notices, scratch: work });
+    const config = imageConfig({ ...options, arch, version: programs.agent.app.version }, layers);
     const manifest = await layout.addImage({ arch, layers, config });
     manifests.push(manifest);
     const size = layers.reduce((sum, layer) => sum + layer.size, 0);
-    const contents = { bundle, debian, arch, digest: manifest.digest };
+    const contents = { programs, debian, arch, digest: manifest.digest };
     platforms.push({ arch, digest: manifest.digest, size, sbom: await writeSbom(options, contents) });
   }
   await layout.finish([{ name: options.name, platforms: manifests }]);
-  const archive = join(options.outDir, `fairlead-${bundle.app.version}.oci.tar`);
+  const archive = join(options.outDir, `fairlead-${programs.agent.app.version}.oci.tar`);
   await layout.archive(runner, archive, options.epoch);
   return { archive, name: options.name, platforms };
 }
 
 interface Contents {
-  readonly bundle: Bundle;
+  readonly programs: Programs;
   readonly debian: Awaited<ReturnType<typeof platformLayers>>["debian"];
   readonly arch: Arch;
   readonly digest: string;
 }
 
 async function writeSbom({ name, epoch, outDir }: ImageOptions, contents: Contents): Promise<string> {
-  const { bundle, debian, arch, digest } = contents;
-  const { app: agent, packages: npm } = bundle;
+  const { debian, arch, digest } = contents;
+  const { app: agent } = contents.programs.agent;
+  const npm = [contents.programs.cli.app, ...contents.programs.packages];
   const spdx = toSpdx({ image: name, digest, arch, epoch, agent, npm, debian, nodeVersion: await nodeVersion() });
   const file = join(outDir, `fairlead-${agent.version}-${arch}.spdx.json`);
   await writeFile(file, `${JSON.stringify(spdx, null, 2)}\n`);

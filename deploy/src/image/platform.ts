@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
 import { deployDir } from "../paths.ts";
-import type { Bundle } from "../sbom/bundle.ts";
+import type { Programs } from "../sbom/bundle.ts";
 import { type DebianPackage, debianPackages } from "../sbom/debian.ts";
-import { fillWithAgent } from "./agent-layer.ts";
+import { fillWithPrograms } from "./agent-layer.ts";
 import type { Arch } from "./arch.ts";
 import { DEBIAN_RELEASE, fillWithDebian } from "./debian-layer.ts";
 import { kept } from "./kept.ts";
@@ -15,7 +15,7 @@ export interface PlatformOptions {
   readonly arch: Arch;
   /** Seconds since the epoch. */
   readonly epoch: number;
-  readonly bundle: Bundle;
+  readonly programs: Programs;
   readonly notices: string;
   /** An empty folder to work in, removed by the caller. */
   readonly scratch: string;
@@ -31,7 +31,7 @@ export interface PlatformLayers {
 
 /** Makes the layers of one architecture. */
 export async function platformLayers(runner: Runner, options: PlatformOptions): Promise<PlatformLayers> {
-  const { arch, epoch, bundle, notices, scratch, keep } = options;
+  const { arch, epoch, programs, notices, scratch, keep } = options;
   const layer = async (name: string, createdBy: string, fill: (dir: string, work: string) => Promise<void>) => {
     const dir = join(scratch, name);
     await mkdir(dir);
@@ -49,8 +49,8 @@ export async function platformLayers(runner: Runner, options: PlatformOptions): 
   const node = await kept(keep, ["node", version, arch], async () => ({
     layer: await layer("node", `Node ${version}`, (dir, work) => fillWithNode(runner, dir, arch, work)),
   }));
-  const agent = await layer("agent", `fairlead-proxy ${bundle.app.version}`, (dir) =>
-    fillWithAgent(dir, bundle, notices),
+  const agent = await layer("agent", `fairlead-proxy ${programs.agent.app.version}`, (dir) =>
+    fillWithPrograms(dir, programs, notices),
   );
   return { layers: [debian.layer, node.layer, agent], debian: debian.packages };
 }

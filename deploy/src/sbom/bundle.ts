@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import type { Runner } from "@fairlead/kernel";
-import { agentDir } from "../paths.ts";
+import { agentDir, cliDir } from "../paths.ts";
 
 /** An npm package. */
 export interface NpmPackage {
@@ -25,9 +25,20 @@ export interface Bundle {
   readonly packages: readonly NpmPackage[];
 }
 
-/** Bundles the agent into a folder. */
-export function bundleAgent(runner: Runner, outDir: string): Promise<Bundle> {
-  return bundleApp(runner, agentDir, outDir);
+/** What the image can start. */
+export interface Programs {
+  readonly agent: Bundle;
+  readonly cli: Bundle;
+  /** Those of both, by name and version. */
+  readonly packages: readonly NpmPackage[];
+}
+
+/** Bundles the agent and the command line tool into a folder. */
+export async function bundlePrograms(runner: Runner, outDir: string): Promise<Programs> {
+  const agent = await bundleApp(runner, agentDir, join(outDir, "agent"));
+  const cli = await bundleApp(runner, cliDir, join(outDir, "cli"));
+  const packages = new Map([...agent.packages, ...cli.packages].map((one) => [`${one.name}@${one.version}`, one]));
+  return { agent, cli, packages: [...packages.values()].sort(byName) };
 }
 
 /**

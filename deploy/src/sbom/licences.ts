@@ -19,8 +19,8 @@ export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
 
 const HEAD = `# Licences
 
-Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm run licences\` writes this list: the packages of others that
-the agent's bundle contains. Their licences stand word for word beside the agent in the image
+Fairlead is licensed under the [Apache License 2.0](../LICENSE). \`pnpm run licences\` writes this list: the packages of others that the
+bundles of the agent and of the command line tool contain. Their licences stand word for word in the image
 (\`/usr/local/share/doc/fairlead/THIRD-PARTY-LICENCES.txt\`).
 
 `;

@@ -5,7 +5,7 @@ import type { NpmPackage } from "./bundle.ts";
 /** The licences of what is bundled, word for word, as most of them ask for. */
 export async function thirdPartyNotices(packages: readonly NpmPackage[]): Promise<string> {
   const parts = await Promise.all(packages.map(notice));
-  return `Fairlead's agent contains the following packages.\n\n${parts.join("\n")}`;
+  return `Fairlead's programs contain the following packages.\n\n${parts.join("\n")}`;
 }
 
 async function notice({ name, version, license, dir }: NpmPackage): Promise<string> {

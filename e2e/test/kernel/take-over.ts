@@ -14,6 +14,7 @@ import { rulesInPlace, sceneFlags } from "../../src/faults/scene.ts";
 import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
+import { holdRules } from "../../src/take-over/hold.ts";
 import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 
 const ports = { tcp: [80, 8080], udp: [53, 8080] };
@@ -83,6 +84,22 @@ export function takeOver(program: string): void {
       return agent;
     }
 
+    async function backTo(mode: KubeProxyMode, proof: Workload, running: AgentProcess, ways: readonly Way[]) {
+      if (mode.mode === "iptables") {
+        await running.stop();
+        return toKubeProxy(mode, proof, ways);
+      }
+      const letGo = await holdRules(lab);
+      await running.stop();
+      await toKubeProxy(mode, proof, ways);
+      await letGo();
+      expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-SVC"))).not.toEqual([]);
+      // With its next start it removes what was held.
+      await kubeProxy?.stop();
+      await toKubeProxy(mode, proof, ways);
+      expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-SVC"))).toEqual([]);
+    }
+
     const ways: readonly Way[] = [...commonWays, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
 
     test.for<KubeProxyMode & { readonly ways: readonly Way[] }>([
@@ -102,14 +119,13 @@ export function takeOver(program: string): void {
       expect((await rulesOf(lab, other)).filter((line) => line.includes("KUBE-SERVICES"))).toEqual([]);
       const { stdout: tables } = await lab.runner("node-a").run(["nft", "list", "tables"]);
       expect(tables).not.toContain("kube-proxy");
-      // Back to nftables mode kube-proxy itself removes iptables' rules before it has any of its own.
-      const back = mode.mode === "iptables" ? begin(ways) : undefined;
-      await running.stop();
-      await toKubeProxy(mode, third, ways);
-      const returned = await back?.stop();
-      expect(new Set(returned?.failures)).toEqual(new Set());
+      const back = begin(ways);
+      await backTo(mode, third, running, ways);
+      const returned = await back.stop();
+      expect(new Set(returned.failures)).toEqual(new Set());
+      expect(returned.requests).toBeGreaterThan(100);
       process.stdout.write(
-        `${mode.mode} ${mode.variant}: ${seen.requests} requests there, ${returned?.requests ?? 0} back\n`,
+        `${mode.mode} ${mode.variant}: ${seen.requests} requests there, ${returned.requests} back\n`,
       );
     });
   });

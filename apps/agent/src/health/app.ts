@@ -1,5 +1,5 @@
-import { Hono } from "hono";
 import { goTime, json } from "../http/answers.ts";
+import { type App, routes } from "../http/app.ts";
 import type { HealthReport } from "./proxy-health.ts";
 
 export interface HealthSources {
@@ -11,22 +11,22 @@ export interface HealthSources {
 }
 
 /** /healthz (this node should get traffic) and /livez (the proxy works) of the health port, in upstream's words. */
-export function healthApp(sources: HealthSources): Hono {
-  const app = new Hono();
-  app.get("/healthz", (c) => {
-    const nodeEligible = sources.nodeEligible();
-    const report = sources.report();
-    const code = report.healthy && nodeEligible ? 200 : 503;
-    sources.answered("healthz", code);
-    return c.body(body(report, code, { nodeEligible }), code, json);
+export function healthApp(sources: HealthSources): App {
+  return routes({
+    "/healthz": () => {
+      const nodeEligible = sources.nodeEligible();
+      const report = sources.report();
+      const status = report.healthy && nodeEligible ? 200 : 503;
+      sources.answered("healthz", status);
+      return { status, headers: json, body: body(report, status, { nodeEligible }) };
+    },
+    "/livez": () => {
+      const report = sources.report();
+      const status = report.healthy ? 200 : 503;
+      sources.answered("livez", status);
+      return { status, headers: json, body: body(report, status, {}) };
+    },
   });
-  app.get("/livez", (c) => {
-    const report = sources.report();
-    const code = report.healthy ? 200 : 503;
-    sources.answered("livez", code);
-    return c.body(body(report, code, {}), code, json);
-  });
-  return app;
 }
 
 /** While healthy, lastUpdated is the current time: readers of old take it for a sign of life. */

@@ -1,11 +1,11 @@
 import type { HealthCheck, IPFamily, ServiceKey } from "@fairlead/core";
-import type { Hono } from "hono";
+import type { App } from "../http/app.ts";
 import type { HostPort, Listener } from "../http/listen.ts";
 import { serviceHealthApp } from "./service-app.ts";
 
 export interface ServiceHealthOptions {
   readonly family: IPFamily;
-  readonly listen: (app: Hono, at: HostPort, ipv6Only: boolean) => Promise<Listener>;
+  readonly listen: (app: App, at: HostPort, ipv6Only: boolean) => Promise<Listener>;
   readonly proxyHealthy: () => boolean;
   readonly onOpened: (check: HealthCheck) => void;
   readonly onError: (check: HealthCheck, error: unknown) => void;

@@ -1,7 +1,7 @@
 import type { SocketAddress } from "@fairlead/config";
-import type { Hono } from "hono";
 import type { Clock } from "../clock.ts";
 import { describeError, type Log } from "../log/log.ts";
+import type { App } from "./app.ts";
 import { type Listener, listenWhenFree } from "./listen.ts";
 
 /** Milliseconds between attempts to take an address that is in use, as upstream. */
@@ -20,7 +20,7 @@ export interface BindOptions {
 }
 
 /** Serves an app on the agent's own address, and tries again while that is in use. */
-export async function bind(app: Hono, options: BindOptions): Promise<Listener | undefined> {
+export async function bind(app: App, options: BindOptions): Promise<Listener | undefined> {
   const { name, at, hardFail, clock, log, signal } = options;
   const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
   const onError = (error: unknown): boolean => {

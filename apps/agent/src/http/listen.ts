@@ -1,7 +1,6 @@
 import { createServer, type Server } from "node:http";
-import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "hono";
 import { type Clock, sleep } from "../clock.ts";
+import { type App, requestListener } from "./app.ts";
 
 export interface HostPort {
   /** An address without brackets; `0.0.0.0` and `::` listen on all. */
@@ -20,8 +19,8 @@ export interface Listener {
  *
  * @throws Error with the code of listen(2), for example EADDRINUSE or EADDRNOTAVAIL
  */
-export async function listen(app: Hono, at: HostPort, ipv6Only = false): Promise<Listener> {
-  const server = createServer(getRequestListener(app.fetch));
+export async function listen(app: App, at: HostPort, ipv6Only = false): Promise<Listener> {
+  const server = createServer(requestListener(app));
   server.requestTimeout = 10_000;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
@@ -50,7 +49,7 @@ export interface RetryingListenOptions {
 
 /** Serves as soon as the address is free. Undefined: it gave up, or the signal aborted. */
 export async function listenWhenFree(
-  app: Hono,
+  app: App,
   at: HostPort,
   options: RetryingListenOptions,
 ): Promise<Listener | undefined> {

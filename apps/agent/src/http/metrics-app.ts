@@ -1,6 +1,6 @@
-import { Hono } from "hono";
 import { json, plainText } from "./answers.ts";
-import { addProfiles, type Profiles } from "./profiles.ts";
+import { type App, routes } from "./app.ts";
+import { type Profiles, profileRoutes } from "./profiles.ts";
 
 export interface MetricsSources {
   /** The metrics in the text format, with their content type. */
@@ -16,16 +16,22 @@ export interface MetricsSources {
 }
 
 /** What the metrics port answers, in upstream's words where upstream has it. */
-export function metricsApp(sources: MetricsSources): Hono {
-  const app = new Hono();
-  app.get("/healthz", (c) => c.body("ok", 200, plainText));
-  app.get("/proxyMode", (c) => c.body(sources.proxyMode(), 200, plainText));
-  app.get("/configz", (c) => c.body(JSON.stringify({ "kubeproxy.config.k8s.io": sources.configuration() }), 200, json));
-  app.get("/metrics", async (c) => {
-    const { text, contentType } = await sources.metrics();
-    return c.body(text, 200, { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" });
+export function metricsApp(sources: MetricsSources): App {
+  const { profiles } = sources;
+  return routes({
+    "/healthz": () => ({ status: 200, headers: plainText, body: "ok" }),
+    "/proxyMode": () => ({ status: 200, headers: plainText, body: sources.proxyMode() }),
+    "/configz": () => {
+      const body = JSON.stringify({ "kubeproxy.config.k8s.io": sources.configuration() });
+      return { status: 200, headers: json, body };
+    },
+    "/metrics": async () => {
+      const { text, contentType } = await sources.metrics();
+      return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body: text };
+    },
+    "/ownership": () => {
+      return { status: 200, headers: json, body: `${JSON.stringify(sources.ownership(), undefined, 2)}\n` };
+    },
+    ...(profiles === undefined ? {} : profileRoutes(profiles)),
   });
-  app.get("/ownership", (c) => c.body(`${JSON.stringify(sources.ownership(), undefined, 2)}\n`, 200, json));
-  if (sources.profiles !== undefined) addProfiles(app, sources.profiles);
-  return app;
 }

@@ -1,14 +1,14 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
-import type { Hono } from "hono";
 import { plainText } from "./answers.ts";
+import type { Answer, Handler } from "./app.ts";
 
 /** Profiles of this process, in the formats that Chrome's DevTools and editors open. */
 export interface Profiles {
   /** A .cpuprofile of the next seconds. */
   cpu(seconds: number): Promise<string>;
   /** A .heapsnapshot; the process stands still while it is taken and needs as much memory again. */
-  heap(): ReadableStream;
+  heap(): Readable;
 }
 
 const index = `/debug/pprof/profile?seconds=30  CPU profile (.cpuprofile)
@@ -22,23 +22,30 @@ const attachment = (name: string) => ({
 });
 
 /** What stands in for Go's /debug/pprof; only with enableProfiling. */
-export function addProfiles(app: Hono, profiles: Profiles): void {
+export function profileRoutes(profiles: Profiles): Readonly<Record<string, Handler>> {
   let busy = false;
-  app.get("/debug/pprof/", (c) => c.body(index, 200, plainText));
-  app.get("/debug/pprof/profile", async (c) => {
-    const seconds = Number(c.req.query("seconds") ?? "30");
-    if (!(seconds > 0 && seconds <= longest)) {
-      return c.body(`seconds must be a number up to ${longest}\n`, 400, plainText);
-    }
-    if (busy) return c.body("a CPU profile is being taken already\n", 409, plainText);
+  const profile: Handler = async (query) => {
+    const seconds = Number(query.get("seconds") ?? "30");
+    if (!(seconds > 0 && seconds <= longest)) return text(400, `seconds must be a number up to ${longest}\n`);
+    if (busy) return text(409, "a CPU profile is being taken already\n");
     busy = true;
     try {
-      return c.body(await profiles.cpu(seconds), 200, attachment("fairlead-proxy.cpuprofile"));
+      return { status: 200, headers: attachment("fairlead-proxy.cpuprofile"), body: await profiles.cpu(seconds) };
     } finally {
       busy = false;
     }
-  });
-  app.get("/debug/pprof/heap", (c) => c.body(profiles.heap(), 200, attachment("fairlead-proxy.heapsnapshot")));
+  };
+  return {
+    "/debug/pprof/": () => text(200, index),
+    "/debug/pprof/profile": profile,
+    "/debug/pprof/heap": () => {
+      return { status: 200, headers: attachment("fairlead-proxy.heapsnapshot"), body: profiles.heap() };
+    },
+  };
+}
+
+function text(status: number, body: string): Answer {
+  return { status, headers: plainText, body };
 }
 
 /** Profiles by Node's own inspector, which is loaded when somebody asks. */
@@ -57,5 +64,5 @@ export const nodeProfiles: Profiles = {
       session.disconnect();
     }
   },
-  heap: () => Readable.toWeb(getHeapSnapshot()),
+  heap: getHeapSnapshot,
 };

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isObject, joinPath, type RawObject, withoutKeys } from "../paths.ts";
 import type { Report } from "../report.ts";
 import { closest } from "../suggest.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { duration, flag, list, oneOf, wholeNumber } from "./scalars.ts";
 
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */

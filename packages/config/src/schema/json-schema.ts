@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isObject, type RawObject } from "../paths.ts";
 import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";

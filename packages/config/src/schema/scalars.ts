@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { canonicalAddress, parseSocketAddress } from "../address.ts";
 import { parseDuration } from "../duration.ts";
 

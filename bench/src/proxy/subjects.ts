@@ -1,0 +1,16 @@
+import { kubeProxyProgram } from "./kube-proxy-program.ts";
+import { fairlead, kubeProxy, type Subject } from "./subject.ts";
+
+export interface Rival {
+  readonly against?: "kube-proxy";
+  readonly kubeProxyVersion: string;
+}
+
+/** Fairlead, and what it is compared with. */
+export async function subjectsOf(
+  { against, kubeProxyVersion }: Rival,
+  progress: (line: string) => void,
+): Promise<readonly [Subject, ...Subject[]]> {
+  if (against === undefined) return [fairlead()];
+  return [fairlead(), kubeProxy(await kubeProxyProgram(kubeProxyVersion, progress))];
+}
