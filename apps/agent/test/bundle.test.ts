@@ -33,6 +33,13 @@ async function proxy(...args: string[]): Promise<Answer> {
 }
 
 describe("the bundle", () => {
+  test("its text takes one byte a letter in memory, and nothing of it has Node load its HTTP client", async () => {
+    const text = await readFile(bundle(), "utf8");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant.
+    expect(/[^\x00-\x7f]/.exec(text)?.[0]).toBeUndefined();
+    expect(text).not.toMatch(/from\s*"(?:node:)?http"/);
+  });
+
   test("--version", async () => {
     const { version } = JSON.parse(await readFile(join(import.meta.dirname, "..", "package.json"), "utf8"));
     expect(await proxy("--version")).toEqual({ code: 0, out: `Fairlead v${version}\n`, err: "" });

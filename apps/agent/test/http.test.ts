@@ -26,6 +26,17 @@ function options(port: number, hardFail = false) {
   };
 }
 
+test("a handler that throws is answered with 500, an unknown path with 404", async () => {
+  const broken = () => {
+    throw new Error("broken");
+  };
+  const listener = await listen(routes({ "/broken": broken }), { host: loopback, port: 0 });
+  const statusOf = async (path: string) => (await fetch(`http://${loopback}:${listener.address.port}${path}`)).status;
+  expect(await statusOf("/broken?query")).toBe(500);
+  expect(await statusOf("/elsewhere")).toBe(404);
+  await listener.close();
+});
+
 describe("serving on an own address", () => {
   test("a port in use is told and tried again until it is free", async () => {
     const other = await listen(app, { host: loopback, port: 0 });
