@@ -52,7 +52,8 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       name: subject.name,
       argv,
       logFile,
-      env: { PATH: path, NODE_OPTIONS: "" },
+      // As the image has it.
+      env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1" },
     });
     opened.defer(() => daemon.stop());
     const ended = daemon.ended.then((how) => {

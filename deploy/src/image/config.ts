@@ -21,7 +21,7 @@ export function imageConfig(facts: ImageFacts, layers: readonly Pick<Layer, "dif
     config: {
       User: "0",
       WorkingDir: "/",
-      Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+      Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "MALLOC_ARENA_MAX=1"],
       Entrypoint: [AGENT_NAMES[0]],
       Labels: labels(facts, created),
     },

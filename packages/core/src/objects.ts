@@ -97,6 +97,7 @@ export interface ServiceCIDR {
   readonly cidrs: readonly string[];
 }
 
+/** Joined, so that the string is flat: a template would keep its parts beside it. */
 export function serviceKey(namespace: string, name: string): ServiceKey {
-  return `${namespace}/${name}`;
+  return [namespace, name].join("/") as ServiceKey;
 }

@@ -34,7 +34,8 @@ export function keyOf(raw: unknown): ObjectKey | undefined {
   const metadata = objectAt(raw, "metadata");
   const name = textAt(metadata, "name");
   if (name === undefined) return undefined;
-  return `${textAt(metadata, "namespace") ?? ""}/${name}`;
+  // Joined, so that the string is flat: a template would keep its parts beside it.
+  return [textAt(metadata, "namespace") ?? "", name].join("/") as ObjectKey;
 }
 
 export function resourceVersionOf(raw: unknown): string | undefined {

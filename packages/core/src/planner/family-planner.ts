@@ -56,7 +56,7 @@ export class FamilyPlanner implements FrontendLookup {
     const draft = this.#draft(key, input);
     const before = this.#records.get(key);
     const moved = this.#claims.replace(before ? claimsOfRecord(before) : [], draft?.claims ?? []);
-    const after = draft && finishService(draft, this.#holder);
+    const after = draft && finishService(draft, this.#holder, before?.groups);
     this.#store(key, before, after);
     if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);
     else this.#tellGone(key, input);
@@ -70,7 +70,7 @@ export class FamilyPlanner implements FrontendLookup {
     if (service === undefined || clusterIP === undefined) return undefined;
     const slices = state.slices(key);
     const decision = decideOwnership(options.filter, service, family, slices, memory.get(key, family));
-    return draftService({ service, family, slices, options }, clusterIP, decision);
+    return draftService({ key, service, family, slices, options }, clusterIP, decision);
   }
 
   #store(key: ServiceKey, before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
@@ -82,7 +82,8 @@ export class FamilyPlanner implements FrontendLookup {
 
   #tell(draft: ServiceDraft, before: ServiceRecord | undefined, after: ServiceRecord, input: StepInput): void {
     const { step, memory } = input;
-    const { key, decision } = draft;
+    const { decision } = draft;
+    const { key } = draft.input;
     const remembered = memory.get(key, this.family);
     step.remember(key, this.family, remembered, decision);
     step.changeOwner(key, this.family, before?.decision.ownership ?? remembered, decision);

@@ -1,4 +1,4 @@
-import { type EndpointSlice, type IPFamily, type Service, serviceKey } from "../objects.ts";
+import type { EndpointSlice, IPFamily, Service, ServiceKey } from "../objects.ts";
 import type { AllowedSources, EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
@@ -10,6 +10,8 @@ import { isLeft, LEFT_ALONE, type TreatmentFacts, treatments } from "./treatment
 
 /** What a group is made from. */
 export interface GroupInput {
+  /** The one copy of the service's key that is kept. */
+  readonly key: ServiceKey;
   readonly service: Service;
   readonly family: IPFamily;
   readonly slices: readonly EndpointSlice[];
@@ -26,17 +28,25 @@ export interface BuiltGroup {
 
 const NO_ENDPOINTS: readonly PlanEndpoint[] = [];
 
-/** @param held the frontends of the draft that it has in the end, at least one of them ours */
-export function buildGroup(draft: GroupDraft, held: readonly FrontendSpec[], input: GroupInput): BuiltGroup {
+/**
+ * @param held the frontends of the draft that it has in the end, at least one of them ours
+ * @param before the group as it was; what is equal of it is kept
+ */
+export function buildGroup(
+  draft: GroupDraft,
+  held: readonly FrontendSpec[],
+  input: GroupInput,
+  before: ServicePortGroup | undefined,
+): BuiltGroup {
   const { service, family, options } = input;
   const { name, protocol } = draft.port;
   const found = candidates(input.slices, { family, name, protocol, excludes: input.excludes });
-  const sets = endpointSets(found, options);
+  const sets = endpointSets(found, options, before);
   const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
   const group: ServicePortGroup = {
     id: draft.id,
     name: draft.name,
-    service: serviceKey(service.namespace, service.name),
+    service: input.key,
     family,
     protocol,
     cluster: usesSet(frontends, "cluster") ? sets.cluster : NO_ENDPOINTS,

@@ -1,6 +1,5 @@
 import { compact } from "../data/compact.ts";
 import type { OwnershipDecision } from "../filter.ts";
-import { type ServiceKey, serviceKey } from "../objects.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
 import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
@@ -11,7 +10,6 @@ import { isLeft } from "./treatments.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory alone. */
 export interface ServiceDraft {
-  readonly key: ServiceKey;
   readonly clusterIP: string;
   readonly decision: OwnershipDecision;
   readonly groups: readonly GroupDraft[];
@@ -42,7 +40,6 @@ export function draftService(
   const groups =
     decision.frontends === "none" ? [] : draftGroups(service, family, decision.frontends === "all-but-cluster-ip");
   return {
-    key: serviceKey(service.namespace, service.name),
     clusterIP,
     decision,
     groups,
@@ -51,11 +48,19 @@ export function draftService(
   };
 }
 
-/** @param holder the group that holds a claim, all claims of the draft being in the index */
-export function finishService(draft: ServiceDraft, holder: Holder): ServiceRecord {
+/**
+ * @param holder the group that holds a claim, all claims of the draft being in the index
+ * @param before the service's groups as they were; what is equal of them is kept
+ */
+export function finishService(
+  draft: ServiceDraft,
+  holder: Holder,
+  before: readonly ServicePortGroup[] = [],
+): ServiceRecord {
+  const groupBefore = ({ id }: GroupDraft) => before.find((group) => group.id === id);
   const built = draft.groups.flatMap((group): BuiltGroup[] => {
     const held = group.frontends.filter((one) => one.left || holder(draftClaimKey(group, one)) === group.id);
-    return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input)];
+    return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input, groupBefore(group))];
   });
   return {
     decision: draft.decision,
@@ -88,8 +93,8 @@ function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly Gr
   return compact(lost);
 }
 
-function healthCheck({ key, input }: ServiceDraft): HealthCheck | undefined {
-  const { service, family, slices, options, excludes } = input;
+function healthCheck({ input }: ServiceDraft): HealthCheck | undefined {
+  const { key, service, family, slices, options, excludes } = input;
   const port = service.healthCheckNodePort;
   if (port === undefined) return undefined;
   const localEndpoints = countLocalReady(slices, family, options.nodeName, excludes);

@@ -1,5 +1,5 @@
 import type { SliceEndpoint } from "../objects.ts";
-import type { PlanEndpoint } from "../plan.ts";
+import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Place, topologyFilter } from "./topology.ts";
 
@@ -27,10 +27,19 @@ interface Usable {
 
 const NONE: readonly PlanEndpoint[] = [];
 
-export function endpointSets(candidates: readonly Candidate[], place: Place): EndpointSets {
+/** @param before what was planned of the same service port; its endpoints that are equal are kept as they are */
+export function endpointSets(
+  candidates: readonly Candidate[],
+  place: Place,
+  before?: Pick<ServicePortGroup, "serving" | "onNode">,
+): EndpointSets {
+  const known = new Map([...(before?.serving ?? NONE), ...(before?.onNode ?? NONE)].map((one) => [one.address, one]));
   const all = candidates.map(({ endpoint, port }): Usable => {
+    const { address } = endpoint;
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
-    return { source: endpoint, planned: { address: endpoint.address, port, local } };
+    const old = known.get(address);
+    const same = old !== undefined && old.port === port && old.local === local;
+    return { source: endpoint, planned: same ? old : { address, port, local } };
   });
   const usable = all.filter(({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);

@@ -112,7 +112,9 @@ export class ClusterState implements ClusterView {
     const old = entry.slices.find((other) => other.name === slice.name);
     if (old !== undefined && equalSlices(old, slice)) return false;
     const others = entry.slices.filter((other) => other !== old);
-    const slices = [...others, slice].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const slices = [...others, old === undefined ? slice : sparing(old, slice)].sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    );
     this.#put({ ...entry, slices: compact(slices) });
     this.#pending.touch(entry.key);
     return true;
@@ -130,6 +132,20 @@ export class ClusterState implements ClusterView {
     if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(entry.key);
     else this.#entries.set(entry.key, entry);
   }
+}
+
+/**
+ * The slice with what is equal to the old one taken from there: of a large slice one endpoint changes, and what is
+ * replaced after a long life is what costs memory and its collection.
+ */
+function sparing(old: EndpointSlice, slice: EndpointSlice): EndpointSlice {
+  const known = new Map(old.endpoints.map((endpoint) => [endpoint.address, endpoint]));
+  const endpoints = slice.endpoints.map((endpoint) => {
+    const before = known.get(endpoint.address);
+    return before !== undefined && equal(before, endpoint) ? before : endpoint;
+  });
+  const ports = equalLists(old.ports, slice.ports) ? old.ports : slice.ports;
+  return { ...slice, name: old.name, ports, endpoints };
 }
 
 /** The trigger time aside: it says when, not what. */
