@@ -56,7 +56,6 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
     target: "node22",
     noExternal: [/.*/],
     splitting: false,
-    removeNodeProtocol: false,
     minify: true,
     keepNames: true,
     removeNodeProtocol: false,
