@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /** The repository's folder. */
@@ -20,21 +21,44 @@ export function pnpm(packageManager, args) {
 /**
  * Runs one step in the root folder and tells whether it succeeded. A quiet step shows its output only when it failed.
  */
-export function runStep(argv, options = {}) {
-  return runStatus(argv, options) === 0;
+export async function runStep(argv, { quiet = false } = {}) {
+  if (!quiet) return (await ended(start(argv, "inherit"))) === 0;
+  const child = start(argv, "pipe");
+  const pieces = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => pieces.push(piece));
+  const ok = (await ended(child)) === 0;
+  if (!ok) process.stderr.write(Buffer.concat(pieces));
+  return ok;
 }
 
-/** As `runStep`; gives the exit code, undefined when there was none. */
-export function runStatus([command, ...args], { quiet = false } = {}) {
-  const result = spawnSync(command, args, {
+/**
+ * Runs a step while others run: every line that it says begins with its name.
+ *
+ * @returns its exit code, undefined when there was none
+ */
+export function runBeside(name, argv) {
+  const child = start(argv, "pipe");
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on("line", (line) => console.log(`${name}: ${line}`));
+  }
+  return ended(child);
+}
+
+function start([command, ...args], output) {
+  return spawn(command, args, {
     cwd: root,
-    stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit",
-    encoding: "utf8",
-    maxBuffer: 64 << 20,
+    stdio: [output === "inherit" ? "inherit" : "ignore", output, output],
     env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" },
   });
-  if (result.error) console.error(`${command}: ${result.error.message}`);
-  const ok = result.status === 0;
-  if (quiet && !ok) process.stderr.write(`${result.stdout ?? ""}${result.stderr ?? ""}`);
-  return result.status ?? undefined;
+}
+
+/** The exit code once it has said everything. */
+function ended(child) {
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      console.error(`${child.spawnfile}: ${error.message}`);
+      resolve(undefined);
+    });
+    child.once("close", (code) => resolve(code ?? undefined));
+  });
 }

@@ -3,14 +3,15 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Where the test runs that were asked for leave their counts (tooling/vitest.ts); undefined: not asked for. */
-function reports(tests, kernelTests) {
+/** Where the test runs that were asked for leave their counts (tooling/vitest.ts). */
+function reports(checks) {
   const rooms = ["packages", "apps"].flatMap((top) => readdirSync(`${root}${top}`).map((name) => `${top}/${name}`));
-  const folders = [
-    ...(tests === undefined ? [] : [...rooms, "bench", "deploy"]),
-    ...(kernelTests === undefined ? [] : ["e2e"]),
+  const folders = checks.tests === undefined ? [] : [...rooms, "bench", "deploy"];
+  return [
+    ...folders.map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` })),
+    ...(checks["kernel tests"] === undefined ? [] : [{ folder: "e2e", file: `${root}e2e/.vitest/report.json` }]),
+    ...(checks["ipvs tests"] === undefined ? [] : [{ folder: "e2e ipvs", file: `${root}e2e/.vitest/uml.json` }]),
   ];
-  return folders.map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` }));
 }
 
 function read({ folder, file }) {
@@ -54,13 +55,14 @@ function countSkipsAsFailures(sum) {
  * @returns {number} the exit code
  */
 export function summarise(checks) {
-  const { tests, "kernel tests": kernelTests, e2e, ...rest } = checks;
+  const { e2e, ...rest } = checks;
+  const testRuns = ["tests", "kernel tests", "ipvs tests"];
   console.log("");
   const specs = e2e === undefined ? [] : [{ folder: "e2e specs", ...e2e }];
-  const sum = sumTests([...reports(tests, kernelTests).map(read), ...specs]);
+  const sum = sumTests([...reports(checks).map(read), ...specs]);
   // A test run that broke off after its report was written must not pass for a green one.
-  if ((tests === false || kernelTests === false) && sum.failed === 0) sum.failed = 1;
-  for (const [name, ok] of Object.entries(rest)) {
+  if (testRuns.some((name) => checks[name] === false) && sum.failed === 0) sum.failed = 1;
+  for (const [name, ok] of Object.entries(rest).filter(([name]) => !testRuns.includes(name))) {
     console.log(`  ${name.padEnd(28)} ${ok ? "passed" : "FAILED"}`);
     sum[ok ? "passed" : "failed"] += 1;
   }

@@ -17,7 +17,7 @@ import { readRequest } from "./request.ts";
 import { runAll } from "./run-all.ts";
 import { newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
-/** Where artefacts and the last run's counts are kept; git does not look at it. */
+/** Where artefacts and the last run's results are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
 
 const CANNOT_RUN = 3;
@@ -121,7 +121,6 @@ async function report(options: RunOptions, outcomes: readonly Outcome[]): Promis
   const file = options.junit ?? join(kept, "junit.xml");
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
-  await writeFile(join(kept, "counts.json"), JSON.stringify(count(outcomes)));
   console.log(`${resultTable(outcomes)}\n`);
 }
 
