@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { clientA, type Host, nodeA, outside } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import type { Ending } from "../lab/peer/protocol.ts";
@@ -11,6 +12,8 @@ export interface Traffic {
 }
 
 const BATCH = { protocol: "TCP", count: 8, parallel: 4, timeoutMs: 3_000 } as const;
+/** All ways together leave time for what is tested. */
+const PAUSE_MS = 50;
 const LONGEST_MS = 60_000;
 
 /** Who asks whom. */
@@ -58,6 +61,7 @@ async function lane(peer: Peer, target: Omit<Way, "from">, stopped: { readonly v
       const answered = result.kind === "answer" && result.server.startsWith("web-");
       if (!answered) failures.push(`${target.protocol ?? "TCP"} ${target.to}: ${endingText(result)}`);
     }
+    await sleep(PAUSE_MS);
   }
   return { requests, failures };
 }
