@@ -1,6 +1,7 @@
 // `npm run demo` and `npm test` on a bare machine: Node 20 and npm are all there is, so this file is plain JavaScript
 // without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
 import { readFileSync } from "node:fs";
+import { buildAgent } from "./build-agent.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
 import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
 import { summarise } from "./summary.mjs";
@@ -31,8 +32,7 @@ async function demo(args) {
   ensurePackages(["iptables", "iproute2"]);
   if (!(await install())) return 1;
   sayStep("build the agent");
-  const turbo = ["exec", "turbo", "run", "build", "--filter=@fairlead/agent", "--output-logs=errors-only"];
-  if (!(await runStep(pnpm(manifest.packageManager, turbo), { quiet: true }))) return 1;
+  if (!(await buildAgent(manifest.packageManager))) return 1;
   const demoArgs = ["--silent", "--filter=@fairlead/e2e", "run", "demo", ...args];
   return (await runStep(pnpm(manifest.packageManager, demoArgs))) ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { agentFile, buildAgent } from "./build-agent.mjs";
 import { pnpm, root, runBeside, sayStep } from "./steps.mjs";
 
 /** `pnpm e2e` ends with this where the machine lacks what the run needs, and says what. */
@@ -34,6 +35,11 @@ export function prepareSpecs(packageManager) {
  */
 export async function specs(packageManager) {
   sayStep(`e2e: ${clusters.join("; ")}`);
+  // Once, and not by each of them while others run it.
+  if (!process.env.FAIRLEAD_AGENT) {
+    if (!(await buildAgent(packageManager))) return { passed: 0, failed: 1, skipped: 0 };
+    process.env.FAIRLEAD_AGENT = agentFile;
+  }
   const sum = { passed: 0, failed: 0, skipped: 0 };
   for (const counts of await Promise.all(clusters.map((cni) => specsOn(packageManager, cni)))) {
     for (const kind of Object.keys(sum)) sum[kind] += counts[kind];
