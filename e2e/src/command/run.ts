@@ -119,7 +119,7 @@ async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: AbortSi
 
 async function report(options: RunOptions, outcomes: readonly Outcome[]): Promise<void> {
   const file = options.junit ?? join(kept, "junit.xml");
-  await mkdir(dirname(file), { recursive: true });
+  for (const folder of [dirname(file), kept]) await mkdir(folder, { recursive: true });
   await writeFile(file, junit(`${options.provider} ${options.cni.join(",")}`, outcomes));
   console.log(`${resultTable(outcomes)}\n`);
 }

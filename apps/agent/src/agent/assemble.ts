@@ -20,14 +20,12 @@ import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
 import { memoryPath } from "../ownership/memory-file.ts";
 import { FamilySync } from "../pacing/family-sync.ts";
-import { nextTurn } from "../pacing/slices.ts";
+import { nextTurn, sliceBudget } from "../pacing/slices.ts";
 import { SyncLoop } from "../pacing/sync-loop.ts";
 import { Syncer } from "../sync/syncer.ts";
 import { createMetrics } from "./metrics.ts";
 import type { AgentParts } from "./parts.ts";
 
-/** Milliseconds of planning before the event loop gets its turn. */
-const sliceBudget = 10;
 /** A full sync without a reason comes once an hour, as upstream. */
 const fullInterval = 3_600_000;
 

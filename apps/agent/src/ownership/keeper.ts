@@ -1,7 +1,8 @@
 import type { MemoryUpdate } from "@fairlead/core";
-import { type Memory, type MemoryScope, serialiseMemory } from "@fairlead/endpoint-filter";
+import { type Memory, type MemoryScope, serialiseInSteps } from "@fairlead/endpoint-filter";
 import type { Clock } from "../clock.ts";
 import { describeError, type Log } from "../log/log.ts";
+import { inSlices, nextTurn, sliceBudget } from "../pacing/slices.ts";
 import { replaceFile } from "./memory-file.ts";
 
 /** Milliseconds that changes are gathered for: a rollout changes many services in a row. */
@@ -53,9 +54,10 @@ export class MemoryKeeper {
   }
 
   async #write(): Promise<void> {
-    const { path, scope, log } = this.#options;
+    const { path, scope, clock, log } = this.#options;
     try {
-      await replaceFile(path, serialiseMemory(this.#memory, scope));
+      const slicing = { clock, budget: sliceBudget, pause: nextTurn };
+      await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), slicing));
       this.#told = false;
     } catch (error) {
       if (this.#told) return;

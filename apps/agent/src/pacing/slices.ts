@@ -1,5 +1,8 @@
 import type { Clock } from "../clock.ts";
 
+/** Milliseconds of work before the event loop gets its turn. */
+export const sliceBudget = 10;
+
 export interface Slicing {
   readonly clock: Pick<Clock, "monotonic">;
   /** Milliseconds of work before the event loop gets its turn. */

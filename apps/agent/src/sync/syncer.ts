@@ -94,6 +94,7 @@ export class Syncer implements SyncLoopWork {
     try {
       planner.setOptions(options());
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
+      await slicing.pause();
       this.#planAll = false;
       await this.#tell((follower) => follower.planned?.(step, dirty));
       return step;
@@ -113,12 +114,17 @@ export class Syncer implements SyncLoopWork {
 
   /** One follower's failure is no reason to keep the others, or the next sync, from their work. */
   async #tell(call: (follower: SyncFollower) => void | Promise<void>): Promise<void> {
-    for (const follower of this.#parts.followers) {
+    const { followers, slicing, log } = this.#parts;
+    let began = slicing.clock.monotonic();
+    for (const follower of followers) {
       try {
         await call(follower);
       } catch (error) {
-        this.#parts.log.error("Something beside the rules failed", { error: describeError(error) });
+        log.error("Something beside the rules failed", { error: describeError(error) });
       }
+      if (slicing.clock.monotonic() - began < slicing.budget) continue;
+      await slicing.pause();
+      began = slicing.clock.monotonic();
     }
   }
 

@@ -13,8 +13,24 @@ export type MemoryScope = Pick<FilterOptions, "excludeCIDRs" | "mixedServices" |
 
 /** Equal memories are equal texts: services stand in the order of their names, one a line. */
 export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
-  const services = Object.fromEntries([...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return `${JSON.stringify({ version: VERSION, scope: scopeText(scope), services }, undefined, 1)}\n`;
+  const steps = serialiseInSteps(memory, scope);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** The same, for those who have other things to do meanwhile; yields after each service. */
+export function* serialiseInSteps(memory: Memory, scope: MemoryScope): Generator<void, string> {
+  const lines: string[] = [];
+  for (const [service, remembered] of [...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const families = FAMILIES.filter((family) => remembered[family] !== undefined);
+    const owners = families.map((family) => `${JSON.stringify(family)}: ${JSON.stringify(remembered[family])}`);
+    lines.push(`  ${JSON.stringify(service)}: { ${owners.join(", ")} }`);
+    yield;
+  }
+  const services = lines.length === 0 ? "{}" : `{\n${lines.join(",\n")}\n }`;
+  return `{\n "version": ${VERSION},\n "scope": ${JSON.stringify(scopeText(scope))},\n "services": ${services}\n}\n`;
 }
 
 export interface ParsedMemory {
