@@ -8,6 +8,7 @@ import {
   createNodeAddresses,
   createRunner,
   createSysctl,
+  detectVariant,
   openIptables,
   openIptablesInUse,
   openNetfilterSocket,
@@ -25,8 +26,11 @@ export function realKernel(log: Log): Kernel {
     log.verbose(1, "Conntrack entries are deleted by conntrack-tools, which is slow where they are many", {
       reason: describeError(reason),
     });
+  // One answer for both families, found once: looking takes several processes.
+  let variant: ReturnType<typeof detectVariant> | undefined;
+  const detect = () => (variant ??= detectVariant(runner));
   return {
-    iptables: (family) => openIptables(runner, { family }),
+    iptables: (family) => openIptables(runner, { family, detect }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family }),
     ipvs: {
       servers: createIpvsadm(runner),

@@ -50,11 +50,17 @@ export class FamilySync {
     this.#owesAll = true;
   }
 
-  /** Brings the kernel to the plan. `change` is what the plan underwent since the last call; it must not be left out. */
-  async run(plan: ForwardingPlan, change: PlanChange | undefined): Promise<FamilyOutcome> {
+  /**
+   * Brings the kernel to the plan.
+   *
+   * @param change what the plan underwent since the last call; it must not be left out
+   * @param planning milliseconds that the plan took; a sync's duration has them in it, as upstream's has
+   */
+  async run(plan: ForwardingPlan, change: PlanChange | undefined, planning = 0): Promise<FamilyOutcome> {
     if (!this.#owesAll && change === undefined) return { kind: "unchanged" };
-    const start = this.#clock.monotonic();
-    if (this.#owesAll && start < this.#retryAt) return { kind: "waiting" };
+    const now = this.#clock.monotonic();
+    if (this.#owesAll && now < this.#retryAt) return { kind: "waiting" };
+    const start = now - planning;
     const sync: SyncKind = this.#owesAll || change === undefined ? "full" : "partial";
     try {
       const report = await (sync === "full" || change === undefined

@@ -94,17 +94,20 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   for (const note of filter.notes) log.info(note);
   await adjustOOMScore(config.oomScoreAdj, log);
   const mode = await chooseMode(config, kernel, log);
-  const { source, postEvent } = await openSource(config, nodeName);
+  // Mostly waiting for processes and files, none of them for another.
+  const [{ source, postEvent }, ports, memory] = await Promise.all([
+    openSource(config, nodeName),
+    openFamilies(kernel, config.bindAddress, log),
+    loadMemory(memoryPath(config.stateDir), filter.options, log),
+    prepareConntrack(config.conntrack, kernel.sysctl, log),
+    prepare[mode.mode](config, kernel, log),
+  ]);
   const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock: systemClock, log });
   void events?.tell(startingEvent());
   if (mode.fallback !== undefined) void events?.tell(fallbackEvent(mode.fallback));
-  const ports = await openFamilies(kernel, config.bindAddress, log);
   // Opening again would look once more which variant the host uses, over all the rules that there are by then.
   const opened: Kernel = { ...kernel, iptables: async (family) => ports.get(family) ?? kernel.iptables(family) };
-  await prepareConntrack(config.conntrack, kernel.sysctl, log);
-  await prepare[mode.mode](config, kernel, log);
   const serving = await backendsOf(mode.mode, config, ports, kernel, log);
-  const memory = await loadMemory(memoryPath(config.stateDir), filter.options, log);
   // In ipvs mode both families have the service device and the tools in common.
   const familiesAtOnce = mode.mode !== "ipvs" && [...ports.values()].every(({ variant }) => variant === "nft");
   const parts = {

@@ -19,29 +19,45 @@ export async function openFamilies(
 ): Promise<ReadonlyMap<IPFamily, IptablesPort>> {
   const primary = familyOf(bindAddress);
   const ports = new Map<IPFamily, IptablesPort>();
-  for (const family of allFamilies) {
-    try {
-      ports.set(family, await open(kernel, family));
-    } catch (error) {
-      if (family === primary) {
-        throw new StartError(`${family} cannot be served: ${describeError(error)}`, { cause: error });
-      }
-      log.warn("This family is left out: its services are not served here", {
-        ipFamily: family,
-        reason: describeError(error),
-      });
+  for (const { family, opened } of await openAll(kernel)) {
+    if (opened.status === "fulfilled") {
+      ports.set(family, opened.value);
+      continue;
     }
+    const reason = describeError(opened.reason);
+    if (family === primary) throw new StartError(`${family} cannot be served: ${reason}`, { cause: opened.reason });
+    log.warn("This family is left out: its services are not served here", { ipFamily: family, reason });
   }
   return ports;
+}
+
+interface Opened {
+  readonly family: IPFamily;
+  readonly opened: PromiseSettledResult<IptablesPort>;
+}
+
+/** Tools are looked for side by side; looks into tables come one after the other, as legacy tools wait for one lock. */
+async function openAll(kernel: Kernel): Promise<readonly Opened[]> {
+  const finding = allFamilies.map((family) => ({ family, found: findTools(kernel, family) }));
+  await Promise.allSettled(finding.map(({ found }) => found));
+  const all: Opened[] = [];
+  for (const { family, found } of finding) {
+    const [opened] = await Promise.allSettled([found.then(look)]);
+    all.push({ family, opened });
+  }
+  return all;
+}
+
+async function findTools(kernel: Kernel, family: IPFamily): Promise<IptablesPort> {
+  if (family === "IPv6") await checkIPv6(kernel);
+  return kernel.iptables(family);
 }
 
 /**
  * Opening finds the tools; only looking into the tables finds missing permissions and kernel parts. One rule: after a
  * restart the tables are full.
  */
-async function open(kernel: Kernel, family: IPFamily): Promise<IptablesPort> {
-  if (family === "IPv6") await checkIPv6(kernel);
-  const port = await kernel.iptables(family);
+async function look(port: IptablesPort): Promise<IptablesPort> {
   for (const table of ["nat", "filter"] as const) await port.list(table, "OUTPUT", 1);
   return port;
 }

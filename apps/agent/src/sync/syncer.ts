@@ -62,8 +62,10 @@ export class Syncer implements SyncLoopWork {
     await slicing.pause();
     if (kind === "full") for (const family of families) family.owesAll();
     await this.#tell((follower) => follower.taken?.());
+    const began = slicing.clock.monotonic();
     const step = await this.#plan();
-    await this.#each((family) => this.#run(family, step?.changes.get(family.family)));
+    const planning = slicing.clock.monotonic() - began;
+    await this.#each((family) => this.#run(family, step?.changes.get(family.family), planning));
     const maintained: number[] = [];
     await this.#each(async (family) => {
       maintained.push(...(await this.#maintain(family)));
@@ -105,10 +107,10 @@ export class Syncer implements SyncLoopWork {
     }
   }
 
-  async #run(family: FamilySync, change: PlanChange | undefined): Promise<void> {
+  async #run(family: FamilySync, change: PlanChange | undefined, planning: number): Promise<void> {
     if (this.#planAll) return;
     const plan = this.#parts.planner.plan(family.family);
-    const outcome = await family.run(plan, change);
+    const outcome = await family.run(plan, change, planning);
     await this.#tell((follower) => follower.ran?.({ family: family.family, plan, change, outcome }));
   }
 

@@ -1,8 +1,11 @@
 import { type Measured, PROXIES, type ProxyName, type Step } from "./settings.ts";
 
+/** What is compared of one run. */
+type Figures = Omit<Measured, "kernel">;
+
 interface Row {
   readonly work: string;
-  readonly steps: (measured: Measured) => readonly Step[];
+  readonly steps: (measured: Figures) => readonly Step[];
 }
 
 const rows: readonly Row[] = [
@@ -13,7 +16,7 @@ const rows: readonly Row[] = [
 ];
 
 /** Medians of both proxies side by side, as Markdown; the ratio is that of the times. */
-export function comparison(results: readonly Measured[]): string {
+export function comparison(results: readonly Figures[]): string {
   const lines = rows.map(({ work, steps }) => {
     const [upstream, ours] = PROXIES.map((name) => {
       const all = results.filter(({ proxy }) => proxy === name).flatMap(steps);
@@ -51,7 +54,7 @@ function cell(of: Summary | undefined): string {
   return `${of.seconds.toFixed(2)} s, ${of.cpuSeconds.toFixed(2)} s CPU, ${of.processes} processes`;
 }
 
-function valuesOf(results: readonly Measured[], name: ProxyName, value: (one: Measured) => number): number[] {
+function valuesOf(results: readonly Figures[], name: ProxyName, value: (one: Figures) => number): number[] {
   return results.filter(({ proxy }) => proxy === name).map(value);
 }
 

@@ -11,8 +11,10 @@ import { findTools, type Tools } from "./tools.ts";
 
 export interface IptablesOptions {
   readonly family: IPFamily;
-  /** Default: as the host does, see `detectVariant`. */
+  /** Default: as the host does. */
   readonly variant?: Variant;
+  /** Tells what the host does, asked where both variants are installed. Default `detectVariant`. */
+  readonly detect?: () => Promise<Variant>;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
@@ -32,7 +34,7 @@ const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
 export async function openIptables(runner: Runner, options: IptablesOptions): Promise<IptablesClient> {
-  return client(runner, await chooseTools(runner, options.family, options.variant), options);
+  return client(runner, await chooseTools(runner, options), options);
 }
 
 /**
@@ -55,7 +57,7 @@ async function bothTools(
   runner: Runner,
   family: IPFamily,
 ): Promise<readonly [nft: Tools | undefined, legacy: Tools | undefined]> {
-  return [await findTools(runner, family, "nft"), await findTools(runner, family, "legacy")];
+  return Promise.all([findTools(runner, family, "nft"), findTools(runner, family, "legacy")]);
 }
 
 /** Without `-t` it prints what is there. Who may not look could not remove anything either. */
@@ -87,7 +89,10 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
   };
 }
 
-async function chooseTools(runner: Runner, family: IPFamily, wanted: Variant | undefined): Promise<Tools> {
+async function chooseTools(
+  runner: Runner,
+  { family, variant: wanted, detect = () => detectVariant(runner) }: IptablesOptions,
+): Promise<Tools> {
   if (wanted !== undefined) {
     const tools = await findTools(runner, family, wanted);
     if (tools === undefined) throw notInstalled();
@@ -99,7 +104,7 @@ async function chooseTools(runner: Runner, family: IPFamily, wanted: Variant | u
     if (only === undefined) throw notInstalled();
     return only;
   }
-  const wish = await detectVariant(runner);
+  const wish = await detect();
   return wish === "nft" && (await nftHasNat(runner, nft)) ? nft : legacy;
 }
 
