@@ -6,7 +6,7 @@ import { deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import type { IptablesPort } from "./port.ts";
 
 /**
- * What a payload of the nft variant may hold: the kernel checks every path through the chains of a transaction, so its
+ * What a transaction of the nft variant may hold: the kernel checks every path through the chains of a transaction, so its
  * cost grows with the square of their number.
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500 } as const;
@@ -27,31 +27,31 @@ export interface Work {
 }
 
 /**
- * Writes the chains, then what leads to them. Split, the chains come in payloads of their own before it; else all is one
- * payload with one transaction for nat. Filter's has two parts where rules have to go after nat has changed.
+ * Writes the chains, then what leads to them, all by one process. Split, the chains come in transactions of their own before
+ * it; else nat has one transaction for all. Filter's has two parts where rules have to go after nat has changed.
  *
  * @returns the number of rules written by table
  * @throws what the port throws; everything up to the transaction that failed is done, and the dispatch is as it was
  */
 export async function commit(port: IptablesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
   const written: Written = new Map();
-  const restore = (sections: readonly CommandSource[]) =>
-    port.restore(payloadText(restoreLines(sections, written), settled.breathe));
-  if (split) {
-    for (const chains of batches(work.endpointChains, BATCH.endpointChains)) {
-      await restore([{ table: "nat", commands: fillChains(chains) }]);
-    }
-    for (const chains of batches(work.serviceChains, BATCH.serviceChains)) {
-      await restore([{ table: "nat", commands: fillChains(chains) }]);
-    }
-  }
-  await restore([
-    { table: "filter", commands: work.filterFirst },
-    { table: "nat", commands: split ? work.nat : natTogether(work) },
-    { table: "filter", commands: work.filterLast },
-    { table: "mangle", commands: work.mangle },
-  ]);
+  await port.restore(payloadText(restoreLines(sections(work, split), written), settled.breathe));
   return written;
+}
+
+function* sections(work: Work, split: boolean): Generator<CommandSource> {
+  if (split) {
+    yield* inBatches(work.endpointChains, BATCH.endpointChains);
+    yield* inBatches(work.serviceChains, BATCH.serviceChains);
+  }
+  yield { table: "filter", commands: work.filterFirst };
+  yield { table: "nat", commands: split ? work.nat : natTogether(work) };
+  yield { table: "filter", commands: work.filterLast };
+  yield { table: "mangle", commands: work.mangle };
+}
+
+function* inBatches(chains: Iterable<ChainRules>, size: number): Generator<CommandSource> {
+  for (const batch of batches(chains, size)) yield { table: "nat", commands: fillChains(batch) };
 }
 
 function* natTogether(work: Work): Generator<Command> {
@@ -60,7 +60,7 @@ function* natTogether(work: Work): Generator<Command> {
   yield* work.nat;
 }
 
-/** Deletes group chains that nothing leads to any more: in one payload, or (split) in payloads from the top down. */
+/** Deletes group chains that nothing leads to any more: in one transaction, or (split) in several from the top down. */
 export async function deleteStale(
   port: IptablesPort,
   chains: Iterable<string>,
@@ -68,8 +68,9 @@ export async function deleteStale(
   settled: Settled,
 ): Promise<void> {
   const names = inDeletionOrder(chains);
-  for (const batch of batches(names, split ? BATCH.staleChains : names.length)) {
-    const section: CommandSource = { table: "nat", commands: deleteChains(batch) };
-    await port.restore(payloadText(restoreLines([section]), settled.breathe));
-  }
+  if (names.length === 0) return;
+  const sections = [...batches(names, split ? BATCH.staleChains : names.length)].map(
+    (batch): CommandSource => ({ table: "nat", commands: deleteChains(batch) }),
+  );
+  await port.restore(payloadText(restoreLines(sections), settled.breathe));
 }

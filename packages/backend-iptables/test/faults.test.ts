@@ -1,4 +1,4 @@
-import type { FakeCall, Fault } from "@fairlead/kernel/fake";
+import type { Fault } from "@fairlead/kernel/fake";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, type RuleSet } from "@fairlead/netfilter";
 import {
@@ -13,6 +13,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COUNTERS, createIptablesBackend } from "../src/index.ts";
 import { isEndBetween, whereabouts } from "./support/packets.ts";
+import { RecordingPort } from "./support/recording-port.ts";
 import { openWorld } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3, 4];
@@ -80,23 +81,24 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
     const many = Array.from({ length: 260 }, (_, slot): [number, SlotState] => [slot % 250, manyState(slot)]);
     const { fake, world, old } = await serving(many.slice(0, 100), "nft");
     world.change(many);
-    const calls: FakeCall[] = [];
-    const stop = fake.faults.onCall((call) => {
-      calls.push(call);
-      return undefined;
-    });
-    await createIptablesBackend(fake, { counters }).sync(world.plan);
-    stop();
-    expect(restores(calls)).toBeGreaterThan(3);
-    for (let call = 1; call <= calls.length; call++) {
+    const calls = fake.faults.calls.length;
+    const port = new RecordingPort(fake);
+    await createIptablesBackend(port, { counters }).sync(world.plan);
+    const wanted = whereabouts(fake.ruleSet(), [3, 99, 150]);
+    const [transactions = []] = port.take();
+    expect(transactions.length).toBeGreaterThan(4);
+    const kills = transactions.map((_, done): Fault => ({ kind: "kill", transactions: done }));
+    const restore = fake.faults.calls.findIndex(({ argv }, at) => at >= calls && argv[0].endsWith("-restore"));
+    for (const [call, injected] of [
+      ...fake.faults.calls.slice(calls).map((_, at): [number, Fault] => [at + 1, { kind: "fail" }]),
+      ...kills.map((kill): [number, Fault] => [restore - calls + 1, kill]),
+    ]) {
       const again = await serving(many.slice(0, 100), "nft");
       again.world.change(many);
-      again.fake.faults.failCall(again.fake.faults.calls.length + call, { kind: "fail" });
+      again.fake.faults.failCall(again.fake.faults.calls.length + call, injected);
       await ignoringFault(createIptablesBackend(again.fake, { counters }).sync(again.world.plan));
       again.fake.faults.clear();
-      const seen = whereabouts(again.fake.ruleSet(), [3, 99, 150]);
-      const wanted = whereabouts(fake.ruleSet(), [3, 99, 150]);
-      expect(wrongEnds(seen, old, wanted)).toEqual([]);
+      expect(wrongEnds(whereabouts(again.fake.ruleSet(), [3, 99, 150]), old, wanted)).toEqual([]);
     }
   });
 });
@@ -115,10 +117,6 @@ function manyState(slot: number): SlotState {
     affinity: slot % 3 === 0,
     ...(slot > 250 && { endpoints: ["none", "none", "ready", "none"] }),
   });
-}
-
-function restores(calls: readonly FakeCall[]): number {
-  return calls.filter(({ argv }) => argv[0].endsWith("-restore")).length;
 }
 
 async function serving(before: SlotChanges, variant: "nft" | "legacy" = "legacy") {

@@ -4,7 +4,8 @@ import { isTargetName } from "./vocabulary.ts";
 /** XT_EXTENSION_MAXNAMELEN (linux/netfilter/x_tables.h) less its closing zero. */
 export const MAX_CHAIN_NAME_LENGTH = 28;
 
-const CHAIN = /^[!-~]+$/;
+/** All that a chain may be called, the names of targets among it. */
+const GOOD_CHAIN = /^(?![-!])[!#-&(-[\]-~]{1,28}$/;
 const NAME = /^[!-~]+$/;
 const BREAKS_WORD = /["'\\]/;
 const INTERFACE = /^[!-~]{1,15}$/;
@@ -18,14 +19,12 @@ const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
  *   a leading dash or exclamation mark, white space; and for quotes and backslashes, which its text forms can't carry
  */
 export function checkChainName(name: string): string {
+  if (isTargetName(name)) throw new RuleTextError("chain", name, "must not be the name of a target");
+  if (GOOD_CHAIN.test(name)) return name;
   if (name.length > MAX_CHAIN_NAME_LENGTH) {
     throw new RuleTextError("chain", name, `must not be longer than ${MAX_CHAIN_NAME_LENGTH} characters`);
   }
-  if (isTargetName(name)) throw new RuleTextError("chain", name, "must not be the name of a target");
-  if (!CHAIN.test(name) || BREAKS_WORD.test(name) || name.startsWith("-") || name.startsWith("!")) {
-    throw new RuleTextError("chain", name, "must be printable ASCII without spaces, quotes, a leading - or !");
-  }
-  return name;
+  throw new RuleTextError("chain", name, "must be printable ASCII without spaces, quotes, a leading - or !");
 }
 
 /** Lengths that the kernel takes, less the closing zero: XT_RECENT_NAME_LEN, NFACCT_NAME_MAX, IPSET_MAXNAMELEN. */

@@ -26,12 +26,12 @@ export async function* payloadText(
 
 /**
  * The lines of an iptables-restore payload: each section is a transaction of its table. Sections without a command are
- * left out; the commands of one are asked for when those before it are written.
+ * left out; a section and its commands are asked for when those before it are written.
  *
  * @param written counts the rules of each table
  */
 export function* restoreLines(
-  sections: readonly CommandSource[],
+  sections: Iterable<CommandSource>,
   written: Map<Table, number> = new Map(),
 ): Generator<string> {
   for (const { table, commands } of sections) {

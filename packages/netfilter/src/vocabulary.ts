@@ -68,16 +68,18 @@ export const TARGET_OPTIONS: ReadonlyMap<string, ReadonlyMap<string, number>> = 
   }).map(([target, options]) => [target, new Map(Object.entries(options))]),
 );
 
-/** True for the names that no chain can have. */
-export function isTargetName(name: string): boolean {
-  return TARGET_OPTIONS.has(name) || OTHER_TARGETS.has(name);
-}
-
 /** Targets of the kernel without a type here. */
 export const OTHER_TARGETS: ReadonlySet<string> = new Set(
   `AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG NETMAP NFLOG NFQUEUE
   NOTRACK QUEUE RATEEST SECMARK SET SNAT SNPT SYNPROXY TCPMSS TCPOPTSTRIP TEE TOS TPROXY TRACE TTL ULOG`.split(/\s+/),
 );
+
+const TARGETS: ReadonlySet<string> = new Set([...TARGET_OPTIONS.keys(), ...OTHER_TARGETS]);
+
+/** True for the names that no chain can have. */
+export function isTargetName(name: string): boolean {
+  return TARGETS.has(name);
+}
 
 /** The order in which iptables-save prints them. */
 export const CONNTRACK_STATES: readonly ConntrackState[] = [
