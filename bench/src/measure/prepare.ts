@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { requireAgent } from "@fairlead/e2e/agent/agent-file";
 import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
+import { ownPrefix } from "@fairlead/e2e/support/owned-folders";
 import { type Bed, openBed } from "../cluster/bed.ts";
 import { type StartSettings, startProxy } from "../proxy/running.ts";
 import { fairlead, writeConfig } from "../proxy/subject.ts";
@@ -37,7 +38,7 @@ export async function withBed<T>(
 ): Promise<T> {
   await requireAgent();
   const programs = await controlPlanePrograms(kubernetes, progress);
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-bench-"));
+  const folder = await mkdtemp(join(tmpdir(), `${await ownPrefix("fairlead-bench")}-`));
   try {
     await using bed = await openBed(programs, folder);
     const configFile = await writeConfig(folder, "iptables", bed.controlPlane.proxyKubeconfig);

@@ -12,7 +12,7 @@ import { type RunRecord, runRecords } from "./run-folder.ts";
 const END_MS = 20_000;
 
 /**
- * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos and builds have
+ * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos, benchmarks and builds have
  * left. Runs at work are left alone, and so is everything that carries neither a run's id nor the number of a process that is gone.
  *
  * @param temporary where runs and tests have their folders

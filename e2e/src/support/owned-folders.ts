@@ -2,11 +2,11 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isRunning, processId } from "./processes.ts";
 
-/** Of folders that tell by their name whose they are; `@fairlead/tooling` gives the second to those of test runs. */
-const owned = /^(?:fairlead-e2e|fairlead-tests|\.build)-(\d+)-(\d+)(?:-|$)/;
+/** Of folders that tell by their name whose they are; test runs have theirs from @fairlead/tooling. */
+const owned = /^(?:fairlead-e2e|fairlead-bench|fairlead-tests|\.build)-(\d+)-(\d+)(?:-|$)/;
 
 /** `NAME-PID-START`: whoever finds a folder whose name begins so can tell whether this process still needs it. */
-export async function ownPrefix(name: "fairlead-e2e" | ".build"): Promise<string> {
+export async function ownPrefix(name: "fairlead-e2e" | "fairlead-bench" | ".build"): Promise<string> {
   // Systems without /proc have no namespaces either, and nobody there asks.
   const { pid, startTime } = await processId(process.pid).catch(() => ({ pid: process.pid, startTime: "0" }));
   return `${name}-${pid}-${startTime}`;
