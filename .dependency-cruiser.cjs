@@ -25,7 +25,7 @@ module.exports = {
     layer("watch"),
     layer("config"),
     layer("inspect", "backend-[^/]+", "config", "core", "endpoint-filter", "intake", "netfilter", "trace", "watch"),
-    layer("verify", "core", "netfilter", "trace"),
+    layer("verify", "netfilter", "trace"),
     layer("intake", "config", "core", "endpoint-filter", "watch"),
     layer("backend-[^/]+", "backend-[^/]+", "core", "netfilter"),
     layer("testkit", "core", "netfilter", "trace"),

@@ -13,5 +13,6 @@ export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
 export { relatedServices } from "./related.ts";
 export { type Agreement, agreementOf, type Finding, type KernelState } from "./ways/agreement.ts";
-export { addressIn, type Source } from "./ways/sources.ts";
+export { endpointProbesOf, type Probe, probesOf } from "./ways/probes.ts";
+export { addressIn, OUTER_INTERFACE, outsideAddress, type Source } from "./ways/sources.ts";
 export { type Ways, waysText } from "./ways/ways.ts";

@@ -29,6 +29,9 @@ function isTable(name: string): name is Table {
 
 /** Name and policy of a `:INPUT ACCEPT [0:0]` line. */
 export function parseChainLine(line: string): { readonly name: string; readonly policy?: "ACCEPT" | "DROP" } {
+  // As nearly all of them are.
+  const plain = /^:(\S+) - \[/.exec(line)?.[1];
+  if (plain !== undefined) return { name: plain };
   const [name = "", policy = "-"] = line.slice(1).trim().split(/\s+/);
   if (name === "") throw new Problem("a chain needs a name");
   return { name, ...policyField(policy) };

@@ -18,7 +18,7 @@ export class SaveReader<Chain extends ChainSink> {
   readonly #open: (declared: Omit<ChainState, "rules">, table: Table) => Chain;
   readonly #scanner = new BlockScanner({
     rules: (chain, block) => this.#addRules(chain, block),
-    line: (text, line) => atLine(line, text, () => this.#readLine(text)),
+    line: (text, line) => this.#readLine(text, line),
   });
   readonly #tables = new Map<Table, ReadTable<Chain>>();
   #table: ReadTable<Chain> | undefined;
@@ -39,7 +39,18 @@ export class SaveReader<Chain extends ChainSink> {
     return this.#tables;
   }
 
-  #readLine(line: string): void {
+  /** Without a function for each of very many lines. */
+  #readLine(text: string, line: number): void {
+    try {
+      this.#read(text);
+    } catch (error) {
+      atLine(line, text, () => {
+        throw error;
+      });
+    }
+  }
+
+  #read(line: string): void {
     if (line === "" || line.startsWith("#")) return;
     if (line.startsWith("*")) this.#begin(parseTableLine(line));
     else if (line.startsWith(":")) this.#addChain(line);

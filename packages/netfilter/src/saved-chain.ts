@@ -22,16 +22,14 @@ export interface SavedChain extends ChainState {
   hasTextsOf(other: SavedChain): boolean;
 }
 
-/** A chain that is put together from the text of its rules. */
+/** A chain that is put together from the text of its rules. Most are never asked for them, so it holds little until then. */
 export class TextChain implements SavedChain {
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
   readonly #family: IPFamily;
-  readonly #blocks: RuleBlock[] = [];
-  #texts: readonly string[] | undefined;
-  /** Those read so far. */
-  #read: (Rule | undefined)[] = [];
-  #rules: readonly Rule[] | undefined;
+  /** Rules of a chain stand together: more than one block is rare. */
+  #blocks: RuleBlock | readonly RuleBlock[] = NONE;
+  #asked: Asked | undefined;
 
   constructor({ name, policy }: Omit<ChainState, "rules">, family: IPFamily) {
     this.name = name;
@@ -41,8 +39,8 @@ export class TextChain implements SavedChain {
 
   /** @param block rules of this chain, which come after those that it has */
   add(block: RuleBlock): void {
-    this.#blocks.push(block);
-    this.#forget();
+    this.#blocks = this.#blocks === NONE ? block : [...this.#all, block];
+    this.#asked = undefined;
   }
 
   /**
@@ -52,41 +50,39 @@ export class TextChain implements SavedChain {
   insert(position: number, text: string): void {
     const texts = this.texts.toSpliced(position - 1, 0, text);
     const lines = texts.map((one) => `-A ${this.name} ${one}\n`).join("");
-    this.#blocks.splice(0, this.#blocks.length, {
-      text: lines,
-      from: 0,
-      to: lines.length,
-      line: 1,
-      lines: texts.length,
-    });
-    this.#forget();
+    this.#blocks = { text: lines, from: 0, to: lines.length, line: 1, lines: texts.length };
+    this.#asked = undefined;
   }
 
-  #forget(): void {
-    this.#texts = undefined;
-    this.#rules = undefined;
-    this.#read = [];
+  get #all(): readonly RuleBlock[] {
+    return "text" in this.#blocks ? [this.#blocks] : this.#blocks;
+  }
+
+  #ask(): Asked {
+    this.#asked ??= { texts: this.#all.flatMap((block) => ruleTexts(this.name, block)), read: [], rules: undefined };
+    return this.#asked;
   }
 
   get texts(): readonly string[] {
-    this.#texts ??= this.#blocks.flatMap((block) => ruleTexts(this.name, block));
-    return this.#texts;
+    return this.#ask().texts;
   }
 
   get lines(): readonly number[] {
-    return this.#blocks.flatMap(({ line, lines }) => Array.from({ length: lines }, (_, at) => line + at));
+    return this.#all.flatMap(({ line, lines }) => Array.from({ length: lines }, (_, at) => line + at));
   }
 
   get rules(): readonly Rule[] {
-    this.#rules ??= this.texts.map((text, at) => this.#read[at] ?? this.#parse(text, at));
-    return this.#rules;
+    const asked = this.#ask();
+    asked.rules ??= asked.texts.map((text, at) => asked.read[at] ?? this.#parse(text, at));
+    return asked.rules;
   }
 
   ruleAt(index: number): Rule | undefined {
-    const text = this.texts[index];
+    const { texts, read } = this.#ask();
+    const text = texts[index];
     if (text === undefined) return undefined;
-    this.#read[index] ??= this.#parse(text, index);
-    return this.#read[index];
+    read[index] ??= this.#parse(text, index);
+    return read[index];
   }
 
   #parse(text: string, index: number): Rule {
@@ -95,7 +91,7 @@ export class TextChain implements SavedChain {
 
   #lineOf(index: number): number {
     let before = 0;
-    for (const { line, lines } of this.#blocks) {
+    for (const { line, lines } of this.#all) {
       if (index < before + lines) return line + index - before;
       before += lines;
     }
@@ -109,8 +105,17 @@ export class TextChain implements SavedChain {
   }
 }
 
-function isSameText([a, ...more]: readonly RuleBlock[], [b, ...others]: readonly RuleBlock[]): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (more.length + others.length > 0 || a.to - a.from !== b.to - b.from) return false;
-  return a.text.slice(a.from, a.to) === b.text.slice(b.from, b.to);
+const NONE: readonly RuleBlock[] = [];
+
+/** What is known of a chain's rules once somebody has asked for them. */
+interface Asked {
+  readonly texts: readonly string[];
+  /** Those read so far. */
+  readonly read: (Rule | undefined)[];
+  rules: readonly Rule[] | undefined;
+}
+
+function isSameText(a: RuleBlock | readonly RuleBlock[], b: RuleBlock | readonly RuleBlock[]): boolean {
+  if (!("text" in a && "text" in b)) return a === b;
+  return a.to - a.from === b.to - b.from && a.text.slice(a.from, a.to) === b.text.slice(b.from, b.to);
 }

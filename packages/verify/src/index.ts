@@ -3,7 +3,6 @@ export type * from "./doctor/facts.ts";
 export { byService, type Finding, type ServiceReport } from "./finding.ts";
 export { compareIpvs, type IpvsCompareOptions, type IpvsObjects } from "./ipvs.ts";
 export { addressesOf, serversOf, setsOf } from "./ipvs-text.ts";
-export { type Probe, probesOf, type Senders } from "./probes.ts";
 export { restored } from "./restored.ts";
 export { compareRules, hasForeignRules, renamedServices, servicesIn } from "./rules.ts";
-export { compareTraffic, type Kernel } from "./traffic.ts";
+export { compareTraffic, type Kernel, type Probe } from "./traffic.ts";

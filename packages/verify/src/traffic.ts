@@ -1,7 +1,13 @@
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Exploration, landings, type Packet, type Tracer } from "@fairlead/trace";
 import type { Finding } from "./finding.ts";
-import type { Probe } from "./probes.ts";
+
+/** A packet to a service. */
+export interface Probe {
+  /** `namespace/name:port` */
+  readonly service: string;
+  readonly packet: Packet;
+}
 
 /** What a packet meets on a node. */
 export interface Kernel {

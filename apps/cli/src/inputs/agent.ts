@@ -45,10 +45,15 @@ function agentArguments(options: AgentValues): string[] {
   const { config, mode } = options;
   return [
     ...(config === undefined ? [`--proxy-mode=${mode}`] : [`--config=${config}`]),
-    ...options["cluster-cidr"].map((cidr) => `--cluster-cidr=${cidr}`),
-    ...options["exclude-cluster-cidr"].map((cidr) => `--exclude-cluster-cidr=${cidr}`),
+    ...joined("cluster-cidr", options["cluster-cidr"]),
+    ...joined("exclude-cluster-cidr", options["exclude-cluster-cidr"]),
     ...options["agent-flag"].map((given) => `--${given.replace(/^--/, "")}`),
   ];
+}
+
+/** Of a flag that the agent is given more than once it takes the last one. */
+function joined(flag: string, values: readonly string[]): string[] {
+  return values.length === 0 ? [] : [`--${flag}=${values.join(",")}`];
 }
 
 function modeOf({ mode }: AgentConfig): Mode {

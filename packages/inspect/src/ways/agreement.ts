@@ -1,7 +1,8 @@
 import type { Frontend, NodePlan, ServicePortGroup } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Packet, type Tracer } from "@fairlead/trace";
-import { lets, type Source, sourcesOf } from "./sources.ts";
+import { type Probe, probesOf } from "./probes.ts";
+import { lets, type Source } from "./sources.ts";
 import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";
 
 /** What the kernel of a node holds, as far as packets to services meet it. */
@@ -41,39 +42,21 @@ export function agreementOf(
   nodeAddress: string | undefined,
 ): Agreement {
   const tracer = createTracer(kernel.ruleSet);
-  const findings = [...groups].flatMap((group) => {
-    const sources = sourcesOf({ family: group.family, detector: node.detector, nodeAddress });
-    return group.frontends.flatMap((frontend) => {
-      const address = frontend.address ?? nodePortAddress(node, nodeAddress);
-      if (address === undefined) return [];
-      return sources.map((source) => examine(group, { ...frontend, address }, source, tracer, kernel.environment));
-    });
-  });
+  const findings = [...groups].flatMap((group) =>
+    Array.from(probesOf(group, node, nodeAddress), (probe) => examine(group, probe, tracer, kernel.environment)),
+  );
   const disagreements = findings.filter(({ found, wanted }) => found === undefined || !sameWays(found, wanted));
   return { checked: findings.length, disagreements };
 }
 
-/** Of a list those that are not loopback: from there only the node itself gets through. */
-function nodePortAddress({ nodePortAddresses }: NodePlan, nodeAddress: string | undefined): string | undefined {
-  if (nodePortAddresses.kind === "all") return nodeAddress;
-  return nodePortAddresses.addresses.find((address) => !address.startsWith("127.") && address !== "::1");
-}
-
-type Addressed = Frontend & { readonly address: string };
-
-function examine(
-  group: ServicePortGroup,
-  { kind, address, port, treatments, sources: allowed }: Addressed,
-  source: Source,
-  tracer: Tracer,
-  environment: Environment,
-): Finding {
-  const sent = asSent(source, address, environment);
-  const treatment = lets(allowed, sent.address) ? treatments[source.class] : ({ verdict: "drop" } as const);
-  const wanted = wantedWays(treatment, group, sent.address);
-  const finding = { frontend: { kind, address, port }, source: sent, wanted };
+function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environment: Environment): Finding {
+  const { kind, address, port, treatments, sources: allowed } = probe.frontend;
+  const source = asSent(probe.source, address, environment);
+  const treatment = lets(allowed, source.address) ? treatments[source.class] : ({ verdict: "drop" } as const);
+  const wanted = wantedWays(treatment, group, source.address);
+  const finding = { frontend: { kind, address, port }, source, wanted };
   try {
-    return { ...finding, ...found(tracer, packetOf(group, address, port, sent), environment) };
+    return { ...finding, ...found(tracer, { ...probe.packet, source: source.address }, environment) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { ...finding, problem: error.message };
@@ -90,10 +73,4 @@ function found(tracer: Tracer, packet: Packet, environment: Environment): Pick<F
 /** What the node sends to an address that one of its own interfaces has, it sends from there. */
 function asSent(source: Source, to: string, { localAddresses = [] }: Environment): Source {
   return source.class === "node" && [...localAddresses].includes(to) ? { ...source, address: to } : source;
-}
-
-function packetOf({ family, protocol }: ServicePortGroup, to: string, dport: number, source: Source): Packet {
-  const { address, inInterface } = source;
-  const packet = { family, protocol: protocol.toLowerCase(), source: address, destination: to, sport: 40_000, dport };
-  return inInterface === undefined ? packet : { ...packet, inInterface };
 }

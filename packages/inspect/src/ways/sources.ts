@@ -26,10 +26,15 @@ export interface SourceFacts {
   readonly nodeAddress?: string | undefined;
 }
 
+/** An address that is no pod's of these CIDRs; undefined: they hold all that are for documentation. */
+export function outsideAddress(family: IPFamily, pods: readonly string[] = []): string | undefined {
+  return OUTSIDE[family].find((address) => !isInside(address, pods));
+}
+
 /** One source of each class; those that cannot be told apart from others are left out. */
 export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): readonly Source[] {
   const pods = detector.kind === "cidrs" ? detector.cidrs : [];
-  const outside = OUTSIDE[family].find((address) => !isInside(address, pods));
+  const outside = outsideAddress(family, pods);
   return [
     ...podSource(detector, family),
     ...(nodeAddress === undefined ? [] : [{ class: "node", address: nodeAddress } as const]),
@@ -38,19 +43,16 @@ export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): reado
 }
 
 function podSource(detector: LocalTrafficDetector, family: IPFamily): readonly Source[] {
+  if (detector.kind === "none") return [];
   const nowhere = OUTSIDE[family].at(-1) ?? "";
-  switch (detector.kind) {
-    case "none":
-      return [];
-    case "cidrs":
-      return detector.cidrs
-        .slice(0, 1)
-        .map((cidr) => ({ class: "pod", address: addressIn(cidr), inInterface: "pod0" }));
-    case "bridge":
-      return [{ class: "pod", address: nowhere, inInterface: detector.interface }];
-    case "interface-prefix":
-      return [{ class: "pod", address: nowhere, inInterface: `${detector.prefix}0` }];
-  }
+  const addresses = detector.kind === "cidrs" ? detector.cidrs.slice(0, 1).map(addressIn) : [nowhere];
+  return addresses.map((address) => ({ class: "pod", address, inInterface: podInterface(detector) }));
+}
+
+/** Where packets of this node's pods come in; any, where interfaces do not tell them. */
+export function podInterface(detector: LocalTrafficDetector): string {
+  if (detector.kind === "bridge") return detector.interface;
+  return detector.kind === "interface-prefix" ? `${detector.prefix}0` : "pod0";
 }
 
 /** The last but one address of a CIDR: pods are numbered from below. */

@@ -75,7 +75,7 @@ function setPair(spec: RawObject, one: string, many: string): void {
 }
 
 function setAbsent(into: RawObject, defaults: RawObject): void {
-  for (const [property, value] of Object.entries(defaults)) if (isAbsent(into[property])) into[property] = value;
+  for (const property in defaults) if (isAbsent(into[property])) into[property] = defaults[property];
 }
 
 /** Empty text and an empty list count as absent, as Go's zero values do for the server. */

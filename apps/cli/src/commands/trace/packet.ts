@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { IPFamily } from "@fairlead/core";
+import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { familyOf } from "@fairlead/intake";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
@@ -40,9 +41,6 @@ function portOf(option: string, text: string): number {
   return port;
 }
 
-/** Addresses for documentation: nobody's pods (RFC 5737, RFC 3849). */
-const OUTSIDE: Readonly<Record<IPFamily, string>> = { IPv4: "192.0.2.7", IPv6: "2001:db8::7" };
-const OUTER_INTERFACE = "eth0";
 const SPORT = 40_000;
 
 /**
@@ -83,15 +81,25 @@ function senderOf(
       throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
     return { source };
   }
-  if (from === "outside") return arriving(OUTSIDE[family]);
+  if (from === "outside") return arriving(somebodyOutside(options, family));
   if (from === "pod") return arriving(podAddress(options, family));
   if (isIP(from) === 0) throw new UsageError(`--from=${from}: must be an address, pod, node or outside`);
   if (familyOf(from) !== family) throw new UsageError(`--from=${from}: must be ${family}, as --to is`);
   return own.includes(from) ? { source: from } : arriving(from);
 }
 
+function somebodyOutside(options: Values, family: IPFamily): string {
+  const address = outsideAddress(family, clusterCIDRs(options, family));
+  if (address === undefined) throw new UsageError("--from=outside: --cluster-cidr holds everybody; give an address");
+  return address;
+}
+
+function clusterCIDRs(options: Values, family: IPFamily): readonly string[] {
+  return options["cluster-cidr"].flatMap((given) => given.split(",")).filter((one) => familyOf(one) === family);
+}
+
 function podAddress(options: Values, family: IPFamily): string {
-  const cidr = options["cluster-cidr"].flatMap((given) => given.split(",")).find((one) => familyOf(one) === family);
+  const [cidr] = clusterCIDRs(options, family);
   if (cidr === undefined)
     throw new UsageError(`--from=pod: give the pods' ${family} CIDR with --cluster-cidr, or an address`);
   return addressIn(cidr);

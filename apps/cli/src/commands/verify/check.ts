@@ -1,5 +1,5 @@
 import type { ForwardingPlan, IPFamily } from "@fairlead/core";
-import { dryRun, type PlannedNode, type ProgramText } from "@fairlead/inspect";
+import { dryRun, endpointProbesOf, type PlannedNode, type ProgramText, probesOf } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
 import {
@@ -12,10 +12,8 @@ import {
   hasForeignRules,
   type IpvsObjects,
   type Kernel,
-  probesOf,
   renamedServices,
   restored,
-  type Senders,
   type ServiceReport,
   serversOf,
   servicesIn,
@@ -35,11 +33,10 @@ export interface Held {
 
 /** Compares one family's kernel with its plan. */
 export async function check(
-  { planner, mode }: PlannedNode,
+  { planner, mode, options }: PlannedNode,
   { config }: AgentSetup,
   family: IPFamily,
   held: Held,
-  senders: Senders,
 ): Promise<readonly ServiceReport[]> {
   const plan = planner.plan(family);
   const texts = await dryRun(plan, { mode, config, counters: hasCounters(held.rules) });
@@ -64,7 +61,7 @@ export async function check(
     rules: held.rules,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
-  const findings = byMeaning(structure, plan, wanted, found, senders);
+  const findings = byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
   if (findings.length === 0) return [];
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
   return byService(findings, names, mode === "iptables" ? servicesIn(held.rules) : servedBy(plan, held.objects));
@@ -76,12 +73,14 @@ function byMeaning(
   plan: ForwardingPlan,
   expected: Kernel & { readonly rules: SavedRules },
   actual: Kernel & { readonly rules: SavedRules },
-  senders: Senders,
+  nodeAddress: string | undefined,
 ): readonly Finding[] {
   const renamed = renamedServices(structure);
   const everybody = hasForeignRules(expected.rules, actual.rules);
   const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
-  const probes = groups.flatMap((group) => [...probesOf(group, plan, senders)]);
+  const probes = groups.flatMap((group) =>
+    [probesOf, endpointProbesOf].flatMap((of) => [...of(group, plan.node, nodeAddress)]),
+  );
   const traffic = compareTraffic(expected, actual, probes);
   const changed = new Set(traffic.map(({ service }) => service));
   const known = new Set(structure.map(({ service }) => service));

@@ -1,7 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
-import { familyOf } from "@fairlead/intake";
-import type { Senders, ServiceReport } from "@fairlead/verify";
+import type { ServiceReport } from "@fairlead/verify";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
@@ -10,7 +9,6 @@ import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { hostEnvironment, readIpvsObjects } from "../../node/environment.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
-import { addressIn } from "../../node/pod-address.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
 import { check, type Held } from "./check.ts";
@@ -60,7 +58,7 @@ async function reportsOf(
   for (const family of families) {
     const held = await heldOf(planned, family, options, context);
     if (held === undefined) continue;
-    const services = await check(planned, setup, family, held, sendersOf(planned, family));
+    const services = await check(planned, setup, family, held);
     reports.push({ family, services });
   }
   return reports;
@@ -90,19 +88,4 @@ async function heldOf(
 function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {
   const own = options.nodeIPs[family];
   return own === undefined ? [] : [own];
-}
-
-/** Addresses for documentation: nobody's pods. */
-const OUTSIDE: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.7", IPv6: "2001:db8:51::7" };
-
-function sendersOf(planned: PlannedNode, family: IPFamily): Senders {
-  const [nodeAddress] = ownAddresses(planned, family);
-  const detector = planned.options.detectors[family];
-  const cidr = detector?.kind === "cidrs" ? detector.cidrs.find((one) => familyOf(one) === family) : undefined;
-  return {
-    outside: OUTSIDE[family],
-    outerInterface: "eth0",
-    ...(nodeAddress !== undefined && { nodeAddress }),
-    ...(cidr !== undefined && { pod: addressIn(cidr) }),
-  };
 }
