@@ -91,6 +91,31 @@ test.each([
   expect(one.ipvs.sets.sets().find(({ name }) => name === "KUBE-CLUSTER-IP")?.members.size).toBe(1);
 });
 
+test.each([
+  ["the device deleted", `link del dev ${DEVICE}`, { gone: true }],
+  ["an address taken off", `addr del 10.96.67.75/32 dev ${DEVICE}`, { gone: true, address: "10.96.67.75" }],
+  [
+    "another network's address put on",
+    `addr add 10.96.95.98/32 dev ${DEVICE}`,
+    { gone: false, address: "10.96.95.98" },
+  ],
+])("%s by hand: told by the kernel, and repaired at once", async (_what, deed, change) => {
+  const one = await serving();
+  one.ipvs.links.meddle(deed);
+  one.addresses.tell(change);
+  await one.clock.advance(2_000);
+  expect([...(one.ipvs.links.device(DEVICE) ?? [])]).toEqual(["10.96.67.75"]);
+});
+
+test("changes of its own make it look at nothing", async () => {
+  const one = await serving();
+  one.addresses.tell({ gone: false, address: "10.96.67.75" });
+  one.addresses.tell({ gone: true, address: "10.96.95.98" });
+  const before = one.ipvs.links.faults.calls.length;
+  await one.clock.advance(2_000);
+  expect(one.ipvs.links.faults.calls).toHaveLength(before);
+});
+
 test("what iptables mode left goes once ipvs mode serves", async () => {
   const one = runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
   running = one;

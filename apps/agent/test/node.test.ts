@@ -14,7 +14,7 @@ test("without a default route: the first address for others on an interface that
   const stop = new AbortController();
   const found: unknown[] = [];
   const sourceAddress = async (family: string) => (family === "IPv6" ? "fd00:201::10" : undefined);
-  await followAddresses({ addresses, sourceAddress }, stop.signal, (_all, ips) => {
+  await followAddresses({ addresses, sourceAddress }, { signal: stop.signal }, (_all, ips) => {
     found.push(ips);
     stop.abort();
   });

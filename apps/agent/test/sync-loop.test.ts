@@ -120,6 +120,26 @@ describe("SyncLoop", () => {
     ]);
   });
 
+  test("looks at once when asked, and a checkInterval later again", async () => {
+    const { clock, loop, checks } = recordedLoop();
+    loop.start();
+    await clock.advance(10_000);
+    loop.requestCheck();
+    await clock.advance(30_000);
+    expect(checks).toEqual([10_000, 40_000]);
+  });
+
+  test("looks the earlier the longer writing takes, so that all is there again within checkInterval", async () => {
+    const { clock, loop, runs, checks, state } = recordedLoop(() => ({ ms: 5_000 }));
+    loop.start();
+    await clock.advance(25_000);
+    expect(checks).toEqual([25_000]);
+    state.intact = false;
+    await clock.advance(30_000);
+    expect(checks).toEqual([25_000, 45_000]);
+    expect(runs[1]).toMatchObject({ kind: "full", from: 45_000, to: 50_000 });
+  });
+
   test("steady change does not keep the check off", async () => {
     const { clock, loop, checks } = recordedLoop();
     loop.start();

@@ -8,6 +8,7 @@ import {
   kernelVersion,
   openIptables,
 } from "@fairlead/kernel";
+import { netlinkIn } from "@fairlead/kernel/netns";
 import type { RuleSet } from "@fairlead/netfilter";
 import { ipvsEnvironment } from "@fairlead/testkit";
 import type { Environment } from "@fairlead/trace";
@@ -33,15 +34,24 @@ export interface ProgrammedIpvs {
   cleanup(): Promise<void>;
 }
 
+/** How virtual servers and sets are read and written: by netlink as an agent does, or by the tools where it cannot. */
+export type Way = "netlink" | "tools";
+
 /**
  * What the backends of both families reach of node-a, in the order of `families`, with the mode's kernel settings made.
  *
  * @throws IptablesError when the legacy variant is not to be had here
  */
-export async function ipvsPorts(lab: Lab): Promise<readonly NodePort[]> {
+export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonly NodePort[]> {
   const runner = lab.runner("node-a");
   const rules = await Promise.all(families.map((family) => openIptables(runner, { family, variant: "legacy" })));
-  const shared = { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) };
+  const { generic, netfilter } = netlinkIn(lab.namespace("node-a"));
+  const tools = { servers: createIpvsadm(runner), sets: createIpset(runner) };
+  const netlink = {
+    servers: createIpvsadm(runner, { open: generic }),
+    sets: createIpset(runner, { open: netfilter }),
+  };
+  const shared = { ...(way === "netlink" ? netlink : tools), links: createLinks(runner) };
   const required = requiredSysctls({ strictARP: false, kernel: kernelVersion() });
   const settings = required.map(({ name, value }) => [name.replaceAll(".", "/"), value]);
   await applySettings(runner, Object.fromEntries(settings));
@@ -49,8 +59,8 @@ export async function ipvsPorts(lab: Lab): Promise<readonly NodePort[]> {
 }
 
 /** @throws IptablesError as `ipvsPorts` */
-export async function programmedIpvs(lab: Lab): Promise<ProgrammedIpvs> {
-  const ports = await ipvsPorts(lab);
+export async function programmedIpvs(lab: Lab, way: Way): Promise<ProgrammedIpvs> {
+  const ports = await ipvsPorts(lab, way);
   const backends = ports.map((port) => createIpvsBackend(port));
   return {
     program: async (group) => {

@@ -4,6 +4,7 @@ import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
 import { fullSync } from "./full-sync.ts";
 import { looksIntact } from "./intact.ts";
+import { isServiceAddress } from "./kernel-state.ts";
 import { DrainClock, endDrained } from "./look-after.ts";
 import { type IpvsOptions, type Settled, settle } from "./options.ts";
 import { type PlanContext, planContext } from "./plan/context.ts";
@@ -12,16 +13,27 @@ import { type Programmed, report } from "./programmed.ts";
 import { Schedulers } from "./schedulers.ts";
 import { ipvsSemantics } from "./semantics.ts";
 
+/** What came to the service device or went from it; without an address it is the device itself. */
+export interface DeviceChange {
+  readonly address?: string;
+  readonly gone: boolean;
+}
+
+export interface IpvsModeBackend extends Required<Backend> {
+  /** Whether a change of the service device is somebody else's: that is not what the last sync has left there. */
+  isStrange(change: DeviceChange): boolean;
+}
+
 /**
  * The ipvs mode of one IP family. Starts nothing until it is called.
  *
  * @throws RangeError when an option is out of range
  */
-export function createIpvsBackend(port: IpvsPort, options: IpvsOptions = {}): Required<Backend> {
+export function createIpvsBackend(port: IpvsPort, options: IpvsOptions = {}): IpvsModeBackend {
   return new IpvsBackend(port, settle(port.rules.family, options));
 }
 
-class IpvsBackend implements Required<Backend> {
+class IpvsBackend implements IpvsModeBackend {
   readonly semantics = ipvsSemantics;
   readonly #port: IpvsPort;
   readonly #settled: Settled;
@@ -65,6 +77,14 @@ class IpvsBackend implements Required<Backend> {
 
   intact(plan: ForwardingPlan): Promise<boolean> {
     return looksIntact(this.#port, plan, this.#context(plan), this.#draining, this.#settled);
+  }
+
+  isStrange({ address, gone }: DeviceChange): boolean {
+    // Undefined while something is written: then it is most likely that.
+    const left = this.#programmed?.ledger.addresses;
+    if (left === undefined) return false;
+    if (address === undefined) return gone;
+    return isServiceAddress(address, this.#settled.family) && left.has(address) === gone;
   }
 
   async maintain(): Promise<number | undefined> {

@@ -1,4 +1,4 @@
-export { createIpvsBackend } from "./backend.ts";
+export { createIpvsBackend, type DeviceChange, type IpvsModeBackend } from "./backend.ts";
 export { type CleanupOptions, removeIpvsMode } from "./cleanup.ts";
 export type { IpvsOptions } from "./options.ts";
 export { CHAINS } from "./plan/frame.ts";

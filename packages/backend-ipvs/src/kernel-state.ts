@@ -49,10 +49,14 @@ export async function readSets({ sets }: IpvsPort, family: IPFamily): Promise<Re
   return found;
 }
 
-/** Those of the family that services can have; the device itself may have a link-local one. */
 export async function readAddresses({ links }: IpvsPort, family: IPFamily): Promise<ReadonlySet<string> | undefined> {
   const addresses = await links.addresses(DEVICE);
-  return addresses && new Set([...addresses].filter((one) => isOfFamily(one, family) && !one.startsWith("fe80:")));
+  return addresses && new Set([...addresses].filter((one) => isServiceAddress(one, family)));
+}
+
+/** One that services of the family can have; the device itself may have a link-local one. */
+export function isServiceAddress(address: string, family: IPFamily): boolean {
+  return isOfFamily(address, family) && !address.startsWith("fe80:");
 }
 
 export function isOfFamily(address: string, family: IPFamily): boolean {

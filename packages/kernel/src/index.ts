@@ -1,4 +1,4 @@
-export type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses/addresses.ts";
+export type { NodeAddress, NodeAddresses, ServiceDeviceChange, WatchOptions } from "./addresses/addresses.ts";
 export { createNodeAddresses, type NodeAddressesOptions } from "./addresses/open.ts";
 export { type Connection, listConnections } from "./conntrack/connections.ts";
 export type { Choose, Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
@@ -13,7 +13,7 @@ export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
 export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
-export { createIpvsadm } from "./ipvs/open.ts";
+export { createIpvsadm, type IpvsadmOptions } from "./ipvs/open.ts";
 export type { LinksClient } from "./links/client.ts";
 export { createLinks } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
@@ -22,7 +22,7 @@ export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";
-export { openNetfilterSocket } from "./netlink/socket.ts";
+export { openGenericSocket, openNetfilterSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";

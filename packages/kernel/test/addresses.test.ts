@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isNodeChange, parseAddresses } from "../src/addresses/parse.ts";
+import { isNodeChange, type MonitorLine, parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
 import { FakeNodeAddresses, FakeRunner, settled, VirtualTimers } from "../src/fake/index.ts";
 import { createNodeAddresses, createRunner, type NodeAddress, type NodeAddresses } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
@@ -24,6 +24,8 @@ function json(addresses: readonly NodeAddress[]): string {
   return JSON.stringify(links);
 }
 
+const eth0Line: MonitorLine = { device: "eth0", gone: false, address: "192.0.2.1" };
+
 describe("parse", () => {
   test("addresses of all devices but kube-ipvs0", () => {
     const all = [eth0("192.0.2.1"), eth0("2001:db8::1"), { ...eth0("192.0.2.2"), interface: "eth1", up: false }];
@@ -36,14 +38,29 @@ describe("parse", () => {
     expect(parseAddresses("")).toEqual([]);
   });
 
-  test.for<[string, boolean]>([
-    ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", true],
-    ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", true],
-    ["7: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0\\       valid_lft forever", false],
-    ["Deleted 7: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0\\  valid_lft forever", false],
-    ["       valid_lft forever preferred_lft forever", false],
+  test.for<[string, MonitorLine | undefined]>([
+    ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", eth0Line],
+    ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", { ...eth0Line, gone: true }],
+    [
+      "Deleted 7: kube-ipvs0    inet6 fd00:96::1/128 scope global \\  valid_lft forever",
+      { device: "kube-ipvs0", gone: true, address: "fd00:96::1" },
+    ],
+    [
+      "Deleted 7: kube-ipvs0: <BROADCAST,NOARP> mtu 1500 qdisc noop state DOWN group default \\    link/ether 1a:…",
+      { device: "kube-ipvs0", gone: true },
+    ],
+    [
+      "4: veth0@if3: <BROADCAST,MULTICAST,UP> mtu 1500 state UP \\    link/ether 1a:…",
+      { device: "veth0", gone: false },
+    ],
+    ["       valid_lft forever preferred_lft forever", undefined],
   ])("%s", ([line, expected]) => {
-    expect(isNodeChange(line)).toBe(expected);
+    expect(parseMonitorLine(line)).toEqual(expected);
+  });
+
+  test("the node's are addresses of other devices than kube-ipvs0", () => {
+    const lines = [eth0Line, { device: "eth0", gone: true }, { ...eth0Line, device: "kube-ipvs0" }];
+    expect(lines.map(isNodeChange)).toEqual([true, false, false]);
   });
 });
 

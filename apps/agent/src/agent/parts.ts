@@ -1,6 +1,7 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, ModeSemantics } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import type { ServiceDeviceChange } from "@fairlead/kernel";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
 import type { NodeEvents } from "../events/node-events.ts";
@@ -35,6 +36,8 @@ export interface AgentParts {
   readonly events?: Pick<NodeEvents, "tell"> | undefined;
   /** Has `ask` called whenever somebody wants a full sync; absent: nobody can. */
   readonly onFullSyncAsked?: (ask: () => void) => void;
+  /** Whether somebody else has changed the service device; absent: the mode has none. */
+  readonly strangeChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;

@@ -1,4 +1,5 @@
 import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
+import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { sleep } from "../clock.ts";
 import { Readiness } from "../intake/readiness.ts";
 import { serviceAddressReason } from "../intake/service-address.ts";
@@ -48,7 +49,16 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   };
   parts.onFullSyncAsked?.(() => request("full"));
   const fatal = (what: string) => (error: unknown) => fail(`${what}: ${describeError(error)}`);
-  const follow = followAddresses(kernel, signal, (addresses, ips) => {
+  const { strangeChange } = parts;
+  const watched = {
+    signal,
+    ...(strangeChange && {
+      onServiceDevice: (change: ServiceDeviceChange) => {
+        if (readiness.ready && strangeChange(change)) agent.loop.requestCheck();
+      },
+    }),
+  };
+  const follow = followAddresses(kernel, watched, (addresses, ips) => {
     if (agent.inputs.setAddresses(addresses, ips)) request("partial");
   });
   follow.catch(fatal("node addresses cannot be followed"));

@@ -9,6 +9,7 @@ import {
   createRunner,
   createSysctl,
   detectVariant,
+  openGenericSocket,
   openIptables,
   openIptablesInUse,
   openNetfilterSocket,
@@ -33,7 +34,7 @@ export function realKernel(log: Log): Kernel {
     iptables: (family) => openIptables(runner, { family, detect }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family }),
     ipvs: {
-      servers: createIpvsadm(runner),
+      servers: createIpvsadm(runner, { open: openGenericSocket }),
       sets: createIpset(runner, { open: openNetfilterSocket }),
       links: createLinks(runner),
     },

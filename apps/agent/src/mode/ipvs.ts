@@ -1,14 +1,16 @@
 import {
   createIpvsBackend,
   DEVICE,
+  type IpvsModeBackend,
   type IpvsPort,
   isScheduler,
   requiredSysctls,
   type Scheduler,
 } from "@fairlead/backend-ipvs";
 import type { AgentConfig } from "@fairlead/config";
-import type { Backend, IPFamily } from "@fairlead/core";
+import type { IPFamily } from "@fairlead/core";
 import { kernelVersion } from "@fairlead/kernel";
+import type { AgentParts } from "../agent/parts.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
 
@@ -61,18 +63,23 @@ export function ipvsPort(kernel: Pick<Kernel, "ipvs">, rules: IpvsPort["rules"])
   return { ...kernel.ipvs, rules };
 }
 
-/** The backends of ipvs mode, one a family. */
-export function ipvsBackends(
+/** What the agent runs in ipvs mode. */
+export interface IpvsServing extends Pick<AgentParts, "strangeChange"> {
+  /** One a family. */
+  readonly backends: ReadonlyMap<IPFamily, IpvsModeBackend>;
+}
+
+export function ipvsServing(
   config: AgentConfig,
   ports: ReadonlyMap<IPFamily, IpvsPort["rules"]>,
   kernel: Kernel,
   log: Log,
-): ReadonlyMap<IPFamily, Backend> {
+): IpvsServing {
   const loadScheduler = async (scheduler: Scheduler) => {
     const result = await kernel.modules.load(`ip_vs_${scheduler}`);
     return result.ok;
   };
-  return new Map(
+  const backends = new Map(
     Array.from(ports, ([family, rules]) => [
       family,
       createIpvsBackend(ipvsPort(kernel, rules), {
@@ -84,4 +91,10 @@ export function ipvsBackends(
       }),
     ]),
   );
+  return { backends, strangeChange: strangeTo([...backends.values()]) };
+}
+
+/** The families share the device, and a change is one family's. */
+export function strangeTo(backends: readonly IpvsModeBackend[]): NonNullable<AgentParts["strangeChange"]> {
+  return (change) => backends.some((backend) => backend.isStrange(change));
 }

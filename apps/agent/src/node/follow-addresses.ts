@@ -1,15 +1,15 @@
 import type { IPFamily } from "@fairlead/core";
 import { allFamilies, isLoopback, type NodeIPs } from "@fairlead/intake";
-import type { NodeAddress } from "@fairlead/kernel";
+import type { NodeAddress, WatchOptions } from "@fairlead/kernel";
 import type { Kernel } from "../kernel/kernel.ts";
 
-/** Gives the node's addresses now and after each change, until the signal aborts. */
+/** Gives the node's addresses now and after each change, until the signal of `watched` aborts. */
 export async function followAddresses(
   kernel: Pick<Kernel, "addresses" | "sourceAddress">,
-  signal: AbortSignal,
+  watched: WatchOptions,
   onAddresses: (addresses: readonly string[], kernelIPs: NodeIPs) => void,
 ): Promise<void> {
-  for await (const found of kernel.addresses.watch({ signal })) {
+  for await (const found of kernel.addresses.watch(watched)) {
     const ips: Partial<Record<IPFamily, string>> = {};
     for (const family of allFamilies) {
       const ip = (await kernel.sourceAddress(family)) ?? firstGlobal(found, family);

@@ -6,7 +6,7 @@ export type SyncKind = "partial" | "full";
 export interface SyncLoopSettings {
   /** Milliseconds between the end of one sync and the start of the next. */
   readonly minInterval: number;
-  /** How often `check` looks whether what must be there still is. */
+  /** What must be there and is not is there again so long after it went: looked at and written as far as that took last. */
   readonly checkInterval: number;
   /** A full sync without any other reason comes this long after the last one. */
   readonly fullInterval: number;
@@ -42,6 +42,8 @@ export class SyncLoop {
   #retryAt = Number.POSITIVE_INFINITY;
   #nextCheck = 0;
   #nextFull = 0;
+  #checkTook = 0;
+  #fullTook = 0;
   #cancelTimer: () => void = () => {};
 
   constructor(settings: SyncLoopSettings, work: SyncLoopWork, clock: Clock) {
@@ -56,10 +58,16 @@ export class SyncLoop {
     this.#schedule();
   }
 
+  /** Asks for a check before its time. */
+  requestCheck(): void {
+    this.#nextCheck = this.#clock.monotonic();
+    this.#schedule();
+  }
+
   /** Begins to run; the first sync is a full one. */
   start(): void {
     this.#started = true;
-    this.#nextCheck = this.#clock.monotonic() + this.#settings.checkInterval;
+    this.#nextCheck = this.#clock.monotonic() + this.#untilCheck();
     this.request("full");
   }
 
@@ -103,18 +111,36 @@ export class SyncLoop {
   }
 
   async #check(): Promise<void> {
+    const started = this.#clock.monotonic();
+    this.#nextCheck = Number.POSITIVE_INFINITY;
     const intact = await this.#work.check();
-    this.#nextCheck = this.#clock.monotonic() + this.#settings.checkInterval;
+    const now = this.#clock.monotonic();
+    this.#checkTook = now - started;
+    // Earlier where it was asked for meanwhile.
+    this.#nextCheck = Math.min(this.#nextCheck, started + this.#untilCheck());
     if (!intact) this.#requested = "full";
   }
 
   async #sync(kind: SyncKind): Promise<void> {
+    const started = this.#clock.monotonic();
     const retryIn = await this.#work.sync(kind);
     const now = this.#clock.monotonic();
     this.#notBefore = now + this.#settings.minInterval;
     this.#retryAt = now + (retryIn ?? Number.POSITIVE_INFINITY);
     if (kind !== "full") return;
+    this.#fullTook = now - started;
     this.#nextFull = now + this.#settings.fullInterval;
-    this.#nextCheck = now + this.#settings.checkInterval;
+    this.#nextCheck = now + this.#untilCheck();
+  }
+
+  /**
+   * Milliseconds from the beginning of one check to the next one. What goes right after the first is to be there again
+   * within `checkInterval`, so checking and writing are taken off, doubly since they may take longer than they did; but
+   * checks take no more than half of the time.
+   */
+  #untilCheck(): number {
+    const { checkInterval } = this.#settings;
+    const work = 2 * (this.#checkTook + this.#fullTook);
+    return Math.max(checkInterval - work, checkInterval / 2, 2 * this.#checkTook);
   }
 }

@@ -15,7 +15,7 @@ import { describeError, type Log } from "../log/log.ts";
 import { createLog } from "../log/pino.ts";
 import { chooseMode, type ServedMode } from "../mode/choose.ts";
 import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/iptables.ts";
-import { ipvsBackends, ipvsSemantics, prepareIpvs } from "../mode/ipvs.ts";
+import { ipvsSemantics, ipvsServing, prepareIpvs } from "../mode/ipvs.ts";
 import { userspaceBackends, userspaceSemantics } from "../mode/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { version } from "../version.ts";
@@ -74,9 +74,9 @@ const semantics = { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace:
 async function backendsOf(
   mode: ServedMode,
   ...[config, ports, kernel, log]: Parameters<typeof iptablesBackends>
-): Promise<Pick<AgentParts, "backends" | "relaying">> {
+): Promise<Pick<AgentParts, "backends" | "relaying" | "strangeChange">> {
   if (mode === "userspace") return userspaceBackends(config, ports, log);
-  if (mode === "ipvs") return { backends: ipvsBackends(config, ports, kernel, log) };
+  if (mode === "ipvs") return ipvsServing(config, ports, kernel, log);
   return { backends: await iptablesBackends(config, ports, kernel, log) };
 }
 

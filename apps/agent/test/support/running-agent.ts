@@ -1,5 +1,5 @@
 import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
-import { createIpvsBackend, ipvsSemantics } from "@fairlead/backend-ipvs";
+import { createIpvsBackend, type IpvsModeBackend, ipvsSemantics } from "@fairlead/backend-ipvs";
 import {
   createTraffic,
   createUserspaceBackend,
@@ -17,6 +17,7 @@ import type { ObjectSource } from "@fairlead/watch";
 import type { AgentParts } from "../../src/agent/parts.ts";
 import { runAgent } from "../../src/agent/run.ts";
 import type { ServedMode } from "../../src/mode/choose.ts";
+import { strangeTo } from "../../src/mode/ipvs.ts";
 import { relayingOf } from "../../src/mode/userspace.ts";
 import { fakeIpvs } from "./fake-ipvs.ts";
 import { recordedLog } from "./recorded-log.ts";
@@ -73,9 +74,14 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const sockets = new FakeSockets();
   const traffic = createTraffic();
   const relaying = new Map<IPFamily, RelayingBackend>();
+  const ipvsBackends: IpvsModeBackend[] = [];
   const backendOf: Record<ServedMode, (family: IPFamily) => Backend> = {
     iptables: (family) => createIptablesBackend(tables[family], { counters, now }),
-    ipvs: (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { now }),
+    ipvs: (family) => {
+      const backend = createIpvsBackend({ ...ipvs, rules: tables[family] }, { now });
+      ipvsBackends.push(backend);
+      return backend;
+    },
     userspace: (family) => {
       const backend = createUserspaceBackend(tables[family], { open: sockets.open, traffic });
       relaying.set(family, backend);
@@ -105,6 +111,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     mode: { mode },
     semantics: { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace: userspaceSemantics }[mode],
     backends: new Map(families.map((family) => [family, backendOf[mode](family)])),
+    strangeChange: strangeTo(ipvsBackends),
     relaying: mode === "userspace" ? relayingOf(relaying, traffic) : undefined,
     familiesAtOnce: true,
     memory,

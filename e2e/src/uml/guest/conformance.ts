@@ -37,7 +37,7 @@ const PARALLEL = 12;
 export const conformance: Suite = {
   names: rows.map(({ row }) => nameOf(row)),
   run: async function* (lab) {
-    const node = await programmedIpvs(lab);
+    const node = await programmedIpvs(lab, "netlink");
     await using _ = await serveSctp(lab, sctpServers, SCTP_PORTS);
     const groups = groupCases(
       rows.map(({ row }) => row),

@@ -2,7 +2,7 @@ import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs
 import type { Backend } from "@fairlead/core";
 import { type GoldenScenario, goldenScenarios, nodeA, PlannedCluster, standardOptions } from "@fairlead/testkit";
 import { filterFor } from "../../conformance/iptables-subjects.ts";
-import { ipvsPorts } from "../../conformance/programmed-ipvs.ts";
+import { ipvsPorts, type Way } from "../../conformance/programmed-ipvs.ts";
 import { families } from "../../conformance/sync-group.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { problemsOf, type Suite } from "./suite.ts";
@@ -20,24 +20,27 @@ const options = {
 };
 
 const scenarios = goldenScenarios();
+const ways: readonly Way[] = ["netlink", "tools"];
 
 /**
  * What the real tools print after ours has programmed a recorded scenario, on top of the one before: just what they
- * printed after kube-proxy.
+ * printed after kube-proxy. By netlink, and once more from the beginning by the tools.
  */
 export const golden: Suite = {
-  names: scenarios.map(nameOf),
+  names: ways.flatMap((way) => scenarios.map((scenario) => nameOf(way, scenario))),
   run: async function* (lab) {
-    const backends = (await ipvsPorts(lab)).map((port) => createIpvsBackend(port));
-    for (const scenario of scenarios) {
-      yield { name: nameOf(scenario), problems: await problemsOf(compare(lab, backends, scenario)) };
+    for (const way of ways) {
+      const backends = (await ipvsPorts(lab, way)).map((port) => createIpvsBackend(port));
+      for (const scenario of scenarios) {
+        yield { name: nameOf(way, scenario), problems: await problemsOf(compare(lab, backends, scenario)) };
+      }
+      for (const backend of backends) await backend.cleanup();
     }
-    for (const backend of backends) await backend.cleanup();
   },
 };
 
-function nameOf({ name }: GoldenScenario): string {
-  return `golden in ipvs mode: ${name}`;
+function nameOf(way: Way, { name }: GoldenScenario): string {
+  return `golden in ipvs mode by ${way}: ${name}`;
 }
 
 async function compare(

@@ -13,8 +13,16 @@ export interface NodeAddress {
   readonly up: boolean;
 }
 
+/** What came to the device of ipvs mode, kube-ipvs0, or went from it; without an address it is the device itself. */
+export interface ServiceDeviceChange {
+  readonly address?: string;
+  readonly gone: boolean;
+}
+
 export interface WatchOptions {
   readonly signal: AbortSignal;
+  /** Told of each change of kube-ipvs0, whoever made it. What happens while the source repairs itself is not told. */
+  readonly onServiceDevice?: (change: ServiceDeviceChange) => void;
 }
 
 /** The addresses of this network namespace, but for those of kube-ipvs0, which are services'. */

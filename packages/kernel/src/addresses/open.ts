@@ -1,8 +1,8 @@
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { sleep, systemTimers, type Timers } from "../timers.ts";
-import type { NodeAddress, NodeAddresses } from "./addresses.ts";
-import { isNodeChange, parseAddresses } from "./parse.ts";
+import type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses.ts";
+import { isNodeChange, parseAddresses, parseMonitorLine, serviceDeviceChange } from "./parse.ts";
 import { Wake } from "./wake.ts";
 
 export interface NodeAddressesOptions {
@@ -21,20 +21,21 @@ export interface NodeAddressesOptions {
  */
 export function createNodeAddresses(runner: Runner, options: NodeAddressesOptions = {}): NodeAddresses {
   const list = async () => parseAddresses((await runner.run(["ip", "-json", "address"])).stdout);
-  return { list, watch: ({ signal }) => watch(runner, list, options, signal) };
+  return { list, watch: (wanted) => watch(runner, list, options, wanted) };
 }
 
 async function* watch(
   runner: Runner,
   list: () => Promise<readonly NodeAddress[]>,
   options: NodeAddressesOptions,
-  signal: AbortSignal,
+  { signal, onServiceDevice }: WatchOptions,
 ): AsyncGenerator<readonly NodeAddress[], void, void> {
   const { timers = systemTimers, settleMs = 200, onProblem = () => {} } = options;
   const wake = new Wake(signal);
   const leave = new AbortController();
   const until = AbortSignal.any([signal, leave.signal]);
-  const monitor = keepMonitoring(runner, options, until, () => wake.up());
+  const watched = { signal: until, changed: () => wake.up(), onServiceDevice };
+  const monitor = keepMonitoring(runner, options, watched);
   let last = "";
   try {
     while (!signal.aborted) {
@@ -55,24 +56,36 @@ async function* watch(
   }
 }
 
-/** Runs the monitor until the signal aborts; whenever it has (re)started or said something, `changed` is called. */
+interface Watched {
+  readonly signal: AbortSignal;
+  /** Called whenever the monitor has (re)started, or said something of the node's addresses. */
+  readonly changed: () => void;
+  readonly onServiceDevice: WatchOptions["onServiceDevice"];
+}
+
+/** Runs the monitor until the signal aborts. */
 async function keepMonitoring(
   runner: Runner,
   options: NodeAddressesOptions,
-  signal: AbortSignal,
-  changed: () => void,
+  { signal, changed, onServiceDevice }: Watched,
 ): Promise<void> {
   const { timers = systemTimers, settleMs = 200, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
   let [pause, longest] = restartMs;
+  // That the device itself goes is said of links alone.
+  const kinds = onServiceDevice === undefined ? ["address"] : ["link", "address"];
   while (!signal.aborted) {
     try {
       // It does not say when it has begun to listen: what changed until then is found by looking once more.
       timers.after(settleMs, changed);
-      for await (const line of lines(
-        runner.stream(["ip", "-oneline", "monitor", "address"], { timeoutMs: 0, signal }),
+      for await (const text of lines(
+        runner.stream(["ip", "-oneline", "monitor", ...kinds], { timeoutMs: 0, signal }),
       )) {
         pause = restartMs[0];
+        const line = parseMonitorLine(text);
+        if (line === undefined) continue;
         if (isNodeChange(line)) changed();
+        const change = serviceDeviceChange(line);
+        if (change !== undefined) onServiceDevice?.(change);
       }
       throw new Error("ip monitor ended");
     } catch (error) {

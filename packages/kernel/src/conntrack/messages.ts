@@ -71,7 +71,7 @@ export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): 
   });
   return encodeRequest({
     type: types.delete,
-    flags: flags.request | flags.acknowledge,
+    flags: flags.request,
     addressFamily: addressFamilies[family],
     attributes: Buffer.concat(attributes),
   });

@@ -1,4 +1,4 @@
-import type { NodeAddress, NodeAddresses, WatchOptions } from "../addresses/addresses.ts";
+import type { NodeAddress, NodeAddresses, ServiceDeviceChange, WatchOptions } from "../addresses/addresses.ts";
 import { IPVS_DEVICE } from "../addresses/parse.ts";
 import { Wake } from "../addresses/wake.ts";
 import { Faults, singleStep } from "./faults.ts";
@@ -8,6 +8,7 @@ export class FakeNodeAddresses implements NodeAddresses {
   readonly faults: Faults;
   #addresses: readonly NodeAddress[];
   readonly #watchers = new Set<Wake>();
+  readonly #listeners = new Set<(change: ServiceDeviceChange) => void>();
 
   constructor(addresses: readonly NodeAddress[] = [], faults = new Faults()) {
     this.#addresses = addresses;
@@ -23,13 +24,22 @@ export class FakeNodeAddresses implements NodeAddresses {
     this.#set(this.#addresses.filter(({ address }) => !addresses.includes(address)));
   }
 
+  /** Tells those who watch that kube-ipvs0 has changed. */
+  tell(change: ServiceDeviceChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
   list(): Promise<readonly NodeAddress[]> {
     return singleStep(this.faults, ["ip", "-json", "address"], () => this.#ofNode());
   }
 
-  async *watch({ signal }: WatchOptions): AsyncGenerator<readonly NodeAddress[], void, void> {
+  async *watch({
+    signal,
+    onServiceDevice = () => {},
+  }: WatchOptions): AsyncGenerator<readonly NodeAddress[], void, void> {
     const wake = new Wake(signal);
     this.#watchers.add(wake);
+    this.#listeners.add(onServiceDevice);
     let last: string | undefined;
     try {
       while (!signal.aborted) {
@@ -42,6 +52,7 @@ export class FakeNodeAddresses implements NodeAddresses {
       }
     } finally {
       this.#watchers.delete(wake);
+      this.#listeners.delete(onServiceDevice);
     }
   }
 

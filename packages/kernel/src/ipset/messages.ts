@@ -35,7 +35,7 @@ export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
   ];
   return encodeRequest({
     type: types[kind],
-    flags: flags.request | flags.acknowledge,
+    flags: flags.request,
     addressFamily: 0,
     attributes: Buffer.concat(attributes),
   });

@@ -1,58 +1,54 @@
-import {
-  ConnectionReader,
-  renderServerKey,
-  type ServerConnections,
-  ServerReader,
-  type VirtualServerKey,
-} from "@fairlead/netfilter";
-import { CommandError } from "../runner/command-error.ts";
-import { read } from "../runner/read.ts";
-import type { Argv, Input, Runner } from "../runner/runner.ts";
+import type { OpenNetlink } from "../netlink/socket.ts";
+import type { Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import type { IpvsadmClient } from "./client.ts";
+import { type IpvsSession, openIpvsSession } from "./session.ts";
+import { createIpvsadmTool } from "./tool.ts";
 
-/** Milliseconds one restore may take: a full sync of a large cluster on a slow machine. */
-const RESTORE_TIMEOUT = 600_000;
+export interface IpvsadmOptions {
+  /**
+   * How generic netlink is reached, in the network namespace that the runner runs its processes in; nothing then starts a
+   * process but `setTimeouts`. Where it cannot be had, and by default: `ipvsadm` for everything.
+   */
+  readonly open?: OpenNetlink;
+}
 
-/** The client of ipvsadm. */
-export function createIpvsadm(runner: Runner): IpvsadmClient {
+/** The client of IPVS: by netlink, else by ipvsadm. */
+export function createIpvsadm(runner: Runner, { open }: IpvsadmOptions = {}): IpvsadmClient {
+  const tool = createIpvsadmTool(runner);
+  if (open === undefined) return tool;
+  // The module may come and go: the tool loads it, or says what is missing.
+  const session = () => openIpvsSession(open).catch(() => undefined);
   return {
-    save: () => read(lines(runner.stream(["ipvsadm", "--save", "-n"])), new ServerReader()),
-    connections: (servers) => connections(runner, servers),
-    restore: (payload) => restore(runner, payload),
-    setTimeouts: async ({ tcp = 0, tcpFin = 0, udp = 0 }) => {
-      await runner.run(["ipvsadm", "--set", String(tcp), String(tcpFin), String(udp)]);
+    save: () => read(session, ({ servers }) => servers(), tool.save),
+    connections: (servers) =>
+      read(
+        session,
+        (own) => own.connections(servers),
+        () => tool.connections(servers),
+      ),
+    restore: async (payload) => {
+      const own = await session();
+      if (own === undefined) return tool.restore(payload);
+      await own.change(lines(pieces(payload))).finally(own.close);
     },
+    setTimeouts: tool.setTimeouts,
   };
 }
 
-/** So many servers are listed one by one: a listing of everything may have a hundred thousand lines. */
-const FEW = 4;
-
-async function* connections(
-  runner: Runner,
-  servers: readonly VirtualServerKey[],
-): AsyncGenerator<ServerConnections, void, void> {
-  if (servers.length <= FEW) {
-    for (const server of servers) yield* connectionsOf(runner, server);
-    return;
-  }
-  const wanted = new Set(servers.map(renderServerKey));
-  const all = read(lines(runner.stream(["ipvsadm", "--list", "-n"])), new ConnectionReader());
-  for await (const server of all) if (wanted.has(renderServerKey(server))) yield server;
-}
-
-async function* connectionsOf(runner: Runner, server: VirtualServerKey): AsyncGenerator<ServerConnections, void, void> {
-  const [option = "", address = ""] = renderServerKey(server).split(" ");
+async function* read<Item>(
+  open: () => Promise<IpvsSession | undefined>,
+  byNetlink: (session: IpvsSession) => AsyncIterable<Item>,
+  byTool: () => AsyncIterable<Item>,
+): AsyncGenerator<Item, void, void> {
+  const session = await open();
   try {
-    yield* read(lines(runner.stream(["ipvsadm", "--list", "-n", option, address])), new ConnectionReader());
-  } catch (error) {
-    if (!(error instanceof CommandError) || !error.stderr.includes("No such service")) throw error;
+    yield* session === undefined ? byTool() : byNetlink(session);
+  } finally {
+    await session?.close();
   }
 }
 
-async function restore(runner: Runner, input: Input): Promise<void> {
-  const argv: Argv = ["ipvsadm", "--restore"];
-  const { stderr } = await runner.run(argv, { input, timeoutMs: RESTORE_TIMEOUT });
-  if (stderr.trim() !== "") throw new CommandError({ argv, reason: "exit", exitCode: 0, stderr });
+async function* pieces(payload: Input): AsyncGenerator<string, void, void> {
+  yield* typeof payload === "string" ? [payload] : payload;
 }

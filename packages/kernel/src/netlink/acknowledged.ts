@@ -1,12 +1,19 @@
 import { NetlinkError } from "./error.ts";
-import { decodeReplies } from "./messages.ts";
+import { decodeReplies, number } from "./messages.ts";
 import { datagramSize, type NetlinkSocket } from "./socket.ts";
 
-/** Requests in one datagram: their acknowledgements fit into the socket's buffer several times over. */
-const atOnce = 100;
+/** Requests in one datagram: even if all of them are refused, the answers fit into the socket's buffer. */
+export const atOnce = 100;
+
+/** A request that the kernel did not carry out. */
+export interface Refusal {
+  /** Its place among those that were sent. */
+  readonly at: number;
+  readonly errno: number;
+}
 
 /**
- * Sends requests that ask for nothing but an acknowledgement, and waits for all of these.
+ * Sends requests that are answered by nothing but how they ended, and waits until all have.
  *
  * @param what what they ask for, in words
  * @param forgiven name of an error that is none here
@@ -14,30 +21,38 @@ const atOnce = 100;
  */
 export async function sendAcknowledged(
   socket: NetlinkSocket,
-  requests: readonly Uint8Array[],
+  requests: readonly Buffer[],
   what: string,
   forgiven?: string,
 ): Promise<void> {
-  const room = Buffer.alloc(datagramSize);
   for (let at = 0; at < requests.length; at += atOnce) {
-    const together = requests.slice(at, at + atOnce);
-    await socket.send(Buffer.concat(together));
-    const errors = await readResults(socket, together.length, room);
-    const refused = errors.map((errno) => new NetlinkError(what, errno)).find(({ code }) => code !== forgiven);
+    const refusals = await sendTogether(socket, requests.slice(at, at + atOnce));
+    const refused = refusals.map(({ errno }) => new NetlinkError(what, errno)).find(({ code }) => code !== forgiven);
     if (refused !== undefined) throw refused;
   }
 }
 
-/** The error numbers among so many acknowledgements. */
-async function readResults(socket: NetlinkSocket, count: number, room: Buffer): Promise<readonly number[]> {
-  const errors: number[] = [];
-  let answers = 0;
-  while (answers < count) {
+/**
+ * Sends requests as one datagram; the kernel takes them in their order, and goes on after one that it refuses.
+ *
+ * @param requests at most `atOnce`
+ * @returns those that were refused
+ */
+export async function sendTogether(socket: NetlinkSocket, requests: readonly Buffer[]): Promise<readonly Refusal[]> {
+  const last = requests.length - 1;
+  if (last < 0) return [];
+  // What is refused is told in any case; that the last one ended tells that all have.
+  for (const [at, request] of requests.entries()) number(request, at, at === last);
+  await socket.send(Buffer.concat(requests));
+  const room = Buffer.alloc(datagramSize);
+  const refusals: Refusal[] = [];
+  for (let ended = false; !ended; ) {
     for (const reply of decodeReplies(await socket.receive(room))) {
       if (reply.kind !== "result") continue;
-      answers += 1;
-      if (reply.errno !== 0) errors.push(reply.errno);
+      const { sequence: at, errno } = reply;
+      if (errno !== 0) refusals.push({ at, errno });
+      ended = at === last;
     }
   }
-  return errors;
+  return refusals;
 }

@@ -7,8 +7,11 @@ export const flags = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
 const errorType = 2;
 const doneType = 3;
 
-/** nlmsghdr (length, type, flags, sequence number, port) and nfgenmsg (address family, version, resource). */
+/** nlmsghdr: length, type, flags, sequence number, port. */
 const headerSize = 16;
+const flagsAt = 6;
+const sequenceAt = 8;
+/** nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing). */
 const familyHeaderSize = 4;
 
 export interface NetfilterRequest {
@@ -22,23 +25,49 @@ export interface NetfilterRequest {
 
 /** One message to nfnetlink, as it goes over the socket. */
 export function encodeRequest({ type, flags, addressFamily, attributes }: NetfilterRequest): Buffer {
+  return encode(type, flags, [addressFamily, 0], attributes);
+}
+
+export interface GenericRequest {
+  /** The number that the kernel gave the family when its module was loaded. */
+  readonly family: number;
+  readonly command: number;
+  readonly flags: number;
+  readonly attributes: Uint8Array;
+}
+
+/** Of all families that are spoken here. */
+const genericVersion = 1;
+
+/** One message to a family of generic netlink. */
+export function encodeGenericRequest({ family, command, flags, attributes }: GenericRequest): Buffer {
+  return encode(family, flags, [command, genericVersion], attributes);
+}
+
+function encode(type: number, flags: number, familyHeader: readonly number[], attributes: Uint8Array): Buffer {
   const length = headerSize + familyHeaderSize + attributes.length;
   const bytes = Buffer.alloc(aligned(length));
   bytes.writeUInt32LE(length, 0);
   bytes.writeUInt16LE(type, 4);
-  bytes.writeUInt16LE(flags, 6);
-  bytes.writeUInt8(addressFamily, headerSize);
+  bytes.writeUInt16LE(flags, flagsAt);
+  bytes.set(familyHeader, headerSize);
   bytes.set(attributes, headerSize + familyHeaderSize);
   return bytes;
 }
 
+/** Numbers a request, for its result to be told from others, and asks for a result also where all is well. */
+export function number(request: Buffer, sequence: number, acknowledge: boolean): void {
+  request.writeUInt32LE(sequence, sequenceAt);
+  if (acknowledge) request.writeUInt16LE(request.readUInt16LE(flagsAt) | flags.acknowledge, flagsAt);
+}
+
 /**
- * data: where the attributes of an object lie. result: how a request ended, 0 or the kernel's error number. done: a dump is
- * complete.
+ * data: where the attributes of an object lie. result: how the request of that number ended, 0 or the kernel's error number.
+ * done: a dump is complete.
  */
 export type Reply =
   | { readonly kind: "data"; readonly attributes: Range }
-  | { readonly kind: "result"; readonly errno: number }
+  | { readonly kind: "result"; readonly sequence: number; readonly errno: number }
   | { readonly kind: "done" };
 
 /**
@@ -61,7 +90,10 @@ export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
 function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   const type = bytes.readUInt16LE(start + 4);
   if (type === doneType) return { kind: "done" };
-  // The number is negative there.
-  if (type === errorType) return { kind: "result", errno: -bytes.readInt32LE(start + headerSize) };
+  if (type === errorType) {
+    // The number is negative there.
+    const errno = -bytes.readInt32LE(start + headerSize);
+    return { kind: "result", sequence: bytes.readUInt32LE(start + sequenceAt), errno };
+  }
   return { kind: "data", attributes: { start: start + headerSize + familyHeaderSize, end } };
 }

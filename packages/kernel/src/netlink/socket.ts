@@ -1,8 +1,8 @@
-import { close, read, write } from "node:fs";
+import { close, closeSync, openSync, read, write } from "node:fs";
 import { promisify } from "node:util";
 import { NetlinkError } from "./error.ts";
 
-/** A conversation with nfnetlink in the network namespace of this process. */
+/** A conversation with the kernel by netlink, in one network namespace. */
 export interface NetlinkSocket {
   /** Sends one datagram, of one message or several. */
   send(messages: Uint8Array): Promise<void>;
@@ -13,25 +13,50 @@ export interface NetlinkSocket {
 
 export type OpenNetlink = () => Promise<NetlinkSocket>;
 
-/** linux/socket.h, linux/netlink.h. All replies are there when send() is over, so nothing ever has to wait for one. */
+/** linux/socket.h. All replies are there when send() is over, so nothing ever has to wait for one. */
 const family = 16;
 const type = 0o3 | 0o4000 | 0o2000000;
-const protocol = 12;
+
+/** linux/netlink.h. */
+const protocols = { NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
 
 /** Bytes that the kernel puts into one datagram at most. */
 export const datagramSize = 32 * 1024;
 
 /**
- * Opens a socket of AF_NETLINK, which Node cannot: the one foreign function that is called. Reading, writing and closing are
- * Node's own, off the main thread.
+ * Opens a socket of nfnetlink in the network namespace of this process: conntrack, ipsets.
  *
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
  */
-export const openNetfilterSocket: OpenNetlink = async () => {
+export const openNetfilterSocket: OpenNetlink = () => openSocket("NETLINK_NETFILTER");
+
+/**
+ * Opens a socket of generic netlink in the network namespace of this process: virtual servers.
+ *
+ * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ */
+export const openGenericSocket: OpenNetlink = () => openSocket("NETLINK_GENERIC");
+
+/**
+ * The same in another network namespace, for a process that may enter it.
+ *
+ * @param file such as /proc/PID/ns/net
+ */
+export function socketsIn(file: string): Readonly<Record<"netfilter" | "generic", OpenNetlink>> {
+  return {
+    netfilter: () => openSocket("NETLINK_NETFILTER", file),
+    generic: () => openSocket("NETLINK_GENERIC", file),
+  };
+}
+
+/** Opening is what Node cannot. Reading, writing and closing are Node's own, off the main thread. */
+async function openSocket(protocol: keyof typeof protocols, namespace?: string): Promise<NetlinkSocket> {
   const { default: koffi } = await import("koffi");
-  const socket = koffi.load(null).func("int socket(int, int, int)");
-  const descriptor: number = socket(family, type, protocol);
-  if (descriptor < 0) throw new NetlinkError("socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER)", koffi.errno());
+  const libc = koffi.load(null);
+  const socket = libc.func("int socket(int, int, int)");
+  const make = (): number => socket(family, type, protocols[protocol]);
+  const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
+  if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
   return {
     async send(messages) {
       await promisify(write)(descriptor, messages);
@@ -42,4 +67,21 @@ export const openNetfilterSocket: OpenNetlink = async () => {
     },
     close: () => promisify(close)(descriptor),
   };
-};
+}
+
+/** The main thread is in the other namespace for one call; a socket stays where it was made. */
+function within(namespace: string, setns: (descriptor: number, kind: number) => number, make: () => number): number {
+  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(namespace, "r")];
+  const enter = (descriptor: number) => {
+    if (setns(descriptor, 0) !== 0) throw new Error(`the network namespace ${namespace} cannot be entered or left`);
+  };
+  try {
+    enter(other);
+    const descriptor = make();
+    enter(own);
+    return descriptor;
+  } finally {
+    closeSync(own);
+    closeSync(other);
+  }
+}

@@ -5,3 +5,4 @@ export {
   type NetworkNamespace,
   namespaceSupport,
 } from "./namespace.ts";
+export { type NetlinkSockets, netlinkIn } from "./netlink.ts";

@@ -6,9 +6,10 @@ import { createNetlinkConntrack } from "../../src/conntrack/netlink.ts";
 import { FakeRunner } from "../../src/fake/index.ts";
 import { type ConntrackFlow, createConntrack, createRunner, type Runner } from "../../src/index.ts";
 import { attribute, nest } from "../../src/netlink/attributes.ts";
-import { decodeReplies, encodeRequest } from "../../src/netlink/messages.ts";
+import { decodeReplies } from "../../src/netlink/messages.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
+import { done, message, result, scripted } from "../netlink/scripted.ts";
 import { cases, check, flow, type Sweep, track, tracked, v6 } from "./cases.ts";
 import { type Kind, keyOf } from "./sweep-all.ts";
 
@@ -31,37 +32,10 @@ const id = attribute(12, Buffer.from([1, 2, 3, 4]));
 /** Status, timeout and mark stand between. */
 const others = attribute(3, Buffer.from([0, 0, 1, 0x8a]));
 
-function message(type: number, attributes: Uint8Array): Buffer {
-  return encodeRequest({ type, flags: 0, addressFamily: 2, attributes });
-}
-
 const entry = message(0x100, Buffer.concat([original, reply, others, id]));
-const done = message(3, Buffer.alloc(0));
-
-/** How a request ended: NLMSG_ERROR begins with the negative number where other messages have the family. */
-function result(errno: number): Buffer {
-  const bytes = message(2, Buffer.alloc(16));
-  bytes.writeInt32LE(-errno, 16);
-  return bytes;
-}
-
-/** A kernel that answers with these datagrams, in their order. */
-function scripted(...datagrams: readonly Buffer[]) {
-  const sent: Buffer[] = [];
-  const left = [...datagrams];
-  let closed = 0;
-  const open = async () => ({
-    send: async (bytes: Uint8Array) => void sent.push(Buffer.from(bytes)),
-    async receive(into: Buffer) {
-      const next = left.shift();
-      if (next === undefined) throw new Error("EAGAIN: nothing to read");
-      return into.subarray(0, next.copy(into));
-    },
-    close: async () => {
-      closed += 1;
-    },
-  });
-  return { conntrack: createNetlinkConntrack(open), sent, open, closed: () => closed };
+function onKernel(...datagrams: readonly Buffer[]) {
+  const kernel = scripted(...datagrams);
+  return { ...kernel, conntrack: createNetlinkConntrack(kernel.open) };
 }
 
 const all = (flows: readonly ConntrackFlow[]) => flows;
@@ -89,8 +63,8 @@ describe("netlink", () => {
   });
 
   test("entries over several datagrams, those picked deleted, one gone meanwhile", async () => {
-    const answers = [Buffer.concat([result(0), result(2)]), result(0)];
-    const kernel = scripted(Buffer.concat([entry, entry]), entry, done, ...answers);
+    const answers = [result(2, 1), result(0, 2)];
+    const kernel = onKernel(Buffer.concat([entry, entry]), entry, done, ...answers);
     const seen: ConntrackFlow[] = [];
     const choose = (flows: readonly ConntrackFlow[]) => {
       seen.push(...flows);
@@ -104,18 +78,18 @@ describe("netlink", () => {
   });
 
   test("what the kernel refuses is an error with its name, and the socket is closed", async () => {
-    const reading = scripted(result(1));
+    const reading = onKernel(result(1));
     await expect(reading.conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({
       code: "EPERM",
       message: "reading conntrack entries: EPERM: operation not permitted",
     });
-    const deleting = scripted(entry, done, result(16));
+    const deleting = onKernel(entry, done, result(16));
     await expect(deleting.conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({ code: "EBUSY" });
     expect([reading.closed(), deleting.closed()]).toEqual([1, 1]);
   });
 
   test("a message that is cut off is an error", async () => {
-    const cut = scripted(entry.subarray(0, entry.length - 4));
+    const cut = onKernel(entry.subarray(0, entry.length - 4));
     await expect(cut.conntrack.sweep("IPv4", "UDP", all)).rejects.toThrow("netlink: a message of");
   });
 

@@ -22,6 +22,8 @@ export interface FakeIpvsadmOptions {
   readonly schedulers?: Iterable<string>;
   /** False: a kernel without IPVS. Default true. */
   readonly supported?: boolean;
+  /** Netlink is at hand: calls are `netlink ipvs`, and start no process. Default false. */
+  readonly netlink?: boolean;
 }
 
 const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
@@ -37,6 +39,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   timeouts: Required<IpvsTimeouts> = { tcp: 900, tcpFin: 120, udp: 300 };
   readonly #schedulers: ReadonlySet<string>;
   readonly #supported: boolean;
+  readonly #netlink: boolean;
   readonly #servers = new Map<string, FakeServer>();
   readonly #connections = new Map<string, { readonly active: number; readonly inactive: number }>();
 
@@ -44,15 +47,16 @@ export class FakeIpvsadm implements IpvsadmClient {
     this.faults = options.faults ?? new Faults();
     this.#schedulers = new Set(options.schedulers ?? SCHEDULERS);
     this.#supported = options.supported ?? true;
+    this.#netlink = options.netlink ?? false;
   }
 
   async *save(): AsyncGenerator<VirtualServerState, void, void> {
-    yield* await this.#do(["ipvsadm", "--save", "-n"], () => this.servers());
+    yield* await this.#do(this.#call("--save", "-n"), () => this.servers());
   }
 
   async *connections(servers: readonly VirtualServerKey[]): AsyncGenerator<ServerConnections, void, void> {
     const wanted = new Set(servers.map(renderServerKey));
-    yield* await this.#do(["ipvsadm", "--list", "-n"], () =>
+    yield* await this.#do(this.#call("--list", "-n"), () =>
       this.servers()
         .filter((server) => wanted.has(renderServerKey(server)))
         .map((server) => this.#counted(server)),
@@ -60,7 +64,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   }
 
   async restore(payload: Input): Promise<void> {
-    const argv: Argv = ["ipvsadm", "--restore"];
+    const argv = this.#call("--restore");
     if (!this.#supported) await this.#do(argv, () => {});
     await runLineTool(this.faults, argv, payload, { take: (line) => this.#take(line) });
   }
@@ -97,6 +101,11 @@ export class FakeIpvsadm implements IpvsadmClient {
       const refused = this.#carryOut(command);
       if (refused !== undefined) throw new Error("skip" in refused ? refused.skip : refused.stop);
     }
+  }
+
+  #call(...args: readonly string[]): Argv {
+    // A kernel without IPVS has nobody there to talk to.
+    return this.#netlink && this.#supported ? ["netlink", "ipvs"] : ["ipvsadm", ...args];
   }
 
   #counted(state: VirtualServerState): ServerConnections {

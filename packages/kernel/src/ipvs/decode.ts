@@ -1,0 +1,102 @@
+import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
+import ipaddr from "ipaddr.js";
+import { findAttribute, type Range } from "../netlink/attributes.ts";
+import {
+  addressFamilies,
+  destinationPart,
+  forwardingMask,
+  forwardingNumbers,
+  onePacket,
+  part,
+  persistent,
+  protocolNumbers,
+  schedulerFlags,
+  serverPart,
+} from "./numbers.ts";
+
+/**
+ * A virtual server as the kernel describes it, with what `ipvsadm --save` says of it.
+ *
+ * @returns undefined for one by firewall mark
+ * @throws Error for what is none
+ */
+export function decodeServer(bytes: Buffer, message: Range): VirtualServer | undefined {
+  const within = need(findAttribute(bytes, message, part.server));
+  if (findAttribute(bytes, within, serverPart.firewallMark) !== undefined) return undefined;
+  const at = (type: number) => need(findAttribute(bytes, within, type)).start;
+  const family = keyOf(addressFamilies, bytes.readUInt16LE(at(serverPart.family)));
+  const scheduler = textAt(bytes, need(findAttribute(bytes, within, serverPart.scheduler)));
+  const bits = bytes.readUInt32LE(at(serverPart.flags));
+  const isPersistent = (bits & persistent) !== 0;
+  const others = [
+    ...(isPersistent ? netmask(family, bytes, at(serverPart.netmask)) : []),
+    ...(isPersistent ? engine(bytes, findAttribute(bytes, within, serverPart.engine)) : []),
+    ...((bits & onePacket) === 0 ? [] : ["-o"]),
+  ];
+  return {
+    family,
+    protocol: keyOf(protocolNumbers, bytes.readUInt16LE(at(serverPart.protocol))),
+    address: addressAt(bytes, at(serverPart.address), family),
+    port: bytes.readUInt16BE(at(serverPart.port)),
+    scheduler,
+    flags: [...schedulerFlags(scheduler)].flatMap(([name, bit]) => ((bits & bit) === 0 ? [] : [name])).sort(),
+    ...(isPersistent && { persistenceSeconds: bytes.readUInt32LE(at(serverPart.timeout)) }),
+    ...(others.length > 0 && { others }),
+  };
+}
+
+/**
+ * A destination of a server of that family.
+ *
+ * @throws Error for what is none
+ */
+export function decodeDestination(
+  bytes: Buffer,
+  message: Range,
+  server: Pick<VirtualServer, "family">,
+): DestinationConnections {
+  const within = need(findAttribute(bytes, message, part.destination));
+  const at = (type: number) => need(findAttribute(bytes, within, type)).start;
+  const own = findAttribute(bytes, within, destinationPart.family);
+  const family = own === undefined ? server.family : keyOf(addressFamilies, bytes.readUInt16LE(own.start));
+  const method = bytes.readUInt32LE(at(destinationPart.forwarding)) & forwardingMask;
+  return {
+    address: addressAt(bytes, at(destinationPart.address), family),
+    port: bytes.readUInt16BE(at(destinationPart.port)),
+    weight: bytes.readInt32LE(at(destinationPart.weight)),
+    // What is on this host is reached as by a route.
+    forwarding: method === 1 ? "route" : keyOf(forwardingNumbers, method),
+    active: bytes.readUInt32LE(at(destinationPart.active)),
+    inactive: bytes.readUInt32LE(at(destinationPart.inactive)),
+  };
+}
+
+function need(range: Range | undefined): Range {
+  if (range === undefined) throw new Error("netlink: IPVS left out an attribute of a virtual server or destination");
+  return range;
+}
+
+function keyOf<Key extends string>(numbers: Readonly<Record<Key, number>>, wanted: number): Key {
+  for (const key in numbers) if (numbers[key] === wanted) return key;
+  throw new Error(`netlink: IPVS gives a number that has no meaning here: ${wanted}`);
+}
+
+/** Texts end with a zero byte. */
+function textAt(bytes: Buffer, { start, end }: Range): string {
+  return bytes.toString("latin1", start, end - 1);
+}
+
+/** Addresses of both families take sixteen bytes. */
+function addressAt(bytes: Buffer, at: number, family: keyof typeof addressFamilies): string {
+  if (family === "IPv4") return bytes.subarray(at, at + 4).join(".");
+  return new ipaddr.IPv6([...bytes.subarray(at, at + 16)]).toRFC5952String();
+}
+
+function netmask(family: keyof typeof addressFamilies, bytes: Buffer, at: number): readonly string[] {
+  const text = family === "IPv4" ? bytes.subarray(at, at + 4).join(".") : String(bytes.readUInt32LE(at));
+  return text === "255.255.255.255" || text === "128" ? [] : ["-M", text];
+}
+
+function engine(bytes: Buffer, range: Range | undefined): readonly string[] {
+  return range === undefined ? [] : ["--pe", textAt(bytes, range)];
+}

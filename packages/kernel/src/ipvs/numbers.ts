@@ -1,0 +1,66 @@
+/** The numbers of IPVS's family of generic netlink (linux/ip_vs.h). */
+export const commands = {
+  newService: 1,
+  setService: 2,
+  deleteService: 3,
+  getService: 4,
+  newDestination: 5,
+  setDestination: 6,
+  deleteDestination: 7,
+  getDestination: 8,
+} as const;
+
+/** Attributes of a message. */
+export const part = { server: 1, destination: 2 } as const;
+
+/** Attributes of a virtual server. */
+export const serverPart = {
+  family: 1,
+  protocol: 2,
+  address: 3,
+  port: 4,
+  firewallMark: 5,
+  scheduler: 6,
+  flags: 7,
+  timeout: 8,
+  netmask: 9,
+  engine: 11,
+} as const;
+
+/** Attributes of a destination. */
+export const destinationPart = {
+  address: 1,
+  port: 2,
+  forwarding: 3,
+  weight: 4,
+  upperThreshold: 5,
+  lowerThreshold: 6,
+  active: 7,
+  inactive: 8,
+  family: 11,
+} as const;
+
+export const addressFamilies = { IPv4: 2, IPv6: 10 } as const;
+export const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const;
+
+/** IP_VS_CONN_F_MASQ, _DROUTE, _TUNNEL; 1 is a direct route to this host itself. */
+export const forwardingNumbers = { masquerade: 0, tunnel: 2, route: 3 } as const;
+export const forwardingMask = 7;
+
+/** IP_VS_SVC_F_PERSISTENT, IP_VS_SVC_F_ONEPACKET. */
+export const persistent = 0x1;
+export const onePacket = 0x4;
+
+/** IP_VS_SVC_F_SCHED1 and the next two, by the names that ipvsadm has for a scheduler's. */
+export function schedulerFlags(scheduler: string): ReadonlyMap<string, number> {
+  const [first, second] = scheduler === "sh" || scheduler === "mh" ? named(scheduler) : ["flag-1", "flag-2"];
+  return new Map([
+    [first, 0x8],
+    [second, 0x10],
+    ["flag-3", 0x20],
+  ]);
+}
+
+function named(scheduler: string): readonly [string, string] {
+  return [`${scheduler}-fallback`, `${scheduler}-port`];
+}

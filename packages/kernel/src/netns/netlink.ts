@@ -1,0 +1,14 @@
+import { type OpenNetlink, socketsIn } from "../netlink/socket.ts";
+import type { NetworkNamespace } from "./namespace.ts";
+
+export interface NetlinkSockets {
+  /** For conntrack and ipsets. */
+  readonly netfilter: OpenNetlink;
+  /** For virtual servers. */
+  readonly generic: OpenNetlink;
+}
+
+/** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */
+export function netlinkIn({ pid }: Pick<NetworkNamespace, "pid">): NetlinkSockets {
+  return socketsIn(`/proc/${pid}/ns/net`);
+}

@@ -1,0 +1,155 @@
+import { renderServerCommand, type ServerCommand, type VirtualServer } from "@fairlead/netfilter";
+import { describe, expect, test } from "vitest";
+import { FakeRunner } from "../../src/fake/index.ts";
+import { createIpvsadm } from "../../src/index.ts";
+import { encodeServerCommand } from "../../src/ipvs/messages.ts";
+import { attribute, nest } from "../../src/netlink/attributes.ts";
+import { done, message, result, scripted } from "../netlink/scripted.ts";
+
+const FAMILY = 0x1c;
+/** The kernel's answer to who IPVS is. */
+const known = message(0x10, attribute(1, Buffer.from([FAMILY, 0])));
+const unknown = result(2);
+
+const web: VirtualServer = {
+  family: "IPv4",
+  protocol: "TCP",
+  address: "10.96.0.1",
+  port: 443,
+  scheduler: "mh",
+  flags: ["mh-port"],
+  persistenceSeconds: 600,
+};
+const dns: VirtualServer = {
+  family: "IPv6",
+  protocol: "UDP",
+  address: "fd00:96::a",
+  port: 53,
+  scheduler: "rr",
+  flags: [],
+};
+
+const noTool = new FakeRunner({});
+const clientOf = (...answers: readonly Buffer[]) => {
+  const kernel = scripted(known, ...answers);
+  return { kernel, client: createIpvsadm(noTool, { open: kernel.open }) };
+};
+
+const lineOf = (command: ServerCommand) => `${renderServerCommand(command)}\n`;
+const addWeb = lineOf({ kind: "add-server", server: web });
+const addDns = lineOf({ kind: "add-server", server: dns });
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
+/** What the kernel says of a server: what it was told, which has the same attributes. */
+function told(server: VirtualServer): Buffer {
+  const request = encodeServerCommand(FAMILY, { kind: "add-server", server });
+  return message(FAMILY, request.subarray(20));
+}
+
+const number32 = (value: number) => Buffer.from([value & 0xff, value >> 8, 0, 0]);
+
+function destination(
+  address: readonly number[],
+  port: number,
+  fields: readonly [type: number, value: number][],
+): Buffer {
+  const padded = Buffer.concat([Buffer.from(address), Buffer.alloc(16 - address.length)]);
+  const parts = [
+    attribute(1, padded),
+    attribute(2, Buffer.from([port >> 8, port & 0xff])),
+    ...fields.map(([type, value]) => attribute(type, number32(value))),
+  ];
+  return message(FAMILY, nest(2, ...parts));
+}
+
+/** Forwarding, weight, active and inactive connections. */
+const pod = destination([10, 144, 1, 5], 8080, [
+  [3, 0x100],
+  [4, 1],
+  [7, 3],
+  [8, 260],
+]);
+const routed = destination([10, 144, 1, 6], 8080, [
+  [3, 3],
+  [4, 0],
+  [7, 0],
+  [8, 0],
+]);
+const podRead = { address: "10.144.1.5", port: 8080, weight: 1, forwarding: "masquerade" };
+const routedRead = { address: "10.144.1.6", port: 8080, weight: 0, forwarding: "route" };
+
+describe("virtual servers by netlink", () => {
+  test("are read with their destinations", async () => {
+    const { kernel, client } = clientOf(Buffer.concat([told(web), told(dns)]), done, pod, routed, done, done);
+    expect(await collect(client.save())).toEqual([
+      { ...web, destinations: [podRead, routedRead] },
+      { ...dns, destinations: [] },
+    ]);
+    expect([kernel.closed(), kernel.unread()]).toEqual([1, 0]);
+  });
+
+  test("those by firewall mark are passed over", async () => {
+    const marked = message(FAMILY, nest(1, attribute(1, Buffer.from([2, 0])), attribute(5, number32(7))));
+    const { client } = clientOf(marked, done);
+    expect(await collect(client.save())).toEqual([]);
+  });
+
+  test("connections are read of the servers that are there", async () => {
+    const { client } = clientOf(pod, done, done);
+    const { family, protocol, address, port } = web;
+    const key = { family, protocol, address, port } as const;
+    expect(await collect(client.connections([web, dns]))).toEqual([
+      { ...key, destinations: [{ ...podRead, active: 3, inactive: 260 }] },
+    ]);
+  });
+
+  test("lines become requests, 100 to a datagram, of which the last one alone is acknowledged", async () => {
+    const { kernel, client } = clientOf(result(0, 99), result(0, 0));
+    await client.restore(addWeb.repeat(101));
+    const [, first, second] = kernel.sent;
+    const single = encodeServerCommand(FAMILY, { kind: "add-server", server: web });
+    expect([first?.length, second?.length]).toEqual([100 * single.length, single.length]);
+    expect([first?.readUInt16LE(6), second?.readUInt16LE(6)]).toEqual([0x1, 0x5]);
+    expect(kernel.closed()).toBe(1);
+  });
+
+  test("what is refused is told with its line, and what follows counts", async () => {
+    const { client } = clientOf(result(17, 0), result(2, 1), result(0, 2));
+    const restored = client.restore(`${addWeb}-D -t 10.96.0.9:1\n${addDns}`);
+    await expect(restored).rejects.toThrow(
+      "2 lines were refused, first of all: ipvs: -A -t 10.96.0.1:443 -s mh -p 600 -b mh-port: EEXIST: file already exists; ipvs: -D -t 10.96.0.9:1: ENOENT",
+    );
+  });
+
+  test.each([
+    ["nonsense", "no virtual server: nonsense"],
+    ["-A -t 10.96.0.1:0 -s rr", "Zero port"],
+    ["-a -t 10.96.0.1:443 -r [fd00::1]:1 -m -w 1", "Different address family"],
+    ["-A -t 10.96.0.1:443 -s rr -b mh-port", "scheduler rr has no flag mh-port"],
+    ["-A -t 10.96.0.1:443 -s rr -o", "have no field: -o"],
+  ])("it ends at %s: what came before counts", async (line, error) => {
+    const { kernel, client } = clientOf(result(0, 0));
+    await expect(client.restore(`${addWeb}${line}\n${addDns}`)).rejects.toThrow(error);
+    expect(kernel.sent).toHaveLength(2);
+  });
+
+  test.each([
+    ["netlink cannot be had", () => Promise.reject(new Error("no binary"))],
+    ["IPVS's module is not loaded", scripted(unknown).open],
+  ])("the tool does it where %s", async (_, open) => {
+    const written: string[] = [];
+    const tool = new FakeRunner({
+      ipvsadm: (args, input) => {
+        written.push(`${args.join(" ")}: ${input}`);
+        return "";
+      },
+    });
+    await createIpvsadm(tool, { open }).restore(addWeb);
+    expect(written).toEqual([`--restore: ${addWeb}`]);
+  });
+});
