@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { checkKeep } from "../src/command/keep.ts";
 import { type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
 import { planSpecs } from "../src/command/plan.ts";
 import { readRequest } from "../src/command/request.ts";
@@ -33,6 +34,12 @@ describe("options", () => {
     expect(() => readOptions(raw)).toThrow(UsageError);
     expect(() => readOptions(raw)).toThrow(message);
   });
+});
+
+test("--keep is refused where nobody could look around", () => {
+  const shape = { provider: "netns", mode: "ipvs", families: [], nodeNames: [], networks: [] };
+  expect(() => checkKeep(shape)).not.toThrow();
+  expect(() => checkKeep({ ...shape, ownKernel: true })).toThrow(/^--keep with --mode ipvs: .* User-Mode Linux/);
 });
 
 describe("requests", () => {

@@ -2,7 +2,6 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AGENT_VARIABLE, requireAgent, settleAgent } from "../agent/agent-file.ts";
-import type { Cluster } from "../provider/cluster.ts";
 import type { ClusterRequest, Provider } from "../provider/provider.ts";
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
@@ -10,6 +9,7 @@ import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
 import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { buildAgent } from "./build-agent.ts";
+import { checkKeep, keepRunning } from "./keep.ts";
 import { watchLeftovers } from "./leftovers.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { planSpecs, planText } from "./plan.ts";
@@ -40,6 +40,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
     console.error(["This machine lacks what the run needs:", ...missing.map((one) => `  ${one}`)].join("\n"));
     return CANNOT_RUN;
   }
+  if (options.keep) for (const request of requests) checkKeep(await provider.shape(request));
   await buildAgent();
   await requireAgent();
   const id = newRunId();
@@ -101,20 +102,6 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
     await cluster.dispose();
     progress("taken down\n");
   }
-}
-
-async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: AbortSignal): Promise<void> {
-  await folder.markKept();
-  const lines = [
-    "",
-    "Still running; look around, Ctrl-C or `pnpm e2e down` ends it:",
-    ...tour.map((line) => `  ${line}`),
-  ];
-  console.log(lines.join("\n"));
-  // Without a timer a process that only waits for a signal would end.
-  const alive = setInterval(() => {}, 60_000);
-  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-  clearInterval(alive);
 }
 
 async function report(options: RunOptions, outcomes: readonly Outcome[]): Promise<void> {

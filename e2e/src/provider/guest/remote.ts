@@ -27,7 +27,8 @@ export function remoteCluster({ shape, opened, ask, api, apiServer, dispose }: R
     strangerAddresses: familiesOnly(shape.families, strangerAddress),
     startPod: (wanted) => startPod(wanted, ask),
     gateAddress: (node, family) => gateAddress[family](shape.nodeNames.indexOf(node.name) + 1, gates()),
-    tour: ["the cluster is in User-Mode Linux, whose namespaces cannot be entered from here"],
+    // Its namespaces cannot be entered from here.
+    tour: [],
     state: () => ask("state"),
     dispose,
   };
