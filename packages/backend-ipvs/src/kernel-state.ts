@@ -19,11 +19,12 @@ export interface KernelState {
 
 export async function readKernel(port: IpvsPort): Promise<KernelState> {
   const { family } = port.rules;
+  const iptablesModeServes = [...(await port.rules.chains("nat"))].some(isGroupChainOfIptablesMode);
   return {
     sets: await readSets(port, family),
     addresses: await readAddresses(port, family),
-    builtin: await readBuiltin(port),
-    iptablesModeServes: [...(await port.rules.chains("nat"))].some(isGroupChainOfIptablesMode),
+    builtin: await readBuiltin(port, iptablesModeServes),
+    iptablesModeServes,
   };
 }
 
@@ -63,12 +64,17 @@ export function isOfFamily(address: string, family: IPFamily): boolean {
   return address.includes(":") === (family === "IPv6");
 }
 
-/** Nat's many rules of iptables mode are not read. */
-async function readBuiltin({ rules }: IpvsPort): Promise<ReadonlyMap<string, readonly Rule[]>> {
+/** A table is read as a whole, with one process; nat with the many rules of iptables mode chain by chain. */
+async function readBuiltin(
+  { rules }: IpvsPort,
+  iptablesModeServes: boolean,
+): Promise<ReadonlyMap<string, readonly Rule[]>> {
+  const tables = new Map([["filter", await rules.save("filter")]]);
+  if (!iptablesModeServes) tables.set("nat", await rules.save("nat"));
   const found = new Map<string, readonly Rule[]>();
-  const filter = await rules.save("filter");
   for (const { table, chain } of JUMPS) {
-    const present = table === "filter" ? filter.chains.get(chain)?.rules : await rules.list(table, chain);
+    const saved = tables.get(table);
+    const present = saved === undefined ? await rules.list(table, chain) : saved.chains.get(chain)?.rules;
     found.set(`${table} ${chain}`, present ?? []);
   }
   return found;

@@ -1,4 +1,4 @@
-import { close, closeSync, openSync, read, write } from "node:fs";
+import { close, closeSync, openSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { NetlinkError } from "./error.ts";
 
@@ -49,7 +49,7 @@ export function socketsIn(file: string): Readonly<Record<"netfilter" | "generic"
   };
 }
 
-/** Opening is what Node cannot. Reading, writing and closing are Node's own, off the main thread. */
+/** Opening is what Node cannot. */
 async function openSocket(protocol: keyof typeof protocols, namespace?: string): Promise<NetlinkSocket> {
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
@@ -57,6 +57,11 @@ async function openSocket(protocol: keyof typeof protocols, namespace?: string):
   const make = (): number => socket(family, type, protocols[protocol]);
   const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
   if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
+  return protocol === "NETLINK_GENERIC" ? hereAndNow(descriptor) : offThread(descriptor);
+}
+
+/** For answers over which the kernel may take its time: it walks whole tables. */
+function offThread(descriptor: number): NetlinkSocket {
   return {
     async send(messages) {
       await promisify(write)(descriptor, messages);
@@ -66,6 +71,27 @@ async function openSocket(protocol: keyof typeof protocols, namespace?: string):
       return into.subarray(0, bytesRead);
     },
     close: () => promisify(close)(descriptor),
+  };
+}
+
+/** Milliseconds of work before the event loop gets its turn. */
+const SLICE = 5;
+
+/** For many small answers: to hand each to another thread would take several times as long as to get it. */
+function hereAndNow(descriptor: number): NetlinkSocket {
+  let turnAt = performance.now() + SLICE;
+  return {
+    async send(messages) {
+      writeSync(descriptor, messages);
+    },
+    async receive(into) {
+      if (performance.now() > turnAt) {
+        await new Promise((resolve) => setImmediate(resolve));
+        turnAt = performance.now() + SLICE;
+      }
+      return into.subarray(0, readSync(descriptor, into, 0, into.length, null));
+    },
+    close: async () => closeSync(descriptor),
   };
 }
 
