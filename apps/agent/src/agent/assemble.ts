@@ -50,7 +50,7 @@ export function assemble(parts: AgentParts) {
   const { relaying, kernel } = parts;
   const metrics = createMetrics(
     state,
-    kernel.nfacct,
+    parts.mode.mode === "iptables" ? kernel.nfacct : undefined,
     relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
   );
   metrics.agent.modeFallback.set(parts.mode.fallback === undefined ? 0 : 1);

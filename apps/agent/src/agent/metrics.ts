@@ -11,9 +11,14 @@ import { syncMetrics } from "../metrics/sync-metrics.ts";
 /**
  * All metrics of an agent in one registry of its own.
  *
+ * @param nfacct absent: the mode's rules count no packets
  * @param addMore adds those of the mode; what it gives is called before they are read
  */
-export function createMetrics(state: ClusterState, nfacct: Nfacct, addMore?: (make: MetricFactory) => () => void) {
+export function createMetrics(
+  state: ClusterState,
+  nfacct: Nfacct | undefined,
+  addMore?: (make: MetricFactory) => () => void,
+) {
   const make = metricFactory();
   const sync = syncMetrics(make);
   const iptables = iptablesMetrics(make);
@@ -22,7 +27,7 @@ export function createMetrics(state: ClusterState, nfacct: Nfacct, addMore?: (ma
     invalidDropped: INVALID_DROPPED_COUNTER,
     localhostAccepted: LOCALHOST_ACCEPTED_COUNTER,
   };
-  addPacketCounters(make.registry, counters, async (name) => (await nfacct.read(name))?.packets);
+  addPacketCounters(make.registry, counters, async (name) => (await nfacct?.read(name))?.packets);
   addProcessMetrics(make.registry);
   const refresh = addMore?.(make);
   return {

@@ -10,27 +10,26 @@ const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /;
  * rules, else nft. A wrong guess would leave the host's rules and ours in two places that do not know of each other.
  */
 export async function detectVariant(runner: Runner): Promise<Variant> {
-  const nft = ["iptables-nft-save", "ip6tables-nft-save"];
-  const legacy = ["iptables-legacy-save", "ip6tables-legacy-save"];
-  if (await anyLine(runner, nft, HINT, ["-t", "mangle"])) return "nft";
+  if ((await look(runner, ["iptables-nft-save", "ip6tables-nft-save"], ["-t", "mangle"])).hint) return "nft";
   // `-t mangle` would make the kernel create the legacy table.
-  if (await anyLine(runner, legacy, HINT)) return "legacy";
-  return (await countRules(runner, legacy)) > (await countRules(runner, nft)) ? "legacy" : "nft";
+  const legacy = await look(runner, ["iptables-legacy-save", "ip6tables-legacy-save"]);
+  if (legacy.hint) return "legacy";
+  // Nobody has fewer than none.
+  if (legacy.rules === 0) return "nft";
+  const nft = await look(runner, ["iptables-nft-save", "ip6tables-nft-save"]);
+  return legacy.rules > nft.rules ? "legacy" : "nft";
 }
 
-async function anyLine(runner: Runner, tools: readonly string[], pattern: RegExp, args: readonly string[] = []) {
+/** What the tools print: whether one of kubelet's chains is there, which is answer enough, and how many rules. */
+async function look(runner: Runner, tools: readonly string[], args: readonly string[] = []) {
+  let rules = 0;
   for (const tool of tools) {
-    for await (const line of quietLines(runner, tool, args)) if (pattern.test(line)) return true;
+    for await (const line of quietLines(runner, tool, args)) {
+      if (HINT.test(line)) return { hint: true, rules };
+      if (line.startsWith("-")) rules += 1;
+    }
   }
-  return false;
-}
-
-async function countRules(runner: Runner, tools: readonly string[]): Promise<number> {
-  let count = 0;
-  for (const tool of tools) {
-    for await (const line of quietLines(runner, tool, [])) if (line.startsWith("-")) count += 1;
-  }
-  return count;
+  return { hint: false, rules };
 }
 
 /** A tool that fails here (no such family, no such kernel API) has no rules. */
