@@ -6,12 +6,12 @@ import { live } from "./support/live.ts";
 const some = (count: number) => Array.from({ length: count }, (_, slot) => [slot + 10, webState()] as const);
 
 describe.each([2, 150])("among %d services", (count) => {
-  test("one endpoint more, elsewhere: one process", async () => {
+  test("one endpoint more, elsewhere: no process", async () => {
     const made = await live([[...some(count), [1, webState({ endpoints: ["ready", "none", "none", "none"] })]]]);
     const processes = await made.node.processes(() =>
       made.change([[1, webState({ endpoints: ["ready", "none", "ready", "none"] })]]),
     );
-    expect(processes).toEqual(["ipvsadm --restore"]);
+    expect(processes).toEqual([]);
     expect(weights(made.node).get("-t 10.96.3.1:80")).toEqual(["10.144.0.4:8080 1", "10.144.128.6:8080 1"]);
   });
 
@@ -20,24 +20,24 @@ describe.each([2, 150])("among %d services", (count) => {
     const calls = await made.node.calls(() =>
       made.change([[1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]),
     );
-    expect(calls).toEqual(["netlink ipset", "ipvsadm --restore"]);
+    expect(calls).toEqual(["netlink ipset", "netlink ipvs restore"]);
   });
 
   test("one endpoint fewer, on this node: the set last", async () => {
     const made = await live([[...some(count), [1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]]);
     const calls = await made.node.calls(() => made.change([[1, webState()]]));
-    expect(calls).toEqual(["ipvsadm --restore", "netlink ipset"]);
+    expect(calls).toEqual(["netlink ipvs restore", "netlink ipset"]);
   });
 
-  test("the first endpoint on this node, and the last one: two processes, for its rule too", async () => {
+  test("the first endpoint on this node, and the last one: one process, for its rule", async () => {
     const elsewhere = webState({ endpoints: ["none", "none", "ready", "none"] });
     const here = webState({ endpoints: ["ready", "none", "ready", "none"] });
     const others = Array.from({ length: count }, (_, slot) => [slot + 10, elsewhere] as const);
     const made = await live([[...others, [1, elsewhere]]]);
     const first = await made.node.processes(() => made.change([[1, here]]));
-    expect(first).toEqual(["iptables-legacy-restore --noflush --counters", "ipvsadm --restore"]);
+    expect(first).toEqual(["iptables-legacy-restore --noflush --counters"]);
     const last = await made.node.processes(() => made.change([[1, elsewhere]]));
-    expect(last).toEqual(["ipvsadm --restore", "iptables-legacy-restore --noflush --counters"]);
+    expect(last).toEqual(["iptables-legacy-restore --noflush --counters"]);
   });
 
   test("a new service: sets, addresses, servers", async () => {
@@ -45,14 +45,14 @@ describe.each([2, 150])("among %d services", (count) => {
     expect(await made.node.calls(() => made.change([[1, webState()]]))).toEqual([
       "netlink ipset",
       "ip -batch -",
-      "ipvsadm --restore",
+      "netlink ipvs restore",
     ]);
   });
 
   test("a service that goes: servers, addresses, sets", async () => {
     const made = await live([[...some(count), [1, webState()]]]);
     expect(await made.node.calls(() => made.change([[1, undefined]]))).toEqual([
-      "ipvsadm --restore",
+      "netlink ipvs restore",
       "ip -batch -",
       "netlink ipset",
     ]);
@@ -66,7 +66,7 @@ test("the first service that needs a set's rules: they are there before the serv
     "netlink ipset",
     "iptables-legacy-restore --noflush --counters",
     "ip -batch -",
-    "ipvsadm --restore",
+    "netlink ipvs restore",
   ]);
 });
 
@@ -81,8 +81,8 @@ test("without services nothing can be ours: other people's virtual servers are n
     await made.backend.sync(made.world.plan);
     expect(await made.backend.intact(made.world.plan)).toBe(true);
   });
-  expect(calls.filter((call) => call.startsWith("ipvsadm"))).toEqual([]);
+  expect(calls.filter((call) => call.startsWith("netlink ipvs"))).toEqual([]);
   await made.change([[1, webState()]]);
   await made.backend.sync(made.world.plan);
-  expect(await made.node.calls(() => made.backend.intact(made.world.plan))).toContain("ipvsadm --save -n");
+  expect(await made.node.calls(() => made.backend.intact(made.world.plan))).toContain("netlink ipvs save");
 });

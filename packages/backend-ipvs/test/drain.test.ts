@@ -39,7 +39,7 @@ describe("a TCP endpoint that goes", () => {
     await made.change([[1, second]]);
     await made.wait(MINUTE);
     const looks = await made.node.processes(() => made.wait(10 * MINUTE));
-    expect(looks).toEqual(Array.from({ length: 10 }, () => "ipvsadm --list -n"));
+    expect(looks).toEqual(Array.from({ length: 10 }, () => "netlink ipvs list"));
     made.node.servers.connect(SERVER, FIRST, 0);
     await made.wait(MINUTE);
     expect(await made.backend.maintain()).toBeUndefined();
@@ -123,7 +123,7 @@ test("a look that fails is told, and the next sync goes on", async () => {
   await made.change([[1, second]]);
   made.now += MINUTE;
   made.node.faults.failNext();
-  await expect(made.backend.maintain()).rejects.toThrow("ipvsadm --list -n");
+  await expect(made.backend.maintain()).rejects.toThrow("netlink ipvs list");
   await made.sync();
   made.node.servers.connect(SERVER, FIRST, 0);
   await made.wait(2 * MINUTE);

@@ -19,7 +19,7 @@ export class FakeNode {
   readonly rules: Readonly<Record<IPFamily, FakeIptables>>;
 
   constructor({ schedulers }: { readonly schedulers?: readonly string[] } = {}) {
-    this.servers = new FakeIpvsadm({ faults: this.faults, ...(schedulers && { schedulers }) });
+    this.servers = new FakeIpvsadm({ faults: this.faults, netlink: true, ...(schedulers && { schedulers }) });
     this.sets = new FakeIpset({ faults: this.faults, netlink: true, inUse: (name) => this.#isNamed(name) });
     const shared = { variant: "legacy", faults: this.faults, sets: this.sets } as const;
     this.rules = {

@@ -22,11 +22,13 @@ export interface FakeIpvsadmOptions {
   readonly schedulers?: Iterable<string>;
   /** False: a kernel without IPVS. Default true. */
   readonly supported?: boolean;
-  /** Netlink is at hand: calls are `netlink ipvs`, and start no process. Default false. */
+  /** Netlink is at hand: calls are `netlink ipvs …`, and start no process. Default false. */
   readonly netlink?: boolean;
 }
 
 const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
+
+const ARGUMENTS = { save: ["--save", "-n"], list: ["--list", "-n"], restore: ["--restore"] } as const;
 
 interface FakeServer {
   readonly server: VirtualServer;
@@ -51,12 +53,12 @@ export class FakeIpvsadm implements IpvsadmClient {
   }
 
   async *save(): AsyncGenerator<VirtualServerState, void, void> {
-    yield* await this.#do(this.#call("--save", "-n"), () => this.servers());
+    yield* await this.#do(this.#call("save"), () => this.servers());
   }
 
   async *connections(servers: readonly VirtualServerKey[]): AsyncGenerator<ServerConnections, void, void> {
     const wanted = new Set(servers.map(renderServerKey));
-    yield* await this.#do(this.#call("--list", "-n"), () =>
+    yield* await this.#do(this.#call("list"), () =>
       this.servers()
         .filter((server) => wanted.has(renderServerKey(server)))
         .map((server) => this.#counted(server)),
@@ -64,7 +66,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   }
 
   async restore(payload: Input): Promise<void> {
-    const argv = this.#call("--restore");
+    const argv = this.#call("restore");
     if (!this.#supported) await this.#do(argv, () => {});
     await runLineTool(this.faults, argv, payload, { take: (line) => this.#take(line) });
   }
@@ -103,9 +105,9 @@ export class FakeIpvsadm implements IpvsadmClient {
     }
   }
 
-  #call(...args: readonly string[]): Argv {
+  #call(what: keyof typeof ARGUMENTS): Argv {
     // A kernel without IPVS has nobody there to talk to.
-    return this.#netlink && this.#supported ? ["netlink", "ipvs"] : ["ipvsadm", ...args];
+    return this.#netlink && this.#supported ? ["netlink", "ipvs", what] : ["ipvsadm", ...ARGUMENTS[what]];
   }
 
   #counted(state: VirtualServerState): ServerConnections {
