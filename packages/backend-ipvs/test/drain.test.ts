@@ -38,7 +38,7 @@ describe("a TCP endpoint that goes", () => {
     const made = await connected();
     await made.change([[1, second]]);
     await made.wait(MINUTE);
-    const looks = await made.node.processes(() => made.wait(10 * MINUTE));
+    const looks = await made.node.calls(() => made.wait(10 * MINUTE));
     expect(looks).toEqual(Array.from({ length: 10 }, () => "netlink ipvs list"));
     made.node.servers.connect(SERVER, FIRST, 0);
     await made.wait(MINUTE);
