@@ -13,7 +13,6 @@ import {
   openIptables,
   openIptablesInUse,
   openNetfilterSocket,
-  type Variant,
 } from "@fairlead/kernel";
 import { describeError, type Log } from "../log/log.ts";
 import { sourceAddress } from "../node/source-address.ts";

@@ -45,7 +45,7 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
  */
 export async function openIptablesInUse(
   runner: Runner,
-  options: Omit<IptablesOptions, "variant" | "detect">,
+  options: Omit<IptablesOptions, "variant">,
 ): Promise<readonly IptablesClient[]> {
   const [nft, legacy] = await bothTools(runner, options.family);
   if (nft === undefined && legacy === undefined) throw notInstalled();
@@ -70,7 +70,7 @@ async function hasTables(runner: Runner, { save }: Tools): Promise<boolean> {
   return false;
 }
 
-function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant" | "detect">): IptablesClient {
+function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant">): IptablesClient {
   const { family, timeoutMs = 600_000 } = options;
   const wait = String(options.lockSeconds ?? 5);
   const restoreWait = String(options.lockSeconds ?? restoreLockSeconds[tools.variant]);
