@@ -97,7 +97,9 @@ export function takeOver(program: string): void {
       // With its next start it removes what was held.
       await kubeProxy?.stop();
       await toKubeProxy(mode, proof, ways);
-      expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-SVC"))).toEqual([]);
+      await waitUntil("kube-proxy's clean-up", PATIENCE_MS, async () =>
+        (await rulesOf(lab)).some((line) => line.includes("KUBE-SVC")) ? undefined : true,
+      );
     }
 
     const ways: readonly Way[] = [...commonWays, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
