@@ -1,7 +1,8 @@
-import { type Child, type Ended, startChild } from "./child.ts";
+import { execa, type Options } from "execa";
 import { CommandError, type FailureReason } from "./command-error.ts";
 import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
 import { searchPath } from "./search-path.ts";
+import { coalesce } from "./text.ts";
 
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
@@ -17,96 +18,89 @@ const MAX_STDERR = 1024 * 1024;
 
 /** Runs real processes. */
 export function createRunner(options: ProcessRunnerOptions = {}): Runner {
-  const start = (argv: Argv, call: RunOptions & StreamOptions) => new Process(argv, options, call);
+  const full = (argv: Argv): Argv => withPrefix(options.prefix ?? [], argv);
+  const settings = (call: RunOptions & StreamOptions) => processOptions(options, call);
   return {
-    run: (argv, call = {}) => runToEnd(start(argv, call), call.maxStdout ?? MAX_STDOUT),
-    stream: (argv, call = {}) => streamOutput(() => start(argv, call)),
+    run: (argv, call = {}) => runToEnd(full(argv), settings(call), call.input),
+    stream: (argv, call = {}) => streamOutput(full(argv), settings(call)),
   };
 }
 
-/** One call: the process, and how its failure is told. */
-class Process {
-  readonly #argv: Argv;
-  readonly #timeoutMs: number;
-  readonly child: Child;
-
-  /** @throws CommandError when it cannot be started */
-  constructor(argv: Argv, options: ProcessRunnerOptions, call: RunOptions & StreamOptions) {
-    this.#argv = withPrefix(options.prefix ?? [], argv);
-    this.#timeoutMs = call.timeoutMs ?? options.timeoutMs ?? 60_000;
-    const env = { ...process.env, ...options.env, LC_ALL: "C", PATH: searchPath() };
-    const { signal, input }: { readonly signal?: AbortSignal; readonly input?: Input } = call;
-    try {
-      this.child = startChild(this.#argv, { env, timeoutMs: this.#timeoutMs, signal, input });
-    } catch (cause) {
-      throw this.#error({ cause }, "");
-    }
-  }
-
-  /** @throws CommandError unless it ended well */
-  async end(stderr: Promise<string>): Promise<void> {
-    const ended = await this.child.ended;
-    if (ended.exitCode !== 0 || ended.stopped !== undefined || ended.cause !== undefined) {
-      throw this.#error(ended, await stderr);
-    }
-  }
-
-  #error(ended: Ended, stderr: string): CommandError {
-    const reason = reasonOf(ended, stderr);
-    return new CommandError({ argv: this.#argv, reason, ...ended, stderr, timeoutMs: this.#timeoutMs });
-  }
+function processOptions(options: ProcessRunnerOptions, call: RunOptions & StreamOptions) {
+  return {
+    env: { ...options.env, LC_ALL: "C", PATH: searchPath() },
+    timeout: call.timeoutMs ?? options.timeoutMs ?? 60_000,
+    ...(call.signal && { cancelSignal: call.signal }),
+    maxBuffer: { stdout: call.maxStdout ?? MAX_STDOUT, stderr: MAX_STDERR },
+    forceKillAfterDelay: 2_000,
+    stripFinalNewline: false,
+    reject: false,
+  } as const satisfies Options;
 }
 
-async function runToEnd(process: Process, maxStdout: number): Promise<RunResult> {
-  const { child } = process;
-  const stdout = collect(child.stdout, maxStdout, () => child.stop("output"));
-  const stderr = collect(child.stderr, MAX_STDERR, () => child.stop("output"));
-  await process.end(stderr);
-  return { stdout: await stdout, stderr: await stderr };
+type Settings = ReturnType<typeof processOptions>;
+
+async function runToEnd([program, ...args]: Argv, settings: Settings, input?: Input): Promise<RunResult> {
+  const stdin = input === undefined ? "ignore" : coalesce(typeof input === "string" ? [input] : input);
+  const result = await execa(program, args, { ...settings, stdin });
+  if (result.failed) throw commandError([program, ...args], settings, result);
+  return { stdout: result.stdout, stderr: result.stderr };
 }
 
-async function* streamOutput(start: () => Process): AsyncGenerator<string, void, void> {
-  const process = start();
-  const { child } = process;
-  const stderr = collect(child.stderr, MAX_STDERR, () => child.stop("output"));
+async function* streamOutput([program, ...args]: Argv, settings: Settings): AsyncGenerator<string, void, void> {
+  const child = execa(program, args, { ...settings, stdin: "ignore", buffer: { stdout: false, stderr: true } });
   let read = false;
   try {
     child.stdout.setEncoding("utf8");
     for await (const piece of child.stdout) yield String(piece);
     read = true;
+  } catch (error) {
+    // A killed process closes its output early; how it ended says more.
+    if (!(await child).failed) throw error;
   } finally {
-    if (!read) child.kill();
-    await child.ended;
+    if (!read) child.kill("SIGKILL");
+    await child;
   }
-  await process.end(stderr);
+  const result = await child;
+  if (result.failed) throw commandError([program, ...args], settings, result);
 }
 
-/** The text of a stream up to its end, or as far as it came; `tooMuch` is called when it has more characters than `most`. */
-function collect(stream: Child["stdout"], most: number, tooMuch: () => void): Promise<string> {
-  let text = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (piece: string) => {
-    if (text.length > most) return;
-    text += piece;
-    if (text.length > most) tooMuch();
-  });
-  return new Promise((resolve) => {
-    stream.once("error", () => resolve(text));
-    stream.once("close", () => resolve(text));
+/** What is read of execa's result. */
+interface Ended {
+  readonly timedOut: boolean;
+  readonly isCanceled: boolean;
+  readonly isMaxBuffer: boolean;
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly code?: string | undefined;
+  readonly stderr?: unknown;
+  readonly cause?: unknown;
+}
+
+function commandError(argv: Argv, settings: Settings, result: Ended): CommandError {
+  const stderr = typeof result.stderr === "string" ? result.stderr : "";
+  return new CommandError({
+    argv,
+    reason: reasonOf(result, stderr),
+    exitCode: result.exitCode,
+    signal: result.signal,
+    stderr,
+    timeoutMs: settings.timeout,
+    cause: result.cause,
   });
 }
 
-function reasonOf({ stopped, cause, exitCode, signal }: Ended, stderr: string): FailureReason {
-  if (stopped !== undefined) return stopped;
+function reasonOf(result: Ended, stderr: string): FailureReason {
+  if (result.timedOut) return "timeout";
+  if (result.isCanceled) return "aborted";
+  if (result.isMaxBuffer) return "output";
   // EACCES: not found either, and a folder of PATH may not be looked into.
-  if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "EACCES")) {
-    return "not-found";
-  }
-  if (cause !== undefined) return "start";
+  if (result.code === "ENOENT" || result.code === "EACCES") return "not-found";
   // nsenter, env and their like say so themselves when what they should run is not there.
-  if (exitCode === 127 && stderr.includes("No such file or directory")) return "not-found";
-  if (exitCode === 126 && stderr.includes("Permission denied")) return "not-found";
-  return signal === undefined ? "exit" : "signal";
+  if (result.exitCode === 127 && stderr.includes("No such file or directory")) return "not-found";
+  if (result.exitCode === 126 && stderr.includes("Permission denied")) return "not-found";
+  if (result.signal !== undefined) return "signal";
+  return result.exitCode === undefined || result.exitCode === 0 ? "start" : "exit";
 }
 
 function withPrefix(prefix: readonly string[], argv: Argv): Argv {
