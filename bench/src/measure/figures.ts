@@ -26,7 +26,7 @@ export interface RecordedFigures {
   readonly endpointChange: ToolUse;
   /** Milliseconds that the event loop was held at most, from start to end; of a Node program. */
   readonly longestBlockMs?: number;
-  /** The same in processor time, from the moment on that it first listened. */
+  /** The same in processor time, from the moment on that it listens. */
   readonly longestTurnCpuMs?: number;
   /** The tools alone with the same text: all of the start's, and an endpoint change's beside the same rules. */
   readonly bare: { readonly startMs: number; readonly endpointChangeMs: number };

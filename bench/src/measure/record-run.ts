@@ -22,7 +22,7 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const records = join(folder, "calls");
   const path = await recordingPath(join(folder, "bin"), startSettings.variant, records);
   const loopFile = join(folder, "loop");
-  const probed = subject.name === "fairlead" ? fairlead(loopProbe(loopFile)) : subject;
+  const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;
   await using running = await startProxy(bed, { ...startSettings, subject: probed, path });
   const calls = new Calls(records);
   const start = await calls.sinceLast();

@@ -54,7 +54,7 @@ export function measureStorm(options: StormOptions, subject: Subject, progress: 
     await fill(bed.controlPlane.api, options);
     progress(`${options.services} services with ${options.endpoints} endpoints are there`);
     const loopFile = join(await mkdtemp(join(bed.folder, "storm-")), "loop");
-    const probed = subject.name === "fairlead" ? fairlead(loopProbe(loopFile)) : subject;
+    const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;
     await using running = await startProxy(bed, { ...startSettings, subject: probed });
     const figures = await storm(running, bed.controlPlane.api, options, progress);
     const rules = await readRules(running.node, startSettings.variant);

@@ -1,5 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
 import { NODE_NAME } from "../cluster/objects.ts";
@@ -19,11 +21,18 @@ export interface Subject {
 /** klog's `I1121 10:09:13.123456`. */
 const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 
-/** What the agent's Node is given so that it tells how long its event loop was held, in a file at its end. */
-export function loopProbe(file: string): readonly string[] {
-  const probe = new URL("loop-probe.ts", import.meta.url);
+/**
+ * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
+ *
+ * @param file in a folder that is there; the probe goes beside it, as JavaScript: with Node's own stripping of types the
+ *   agent would take 15 MB more
+ */
+export async function loopProbe(file: string): Promise<readonly string[]> {
+  const source = await readFile(new URL("loop-probe.ts", import.meta.url), "utf8");
+  await writeFile(`${file}.mjs`, stripTypeScriptTypes(source));
+  const probe = pathToFileURL(`${file}.mjs`);
   probe.searchParams.set("out", file);
-  return ["--no-warnings", "--import", probe.href];
+  return ["--import", probe.href];
 }
 
 /** What the probe left; undefined: there was none. */
