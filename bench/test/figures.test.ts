@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { busySecondsOf, ownSeconds } from "../src/measure/company.ts";
 import { median, quantile } from "../src/measure/figures.ts";
 import { bytesReceivedOf, cpuSecondsOf, memoryOf } from "../src/measure/process-figures.ts";
 import { klogTime } from "../src/proxy/sync-log.ts";
+import { fullSyncTimeOf } from "../src/proxy/sync-metrics.ts";
 
 describe("figures", () => {
   test("the median of an even number of values lies between the middle two", () => {
@@ -23,6 +25,14 @@ describe("what the kernel says of a process", () => {
     expect(cpuSecondsOf(stat)).toBe(2.5);
   });
 
+  test("CPU of a process with all that descend from it, and of the whole machine", () => {
+    const stat = (pid: number, parent: number, ticks: number) =>
+      `${pid} (x) S ${parent} 1 1 0 -1 0 0 0 0 0 ${ticks} 0 0 0 20 0 1 0 1000 0 0`;
+    const stats = [stat(1, 0, 10_000), stat(7, 1, 100), stat(8, 7, 200), stat(9, 8, 300), stat(10, 1, 9000), ""];
+    expect(ownSeconds(stats, 7)).toBe(6);
+    expect(busySecondsOf("cpu  100 200 300 9999 8888 40 60 7777 0 0\ncpu0 1 1 1 1\n")).toBe(7);
+  });
+
   test("memory in units of 1,024 bytes", () => {
     expect(memoryOf("Name:\tnode\nVmHWM:\t   2000 kB\nVmRSS:\t   1000 kB\n")).toEqual({ now: 1.024, peak: 2.048 });
   });
@@ -31,6 +41,13 @@ describe("what the kernel says of a process", () => {
     const table = "Inter-|   Receive\n face |bytes packets\n    lo: 10 1 0\n  eth0: 4711 5 0\n";
     expect(bytesReceivedOf(table, "eth0")).toBe(4711);
   });
+});
+
+test("full syncs of IPv4 alone are counted", () => {
+  const name = "kubeproxy_sync_full_proxy_rules_duration_seconds";
+  const metrics = `${name}_sum{ip_family="IPv6"} 9\n${name}_sum{ip_family="IPv4"} 0.25\n${name}_count{ip_family="IPv4"} 1\n`;
+  expect(fullSyncTimeOf(metrics)).toBe(250);
+  expect(() => fullSyncTimeOf("")).toThrow("no duration of full syncs");
 });
 
 test("a log line's time is local, to the microsecond", () => {

@@ -7,6 +7,7 @@ function figures(factor: number): ProxyFigures {
   const ms = [1, 2, 3].map((value) => value * factor);
   const run = (firstSync: number) => ({
     firstSync: { ms: firstSync * factor, cpu: factor, apiBytes: 1e6 },
+    fullSyncMs: 400 * factor,
     memory: { synced: 100 * factor, steady: 90 * factor, peak: 120 * factor },
     endpointChange: { ms, cpu: 0.1 * factor },
     serviceAdded: { ms },

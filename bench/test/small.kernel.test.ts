@@ -23,7 +23,7 @@ test.skipIf(missing !== undefined)(
       kubernetes: defaultKubernetes,
       kubeProxyVersion: "v1.37",
     } as const;
-    const { fairlead } = await runBench({ ...options, output: "json" }, () => {});
+    const { fairlead } = (await runBench({ ...options, output: "json" }, () => {})).proxies;
     expect(fairlead.runs).toHaveLength(1);
     for (const row of rowsOf(fairlead, undefined)) expect(row.fairlead, row.label).toBeGreaterThan(0);
   },

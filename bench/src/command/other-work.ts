@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { watchOtherWork } from "../measure/company.ts";
 import { measureGrowth } from "../measure/growth.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { takeProfile } from "../measure/profile.ts";
@@ -31,20 +32,23 @@ async function micro(keep: boolean): Promise<void> {
 }
 
 async function growth(options: BenchOptions, sizes: readonly number[], progress: Progress): Promise<void> {
+  const otherWork = await watchOtherWork();
   const points = await measureGrowth(options, sizes, progress);
-  const text = jsonText(points);
+  const text = jsonText({ machine: await describeMachine(await otherWork()), points });
   if (options.save !== undefined) await writeFile(options.save, text);
   process.stdout.write(text);
 }
 
 async function storm(options: BenchOptions, changes: number, progress: Progress): Promise<void> {
   const { variant, services, endpoints } = options;
+  const otherWork = await watchOtherWork();
   const proxies: Record<string, StormFigures> = {};
   for (const subject of await subjectsOf(options, progress)) {
     progress(subject.name);
     proxies[subject.name] = await measureStorm({ ...options, changes }, subject, progress);
   }
-  const text = jsonText({ machine: await describeMachine(), options: { variant, services, endpoints }, proxies });
+  const machine = await describeMachine(await otherWork());
+  const text = jsonText({ machine, options: { variant, services, endpoints }, proxies });
   if (options.save !== undefined) await writeFile(options.save, text);
   process.stdout.write(text);
 }

@@ -1,8 +1,11 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
 import type { BenchOptions } from "../command/options.ts";
 import type { Subject, SubjectName } from "../proxy/subject.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
 import type { Result } from "../report/result.ts";
+import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures } from "./figures.ts";
 import { measureRun } from "./measure-run.ts";
 import { type Progress, withBed } from "./prepare.ts";
@@ -10,15 +13,21 @@ import { recordRun } from "./record-run.ts";
 import type { Setting } from "./setting.ts";
 
 /** Rounds of a service added and removed, and endpoints of the rolling update. */
-const SERVICE_ROUNDS = 10;
+const SERVICE_ROUNDS = 5;
 const ROLLING = 100;
+
+/** What was measured, and how many cores other processes kept busy meanwhile. */
+export interface Measurement {
+  readonly proxies: Result["proxies"];
+  readonly others: number;
+}
 
 /**
  * Measures the proxies one after the other, in turns, on one control plane.
  *
  * @throws Error when something does not start, or when rules are not what they should be
  */
-export async function runBench(options: BenchOptions, progress: Progress): Promise<Result["proxies"]> {
+export async function runBench(options: BenchOptions, progress: Progress): Promise<Measurement> {
   const { services, endpoints, changes } = options;
   const subjects = await subjectsOf(options, progress);
   return withBed(options, progress, async ({ bed, startSettings, freshRules }) => {
@@ -27,8 +36,18 @@ export async function runBench(options: BenchOptions, progress: Progress): Promi
     await fill(bed.controlPlane.api, size);
     const counts = { changes, services: Math.min(SERVICE_ROUNDS, changes), rolling: ROLLING };
     const setting = { bed, size, counts, startSettings, freshRules: freshRules() };
-    return measureAll(setting, subjects, options, progress);
+    if (options.waitFor !== undefined) await waitForFile(options.waitFor, progress);
+    const otherWork = await watchOtherWork();
+    const proxies = await measureAll(setting, subjects, options, progress);
+    return { proxies, others: await otherWork() };
   });
+}
+
+const LOOK_EVERY_MS = 100;
+
+async function waitForFile(file: string, progress: Progress): Promise<void> {
+  progress(`everything is there; waiting for ${file}`);
+  while (!existsSync(file)) await sleep(LOOK_EVERY_MS);
 }
 
 async function measureAll(

@@ -2,6 +2,8 @@
 export interface RunFigures {
   /** From the start of the process to its first complete sync. */
   readonly firstSync: { readonly ms: number; readonly cpu: number; readonly apiBytes: number };
+  /** Milliseconds of the full syncs up to then, as the proxy itself counts them: planning, rendering and the kernel. Absent: not measured. */
+  readonly fullSyncMs?: number;
   readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
   /** CPU in a minute in which nothing changes; absent: not measured. */
   readonly idleCpu?: number;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningProxy, startProxy } from "../proxy/running.ts";
 import type { Subject } from "../proxy/subject.ts";
+import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, memory } from "./process-figures.ts";
 import { type RuleDigests, readRules, requireSameRules } from "./rules.ts";
@@ -26,6 +27,7 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
     apiBytes: await bytesReceived(pid, "eth0"),
   };
   const synced = await memory(pid);
+  const fullSyncMs = await fullSyncTime(running.node);
   const idle = await idleCpu(pid, idleSeconds);
   const steady = await memory(pid);
   const check = (step: string) => checkRules(setting, running, step);
@@ -44,6 +46,7 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   await work.restore(counts.rolling);
   return {
     firstSync,
+    fullSyncMs,
     memory: { synced: synced.now, steady: steady.now, peak },
     ...(idle !== undefined && { idleCpu: idle }),
     endpointChange,

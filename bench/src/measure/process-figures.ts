@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 
 /** Clock ticks in a second, as /proc counts on every Linux of today. */
-const TICKS = 100;
+export const TICKS = 100;
 
 /** CPU seconds of a process so far, those of its children that have ended included; in steps of 10 ms. */
 export async function cpuSeconds(pid: number): Promise<number> {

@@ -1,23 +1,31 @@
+import { comparison } from "@fairlead/e2e/uml/bench/table";
 import type { GrowthPoint } from "../measure/growth.ts";
 import type { MicroFigures } from "../micro/micro.ts";
 import { time } from "../micro/micro.ts";
 import { growthPlot, type Series } from "./growth-plot.ts";
+import type { Machine } from "./machine.ts";
 import { markdownTable, quantity } from "./render.ts";
-import type { Result } from "./result.ts";
+import type { IpvsResult, Result } from "./result.ts";
 import { rowsOf } from "./rows.ts";
 
 /** Everything that the document is made of. */
 export interface Recorded {
   /** By file name. */
   readonly results: readonly Result[];
-  readonly growth: readonly Series[];
+  readonly ipvs: readonly IpvsResult[];
+  readonly growth: readonly Growth[];
   readonly micro: MicroFigures;
   /** Markdown of what was found out, as it is written by hand. */
   readonly findings: string;
 }
 
+/** A variant's growth and, where that was recorded, the machine. */
+export interface Growth extends Series {
+  readonly machine?: Machine;
+}
+
 /** docs/performance.md. */
-export function document({ results, growth, micro, findings }: Recorded): string {
+export function document({ results, ipvs, growth, micro, findings }: Recorded): string {
   return [
     "# Performance",
     "",
@@ -27,6 +35,7 @@ export function document({ results, growth, micro, findings }: Recorded): string
     "`ratio` is Fairlead's share of kube-proxy's, medians of all runs; _tools alone_ is iptables-restore with the text that Fairlead gave it.",
     "",
     ...[...results].sort(bySize).flatMap(section),
+    ...ipvs.flatMap(ipvsSection),
     ...growthSection(growth),
     "## Micro benchmarks",
     "",
@@ -46,18 +55,41 @@ function bySize({ options: a }: Result, { options: b }: Result): number {
 }
 
 function section({ machine, options, proxies }: Result): readonly string[] {
-  const { variant, services, endpoints, runs, changes, kubernetes, kubeProxyVersion } = options;
-  const { date, cpu, cores, memoryGB, kernel, node, iptables, load } = machine;
+  const { variant, services, endpoints } = options;
   return [
     `## iptables, ${variant}: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
     "",
     markdownTable(rowsOf(proxies.fairlead, proxies["kube-proxy"])),
-    `${date}, ${runs} ${runs === 1 ? "run" : "runs"} of each with ${changes} endpoint changes; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}; ${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}; load average ${load.toFixed(0)}.`,
+    `${askedText(options)}; ${machineText(machine)}.`,
     "",
   ];
 }
 
-function growthSection(growth: readonly Series[]): readonly string[] {
+/** Everything takes ten times as long there as on the machine itself. */
+function ipvsSection({ machine, options, results }: IpvsResult): readonly string[] {
+  const { services, endpoints } = options;
+  return [
+    `## ipvs, in User-Mode Linux: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
+    "",
+    comparison(results),
+    "",
+    `${askedText(options)}; ${machineText(machine)}.`,
+    "",
+  ];
+}
+
+function askedText({ runs, changes, kubernetes, kubeProxyVersion }: Result["options"]): string {
+  const what = `${runs} ${runs === 1 ? "run" : "runs"} of each with ${changes} endpoint changes`;
+  return `${what}; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}`;
+}
+
+function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
+  const hardware = `${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}`;
+  const company = others === undefined ? "" : `, other processes took ${others.toFixed(2)} cores`;
+  return `${date}, ${hardware}; load average ${load.toFixed(0)}${company}`;
+}
+
+function growthSection(growth: readonly Growth[]): readonly string[] {
   if (growth.length === 0) return [];
   return [
     "## Growth",
@@ -66,6 +98,7 @@ function growthSection(growth: readonly Series[]): readonly string[] {
     "| --: | --- | --: | --: | --: | --: | --: |",
     ...growth.flatMap(({ name, points }) => points.map((point) => growthRow(name, point))),
     "",
+    ...growth.flatMap(({ name, machine }) => (machine === undefined ? [] : [`${name}: ${machineText(machine)}.`, ""])),
     "![Time of one endpoint change against the number of services](growth-change.svg)",
     "",
     "![Time from start to first complete sync against the number of services](growth-start.svg)",

@@ -12,11 +12,14 @@ export interface Machine {
   readonly kernel: string;
   readonly node: string;
   readonly iptables: string;
-  /** Processes that wanted a core in the last 15 minutes, on average, the benchmark's own included: 2 to 3 on a quiet machine. */
+  /** Processes that wanted a core in the last 5 minutes, on average, the benchmark's own included: 2 to 3 on a quiet machine. */
   readonly load: number;
+  /** Cores that other processes kept busy during the benchmark, on average; absent: not recorded. */
+  readonly others?: number;
 }
 
-export async function describeMachine(): Promise<Machine> {
+/** @param others as `watchOtherWork` says at the end */
+export async function describeMachine(others: number): Promise<Machine> {
   const { stdout } = await createRunner().run(["iptables", "--version"]);
   const processors = cpus();
   return {
@@ -27,6 +30,7 @@ export async function describeMachine(): Promise<Machine> {
     kernel: release(),
     node: process.version,
     iptables: stdout.replace(/^iptables v(\S+).*/s, "$1"),
-    load: loadavg()[2] ?? Number.NaN,
+    load: loadavg()[1] ?? Number.NaN,
+    others,
   };
 }

@@ -11,15 +11,16 @@ export const DOCS = fileURLToPath(new URL("docs/", root));
 
 const FINDINGS = fileURLToPath(new URL("bench/findings.md", root));
 
-/** Reads what `bench/results` holds: `iptables-*.json`, `growth-VARIANT.json` and `micro.json`. */
+/** Reads what `bench/results` holds: `iptables-*.json`, `ipvs-*.json`, `growth-VARIANT.json` and `micro.json`. */
 export async function loadRecorded(): Promise<Recorded> {
   const names = (await readdir(RESULTS)).sort();
   const load = async (name: string) => JSON.parse(await readFile(`${RESULTS}${name}`, "utf8"));
   const growthFiles = names.filter((name) => /^growth-\w+\.json$/.test(name));
   return {
     results: await Promise.all(names.filter((name) => /^iptables-.*\.json$/.test(name)).map(load)),
+    ipvs: await Promise.all(names.filter((name) => /^ipvs-.*\.json$/.test(name)).map(load)),
     growth: await Promise.all(
-      growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), points: await load(name) })),
+      growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), ...(await load(name)) })),
     ),
     micro: await recordedFigures(MICRO_FILE),
     findings: await readFile(FINDINGS, "utf8"),

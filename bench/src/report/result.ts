@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ProxyFigures } from "../measure/figures.ts";
+import type { IpvsFigures } from "../measure/ipvs.ts";
 import { jsonText } from "./json.ts";
 import type { Machine } from "./machine.ts";
 
@@ -20,7 +21,10 @@ export interface Result {
   readonly proxies: { readonly fairlead: ProxyFigures; readonly "kube-proxy"?: ProxyFigures };
 }
 
-export async function saveResult(file: string, result: Result): Promise<void> {
+/** The same of ipvs mode, where both ran in User-Mode Linux. */
+export interface IpvsResult extends Pick<Result, "machine" | "options">, IpvsFigures {}
+
+export async function saveResult(file: string, result: Result | IpvsResult): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, jsonText(result));
 }

@@ -24,8 +24,17 @@ export interface Row {
 /** The median of all runs. */
 const perRun = (of: (run: RunFigures) => number) => (figures: ProxyFigures) => median(figures.runs.map(of));
 
+/** The same of what some runs do not measure; undefined where none did. */
+const perTakenRun =
+  (of: (run: RunFigures) => number | undefined) =>
+  ({ runs }: ProxyFigures) => {
+    const taken = runs.flatMap((run) => of(run) ?? []);
+    return taken.length === 0 ? undefined : median(taken);
+  };
+
 const measures: readonly Measure[] = [
   { label: "start to first complete sync", unit: "ms", of: perRun((run) => run.firstSync.ms) },
+  { label: "– full sync in it", unit: "ms", of: perTakenRun((run) => run.fullSyncMs) },
   { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.firstSync.cpu * 1000) },
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
   { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.start.bytes },
@@ -44,18 +53,13 @@ const measures: readonly Measure[] = [
   { label: "– peak", unit: "MB", of: perRun((run) => run.memory.peak) },
   { label: "longest block of the event loop", unit: "ms", of: ({ recorded }) => recorded.longestBlockMs },
   { label: "– CPU", unit: "CPU ms", of: ({ recorded }) => recorded.longestTurnCpuMs },
-  { label: "CPU in an idle minute", unit: "CPU ms", of: idleCpu },
+  { label: "CPU in an idle minute", unit: "CPU ms", of: perTakenRun((run) => run.idleCpu && run.idleCpu * 1000) },
 ];
 
 const bare: Readonly<Record<string, (figures: ProxyFigures) => number>> = {
   "start to first complete sync": ({ recorded }) => recorded.bare.startMs,
   "one endpoint changes, median": ({ recorded }) => recorded.bare.endpointChangeMs,
 };
-
-function idleCpu({ runs }: ProxyFigures): number | undefined {
-  const taken = runs.flatMap((run) => run.idleCpu ?? []);
-  return taken.length === 0 ? undefined : median(taken) * 1000;
-}
 
 /** The table of a benchmark; without kube-proxy there is no ratio. */
 export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | undefined): readonly Row[] {

@@ -65,7 +65,7 @@ async function write(
 ): Promise<Written> {
   const split = port.variant === "nft" && needsBatches(rules, due);
   const deletions = split ? [] : deleteChains(inDeletionOrder(due));
-  const work: Work = { ...rules, nat: [...rules.nat, ...deletions], mangle: [] };
+  const work: Work = { ...rules, chains: [rules], nat: [...rules.nat, ...deletions], mangle: [] };
   const written = await commit(port, work, split, settled);
   if (split) await deleteStale(port, due, split, settled);
   return written;

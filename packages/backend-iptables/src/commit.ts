@@ -3,6 +3,7 @@ import { batches } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
+import type { GroupChains } from "./plan/group.ts";
 import type { IptablesPort } from "./port.ts";
 
 /**
@@ -16,10 +17,8 @@ export type Written = Map<Table, number>;
 
 /** Everything that one sync writes. The iterables are read once, in this order. */
 export interface Work {
-  /** Chains that refer to none of the others, and the one that they all jump to first among them. */
-  readonly endpointChains: Iterable<ChainRules>;
-  /** Chains that refer to those above, each after those that it refers to. */
-  readonly serviceChains: Iterable<ChainRules>;
+  /** The chain that all jump to comes first. */
+  readonly chains: Iterable<GroupChains>;
   readonly filterFirst: Iterable<Command>;
   readonly nat: Iterable<Command>;
   readonly filterLast: Iterable<Command>;
@@ -40,23 +39,46 @@ export async function commit(port: IptablesPort, work: Work, split: boolean, set
 }
 
 function* sections(work: Work, split: boolean): Generator<CommandSource> {
-  if (split) {
-    yield* inBatches(work.endpointChains, BATCH.endpointChains);
-    yield* inBatches(work.serviceChains, BATCH.serviceChains);
-  }
+  if (split) yield* inBatches(work.chains);
   yield { table: "filter", commands: work.filterFirst };
   yield { table: "nat", commands: split ? work.nat : natTogether(work) };
   yield { table: "filter", commands: work.filterLast };
   yield { table: "mangle", commands: work.mangle };
 }
 
-function* inBatches(chains: Iterable<ChainRules>, size: number): Generator<CommandSource> {
-  for (const batch of batches(chains, size)) yield { table: "nat", commands: fillChains(batch) };
+/** Chains of endpoints before those of services that lead to them. */
+function* inBatches(groups: Iterable<GroupChains>): Generator<CommandSource> {
+  let endpointChains: ChainRules[] = [];
+  let serviceChains: ChainRules[] = [];
+  for (const group of groups) {
+    for (const chain of group.endpointChains) {
+      endpointChains.push(chain);
+      if (endpointChains.length < BATCH.endpointChains) continue;
+      yield filled(endpointChains);
+      endpointChains = [];
+    }
+    for (const chain of group.serviceChains) {
+      serviceChains.push(chain);
+      if (serviceChains.length < BATCH.serviceChains) continue;
+      yield filled(endpointChains);
+      yield filled(serviceChains);
+      endpointChains = [];
+      serviceChains = [];
+    }
+  }
+  yield filled(endpointChains);
+  yield filled(serviceChains);
+}
+
+function filled(chains: readonly ChainRules[]): CommandSource {
+  return { table: "nat", commands: fillChains(chains) };
 }
 
 function* natTogether(work: Work): Generator<Command> {
-  yield* fillChains(work.endpointChains);
-  yield* fillChains(work.serviceChains);
+  for (const { endpointChains, serviceChains } of work.chains) {
+    yield* fillChains(endpointChains);
+    yield* fillChains(serviceChains);
+  }
   yield* work.nat;
 }
 

@@ -3,7 +3,7 @@ import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import { emptyChain } from "./plan/commands.ts";
-import { allEndpointChains, allServiceChains, fullPlan, natFrame } from "./plan/full.ts";
+import { allChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
 import { serviceChainCount } from "./plan/service-chains.ts";
@@ -27,8 +27,7 @@ export async function fullSync(
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {
-    endpointChains: allEndpointChains(full),
-    serviceChains: allServiceChains(full),
+    chains: allChains(full),
     filterFirst: filter.first(),
     nat: natFrame(full, kernel.natJumps),
     filterLast: filter.last(),

@@ -13,14 +13,21 @@ const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
 const PROTOCOL = /^[a-z0-9][a-z0-9._-]*$/;
 const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
 
+/** Rules of a chain stand together. */
+let lastGood = "";
+
 /**
  * @returns the name
  * @throws RuleTextError for what iptables refuses as a chain name: empty, over 28 characters, the name of a target,
  *   a leading dash or exclamation mark, white space; and for quotes and backslashes, which its text forms can't carry
  */
 export function checkChainName(name: string): string {
+  if (name === lastGood) return name;
   if (isTargetName(name)) throw new RuleTextError("chain", name, "must not be the name of a target");
-  if (GOOD_CHAIN.test(name)) return name;
+  if (GOOD_CHAIN.test(name)) {
+    lastGood = name;
+    return name;
+  }
   if (name.length > MAX_CHAIN_NAME_LENGTH) {
     throw new RuleTextError("chain", name, `must not be longer than ${MAX_CHAIN_NAME_LENGTH} characters`);
   }

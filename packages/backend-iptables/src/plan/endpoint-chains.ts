@@ -1,16 +1,20 @@
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { comment, endpointText, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import { endpointChain } from "./group-names.ts";
+import type { endpointNames } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { recent } from "./recent.ts";
 import { host, protocolName } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SEP chains of a group: one for each endpoint that one of its sets has. */
-export function* endpointChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
+export function* endpointChains(
+  group: ServicePortGroup,
+  context: RenderContext,
+  nameOf: ReturnType<typeof endpointNames>,
+): Generator<ChainRules> {
   for (const endpoint of usedEndpoints(group)) {
-    const chain = endpointChain(group, endpoint);
+    const chain = nameOf(endpoint);
     yield { chain, rules: [hairpin(group, endpoint, context), translation(group, endpoint, chain, context)] };
   }
 }

@@ -3,12 +3,11 @@ import type { Command, Rule, TableState } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { append, emptyChain, fillChains } from "./commands.ts";
 import { type DispatchRule, dispatchesIn, dispatchRules } from "./dispatch.ts";
-import { endpointChains } from "./endpoint-chains.ts";
 import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
+import { type GroupChains, groupChains } from "./group.ts";
 import { repairJumps } from "./jump-repair.ts";
 import { JUMPS } from "./jumps.ts";
 import { CANARY, SERVICES } from "./names.ts";
-import { serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
 import type { Survey } from "./survey.ts";
 import type { Totals } from "./totals.ts";
@@ -29,16 +28,16 @@ export function fullPlan(plan: ForwardingPlan, context: RenderContext, { done, r
   return { ids, groups: plan.groups, context, done, totals: { filter: 0, nat: rulesDone } };
 }
 
-export function* allEndpointChains(full: FullPlan): Generator<ChainRules> {
-  yield* counted(full, markChains(full.context));
+/** What all chains jump to, and then group by group those that are not there yet. */
+export function* allChains(full: FullPlan): Generator<GroupChains> {
+  yield { endpointChains: counted(full, markChains(full.context)), serviceChains: [] };
   for (const group of groupsOf(full)) {
-    if (!full.done.has(group.id)) yield* counted(full, endpointChains(group, full.context));
-  }
-}
-
-export function* allServiceChains(full: FullPlan): Generator<ChainRules> {
-  for (const group of groupsOf(full)) {
-    if (!full.done.has(group.id)) yield* counted(full, serviceChains(group, full.context));
+    if (full.done.has(group.id)) continue;
+    const chains = groupChains(group, full.context);
+    yield {
+      endpointChains: counted(full, chains.endpointChains),
+      serviceChains: counted(full, chains.serviceChains),
+    };
   }
 }
 

@@ -29,8 +29,16 @@ export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
   };
 }
 
-export function endpointChain({ name, protocol }: ServicePortGroup, { address, port }: PlanEndpoint): string {
-  return endpointChainName(name, protocol, endpointText(address, port));
+/** @returns gives the chain of an endpoint of the group; each name is made once, as its hash is what costs */
+export function endpointNames({ name, protocol }: ServicePortGroup): (endpoint: PlanEndpoint) => string {
+  const names = new Map<PlanEndpoint, string>();
+  return (endpoint) => {
+    const known = names.get(endpoint);
+    if (known !== undefined) return known;
+    const chain = endpointChainName(name, protocol, endpointText(endpoint.address, endpoint.port));
+    names.set(endpoint, chain);
+    return chain;
+  };
 }
 
 /** Whether a chain of the nat table is a service port's or an endpoint's, ours or kube-proxy's. */

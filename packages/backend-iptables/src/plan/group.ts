@@ -2,8 +2,26 @@ import type { ServicePortGroup } from "@fairlead/core";
 import type { ChainRules } from "./chain-rules.ts";
 import { type DispatchRule, dispatchRules } from "./dispatch.ts";
 import { endpointChains } from "./endpoint-chains.ts";
+import { endpointNames } from "./group-names.ts";
 import { serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
+
+/** The chains of one group. */
+export interface GroupChains {
+  /** They refer to none of the others, but for the one that all jump to. */
+  readonly endpointChains: Iterable<ChainRules>;
+  /** They refer to those above, each after those that it refers to. */
+  readonly serviceChains: Iterable<ChainRules>;
+}
+
+/** To be read once, endpoint chains first. */
+export function groupChains(group: ServicePortGroup, context: RenderContext): GroupChains {
+  const nameOf = endpointNames(group);
+  return {
+    endpointChains: endpointChains(group, context, nameOf),
+    serviceChains: serviceChains(group, context, nameOf),
+  };
+}
 
 /** All that one group needs in the kernel. */
 export interface GroupRules {
@@ -16,7 +34,8 @@ export interface GroupRules {
 export function* groupRules(group: ServicePortGroup | undefined, context: RenderContext): Generator<void, GroupRules> {
   const rules = { endpointChains: [] as ChainRules[], serviceChains: [] as ChainRules[] };
   if (group === undefined) return { ...rules, dispatch: [] };
-  for (const chain of endpointChains(group, context)) yield void rules.endpointChains.push(chain);
-  for (const chain of serviceChains(group, context)) yield void rules.serviceChains.push(chain);
+  const chains = groupChains(group, context);
+  for (const chain of chains.endpointChains) yield void rules.endpointChains.push(chain);
+  for (const chain of chains.serviceChains) yield void rules.serviceChains.push(chain);
   return { ...rules, dispatch: dispatchRules(group, context) };
 }

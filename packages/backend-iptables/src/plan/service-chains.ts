@@ -11,7 +11,7 @@ import {
 } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
-import { endpointChain, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
+import { type endpointNames, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { externalFrontend, gatedFrontend, internalSet, proxied } from "./reach.ts";
 import { recent } from "./recent.ts";
@@ -19,10 +19,14 @@ import { toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The KUBE-SVC, -SVL, -EXT and -FW chains of a group, each after those that it jumps to. */
-export function* serviceChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
+export function* serviceChains(
+  group: ServicePortGroup,
+  context: RenderContext,
+  nameOf: ReturnType<typeof endpointNames>,
+): Generator<ChainRules> {
   const names = groupNames(group);
   for (const set of ["cluster", "local"] as const) {
-    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context)] };
+    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context, nameOf)] };
   }
   const external = externalFrontend(group);
   if (external !== undefined)
@@ -49,13 +53,18 @@ function firewallChain(
   return { chain: names.firewall, rules: firewallRules(group, sources, names) };
 }
 
-function* setRules(group: ServicePortGroup, set: EndpointSetName, context: RenderContext): Generator<Rule> {
+function* setRules(
+  group: ServicePortGroup,
+  set: EndpointSetName,
+  context: RenderContext,
+  nameOf: ReturnType<typeof endpointNames>,
+): Generator<Rule> {
   for (const frontend of group.frontends) {
     if (frontend.kind === "cluster-ip" && internalSet(frontend) === set) {
       yield* masqueradeRules(group, frontend, context);
     }
   }
-  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: endpointChain(group, endpoint) }));
+  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: nameOf(endpoint) }));
   if (group.affinitySeconds !== undefined) {
     for (const { endpoint, chain } of endpoints) {
       yield {

@@ -1,10 +1,9 @@
-import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
+import type { ForwardingPlan } from "@fairlead/core";
 import { renderRule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { digestOf } from "./digest.ts";
-import { endpointChains } from "./endpoint-chains.ts";
 import { markChains } from "./frame.ts";
-import { serviceChains } from "./service-chains.ts";
+import { type GroupChains, groupChains } from "./group.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** What of a plan's chains the kernel has already. */
@@ -34,7 +33,7 @@ export function* survey(
   let rulesDone = 0;
   for (const group of plan.groups.values()) {
     let [rules, same] = [0, true];
-    for (const chain of groupChains(group, context)) {
+    for (const chain of chainsOf(groupChains(group, context))) {
       stale.delete(chain.chain);
       rules += chain.rules.length;
       same &&= existing.get(chain.chain) === digestOf(chain.rules.map(renderRule));
@@ -47,7 +46,7 @@ export function* survey(
   return { done, rulesDone, stale };
 }
 
-function* groupChains(group: ServicePortGroup, context: RenderContext): Generator<ChainRules> {
-  yield* endpointChains(group, context);
-  yield* serviceChains(group, context);
+function* chainsOf({ endpointChains, serviceChains }: GroupChains): Generator<ChainRules> {
+  yield* endpointChains;
+  yield* serviceChains;
 }

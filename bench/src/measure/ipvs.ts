@@ -1,0 +1,36 @@
+import { requireAgent } from "@fairlead/e2e/agent/agent-file";
+import { measureIpvs } from "@fairlead/e2e/uml/bench/run";
+import { type Measured, PROXIES } from "@fairlead/e2e/uml/bench/settings";
+import { kernelDifferences } from "@fairlead/e2e/uml/bench/table";
+import { missingForUml } from "@fairlead/e2e/uml/missing";
+import type { BenchOptions } from "../command/options.ts";
+import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
+import type { Progress } from "./prepare.ts";
+
+/** What ipvs mode came to, run by run. */
+export interface IpvsFigures {
+  readonly results: readonly Omit<Measured, "kernel">[];
+  /** What the kernel held in the end after one of the proxies alone. */
+  readonly differences: readonly string[];
+}
+
+const GUEST_MS = 60 * 60_000;
+
+/**
+ * Measures in User-Mode Linux, in one boot, the proxies in turns.
+ *
+ * @throws Error that says what is missing, or with the guest's last words
+ */
+export async function runIpvsBench(options: BenchOptions, progress: Progress): Promise<IpvsFigures> {
+  const missing = await missingForUml();
+  if (missing !== undefined) throw new Error(missing);
+  await requireAgent();
+  const { services, endpoints, changes, runs, kubernetes, against, kubeProxyVersion } = options;
+  const kubeProxy = against === undefined ? "" : await kubeProxyProgram(kubeProxyVersion, progress);
+  const names = against === undefined ? (["fairlead"] as const) : PROXIES;
+  const order = Array.from({ length: runs }, (_, run) => (run % 2 === 0 ? names : names.toReversed())).flat();
+  const request = { services, endpoints, changes, order, kubeProxy, kubernetes, timeoutMs: GUEST_MS };
+  const measured = await measureIpvs(request, progress);
+  const results = measured.map(({ kernel: _, ...figures }) => figures);
+  return { results, differences: kernelDifferences(measured) };
+}
