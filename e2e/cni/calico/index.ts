@@ -18,7 +18,7 @@ export const flavour: CniFlavour = {
   install,
 };
 
-const READY_MS = 30_000;
+const READY_MS = 180_000;
 const flags: Readonly<Record<IPFamily, string>> = { IPv4: "-4", IPv6: "-6" };
 
 async function install(ground: CniGround): Promise<PodNetwork> {

@@ -15,8 +15,8 @@ export interface OvnClients {
 }
 
 /** Seconds that a tool waits for an answer. */
-const PATIENCE = "--timeout=30";
-const SOCKET_MS = 15_000;
+const PATIENCE = "--timeout=120";
+const SOCKET_MS = 60_000;
 
 export function centralFolder(folder: string): string {
   return join(folder, "central");

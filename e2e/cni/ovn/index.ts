@@ -26,7 +26,7 @@ export const flavour: CniFlavour = {
   install,
 };
 
-const READY_MS = 30_000;
+const READY_MS = 180_000;
 
 async function install(ground: CniGround): Promise<PodNetwork> {
   const { nodes, families } = ground;
