@@ -2,6 +2,7 @@ import type { Lab } from "../../lab/lab.ts";
 import { conformance } from "./conformance.ts";
 import { drainSpecs } from "./drain-specs.ts";
 import { faultSpecs } from "./fault-specs.ts";
+import { foundingSpecs } from "./founding-specs.ts";
 import { golden } from "./golden.ts";
 import { meaning } from "./meaning.ts";
 import { type Suite, suiteOf } from "./suite.ts";
@@ -12,6 +13,7 @@ export const suites: ReadonlyMap<string, Suite> = new Map([
   ["meaning", meaning],
   ["conformance", conformance],
   ["golden", golden],
+  ["founding", suiteOf(foundingSpecs, nothingLeft)],
   ["faults", suiteOf(faultSpecs, nothingLeft)],
   ["drain", suiteOf(drainSpecs, nothingLeft)],
 ]);
