@@ -28,18 +28,31 @@ const require = createRequireOfBundle(import.meta.url);`;
 export type BundlePlugin = NonNullable<Options["esbuildPlugins"]>[number];
 
 /**
- * Gets node:http past its ESM face, which reads every export: that has Node load the whole client behind `http.WebSocket`, 30 ms
- * and 10 MB of resident memory for nothing.
+ * Node's own modules of these names come by a call when the module that imports them begins: a static import would load, before
+ * anything else, what is imported anywhere in the bundle.
  */
-const httpWithoutClient: BundlePlugin = {
-  name: "http-without-client",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^(?:node:)?http$/ }, () => ({ path: "http", namespace: "builtin" }));
-    onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(`node:${path}`)});`,
-    }));
-  },
-};
+function builtinsByCall(name: string, filter: RegExp): BundlePlugin {
+  return {
+    name,
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter }, ({ path, kind }) =>
+        isBuiltin(path) && kind !== "require-call" ? { path: path.replace(/^node:/, ""), namespace: name } : undefined,
+      );
+      onLoad({ filter: /./, namespace: name }, ({ path }) => ({
+        contents: `module.exports = process.getBuiltinModule(${JSON.stringify(`node:${path}`)});`,
+      }));
+    },
+  };
+}
+
+/**
+ * The ESM face of node:http reads every export: that has Node load the whole client behind `http.WebSocket`, 30 ms and 10 MB of
+ * resident memory for nothing.
+ */
+const httpWithoutClient = builtinsByCall("http-without-client", /^(?:node:)?http$/);
+
+/** For programs that are started for one command: most use few of Node's modules. */
+export const builtinsWhenUsed = builtinsByCall("builtins-when-used", /^(?:node:)?[a-z_/]+$/);
 
 /**
  * Build settings of an app: one file that runs with nothing but Node beside it, made from the sources of the workspace's
@@ -82,19 +95,3 @@ export const credentialsApart: BundlePlugin = {
 };
 
 export const credentialsEntry = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
-
-/**
- * Node's own modules begin when the module that imports them does: a static import in the bundle would load those of every
- * module that is in it, for commands that use none of them.
- */
-export const builtinsWhenUsed: BundlePlugin = {
-  name: "builtins-when-used",
-  setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^[a-z_/:]+$/ }, ({ path, kind }) =>
-      isBuiltin(path) && kind !== "require-call" ? { path, namespace: "builtin" } : undefined,
-    );
-    onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
-    }));
-  },
-};
