@@ -14,6 +14,8 @@ export interface CniFlavour {
   readonly name: string;
   /** Programs that it runs. What is missing is said before anything is started. */
   readonly programs: readonly NeededProgram[];
+  /** Files below /dev that they open to read and write; default none. */
+  readonly devices?: readonly string[];
   /** Its pods' CIDRs in the whole cluster; a family that is absent is one that its pods cannot have. */
   readonly podCIDRs: Readonly<Partial<Record<IPFamily, string>>>;
   /** It serves the services of its own pods itself: Fairlead is told to leave its CIDRs alone. */

@@ -19,6 +19,8 @@ export const flavour: CniFlavour = {
     { program: "ovn-controller", debian: "ovn-host" },
     { program: "ethtool", debian: "ethtool" },
   ],
+  // The userspace datapath has a tap device for each port of the node's own.
+  devices: ["/dev/net/tun"],
   podCIDRs: subnets.podCIDRs,
   ownLoadBalancer: true,
   hidesCallers: true,

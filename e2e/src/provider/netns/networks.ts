@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { access, constants, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
 import { installFlavour } from "../install-flavour.ts";
@@ -40,6 +40,20 @@ export async function missingPrograms(
   return needed
     .filter((_, index) => !there[index])
     .map(({ flavour, program, debian }) => `${flavour} needs ${program}: apt-get install ${debian}`);
+}
+
+/** Devices that the flavours of a request open and this user may not. */
+export async function missingDevices(flavours: readonly CniFlavour[]): Promise<readonly string[]> {
+  const needed = flavours.flatMap(({ name, devices = [] }) => devices.map((device) => ({ name, device })));
+  const lacking = await Promise.all(
+    needed.map(({ name, device }) =>
+      access(device, constants.R_OK | constants.W_OK).then(
+        () => undefined,
+        () => `${name} needs ${device}, which this user may not open`,
+      ),
+    ),
+  );
+  return lacking.filter((one) => one !== undefined);
 }
 
 /** Families that the request names and a flavour cannot have. */

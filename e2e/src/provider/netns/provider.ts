@@ -10,7 +10,7 @@ import { fabricAddress, nodeName } from "./addresses.ts";
 import { openCluster } from "./cluster.ts";
 import { openControlPlane } from "./control-plane.ts";
 import { DNS_PROGRAM } from "./dns-server.ts";
-import { missingFamilies, missingPrograms } from "./networks.ts";
+import { missingDevices, missingFamilies, missingPrograms } from "./networks.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
 export const netns: Provider = {
@@ -45,12 +45,16 @@ async function needsGuest({ mode }: ClusterRequest): Promise<boolean> {
 
 async function missing(request: ClusterRequest): Promise<readonly string[]> {
   const flavours = await Promise.all(request.cni.map(loadFlavour));
-  const [kernel, controlPlane, programs] = await Promise.all([
-    (await needsGuest(request)) ? missingForUml() : missingHere(),
+  const inGuest = await needsGuest(request);
+  const [kernel, controlPlane, programs, devices] = await Promise.all([
+    inGuest ? missingForUml() : missingHere(),
     missingControlPlane(request.kubernetes),
     missingPrograms(flavours, isProgram),
+    // A guest has its own.
+    inGuest ? [] : missingDevices(flavours),
   ]);
-  return [kernel, controlPlane, ...programs, ...missingFamilies(flavours, request)].filter((one) => one !== undefined);
+  const families = missingFamilies(flavours, request);
+  return [kernel, controlPlane, ...programs, ...devices, ...families].filter((one) => one !== undefined);
 }
 
 async function shape(request: ClusterRequest): Promise<ClusterShape> {
