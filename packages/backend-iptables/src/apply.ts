@@ -25,7 +25,7 @@ export function contextForChange(
 }
 
 /** A change and what it is rendered between. */
-export interface Step {
+interface Step {
   readonly change: PlanChange;
   readonly before: Programmed;
   readonly context: RenderContext;

@@ -1,13 +1,16 @@
 import type { Backend, ForwardingPlan, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
-import { applyChange, contextForChange, type Step } from "./apply.ts";
+import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
+import type { Written } from "./commit.ts";
 import { fullSync } from "./full-sync.ts";
 import { watchedTables } from "./intact.ts";
 import { Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
+import type { RenderContext } from "./plan/settings.ts";
 import type { IptablesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { StaleChains } from "./stale-chains.ts";
+import { stepsOf } from "./steps.ts";
 
 /** How iptables mode reads the plan where modes differ (upstream: pkg/proxy/iptables). */
 export const iptablesSemantics: ModeSemantics = {
@@ -52,14 +55,21 @@ class IptablesBackend implements Backend {
     const before = this.#programmed;
     const context = before && contextForChange(before, plan, change, this.#settled);
     if (before === undefined || context === undefined) return this.sync(plan);
-    return this.#applyTo({ change, before, context });
+    return this.#applySteps(stepsOf(change), before, context);
   }
 
-  async #applyTo(step: Step): Promise<SyncReport> {
+  async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
-    const { programmed, written } = await applyChange(this.#port, step, this.#stale, this.#settled);
+    const all: Written = new Map();
+    let programmed = before;
+    for (const change of steps) {
+      const step = { change, before: programmed, context };
+      const applied = await applyChange(this.#port, step, this.#stale, this.#settled);
+      programmed = applied.programmed;
+      for (const [table, rules] of applied.written) all.set(table, (all.get(table) ?? 0) + rules);
+    }
     this.#programmed = programmed;
-    return report("partial", programmed.totals, written);
+    return report("partial", programmed.totals, all);
   }
 
   async intact(plan: ForwardingPlan): Promise<boolean> {
