@@ -20,7 +20,7 @@ export interface Recorded {
 }
 
 /** A variant's growth and, where that was recorded, the machine. */
-export interface Growth extends Series {
+interface Growth extends Series {
   readonly machine?: Machine;
 }
 

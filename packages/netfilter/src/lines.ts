@@ -8,7 +8,7 @@ export function* linesOf(input: string | Iterable<string>): Generator<string, vo
   yield* feed.end();
 }
 
-export class LineFeed {
+class LineFeed {
   #rest = "";
 
   *push(chunk: string): Generator<string, void, undefined> {
