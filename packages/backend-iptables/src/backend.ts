@@ -41,7 +41,7 @@ class IptablesBackend implements Backend {
     this.#port = port;
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);
-    this.#lookout = new Lookout(settled.now);
+    this.#lookout = new Lookout(settled.now, port.glance);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {

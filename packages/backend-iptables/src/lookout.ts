@@ -1,4 +1,5 @@
 import type { Table } from "@fairlead/netfilter";
+import type { IptablesPort } from "./port.ts";
 
 /** A question to the kernel; false: what must be there is not. */
 export type Look = () => Promise<boolean>;
@@ -13,17 +14,36 @@ const SMALL = 5000;
  */
 const REST_PER_RULE = 0.5;
 
+/** What is known of a table. */
+interface Seen {
+  /** As the kernel told it when looking began; undefined: it tells nothing. */
+  readonly state: string | undefined;
+  /** The first thing was there since. */
+  first: boolean;
+  /** So many of those that have their turn were there since, one after the other. */
+  turns: number;
+}
+
+interface Turns {
+  next: number;
+  restUntil: number;
+}
+
 /**
- * Looks whether what must be in a table is there. In a large one, each time at the first thing, which a flush takes away, and
- * at one of the others, in turn, with rests between.
+ * Looks whether what must be in a table is there; not at all where the kernel says that the table is as it was when everything
+ * was. In a large table, each time at the first thing, which a flush takes away, and at one of the others, in turn, with rests
+ * between. Where the kernel tells how many rules there are, a flush is seen by that, and the first thing has its turn, too.
  */
 export class Lookout {
   readonly #now: () => number;
-  readonly #turns = new Map<Table, { next: number; restUntil: number }>();
+  readonly #glance: NonNullable<IptablesPort["glance"]>;
+  readonly #seen = new Map<Table, Seen>();
+  readonly #turns = new Map<Table, Turns>();
 
   /** @param now a clock in milliseconds */
-  constructor(now: () => number) {
+  constructor(now: () => number, glance: IptablesPort["glance"] = async () => undefined) {
     this.#now = now;
+    this.#glance = glance;
   }
 
   /**
@@ -32,17 +52,48 @@ export class Lookout {
    * @param rules that the table holds
    */
   async holds(table: Table, rules: number, looks: readonly Look[]): Promise<boolean> {
-    return allHold(rules > SMALL ? [...looks.slice(0, 1), ...this.#due(table, rules, looks.slice(1))] : looks);
+    const { state, entries } = (await this.#glance(table)) ?? {};
+    if (entries !== undefined && entries < rules) return false;
+    const seen = this.#seenAt(table, state);
+    const turning = entries === undefined ? looks.slice(1) : looks;
+    if (rules <= SMALL) return seen.turns >= turning.length || this.#all(seen, looks);
+    if (entries === undefined && !seen.first && !(await allHold(looks.slice(0, 1)))) return false;
+    seen.first = true;
+    return seen.turns >= turning.length || this.#due(seen, this.#turnsOf(table, rules, entries), rules, turning);
   }
 
-  /** The one whose turn it is; none where it is not yet time. */
-  #due(table: Table, rules: number, looks: readonly Look[]): readonly Look[] {
-    const { next, restUntil } = this.#turns.get(table) ?? { next: 0, restUntil: 0 };
+  /** Nothing is kept of a table that the kernel tells nothing of. */
+  #seenAt(table: Table, state: string | undefined): Seen {
+    const known = this.#seen.get(table);
+    if (known !== undefined && state !== undefined && known.state === state) return known;
+    const seen = { state, first: false, turns: 0 };
+    this.#seen.set(table, seen);
+    return seen;
+  }
+
+  async #all(seen: Seen, looks: readonly Look[]): Promise<boolean> {
+    const hold = await allHold(looks);
+    if (hold) seen.turns = looks.length;
+    return hold;
+  }
+
+  /** What was just written is not looked at at once where a flush is seen otherwise. */
+  #turnsOf(table: Table, rules: number, entries: number | undefined): Turns {
+    const restUntil = entries === undefined ? 0 : this.#now() + rules * REST_PER_RULE;
+    const turns = this.#turns.get(table) ?? { next: 0, restUntil };
+    this.#turns.set(table, turns);
+    return turns;
+  }
+
+  /** Looks at the one whose turn it is, once that is due. */
+  async #due(seen: Seen, turns: Turns, rules: number, looks: readonly Look[]): Promise<boolean> {
     const now = this.#now();
-    if (now < restUntil) return [];
-    this.#turns.set(table, { next: next + 1, restUntil: now + rules * REST_PER_RULE });
-    const turn = next % looks.length;
-    return looks.slice(turn, turn + 1);
+    if (now < turns.restUntil) return true;
+    const turn = turns.next++ % looks.length;
+    turns.restUntil = now + rules * REST_PER_RULE;
+    const hold = await allHold(looks.slice(turn, turn + 1));
+    if (hold) seen.turns++;
+    return hold;
   }
 }
 

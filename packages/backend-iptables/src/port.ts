@@ -29,4 +29,12 @@ export interface IptablesPort {
    * such chain.
    */
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+  /** What the kernel says of a table without its rules, which takes no time worth mentioning; absent: it cannot be asked. */
+  readonly glance?: (table: Table) => Promise<Glance | undefined>;
+}
+
+/** `state` is another text after a change of the table; `entries`: at least as many as there are rules. */
+export interface Glance {
+  readonly state: string;
+  readonly entries?: number;
 }

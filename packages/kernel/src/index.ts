@@ -11,6 +11,7 @@ export type { IptablesClient, Variant } from "./iptables/client.ts";
 export { builtinChains } from "./iptables/client.ts";
 export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
+export { createGlance, type Glance, type TableGlance } from "./iptables/glance.ts";
 export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
 export { createIpvsadm, type IpvsadmOptions } from "./ipvs/open.ts";

@@ -1,5 +1,6 @@
 import {
   createConntrack,
+  createGlance,
   createIpset,
   createIpvsadm,
   createLinks,
@@ -31,7 +32,7 @@ export function realKernel(log: Log): Kernel {
   let variant: ReturnType<typeof detectVariant> | undefined;
   const detect = () => (variant ??= detectVariant(runner));
   return {
-    iptables: (family) => openIptables(runner, { family, detect }),
+    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family }),
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),

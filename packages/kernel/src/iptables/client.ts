@@ -1,6 +1,7 @@
 import type { Rule, Table, TableState } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import type { Input } from "../runner/runner.ts";
+import type { Glance } from "./glance.ts";
 
 /** Which kernel API the tools speak to: nf_tables, or the x_tables of old. */
 export type Variant = "nft" | "legacy";
@@ -28,6 +29,8 @@ export interface IptablesClient {
    * Undefined: there is no such chain.
    */
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+  /** What the kernel says of a table without its rules; absent: it cannot be asked. */
+  readonly glance?: Glance;
 }
 
 /** The chains that each table comes with. */

@@ -6,6 +6,7 @@ import { lines } from "../runner/text.ts";
 import { builtinChains, type IptablesClient, type Variant } from "./client.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, notInstalled } from "./explain.ts";
+import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
 import { findTools, type Tools } from "./tools.ts";
 
@@ -15,6 +16,8 @@ export interface IptablesOptions {
   readonly variant?: Variant;
   /** Tells what the host does, asked where both variants are installed. Default `detectVariant`. */
   readonly detect?: () => Promise<Variant>;
+  /** How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another namespace. */
+  readonly glance?: (family: IPFamily, variant: Variant) => Glance;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
@@ -86,6 +89,7 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
       const which = number === undefined ? [chain] : [chain, String(number)];
       return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
+    ...(options.glance && { glance: options.glance(family, tools.variant) }),
   };
 }
 

@@ -1,0 +1,33 @@
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { createRunner, type TableGlance } from "../../src/index.ts";
+import { createNamespace } from "../../src/netns/index.ts";
+import { kernelTest } from "../kernel-test.ts";
+
+const MAIN = fileURLToPath(new URL("glance-main.ts", import.meta.url));
+
+async function glances(variant: "nft" | "legacy"): Promise<readonly TableGlance[]> {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN, variant] as const;
+  const { stdout } = await runner.run(argv);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+kernelTest("nft: another state after each change, the same without one", async () => {
+  const [first, same, more, flushed] = await glances("nft");
+  expect(same).toEqual(first);
+  expect(new Set([first, more, flushed].map((one) => one?.state)).size).toBe(3);
+});
+
+kernelTest("legacy: as many entries as there are rules, and some for each chain", async () => {
+  const [first, same, more, flushed] = await glances("legacy");
+  expect(same).toEqual(first);
+  // two rules, and for the chain its name and its end
+  expect((more?.entries ?? 0) - (first?.entries ?? 0)).toBe(4);
+  expect((more?.entries ?? 0) - (flushed?.entries ?? 0)).toBe(3);
+  expect(flushed?.state).not.toBe(more?.state);
+});
