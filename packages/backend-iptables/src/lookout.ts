@@ -55,8 +55,8 @@ export class Lookout {
     const { state, entries } = (await this.#glance(table)) ?? {};
     if (entries !== undefined && entries < rules) return false;
     const seen = this.#seenAt(table, state);
+    if (rules <= SMALL) return seen.turns >= looks.length || this.#all(seen, looks);
     const turning = entries === undefined ? looks.slice(1) : looks;
-    if (rules <= SMALL) return seen.turns >= turning.length || this.#all(seen, looks);
     if (entries === undefined && !seen.first && !(await allHold(looks.slice(0, 1)))) return false;
     seen.first = true;
     return seen.turns >= turning.length || this.#due(seen, this.#turnsOf(table, rules, entries), rules, turning);

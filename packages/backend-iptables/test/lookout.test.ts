@@ -83,6 +83,14 @@ describe("where the kernel tells of a table's state", () => {
     expect(await after(30_000, 10)).toEqual([true]);
   });
 
+  test("the only thing in a table is looked at, too", async () => {
+    const lookout = new Lookout(
+      () => 0,
+      async () => ({ state: "1" }),
+    );
+    expect(await lookout.holds("mangle", 0, [async () => false])).toBe(false);
+  });
+
   test("in a large table the first thing after each change, the others in turn, and nothing when all have had theirs", async () => {
     const { after, change } = telling();
     expect(await after(0, LARGE)).toEqual([true, "services", "canary"]);
