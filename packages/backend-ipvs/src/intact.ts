@@ -24,11 +24,12 @@ export async function looksIntact(
   settled: Settled,
 ): Promise<boolean> {
   const { ledger, servers } = await wantedOf(plan, context, settled.breathe);
+  // By netlink, so the quickest to tell.
+  if (servers.size > 0 && !isEqual(await compareServers(port.servers.save(), servers, () => false, draining)))
+    return false;
   if (!(await hasAddresses(port, ledger))) return false;
   if (!(await hasSets(port, ledger))) return false;
-  if (!(await hasRules(port, frameFacts(ledger, context)))) return false;
-  if (servers.size === 0) return true;
-  return isEqual(await compareServers(port.servers.save(), servers, () => false, draining));
+  return hasRules(port, frameFacts(ledger, context));
 }
 
 async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {
