@@ -4,6 +4,7 @@ import {
   createIpset,
   createIpvsadm,
   createLinks,
+  type IpsetClient,
   type IptablesClient,
   kernelVersion,
   openIptables,
@@ -17,8 +18,8 @@ import type { Lab } from "../lab/lab.ts";
 import type { CaseGroup } from "./groups.ts";
 import { families, syncGroup } from "./sync-group.ts";
 
-/** The backend's port, with rules that can be read as well. */
-type NodePort = IpvsPort & { readonly rules: IptablesClient };
+/** The backend's port, with rules and all sets that can be read as well. */
+type NodePort = IpvsPort & { readonly rules: IptablesClient; readonly sets: IpsetClient };
 
 /** What node-a's kernel holds, ready for the tracer. */
 export interface IpvsNodeState {

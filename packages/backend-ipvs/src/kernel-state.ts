@@ -36,7 +36,7 @@ export async function readKernel(port: IpvsPort): Promise<KernelState> {
 export async function readSets({ sets }: IpvsPort, family: IPFamily): Promise<ReadonlyMap<SetKey, SetState>> {
   const wanted = new Map(SET_KEYS.map((key) => [setDefinition(key, family).name, key]));
   const found = new Map<SetKey, SetState>();
-  for await (const set of sets.save()) {
+  for await (const set of sets.save(wanted.keys())) {
     const key = wanted.get(set.name);
     if (key === undefined) continue;
     const { type } = setDefinition(key, family);

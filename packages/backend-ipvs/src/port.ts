@@ -32,8 +32,8 @@ export interface ServersPort {
 
 /** The ipsets of this network namespace, both families. */
 export interface SetsPort {
-  /** `ipset save`, set by set, other people's too. */
-  save(): AsyncIterable<SetState>;
+  /** `ipset save`, set by set; of these names alone. */
+  save(names: Iterable<string>): AsyncIterable<SetState>;
   /**
    * One `ipset -exist restore`: what is there already, or gone, is no error. No transaction.
    *

@@ -2,21 +2,12 @@ import type { SetCommand } from "@fairlead/netfilter";
 import ipaddr from "ipaddr.js";
 import { attribute, nest } from "../netlink/attributes.ts";
 import { encodeRequest, flags } from "../netlink/messages.ts";
-
-/** IPSET_CMD_ADD and IPSET_CMD_DEL of NFNL_SUBSYS_IPSET (linux/netfilter/ipset/ip_set.h). */
-const types = { add: 0x609, del: 0x60a } as const;
+import { address, part, protocolNumbers, request, types } from "./numbers.ts";
 
 /** Spoken since kernel 2.6.39. */
 const protocolVersion = 6;
-
-/** Types of attributes, those of a member within `data` (the same header). */
-const request = { protocol: 1, set: 2, data: 7 } as const;
-const part = { address: 1, port: 4, protocol: 7, second: 20, secondLength: 21 } as const;
-const address = { IPv4: 1, IPv6: 2 } as const;
 /** NLA_F_NET_BYTEORDER, which addresses and ports must carry. */
 const inNetworkOrder = 0x4000;
-
-const protocolNumbers: Readonly<Record<string, number>> = { tcp: 6, udp: 17, sctp: 132 };
 
 /** A command about one member. */
 export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
@@ -36,6 +27,20 @@ export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
   return encodeRequest({
     type: types[kind],
     flags: flags.request,
+    addressFamily: 0,
+    attributes: Buffer.concat(attributes),
+  });
+}
+
+/** Asks for one set and its members. */
+export function encodeSetDump(set: string): Buffer {
+  const attributes = [
+    attribute(request.protocol, Buffer.from([protocolVersion])),
+    attribute(request.set, Buffer.from(`${set}\0`)),
+  ];
+  return encodeRequest({
+    type: types.list,
+    flags: flags.request | flags.dump,
     addressFamily: 0,
     attributes: Buffer.concat(attributes),
   });

@@ -8,11 +8,10 @@ import type {
 } from "@fairlead/netfilter";
 import { parseServerCommand } from "@fairlead/netfilter";
 import { atOnce, sendTogether } from "../netlink/acknowledged.ts";
-import type { Range } from "../netlink/attributes.ts";
+import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { genericFamily } from "../netlink/generic-family.ts";
-import { decodeReplies } from "../netlink/messages.ts";
-import { datagramSize, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
+import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
 import { decodeDestination, decodeServer } from "./decode.ts";
 import { encodeDestinationDump, encodeServerCommand, encodeServerDump } from "./messages.ts";
 
@@ -52,10 +51,12 @@ export async function openIpvsSession(open: OpenNetlink): Promise<IpvsSession> {
   }
 }
 
+const READING = "reading virtual servers";
+
 /** The servers first, which are few beside their destinations: there is one dump at a time on a socket. */
 async function* servers(socket: NetlinkSocket, family: number): AsyncGenerator<VirtualServerState, void, void> {
   const found: VirtualServer[] = [];
-  await dump(socket, encodeServerDump(family), (bytes, message) => {
+  await dump(socket, encodeServerDump(family), READING, (bytes, message) => {
     const server = decodeServer(bytes, message);
     if (server !== undefined) found.push(server);
   });
@@ -91,27 +92,10 @@ async function destinationsOf(
   server: VirtualServerKey,
 ): Promise<readonly DestinationConnections[]> {
   const found: DestinationConnections[] = [];
-  await dump(socket, encodeDestinationDump(family, server), (bytes, message) => {
+  await dump(socket, encodeDestinationDump(family, server), READING, (bytes, message) => {
     found.push(decodeDestination(bytes, message, server));
   });
   return found;
-}
-
-async function dump(
-  socket: NetlinkSocket,
-  request: Buffer,
-  take: (bytes: Buffer, message: Range) => void,
-): Promise<void> {
-  const room = Buffer.alloc(datagramSize);
-  await socket.send(request);
-  for (let done = false; !done; ) {
-    const bytes = await socket.receive(room);
-    for (const reply of decodeReplies(bytes)) {
-      if (reply.kind === "result") throw new NetlinkError("reading virtual servers", reply.errno);
-      if (reply.kind === "done") done = true;
-      else take(bytes, reply.attributes);
-    }
-  }
 }
 
 /** So many refused lines are named. */

@@ -15,15 +15,24 @@ export const aligned = (length: number): number => (length + 3) & ~3;
 
 /** The payload of the first attribute of a type; undefined where there is none. */
 export function findAttribute(bytes: Buffer, within: Range, type: number): Range | undefined {
+  for (const found of attributesIn(bytes, within)) if (found.type === type) return found;
+  return undefined;
+}
+
+interface Found extends Range {
+  readonly type: number;
+}
+
+/** The payloads of all attributes, in their order. */
+export function* attributesIn(bytes: Buffer, within: Range): Generator<Found, void, void> {
   let at = within.start;
   while (at + headerSize <= within.end) {
     const end = at + bytes.readUInt16LE(at);
     // What is too short to be one, or longer than what it is in, is no attribute.
-    if (end < at + headerSize || end > within.end) return undefined;
-    if ((bytes.readUInt16LE(at + 2) & typeMask) === type) return { start: at + headerSize, end };
+    if (end < at + headerSize || end > within.end) return;
+    yield { type: bytes.readUInt16LE(at + 2) & typeMask, start: at + headerSize, end };
     at = aligned(end - at) + at;
   }
-  return undefined;
 }
 
 /** An attribute with its header and the bytes that align the next one. */

@@ -7,6 +7,7 @@ import { createNamespace } from "../../src/netns/index.ts";
 import { kernelTest } from "../kernel-test.ts";
 
 const MAIN = fileURLToPath(new URL("members-main.ts", import.meta.url));
+const LIST = fileURLToPath(new URL("sets-main.ts", import.meta.url));
 
 const sets = [
   "create B bitmap:port range 0-65535",
@@ -58,6 +59,24 @@ kernelTest("members of every type come and go by netlink; what is there already,
       .filter((line) => line.startsWith("add "))
       .sort(),
   ).toEqual(left);
+});
+
+kernelTest("sets are listed by netlink as ipset prints them, those that are not there left out", async () => {
+  await using namespace = await createNamespace();
+  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  const many = Array.from({ length: 3_000 }, (_, at) => `add P 10.96.${at >> 8}.${at & 0xff},tcp:443`);
+  const foreign = "create Z hash:net family inet";
+  await runner.run(["ipset", "restore"], { input: `${[...sets, foreign, ...left, ...many.slice(2)].join("\n")}\n` });
+  const names = ["P", "nobody", "N", "M", "L", "I", "B"];
+  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", LIST, ...names] as const;
+  const listed: readonly { readonly name: string }[] = JSON.parse((await runner.run(argv)).stdout);
+  const printed: (typeof listed)[number][] = [];
+  for await (const set of createIpset(runner).save(names)) {
+    printed.push(Object.assign({ ...set }, { members: [...set.members].sort() }));
+  }
+  const inOrder = (some: typeof listed) => some.toSorted((one, other) => one.name.localeCompare(other.name));
+  expect(inOrder(listed)).toEqual(inOrder(printed));
+  expect(printed).toHaveLength(6);
 });
 
 kernelTest("a set that is not there is an error", async () => {

@@ -1,6 +1,6 @@
 import { parseSetCommand, type SetCommand, type SetState } from "@fairlead/netfilter";
 import type { IpsetClient } from "../../ipset/client.ts";
-import type { Input } from "../../runner/runner.ts";
+import type { Argv, Input } from "../../runner/runner.ts";
 import { gather } from "../fake-runner.ts";
 import { Faults, singleStep } from "../faults.ts";
 import { type LineOutcome, type LineTool, runLineTool } from "./outcome.ts";
@@ -41,8 +41,11 @@ export class FakeIpset implements IpsetClient {
     return [...this.#sets.values()].map((set) => ({ ...set, members: new Set(set.members) }));
   }
 
-  async *save(): AsyncGenerator<SetState, void, void> {
-    yield* await singleStep(this.faults, ["ipset", "save"], () => this.sets());
+  async *save(names?: Iterable<string>): AsyncGenerator<SetState, void, void> {
+    const wanted = names && new Set(names);
+    const argv: Argv = this.#netlink && wanted !== undefined ? ["netlink", "ipset", "list"] : ["ipset", "save"];
+    const sets = await singleStep(this.faults, argv, () => this.sets());
+    yield* sets.filter(({ name }) => wanted === undefined || wanted.has(name));
   }
 
   async restore(payload: Input): Promise<void> {

@@ -1,0 +1,62 @@
+import type { SetState } from "@fairlead/netfilter";
+import ipaddr from "ipaddr.js";
+import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
+import { families, part, protocolNumbers, request } from "./numbers.ts";
+
+/** A set as the first message about it describes it; undefined for messages that only have more members. */
+export function decodeSet(bytes: Buffer, message: Range): Omit<SetState, "members"> | undefined {
+  const [name, type] = [request.set, request.type].map((kind) => findAttribute(bytes, message, kind));
+  if (name === undefined || type === undefined) return undefined;
+  const family = findAttribute(bytes, message, request.family);
+  const number = family && bytes.readUInt8(family.start);
+  return {
+    name: textAt(bytes, name),
+    type: textAt(bytes, type),
+    ...(number === families.IPv4 && { family: "IPv4" }),
+    ...(number === families.IPv6 && { family: "IPv6" }),
+  };
+}
+
+/** The members in a message, as `ipset save` prints those of sets of addresses and ports. */
+export function* decodeMembers(bytes: Buffer, message: Range): Generator<string, void, void> {
+  const members = findAttribute(bytes, message, request.members);
+  if (members === undefined) return;
+  for (const member of attributesIn(bytes, members)) {
+    if (member.type === request.data) yield memberText(bytes, member);
+  }
+}
+
+function memberText(bytes: Buffer, member: Range): string {
+  const found = new Map(Array.from(attributesIn(bytes, member), (one) => [one.type, one]));
+  const first = addressText(bytes, found.get(part.address));
+  const second = addressText(bytes, found.get(part.second));
+  const port = found.get(part.port);
+  const number = port && bytes.readUInt16BE(port.start);
+  if (first === undefined) return String(number);
+  const served = number === undefined ? [] : [`${protocolText(bytes, found.get(part.protocol))}:${number}`];
+  const network = second === undefined ? [] : [second + lengthText(bytes, found.get(part.secondLength), second)];
+  return [first, ...served, ...network].join(",");
+}
+
+function addressText(bytes: Buffer, range: Range | undefined): string | undefined {
+  const [inner] = range === undefined ? [] : attributesIn(bytes, range);
+  if (inner === undefined) return undefined;
+  const address = bytes.subarray(inner.start, inner.end);
+  return address.length === 4 ? address.join(".") : new ipaddr.IPv6([...address]).toRFC5952String();
+}
+
+/** A single host has none. */
+function lengthText(bytes: Buffer, range: Range | undefined, address: string): string {
+  const length = range && bytes.readUInt8(range.start);
+  return length === undefined || length === (address.includes(":") ? 128 : 32) ? "" : `/${length}`;
+}
+
+function protocolText(bytes: Buffer, range: Range | undefined): string {
+  const number = range && bytes.readUInt8(range.start);
+  return Object.keys(protocolNumbers).find((name) => protocolNumbers[name] === number) ?? String(number);
+}
+
+/** Texts end with a zero byte. */
+function textAt(bytes: Buffer, { start, end }: Range): string {
+  return bytes.toString("latin1", start, end - 1);
+}
