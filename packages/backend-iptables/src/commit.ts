@@ -1,5 +1,5 @@
 import { type Command, type CommandSource, payloadText, restoreLines, type Table } from "@fairlead/netfilter";
-import { batches } from "./batches.ts";
+import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
@@ -11,6 +11,12 @@ import type { IptablesPort } from "./port.ts";
  * cost grows with the square of their number.
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500 } as const;
+
+/**
+ * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool keeps what it has
+ * written, and becomes slower with each: 240 in one process took it twice the time.
+ */
+const IN_ONE_PROCESS = 20;
 
 /** Rules that payloads have written, by table. */
 export type Written = Map<Table, number>;
@@ -26,15 +32,18 @@ export interface Work {
 }
 
 /**
- * Writes the chains, then what leads to them, all by one process. Split, the chains come in transactions of their own before
- * it; else nat has one transaction for all. Filter's has two parts where rules have to go after nat has changed.
+ * Writes the chains, then what leads to them. Split, the chains come in transactions of their own before it, by as many processes as
+ * that takes; else all is one payload with one transaction for nat. Filter's has two parts where rules have to go after nat
+ * has changed.
  *
  * @returns the number of rules written by table
  * @throws what the port throws; everything up to the transaction that failed is done, and the dispatch is as it was
  */
 export async function commit(port: IptablesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
   const written: Written = new Map();
-  await port.restore(payloadText(restoreLines(sections(work, split), written), settled.breathe));
+  for (const part of parts(sections(work, split), split ? IN_ONE_PROCESS : Number.POSITIVE_INFINITY)) {
+    await port.restore(payloadText(restoreLines(part, written), settled.breathe));
+  }
   return written;
 }
 
@@ -82,7 +91,7 @@ function* natTogether(work: Work): Generator<Command> {
   yield* work.nat;
 }
 
-/** Deletes group chains that nothing leads to any more: in one transaction, or (split) in several from the top down. */
+/** Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down. */
 export async function deleteStale(
   port: IptablesPort,
   chains: Iterable<string>,
@@ -94,5 +103,7 @@ export async function deleteStale(
   const sections = [...batches(names, split ? BATCH.staleChains : names.length)].map(
     (batch): CommandSource => ({ table: "nat", commands: deleteChains(batch) }),
   );
-  await port.restore(payloadText(restoreLines(sections), settled.breathe));
+  for (const part of parts(sections, IN_ONE_PROCESS)) {
+    await port.restore(payloadText(restoreLines(part), settled.breathe));
+  }
 }
