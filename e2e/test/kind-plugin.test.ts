@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm, symlink } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,14 +31,17 @@ describe.runIf(tools)("the CNI plugin of kind's nodes", () => {
   });
 
   const run = (command: string) => {
-    const env = { CNI_COMMAND: command, CNI_CONTAINERID: "pod-1", CNI_NETNS: "/var/run/netns/cni-1" };
+    const env = { CNI_COMMAND: command, CNI_CONTAINERID: "pod-1", CNI_NETNS: join(folder, "var/netns/cni-1") };
     const input = JSON.stringify({ cniVersion: "1.0.0", name: "ovn", socket: join(folder, "net.sock") });
     return createRunner({ env }).run([plugin], { input });
   };
 
-  test("ADD: the answer is the result", async () => {
+  test("ADD: the answer is the result; links in the namespace's path are followed on the node", async () => {
+    await symlink(folder, join(folder, "var"));
     expect(JSON.parse((await run("ADD")).stdout)).toMatchObject({ ips: [{ address: "10.244.1.11/32" }] });
-    expect(asked).toEqual([{ node: hostname(), container: "pod-1", netns: "/var/run/netns/cni-1" }]);
+    expect(asked).toEqual([
+      { node: hostname(), container: "pod-1", netns: join(await realpath(folder), "netns/cni-1") },
+    ]);
   });
 
   test("what fails, and what nobody knows, is a failure of the plugin", async () => {
