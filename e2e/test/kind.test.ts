@@ -26,7 +26,7 @@ test("kind is told of families, workers and what nodes share with the machine", 
       workers: 2,
       podCIDRs: ["10.143.0.0/16", "fd00:143::/48"],
       serviceCIDRs: ["10.96.0.0/12"],
-      mounts: { "/cache": "/kind/images" },
+      mounts: [{ hostPath: "/cache", containerPath: "/kind/images", readOnly: true }],
     }),
   );
   expect(config.networking).toMatchObject({ ipFamily: "dual", kubeProxyMode: "none", disableDefaultCNI: true });

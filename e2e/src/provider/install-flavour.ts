@@ -3,26 +3,26 @@ import type { CniFlavour, CniGround, PodNetwork } from "../../cni/flavour.ts";
 import { startDaemon } from "../support/daemon.ts";
 import type { ClusterShape } from "./cluster.ts";
 
+/** Runs a flavour's daemons as processes of this machine, in the nodes' networks. @param folder for their logs */
+export function daemonsHere(folder: string, opened: AsyncDisposableStack): CniGround["daemon"] {
+  return async ({ node, name, argv, env = {} }) => {
+    const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
+    opened.defer(() => daemon.stop());
+  };
+}
+
 /**
  * Sets a flavour up on nodes, and waits until it works.
  *
- * @param folder exists, and is the flavour's own
+ * @param ground its folder exists, and is the flavour's own
  */
 export async function installFlavour(
   flavour: CniFlavour,
-  { nodes, families }: Pick<CniGround, "nodes" | "families">,
-  folder: string,
+  ground: CniGround,
   opened: AsyncDisposableStack,
 ): Promise<PodNetwork> {
-  const network = await flavour.install({
-    nodes,
-    families: families.filter((family) => flavour.podCIDRs[family] !== undefined),
-    folder,
-    daemon: async ({ node, name, argv, env = {} }) => {
-      const daemon = await startDaemon(node.namespace, { name, argv, env, logFile: join(folder, `${name}.log`) });
-      opened.defer(() => daemon.stop());
-    },
-  });
+  const families = ground.families.filter((family) => flavour.podCIDRs[family] !== undefined);
+  const network = await flavour.install({ ...ground, families });
   opened.defer(() => network.dispose());
   await network.ready();
   return network;

@@ -18,7 +18,7 @@ import { provideImages } from "./images/provide.ts";
 import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
 import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
-import { installNetworks } from "./networks/install.ts";
+import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
 import { numberedPods } from "./pods.ts";
 
 export interface ClusterParts {
@@ -90,14 +90,15 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   const machine = await openMachine(parts.id, folder);
   opened.defer(() => machine.dispose());
   progress("Docker runs, in a network of its own");
-  const sockets = join(folder, "sockets");
-  await mkdir(sockets, { recursive: true });
-  const kind = await createKindCluster(machine, images, wantedCluster(parts, sockets), folder);
+  const shared = join(folder, "networks");
+  await mkdir(shared);
+  const kind = await createKindCluster(machine, images, wantedCluster(parts, shared), folder);
   progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
   const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
   const outside = await openOutside(machine, { all: kind.nodes, workers }, families, opened);
   const reached = await openApi(machine, kind, folder, opened);
-  const ground = { cluster: kind, machine, sockets, flavours, families, request, folder, progress };
+  const { api } = reached;
+  const ground = { cluster: kind, machine, api, flavours, families, request, folder: shared, progress };
   const networks = await installNetworks(ground, opened);
   progress("the pod networks are set up");
   await kind.loadImage(archive);
@@ -113,9 +114,10 @@ const notOurs = {
   start: () => Promise.reject(new Error("the API server of kind is the kubelet's to start")),
 };
 
-function wantedCluster({ shape, flavours, request }: ClusterParts, sockets: string): NewCluster {
+function wantedCluster({ shape, flavours, request }: ClusterParts, shared: string): NewCluster {
   const podCIDRs = shape.families.map((family) => flavours[0]?.podCIDRs[family] ?? "");
-  return { families: shape.families, workers: request.nodes, podCIDRs, mounts: { [sockets]: "/run/fairlead-e2e" } };
+  const mounts = [{ hostPath: shared, containerPath: NODE_FOLDER }];
+  return { families: shape.families, workers: request.nodes, podCIDRs, mounts };
 }
 
 async function openNode(

@@ -54,7 +54,7 @@ export async function createKindCluster(
   await docker(networkArgs(wanted.families));
   const config = join(folder, "kind.json");
   const serviceCIDRs = wanted.families.map((family) => serviceRange[family]);
-  const mounts = { ...wanted.mounts, [images.components]: "/kind/images" };
+  const mounts = [...wanted.mounts, { hostPath: images.components, containerPath: "/kind/images", readOnly: true }];
   await writeFile(config, kindConfig({ ...wanted, mounts, serviceCIDRs }));
   const files = [`--config=${config}`, `--kubeconfig=${join(folder, "kind.kubeconfig")}`];
   const create = ["create", "cluster", NAME_FLAG, `--image=${IMAGE}`, "--retain", ...files];

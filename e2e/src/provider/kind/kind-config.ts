@@ -1,22 +1,23 @@
 import type { IPFamily } from "@fairlead/core";
 
+/** A folder of this machine that every node has; nodes may write there unless it is read-only. */
+export interface Mount {
+  readonly hostPath: string;
+  readonly containerPath: string;
+  readonly readOnly?: boolean;
+}
+
 export interface KindSettings {
   readonly families: readonly IPFamily[];
   readonly workers: number;
   readonly podCIDRs: readonly string[];
   readonly serviceCIDRs: readonly string[];
-  /** Folder of this machine → folder of every node. */
-  readonly mounts: Readonly<Record<string, string>>;
+  readonly mounts: readonly Mount[];
 }
 
 /** The configuration of `kind create cluster`; JSON is YAML. */
 export function kindConfig(settings: KindSettings): string {
-  const { families, workers, podCIDRs, serviceCIDRs } = settings;
-  const extraMounts = Object.entries(settings.mounts).map(([hostPath, containerPath]) => ({
-    hostPath,
-    containerPath,
-    readOnly: true,
-  }));
+  const { families, workers, podCIDRs, serviceCIDRs, mounts: extraMounts } = settings;
   return JSON.stringify({
     kind: "Cluster",
     apiVersion: "kind.x-k8s.io/v1alpha4",

@@ -1,7 +1,7 @@
 import { access, constants, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
-import { installFlavour } from "../install-flavour.ts";
+import { daemonsHere, installFlavour } from "../install-flavour.ts";
 import type { ClusterRequest } from "../provider.ts";
 import type { Ground } from "./ground.ts";
 
@@ -27,7 +27,8 @@ async function install(
   opened: AsyncDisposableStack,
 ): Promise<PodNetwork> {
   await mkdir(folder, { recursive: true });
-  return installFlavour(flavour, ground, folder, opened);
+  const { nodes, families } = ground;
+  return installFlavour(flavour, { nodes, families, folder, daemon: daemonsHere(folder, opened) }, opened);
 }
 
 /** Programs that the flavours of a request need and this machine does not have, with what brings them. */

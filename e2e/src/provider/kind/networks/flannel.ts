@@ -1,27 +1,22 @@
-import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { createRunner } from "@fairlead/kernel";
 import { parseAllDocuments } from "yaml";
 import { toolPackages } from "../../../../kind/versions.ts";
-import { cacheFolder, type ProgramPaths, providePrograms } from "../../../control-plane/program-set.ts";
-import { buildImages } from "../images/component-images.ts";
-import type { LocalImage } from "../images/component-list.ts";
-import { isThere, rootFile } from "../images/debian-root.ts";
+import { providePrograms } from "../../../control-plane/program-set.ts";
 import { flannel as flannelSet } from "../programs.ts";
 import type { KindNetwork, KindNetworkGround } from "./network.ts";
+import { networkImage } from "./network-image.ts";
 
 const manifest = fileURLToPath(new URL("../../../../kind/flannel.yaml", import.meta.url));
-
-/** As the manifest names it. */
-const IMAGE = "localhost/flannel:made-here";
 
 /** flannel itself, as a DaemonSet; `backend`: how packets get to another node. */
 export function flannel(backend: "vxlan" | "host-gw") {
   return async (ground: KindNetworkGround): Promise<KindNetwork> => {
     const { cluster, flavour, families, configFolder, kubernetes, progress } = ground;
     const programs = await providePrograms(flannelSet, kubernetes, progress);
-    await cluster.loadImage(await flannelImage(programs));
+    const files = { "usr/local/bin/flanneld": programs.flanneld, "usr/local/bin/flannel": programs.flannel };
+    const image = { name: "flannel", packages: toolPackages, root: "tools", files };
+    await cluster.loadImage(await networkImage(image, progress));
     const network = {
       Network: flavour.podCIDRs.IPv4,
       ...(families.includes("IPv6") && { EnableIPv6: true, IPv6Network: flavour.podCIDRs.IPv6 }),
@@ -49,16 +44,4 @@ export function flannel(backend: "vxlan" | "host-gw") {
       },
     };
   };
-}
-
-async function flannelImage(programs: ProgramPaths<keyof typeof flannelSet.programs>): Promise<string> {
-  const folder = cacheFolder("kind-networks");
-  await mkdir(folder, { recursive: true });
-  const file = join(folder, `${flannelSet.folder("flannel")}.tar`);
-  const image: LocalImage = {
-    names: [IMAGE],
-    parts: ["tools", { "usr/local/bin/flanneld": programs.flanneld, "usr/local/bin/flannel": programs.flannel }],
-  };
-  if (!(await isThere(file))) await buildImages(createRunner(), [image], rootFile("tools", toolPackages), file);
-  return file;
 }

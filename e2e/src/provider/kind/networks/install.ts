@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import type { CniFlavour } from "../../../../cni/flavour.ts";
+import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
@@ -24,6 +25,9 @@ const installers: Readonly<Record<string, Installer>> = {
 
 export const kindFlavours: readonly string[] = Object.keys(installers);
 
+/** Where nodes have the networks' folder of this machine: its sockets, configurations and databases. */
+export const NODE_FOLDER = "/run/fairlead-e2e";
+
 /** Those that take what the controller manager gives each node of the cluster's one pod CIDR. */
 const ofNodes = ["bridge", "flannel", "flannel:host-gw"];
 
@@ -38,10 +42,11 @@ export function misplacedNetwork({ cni }: Pick<ClusterRequest, "cni">): string |
 export interface NetworksGround {
   readonly cluster: KindCluster;
   readonly machine: Machine;
-  readonly sockets: string;
+  readonly api: ApiClient;
   readonly flavours: readonly CniFlavour[];
   readonly families: readonly IPFamily[];
   readonly request: ClusterRequest;
+  /** Is `NODE_FOLDER` on every node. */
   readonly folder: string;
   readonly progress: Progress;
 }
@@ -63,10 +68,9 @@ export async function installNetworks(ground: NetworksGround, opened: AsyncDispo
     const configFolder = index === 0 ? "/etc/cni/net.d" : `/etc/cni/${flavour.name}.d`;
     const own = join(folder, flavour.name);
     await mkdir(own, { recursive: true });
-    const network = await installer(
-      { ...fields, flavour, kubernetes: request.kubernetes, folder: own, configFolder },
-      opened,
-    );
+    const nodeFolder = join(NODE_FOLDER, flavour.name);
+    const { kubernetes } = request;
+    const network = await installer({ ...fields, flavour, kubernetes, folder: own, nodeFolder, configFolder }, opened);
     running.set(flavour.name, network);
   }
   const others = flavours.slice(1).map(({ name }) => name);

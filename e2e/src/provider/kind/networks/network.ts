@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniFlavour, PodNetwork } from "../../../../cni/flavour.ts";
+import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
@@ -11,10 +12,11 @@ export interface KindNetworkGround {
   readonly families: readonly IPFamily[];
   readonly kubernetes: string;
   readonly machine: Machine;
+  readonly api: ApiClient;
   /** A folder of its own on this machine. */
   readonly folder: string;
-  /** Is /run/fairlead-e2e on every node. */
-  readonly sockets: string;
+  /** The same folder on every node. */
+  readonly nodeFolder: string;
   /** `/etc/cni/net.d` for the network of every pod that does not say; else a folder that its runtime class names. */
   readonly configFolder: string;
   readonly progress: Progress;

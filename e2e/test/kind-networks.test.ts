@@ -1,0 +1,62 @@
+import { createRunner } from "@fairlead/kernel";
+import { describe, expect, test } from "vitest";
+import type { CniNode, PodToAttach } from "../cni/flavour.ts";
+import { networkOf } from "../src/provider/kind/containers.ts";
+import { AttachedPods } from "../src/provider/kind/networks/attached-pods.ts";
+import { daemonSet } from "../src/provider/kind/networks/daemon-sets.ts";
+
+const { namespace } = networkOf(process.pid);
+const node = (name: string, index: number): CniNode => {
+  return { name, index, addresses: {}, namespace, runner: createRunner() };
+};
+const fields = { network: "calico", image: "localhost/calico:made-here", folder: "/run-1/calico", nodeFolder: "/n" };
+
+describe("a network's daemon as a DaemonSet", () => {
+  const daemonOn = (name: string) =>
+    daemonSet(fields, {
+      node: node(name, 1),
+      name: `${name}-bird`,
+      argv: ["bird", "-c", `/run-1/calico/${name}.conf`, "-s", `/run-1/calico/${name}2.ctl`],
+      env: { RUNDIR: `/run-1/calico/${name}` },
+    });
+
+  test("is the same whichever node asks for it", () => {
+    expect(daemonOn("worker").metadata.name).toBe("calico-bird");
+    expect(daemonOn("worker").metadata).toEqual(daemonOn("worker-3").metadata);
+  });
+
+  test("the node's name is the pod's to fill in, and another's that begins with it is not", () => {
+    const { template } = daemonOn("worker")["spec"] as { template: { spec: { containers: readonly unknown[] } } };
+    expect(template.spec.containers).toMatchObject([
+      {
+        command: ["bird", "-c", "/run-1/calico/$(NODE_NAME).conf", "-s", "/run-1/calico/worker2.ctl"],
+        env: [{ name: "NODE_NAME" }, { name: "RUNDIR", value: "/run-1/calico/$(NODE_NAME)" }],
+        volumeMounts: [{ mountPath: "/run-1/calico" }],
+      },
+    ]);
+  });
+});
+
+describe.runIf(process.getuid?.() === 0)("pods that a kubelet starts", () => {
+  const nodes = [node("worker", 1)];
+  const request = (container: string) => ({ node: "worker", container, netns: `/proc/${process.pid}/ns/net` });
+  const network = {
+    attach: async ({ index }: PodToAttach) => ({ IPv4: `10.0.0.${index}` }),
+    detach: async () => {},
+  };
+
+  test("at once: each has a number of its own, and one that went is used again", async () => {
+    const pods = new AttachedPods(network, nodes, "c");
+    const added = await Promise.all(["a", "b", "c"].map((name) => pods.add(request(name))));
+    expect(added.map(({ IPv4 }) => IPv4).sort()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    await pods.remove("b");
+    const again = await pods.add(request("d"));
+    expect(added).toContainEqual(again);
+    await pods.dispose();
+  });
+
+  test("of a node that is none of the cluster's: refused", async () => {
+    const pods = new AttachedPods(network, nodes, "c");
+    await expect(pods.add({ ...request("a"), node: "stranger" })).rejects.toThrow("stranger is no node");
+  });
+});
