@@ -70,6 +70,11 @@ describe("requests", () => {
     expect(requests).toMatchObject([{ excluded: ["flannel"] }]);
   });
 
+  test("an overlay is one of those in deploy/", async () => {
+    const { requests } = await request({ provider: "kind", overlay: "hardened" });
+    expect(requests).toMatchObject([{ mode: "iptables", overlay: "hardened" }]);
+  });
+
   test("each mode has a cluster", async () => {
     const { requests } = await request({ mode: "iptables,ipvs" });
     expect(requests.map(({ mode }) => mode)).toEqual(["iptables", "ipvs"]);
@@ -80,6 +85,8 @@ describe("requests", () => {
     [{ cni: "weave" }, /--cni weave: netns has .*bridge/],
     [{ cni: "flannel:ipip" }, /--cni flannel:ipip: netns has .*flannel:host-gw/],
     [{ cni: "flannel,flannel:host-gw" }, /a cluster has one flannel/],
+    [{ overlay: "hardened" }, /--overlay hardened: netns has no manifests/],
+    [{ provider: "kind", overlay: "soft" }, /--overlay soft: kind has hardened, iptables/],
     [{ cni: "bridge", excludeCni: "ptp" }, /--exclude-cni ptp: --cni does not have it/],
     [{ cni: "bridge", excludeCni: "bridge" }, /leaves Fairlead no network/],
   ];

@@ -21,6 +21,7 @@ const program = new Command("pnpm e2e")
   .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
   .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
   .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+  .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
   .option("--junit <file>", "where the results go as JUnit XML; default: e2e/.e2e/junit.xml")
   .exitOverride()
   .action(async (options: RawOptions) => {

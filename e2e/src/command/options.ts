@@ -19,6 +19,8 @@ export interface RunOptions {
   readonly subject: Subject | undefined;
   readonly keep: boolean;
   readonly kubernetes: string;
+  /** Undefined: the manifests of the mode. */
+  readonly overlay: string | undefined;
   readonly junit: string | undefined;
 }
 
@@ -61,6 +63,7 @@ export function readOptions(raw: RawOptions): RunOptions {
     subject: subject(text("package")),
     keep: raw["keep"] === true,
     kubernetes: version(text("kubernetes") ?? "v1.36"),
+    overlay: text("overlay"),
     junit: text("junit"),
   };
 }

@@ -30,7 +30,17 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
     throw new UsageError(`--exclude-cni ${excluded.join(",")}: leaves Fairlead no network; --cni needs one more`);
   }
   const { cni, nodes, families, kubernetes } = options;
-  return { provider, requests: options.modes.map((mode) => ({ cni, excluded, mode, nodes, families, kubernetes })) };
+  const overlay = await overlayOf(provider, options);
+  const common = { cni, excluded, nodes, families, kubernetes, ...overlay };
+  return { provider, requests: options.modes.map((mode) => ({ ...common, mode })) };
+}
+
+/** @throws UsageError when the provider has none of that name */
+async function overlayOf(provider: Provider, { overlay }: RunOptions): Promise<Pick<ClusterRequest, "overlay">> {
+  if (overlay === undefined) return {};
+  const known = (await provider.overlays?.()) ?? [];
+  if (known.includes(overlay)) return { overlay };
+  throw new UsageError(`--overlay ${overlay}: ${provider.name} has ${known.join(", ") || "no manifests"}`);
 }
 
 /**

@@ -12,6 +12,8 @@ export interface ClusterRequest {
   readonly families: readonly IPFamily[];
   /** `v1.36` or a full version */
   readonly kubernetes: string;
+  /** One of `Provider.overlays`; absent: the manifests of the mode. */
+  readonly overlay?: string;
 }
 
 /** Says what is being done, a line each. */
@@ -22,6 +24,8 @@ export interface Provider {
   readonly name: string;
   /** The pod networks that it can have. */
   flavours(): Promise<readonly string[]>;
+  /** Folders of deploy/overlays that Fairlead can come by; absent: agents are processes, without manifests. */
+  overlays?(): Promise<readonly string[]>;
   /** What this machine lacks for it, each with what would bring it; none: it can be opened. Changes nothing. */
   missing(request: ClusterRequest): Promise<readonly string[]>;
   /** What the cluster will be. */

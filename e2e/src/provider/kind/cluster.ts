@@ -102,7 +102,8 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   const networks = await installNetworks(ground, opened);
   progress("the pod networks are set up");
   await kind.loadImage(archive);
-  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, reached.url);
+  const how = { overlay: request.overlay ?? shape.mode, apiServer: reached.url };
+  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, how);
   await addFairlead();
   await followServices(shape, networks.running, reached.kubeconfig);
   progress("Fairlead serves on every node");

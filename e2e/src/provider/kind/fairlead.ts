@@ -38,9 +38,9 @@ export async function installFairlead(
   cluster: KindCluster,
   shape: ClusterShape,
   kubectl: string,
-  url: string,
+  how: { readonly overlay: string; readonly apiServer: string },
 ): Promise<void> {
-  const manifests = await fairleadManifests(createRunner(), kubectl, shape, url);
+  const manifests = await fairleadManifests(createRunner(), kubectl, shape, how);
   await cluster.kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
   await cluster.kubectl(["-n", "kube-system", "rollout", "status", "daemonset/fairlead", ROLLOUT], {
     timeoutMs: 200_000,

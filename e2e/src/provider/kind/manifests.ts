@@ -1,19 +1,19 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runner } from "@fairlead/kernel";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { ClusterShape } from "../cluster.ts";
 import { networkCIDRs, SYNC_PERIOD_MS } from "../netns/proxy-flags.ts";
-import { isThere } from "./images/debian-root.ts";
 
 const overlays = fileURLToPath(new URL("../../../../deploy/overlays/", import.meta.url));
 
 /** A manifest as JSON. */
 export type Manifest = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-/** Whether deploy/ has manifests for a mode. */
-export function hasOverlay(mode: string): Promise<boolean> {
-  return isThere(join(overlays, mode));
+/** What deploy/ has manifests for: modes, and more. */
+export async function overlayNames(): Promise<readonly string[]> {
+  return (await readdir(overlays)).sort();
 }
 
 /** The manifests of deploy/, with the values that each cluster has of its own. */
@@ -21,9 +21,9 @@ export async function fairleadManifests(
   runner: Runner,
   kubectl: string,
   shape: ClusterShape,
-  apiServer: string,
+  { overlay, apiServer }: { readonly overlay: string; readonly apiServer: string },
 ): Promise<readonly Manifest[]> {
-  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, shape.mode)]);
+  const { stdout } = await runner.run([kubectl, "kustomize", join(overlays, overlay)]);
   return parseAllDocuments(stdout).map((document) => withValues(document.toJS(), shape, apiServer));
 }
 

@@ -7,7 +7,7 @@ import { shapeOf } from "../flavours.ts";
 import { missingPrograms as missingOfFlavours } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
-import { hasOverlay } from "./manifests.ts";
+import { overlayNames } from "./manifests.ts";
 import { kindFlavours, misplacedNetwork } from "./networks/install.ts";
 import { cluster } from "./programs.ts";
 
@@ -15,6 +15,7 @@ import { cluster } from "./programs.ts";
 export const kind: Provider = {
   name: "kind",
   flavours: async () => kindFlavours,
+  overlays: overlayNames,
   missing,
   shape,
   open: async (request, folder, progress) =>
@@ -52,7 +53,7 @@ async function missing(request: ClusterRequest): Promise<readonly string[]> {
     missingControlPlane(kubernetes),
     missingPrograms(cluster, kubernetes),
   ]);
-  const modes = (await hasOverlay(mode)) ? [] : [`deploy/overlays has nothing for ${mode} mode`];
+  const modes = (await overlayNames()).includes(mode) ? [] : [`deploy/overlays has nothing for ${mode} mode`];
   const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
   const plugin = flannel ? ["flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4"] : [];
   const ofFlavours = await missingOfFlavours(flavours, isProgram);
