@@ -7,13 +7,12 @@ import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
-import { needsKubelets } from "../sig-network/kubernetes.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
+import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, whole } from "../whole-kubernetes.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
-const ROLLOUT_MS = 300_000;
 const START_MS = 60_000;
 /** All the rollouts of one spec. */
 const TRAFFIC_MS = 15 * 60_000;
@@ -25,7 +24,7 @@ const swap: Spec = {
   ...common,
   name: "Fairlead → kube-proxy → Fairlead in its DaemonSet → kube-proxy → Fairlead, under load",
   run: async (scene, cluster) => {
-    const { addKubeProxy, addFairlead, ...kubernetes } = whole(cluster);
+    const kubernetes = whole(cluster);
     const traffic = await startLoad(scene);
     const step = async (name: string, change: () => Promise<void>) => {
       await change();
@@ -33,8 +32,8 @@ const swap: Spec = {
     };
     scene.later(() => backToFairlead(cluster));
     await step("kube-proxy", async () => {
-      await addKubeProxy();
-      await remove(kubernetes, "fairlead");
+      await kubernetes.addKubeProxy();
+      await removeProxy(kubernetes, "fairlead");
     });
     await step("its-image", async () => {
       await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${fairleadImage}`);
@@ -46,8 +45,8 @@ const swap: Spec = {
       await rolledOut(kubernetes);
     });
     await step("fairlead", async () => {
-      await remove(kubernetes, "kube-proxy");
-      await addFairlead();
+      await removeProxy(kubernetes, "kube-proxy");
+      await kubernetes.addFairlead();
     });
     const seen = await traffic.stop();
     const told = withoutFailure(seen);
@@ -67,7 +66,7 @@ const founding: Spec = {
     const kubernetes = whole(cluster);
     const manifest = (await readFile(foundingCase, "utf8")).replace(/server: .*/, `server: ${cluster.apiServer.url}`);
     scene.later(() => backToFairlead(cluster));
-    await remove(kubernetes, "fairlead");
+    await removeProxy(kubernetes, "fairlead");
     await kubernetes.kubectl(["apply", "-f", "-"], { input: manifest });
     await rolledOut(kubernetes);
     await expectServed(scene, "ours");
@@ -80,30 +79,8 @@ const founding: Spec = {
 
 export const rollout: readonly Spec[] = [swap, founding];
 
-function whole({ kubernetes }: Cluster): WholeKubernetes {
-  if (kubernetes === undefined) throw new Error("the cluster has no DaemonSets");
-  return kubernetes;
-}
-
-type Kubectl = Pick<WholeKubernetes, "kubectl">;
-
-function kubectlSystem({ kubectl }: Kubectl, ...args: readonly string[]) {
-  return kubectl(["-n", "kube-system", ...args], { timeoutMs: ROLLOUT_MS });
-}
-
-async function rolledOut(kubernetes: Kubectl): Promise<void> {
+async function rolledOut(kubernetes: WholeKubernetes): Promise<void> {
   await kubectlSystem(kubernetes, "rollout", "status", "daemonset/kube-proxy", `--timeout=${ROLLOUT_MS / 1000 - 10}s`);
-}
-
-/** Resolves when its pods are gone. */
-async function remove(kubernetes: Kubectl, daemonSet: string): Promise<void> {
-  await kubectlSystem(kubernetes, "delete", "daemonset", daemonSet, "--ignore-not-found", "--cascade=foreground");
-}
-
-async function backToFairlead(cluster: Cluster): Promise<void> {
-  const kubernetes = whole(cluster);
-  await remove(kubernetes, "kube-proxy");
-  await kubernetes.addFairlead();
 }
 
 /** kube-proxy's DaemonSet has no probes: a container that has started is ready, whether it serves or not. */

@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { providePrograms } from "../../control-plane/program-set.ts";
-import type { Cluster, ClusterShape } from "../../provider/cluster.ts";
+import type { Cluster } from "../../provider/cluster.ts";
 import { suite } from "../../provider/kind/programs.ts";
 import type { Figures, Spec } from "../spec.ts";
+import { backToFairlead, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
 import { type GinkgoResult, readGinkgo } from "./ginkgo.ts";
 
 /** Which of Kubernetes' own specs are run. */
@@ -27,31 +28,39 @@ const others: Chosen = {
   atLeast: 60,
 };
 
+/** Fairlead, or another in its place. */
+type Proxy = "fairlead" | "kube-proxy";
+
 const AT_ONCE = 4;
 const RUN_MS = 40 * 60_000;
 
 export const sigNetwork: readonly Spec[] = [
   spec("Kubernetes' Conformance specs of sig-network", "sig-network", conformance),
   spec("Kubernetes' other specs of sig-network", "sig-network-others", others),
+  spec("Kubernetes' other specs of sig-network, with kube-proxy", "sig-network-others", others, "kube-proxy"),
 ];
 
-function spec(name: string, suite: Spec["suite"], chosen: Chosen): Spec {
+function spec(name: string, suite: Spec["suite"], chosen: Chosen, proxy: Proxy = "fairlead"): Spec {
   return {
     name,
     suite,
     eachFamily: false,
     alone: true,
     unfit: needsKubelets,
-    run: (_, cluster) => run(cluster, chosen),
+    run: async (scene, cluster) => {
+      if (proxy === "kube-proxy") {
+        scene.later(() => backToFairlead(cluster));
+        await whole(cluster).addKubeProxy();
+        await removeProxy(whole(cluster), "fairlead");
+      }
+      return run(cluster, chosen);
+    },
   };
 }
 
-export function needsKubelets({ provider }: ClusterShape): string | undefined {
-  return provider === "kind" ? undefined : "needs kubelets and DaemonSets: --provider kind";
-}
-
-async function run({ kubernetes, apiServer, nodes }: Cluster, chosen: Chosen): Promise<Figures> {
-  if (kubernetes === undefined) throw new Error("the cluster has no kubelets");
+async function run(cluster: Cluster, chosen: Chosen): Promise<Figures> {
+  const { apiServer, nodes } = cluster;
+  const kubernetes = whole(cluster);
   const programs = await providePrograms(suite, kubernetes.version, console.log);
   const log = `${kubernetes.kubeconfig}.ginkgo.log`;
   const argv = [
