@@ -47,6 +47,13 @@ export const suitePrograms = {
   "e2e.test": { ...kubernetes("test/e2e"), test: true },
 } as const satisfies Programs<string>;
 
+/** What published images do not bring. */
+export const publishedPrograms = {
+  kind: clusterPrograms.kind,
+  bridge: clusterPrograms.bridge,
+  kubectl: clusterPrograms.kubectl,
+} as const satisfies Programs<string>;
+
 /** flannel's daemon and its CNI plugin. */
 export const flannelPrograms = {
   flanneld: { package: flannel.path, module: flannel },

@@ -1,8 +1,8 @@
-import { kind } from "./kind/provider.ts";
+import { kind, kindPublished } from "./kind/provider.ts";
 import { netns } from "./netns/provider.ts";
 import type { Provider } from "./provider.ts";
 
 /** All of them, by name. */
 export const providers: ReadonlyMap<string, Provider> = new Map(
-  [netns, kind].map((provider) => [provider.name, provider]),
+  [netns, kind, kindPublished].map((provider) => [provider.name, provider]),
 );

@@ -1,6 +1,5 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createRunner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { CniFlavour } from "../../../cni/flavour.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
@@ -14,14 +13,15 @@ import type { ClusterRequest, Progress } from "../provider.ts";
 import { openApi } from "./api.ts";
 import { openOutside } from "./edge.ts";
 import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
-import { provideImages } from "./images/provide.ts";
 import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
 import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
 import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
 import { numberedPods } from "./pods.ts";
+import type { Source } from "./source.ts";
 
 export interface ClusterParts {
+  readonly source: Source;
   readonly shape: ClusterShape;
   readonly flavours: readonly CniFlavour[];
   readonly request: ClusterRequest;
@@ -84,7 +84,7 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   const { shape, flavours, request, folder, progress } = parts;
   const { families } = shape;
   const [images, archive] = await Promise.all([
-    provideImages(createRunner(), request.kubernetes, progress),
+    parts.source.images(request.kubernetes, progress),
     buildFairleadImage(folder, progress),
   ]);
   const machine = await openMachine(parts.id, folder);
@@ -97,8 +97,10 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
   const outside = await openOutside(machine, { all: kind.nodes, workers }, families, opened);
   const reached = await openApi(machine, kind, folder, opened);
+  for (const one of images.archives) await kind.loadImage(one);
   const { api } = reached;
-  const ground = { cluster: kind, machine, api, flavours, families, request, folder: shared, progress };
+  const { installers } = parts.source;
+  const ground = { installers, cluster: kind, machine, api, flavours, families, request, folder: shared, progress };
   const networks = await installNetworks(ground, opened);
   progress("the pod networks are set up");
   await kind.loadImage(archive);

@@ -6,9 +6,9 @@ import { messageOf } from "../../support/errors.ts";
 import { fabricAddress, prefixLength, serviceCIDRs as serviceRange } from "../netns/addresses.ts";
 import { rejectAtTheEnd } from "../netns/ground.ts";
 import { type ContainerNetwork, containerNetwork } from "./containers.ts";
-import type { ClusterImages } from "./images/provide.ts";
 import { type KindSettings, kindConfig } from "./kind-config.ts";
 import type { Machine } from "./machine.ts";
+import type { ClusterImages } from "./source.ts";
 
 /** A cluster as kind makes it: nodes that wait for a pod network, and a control plane that answers. */
 export interface KindCluster {
@@ -32,10 +32,6 @@ export interface KindNode extends ContainerNetwork {
 const NAME_FLAG = "--name=fairlead";
 const NETWORK = "fairlead-e2e";
 const BRIDGE = "br0";
-const IMAGE = "fairlead-e2e/node:built";
-const imageSettings = ['ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]', "ENV container=docker"].map(
-  (line) => `--change=${line}`,
-);
 const CREATE_MS = 15 * 60_000;
 const LOAD_MS = 5 * 60_000;
 
@@ -50,14 +46,15 @@ export async function createKindCluster(
 ): Promise<KindCluster> {
   const { docker, kind } = toolsOf(machine, images.programs.kind);
   await rejectAtTheEnd(machine.network.runner, wanted.families);
-  await docker(["import", ...imageSettings, images.node, IMAGE], { timeoutMs: LOAD_MS });
+  await docker(images.node.taken, { timeoutMs: LOAD_MS });
   await docker(networkArgs(wanted.families));
   const config = join(folder, "kind.json");
   const serviceCIDRs = wanted.families.map((family) => serviceRange[family]);
-  const mounts = [...wanted.mounts, { hostPath: images.components, containerPath: "/kind/images", readOnly: true }];
-  await writeFile(config, kindConfig({ ...wanted, mounts, serviceCIDRs }));
+  const { containerdPatches = [] } = images;
+  const mounts = [...wanted.mounts, ...images.mounts];
+  await writeFile(config, kindConfig({ ...wanted, containerdPatches, mounts, serviceCIDRs }));
   const files = [`--config=${config}`, `--kubeconfig=${join(folder, "kind.kubeconfig")}`];
-  const create = ["create", "cluster", NAME_FLAG, `--image=${IMAGE}`, "--retain", ...files];
+  const create = ["create", "cluster", NAME_FLAG, `--image=${images.node.name}`, "--retain", ...files];
   await kind(create, { timeoutMs: CREATE_MS }).catch((error) => failedCreation(error, docker));
   const { stdout } = await kind(["get", "nodes", NAME_FLAG]);
   const names = stdout.split("\n").filter(Boolean).sort();

@@ -13,6 +13,8 @@ export interface KindSettings {
   readonly podCIDRs: readonly string[];
   readonly serviceCIDRs: readonly string[];
   readonly mounts: readonly Mount[];
+  /** In TOML; default none. */
+  readonly containerdPatches?: readonly string[];
 }
 
 /** The configuration of `kind create cluster`; JSON is YAML. */
@@ -29,6 +31,7 @@ export function kindConfig(settings: KindSettings): string {
       serviceSubnet: serviceCIDRs.join(","),
     },
     kubeadmConfigPatches: [kubeletPatch],
+    containerdConfigPatches: settings.containerdPatches ?? [],
     nodes: [
       { role: "control-plane", extraMounts },
       ...Array.from({ length: workers }, (_, index) => ({

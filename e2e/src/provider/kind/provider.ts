@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import { createRunner } from "@fairlead/kernel";
 import { loadFlavour } from "../../../cni/load.ts";
 import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
@@ -7,58 +8,79 @@ import { shapeOf } from "../flavours.ts";
 import { missingPrograms as missingOfFlavours } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
+import { provideImages } from "./images/provide.ts";
 import { overlayNames } from "./manifests.ts";
-import { kindFlavours, misplacedNetwork } from "./networks/install.ts";
-import { cluster } from "./programs.ts";
+import { misplacedNetwork } from "./networks/install.ts";
+import { installers } from "./networks/installers.ts";
+import { cluster, published as publishedSet } from "./programs.ts";
+import { published } from "./published/source.ts";
+import type { Source } from "./source.ts";
 
 /** Kubernetes in Docker, all of it made on this machine: nodes with systemd, containerd and kubelets, and images. */
-export const kind: Provider = {
-  name: "kind",
-  flavours: async () => kindFlavours,
-  overlays: overlayNames,
-  missing,
-  shape,
-  open: async (request, folder, progress) =>
-    openCluster({
-      shape: await shape(request),
-      flavours: await Promise.all(request.cni.map(loadFlavour)),
-      request,
-      id: basename(dirname(folder)),
-      folder,
-      progress,
-    }),
-};
+export const kind: Provider = provider("kind", {
+  source: { installers, images: (kubernetes, progress) => provideImages(createRunner(), kubernetes, progress) },
+  programs: { ...docker(), jq: "jq", mmdebstrap: "mmdebstrap", gcc: "gcc" },
+  missing: async ({ cni, kubernetes, families }) => {
+    const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
+    const plugin = flannel ? "flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4" : undefined;
+    const ofFlavours = await missingOfFlavours(await Promise.all(cni.map(loadFlavour)), isProgram);
+    const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)];
+    return [...(await Promise.all(built)), ...ofFlavours, plugin];
+  },
+});
+
+/** Kubernetes in Docker out of published images and manifests; all else is the same. */
+export const kindPublished: Provider = provider("kind-published", {
+  source: published,
+  programs: docker(),
+  missing: async ({ kubernetes }) => [await missingPrograms(publishedSet, kubernetes)],
+});
 
 /** Programs, and the Debian packages that bring them. */
-const needed: Readonly<Record<string, string>> = {
-  dockerd: "docker.io",
-  docker: "docker.io",
-  runc: "runc",
-  jq: "jq",
-  mmdebstrap: "mmdebstrap",
-  gcc: "gcc",
-};
+type NeededPrograms = Readonly<Record<string, string>>;
 
-async function missing(request: ClusterRequest): Promise<readonly string[]> {
-  const { kubernetes, mode, cni, families } = request;
-  if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
-  const flavours = await Promise.all(cni.map(loadFlavour));
-  const programs = await Promise.all(
-    Object.entries(needed).map(async ([program, debian]) =>
+function docker(): NeededPrograms {
+  return { dockerd: "docker.io", docker: "docker.io", runc: "runc" };
+}
+
+interface KindOf {
+  readonly source: Source;
+  readonly programs: NeededPrograms;
+  /** Of the source alone. */
+  readonly missing: (request: ClusterRequest) => Promise<readonly (string | undefined)[]>;
+}
+
+function provider(name: string, { source, programs, missing }: KindOf): Provider {
+  return {
+    name,
+    flavours: async () => Object.keys(source.installers),
+    overlays: overlayNames,
+    missing: async (request) => {
+      if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
+      const { mode } = request;
+      const modes = (await overlayNames()).includes(mode) ? [] : [`deploy/overlays has nothing for ${mode} mode`];
+      const lacking = [...(await lackingPrograms(programs)), await missingHere(), ...(await missing(request))];
+      return [...lacking, ...modes, misplacedNetwork(request)].filter((one) => one !== undefined);
+    },
+    shape,
+    open: async (request, folder, progress) =>
+      openCluster({
+        source,
+        shape: await shape(request),
+        flavours: await Promise.all(request.cni.map(loadFlavour)),
+        request,
+        id: basename(dirname(folder)),
+        folder,
+        progress,
+      }),
+  };
+}
+
+async function lackingPrograms(programs: NeededPrograms): Promise<readonly (string | undefined)[]> {
+  return Promise.all(
+    Object.entries(programs).map(async ([program, debian]) =>
       (await isProgram(program)) ? undefined : `kind needs ${program}: apt-get install ${debian}`,
     ),
-  );
-  const others = await Promise.all([
-    missingHere(),
-    missingControlPlane(kubernetes),
-    missingPrograms(cluster, kubernetes),
-  ]);
-  const modes = (await overlayNames()).includes(mode) ? [] : [`deploy/overlays has nothing for ${mode} mode`];
-  const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
-  const plugin = flannel ? ["flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4"] : [];
-  const ofFlavours = await missingOfFlavours(flavours, isProgram);
-  return [...programs, ...others, ...ofFlavours, ...modes, ...plugin, misplacedNetwork(request)].filter(
-    (one) => one !== undefined,
   );
 }
 

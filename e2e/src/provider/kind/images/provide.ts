@@ -6,7 +6,8 @@ import { cacheFolder, providePrograms } from "../../../control-plane/program-set
 import { controlPlanePrograms } from "../../../control-plane/programs.ts";
 import { kubernetesVersion } from "../../../control-plane/versions.ts";
 import type { Progress } from "../../provider.ts";
-import { type ClusterPrograms, cluster, fingerprint } from "../programs.ts";
+import { cluster, fingerprint } from "../programs.ts";
+import type { ClusterImages } from "../source.ts";
 import { buildImages } from "./component-images.ts";
 import { componentImages } from "./component-list.ts";
 import { debianRoot, isThere, rootFile } from "./debian-root.ts";
@@ -14,14 +15,11 @@ import { moduleFolder } from "./module-folder.ts";
 import { buildNodeImage, nodeFiles } from "./node-image.ts";
 import { buildPause } from "./pause.ts";
 
-/** What a cluster is started from. */
-export interface ClusterImages {
-  readonly programs: ClusterPrograms;
-  /** A node's root file system, for `docker import`. */
-  readonly node: string;
-  /** A folder with the archives that nodes take in as they start. */
-  readonly components: string;
-}
+/** By which Docker knows the node image. */
+const NODE = "fairlead-e2e/node:built";
+const nodeSettings = ['ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]', "ENV container=docker"].map(
+  (line) => `--change=${line}`,
+);
 
 /**
  * Finds all of it in the cache, and makes what is absent: many minutes once.
@@ -55,7 +53,13 @@ export async function provideImages(runner: Runner, kubernetes: string, progress
   });
   const node = join(folder, "node.tar");
   await make(node, "the node image", () => buildNodeImage(runner, { kubernetes: version, programs, root }, node));
-  return { programs, node, components };
+  return {
+    programs,
+    node: { name: NODE, taken: ["import", ...nodeSettings, node, NODE] },
+    // Nodes take in what is there as they start.
+    mounts: [{ hostPath: components, containerPath: "/kind/images", readOnly: true }],
+    archives: [],
+  };
 }
 
 /** Of the files that are a part of images. */

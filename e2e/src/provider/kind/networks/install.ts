@@ -6,24 +6,8 @@ import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
-import { bridge } from "./bridge.ts";
-import { delegated } from "./delegated.ts";
-import { flannel } from "./flannel.ts";
-import type { KindNetwork, KindNetworkGround } from "./network.ts";
-
-type Installer = (ground: KindNetworkGround, opened: AsyncDisposableStack) => Promise<KindNetwork>;
-
-/** How each pod network is set up on kind, by its name in --cni. */
-const installers: Readonly<Record<string, Installer>> = {
-  bridge,
-  calico: delegated,
-  flannel: flannel("vxlan"),
-  "flannel:host-gw": flannel("host-gw"),
-  ovn: delegated,
-  ptp: delegated,
-};
-
-export const kindFlavours: readonly string[] = Object.keys(installers);
+import type { Source } from "../source.ts";
+import type { KindNetwork } from "./network.ts";
 
 /** Where nodes have the networks' folder of this machine: its sockets, configurations and databases. */
 export const NODE_FOLDER = "/run/fairlead-e2e";
@@ -40,6 +24,7 @@ export function misplacedNetwork({ cni }: Pick<ClusterRequest, "cni">): string |
 }
 
 export interface NetworksGround {
+  readonly installers: Source["installers"];
   readonly cluster: KindCluster;
   readonly machine: Machine;
   readonly api: ApiClient;
@@ -60,7 +45,7 @@ export interface KindNetworks {
 
 /** The first network is that of every pod that does not say; each of the others has a runtime class. */
 export async function installNetworks(ground: NetworksGround, opened: AsyncDisposableStack): Promise<KindNetworks> {
-  const { flavours, request, folder, ...fields } = ground;
+  const { installers, flavours, request, folder, ...fields } = ground;
   const running = new Map<string, KindNetwork>();
   for (const [index, flavour] of flavours.entries()) {
     const installer = installers[request.cni[index] ?? ""];
