@@ -52,9 +52,14 @@ async function kubeOvn(ground: KindNetworkGround): Promise<KindNetwork> {
   const { cluster, progress } = ground;
   const script = kubeOvnScript(await textAt(manifests.ovn), settingsOf(ground));
   await cluster.loadImage(await pulled(kubeOvnImages, progress));
-  const argv = ["env", "KUBECONFIG=/etc/kubernetes/admin.conf", "bash", "-s"] as const;
-  await cluster.controlPlane.exec([...argv], { ...READY, input: script });
+  const variables = ["KUBECONFIG=/etc/kubernetes/admin.conf", ...familyVariables(ground)];
+  await cluster.controlPlane.exec(["env", ...variables, "bash", "-s"], { ...READY, input: script });
   return logsOf(ground, "kube-system", "kube-ovn-cni");
+}
+
+function familyVariables({ families }: KindNetworkGround): readonly string[] {
+  if (families.length === 2) return ["DUAL_STACK=true"];
+  return families.includes("IPv6") ? ["IPV6=true"] : [];
 }
 
 function settingsOf({ cluster, flavour, families, configFolder }: KindNetworkGround): PublishedSettings {
