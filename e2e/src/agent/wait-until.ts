@@ -11,14 +11,20 @@ export const PATIENCE_MS = 30_000;
 /**
  * Asks again and again until the answer is there.
  *
+ * @param pauseMs between two questions; longer for those that cost somebody else
  * @throws Error that says what never came
  */
-export async function waitUntil<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
+export async function waitUntil<T>(
+  what: string,
+  withinMs: number,
+  ask: () => Promise<T | undefined>,
+  pauseMs: number = PAUSE_MS,
+): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (performance.now() > deadline) throw new Error(`${what} did not happen within ${withinMs} ms`);
-    await sleep(PAUSE_MS);
+    await sleep(pauseMs);
   }
 }

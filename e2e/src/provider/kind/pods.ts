@@ -11,6 +11,7 @@ import { pauseImage } from "./images/component-list.ts";
 /** Says that a pod is ready, beside the kubelet. */
 const GATE = "fairlead.dev/ready";
 const START_MS = 90_000;
+const PAUSE_MS = 100;
 
 /** What pods are made of. */
 export interface PodGround {
@@ -60,11 +61,12 @@ const idle = {
 };
 
 async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {
-  const ips = await waitUntil(`the start of ${path}`, START_MS, async () => {
+  const started = async () => {
     const { status } = (await api.get(path)) as PodStatus;
     const running = status?.phase === "Running" && status.podIPs?.length === families.length;
     return running ? status.podIPs?.map(({ ip }) => ip) : undefined;
-  });
+  };
+  const ips = await waitUntil(`the start of ${path}`, START_MS, started, PAUSE_MS);
   return Object.fromEntries(
     families.map((family) => [family, ips.find((ip) => ip.includes(":") === (family === "IPv6"))]),
   );

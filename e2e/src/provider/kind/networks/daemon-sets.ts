@@ -17,6 +17,7 @@ export interface DaemonSetFields {
 
 export const NETWORK_LABEL = "fairlead.dev/e2e-network";
 const START_MS = 120_000;
+const PAUSE_MS = 200;
 const PODS = "/api/v1/namespaces/kube-system/pods";
 
 /**
@@ -33,10 +34,11 @@ export function daemonsInPods(fields: DaemonSetFields, api: ApiClient): CniGroun
     await making;
     await api.patch(`/api/v1/nodes/${daemon.node.name}`, { metadata: { labels: { [labelOf(name)]: "" } } });
     const of = `labelSelector=app%3D${name}&fieldSelector=spec.nodeName%3D${daemon.node.name}`;
-    await waitUntil(`the start of ${name} on ${daemon.node.name}`, START_MS, async () => {
+    const started = async () => {
       const { items } = (await api.get(`${PODS}?${of}`)) as PodList;
       return items.some(({ status }) => status?.containerStatuses?.[0]?.ready === true) ? true : undefined;
-    });
+    };
+    await waitUntil(`the start of ${name} on ${daemon.node.name}`, START_MS, started, PAUSE_MS);
   };
 }
 
@@ -74,6 +76,7 @@ export function daemonSet(fields: DaemonSetFields, { node, name, argv, env = {} 
         metadata: { labels },
         spec: {
           hostNetwork: true,
+          automountServiceAccountToken: false,
           priorityClassName: "system-node-critical",
           nodeSelector: { [labelOf(own)]: "" },
           tolerations: [{ operator: "Exists" }],
