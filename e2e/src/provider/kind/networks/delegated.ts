@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, CniGround, CniNode, PodAddresses } from "../../../../cni/flavour.ts";
-import { applyLines } from "../../../lab/apply.ts";
+import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork } from "../../../../cni/flavour.ts";
+import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { up, veth } from "../../../lab/ip-lines.ts";
 import { daemonsHere, installFlavour } from "../../install-flavour.ts";
+import { host } from "../../netns/ground.ts";
 import { AttachedPods } from "./attached-pods.ts";
 import { daemonsInPods, NETWORK_LABEL } from "./daemon-sets.ts";
 import { type KindNetwork, type KindNetworkGround, writeConfig } from "./network.ts";
@@ -22,7 +23,11 @@ export async function delegated(ground: KindNetworkGround, opened: AsyncDisposab
   await addTunnelLinks(ground);
   const daemon = await daemons(ground, opened);
   const network = await installFlavour(flavour, { nodes, families, folder, daemon }, opened);
-  const pods = new AttachedPods(network, nodes, flavour.name[0] ?? "p");
+  const attach: PodNetwork["attach"] = async (pod) => {
+    await applySettings(pod.runner, host);
+    return network.attach(pod);
+  };
+  const pods = new AttachedPods({ ...network, attach }, nodes, flavour.name[0] ?? "p");
   opened.defer(() => pods.dispose());
   const server = await servePlugin(join(folder, SOCKET), {
     ADD: async (request) => result(await pods.add(request), request, families, flavour.name),
