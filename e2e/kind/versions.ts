@@ -56,7 +56,7 @@ export const publishedPrograms = {
 
 /** flannel's daemon and its CNI plugin. */
 export const flannelPrograms = {
-  flanneld: { package: flannel.path, module: flannel },
+  flanneld: { package: flannel.path, module: flannel, cgo: true },
   flannel: { package: `${flannelPlugin.path}/plugins/meta/flannel`, module: flannelPlugin },
 } as const satisfies Programs<string>;
 

@@ -14,6 +14,8 @@ export interface GoProgram {
   readonly module?: GoModule;
   /** `go test -c` in place of `go build`. */
   readonly test?: boolean;
+  /** It has C in it: gcc must be there. */
+  readonly cgo?: boolean;
 }
 
 export interface GoModule {
@@ -53,10 +55,16 @@ async function buildModule(
   const module = programs[0]?.module;
   await writeFile(join(work, "go.mod"), await (module ? otherModule(module, work) : kubernetesOwn(kubernetes, work)));
   const flags = module ? "-s -w" : versionFlags(kubernetes);
-  for (const { name, package: path, test = false } of programs) {
-    await go([...(test ? ["test", "-c"] : ["build"]), "-o", name, "-ldflags", flags, path], work);
+  for (const { name, package: path, test = false, cgo = false } of programs) {
+    const how = cgo ? staticC(flags) : ["-ldflags", flags];
+    await go([...(test ? ["test", "-c"] : ["build"]), "-o", name, ...how, path], work, cgo);
     await rename(join(work, name), join(folder, name));
   }
+}
+
+/** Without a C library beside it, as the others are. */
+function staticC(flags: string): readonly string[] {
+  return ["-tags", "netgo,osusergo", "-ldflags", `${flags} -linkmode external -extldflags -static`];
 }
 
 async function otherModule(module: GoModule, work: string): Promise<string> {
@@ -72,11 +80,11 @@ async function kubernetesOwn(version: string, work: string): Promise<string> {
 }
 
 /** Gives its output. */
-async function go(args: readonly string[], cwd: string): Promise<string> {
+async function go(args: readonly string[], cwd: string, cgo = false): Promise<string> {
   const result = await execa("go", args, {
     cwd,
     // What `go` writes on its way goes with the folder, also when it is killed.
-    env: { GOTMPDIR: cwd, CGO_ENABLED: "0", GOFLAGS: "-mod=mod -buildvcs=false", GOWORK: "off" },
+    env: { GOTMPDIR: cwd, CGO_ENABLED: cgo ? "1" : "0", GOFLAGS: "-mod=mod -buildvcs=false", GOWORK: "off" },
     timeout: BUILD_MS,
     reject: false,
   });
