@@ -4,6 +4,12 @@ import { address, anywhere, route, up, veth } from "../src/lab/ip-lines.ts";
 import type { CniNode, PodAddresses, PodToAttach } from "./flavour.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 
+/** Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address. */
+export const bridgedIsSeen = {
+  "net/bridge/bridge-nf-call-iptables": "1",
+  "net/bridge/bridge-nf-call-ip6tables": "1",
+} as const;
+
 export interface BridgeFields {
   readonly bridge: string;
   /** Of the bridge, less the node's number: `0a:58:0a:8f:00` */
@@ -34,11 +40,7 @@ export function bridgePlugin(fields: BridgeFields): BridgePlugin {
 
 async function setUp({ index, runner }: CniNode, fields: BridgeFields): Promise<void> {
   const { bridge, macPrefix, mtu, families, subnets } = fields;
-  await applySettings(runner, {
-    // Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address.
-    "net/bridge/bridge-nf-call-iptables": "1",
-    "net/bridge/bridge-nf-call-ip6tables": "1",
-  });
+  await applySettings(runner, bridgedIsSeen);
   await applyLines(runner, [
     // Without an address of its own it takes its ports' lowest, and with every new pod the others lose their gateway.
     `link add ${bridge} address ${macPrefix}:${index.toString(16).padStart(2, "0")} mtu ${mtu} type bridge`,

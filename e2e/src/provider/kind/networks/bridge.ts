@@ -1,4 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
+import { bridgedIsSeen } from "../../../../cni/bridge-plugin.ts";
 import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { type IpLines, route } from "../../../lab/ip-lines.ts";
 import type { KindNode } from "../kind-cluster.ts";
@@ -10,11 +11,7 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
   const parts = await podCIDRs(ground);
   for (const node of cluster.nodes) {
     const others = cluster.nodes.filter((other) => other !== node);
-    await applySettings(node.runner, {
-      // Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address.
-      "net/bridge/bridge-nf-call-iptables": "1",
-      "net/bridge/bridge-nf-call-ip6tables": "1",
-    });
+    await applySettings(node.runner, bridgedIsSeen);
     await applyLines(
       node.runner,
       others.flatMap((other) => routesTo(other, families, parts)),

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
+import { bridgedIsSeen } from "../../../../cni/bridge-plugin.ts";
 import { toolPackages } from "../../../../kind/versions.ts";
 import { providePrograms } from "../../../control-plane/program-set.ts";
+import { applySettings } from "../../../lab/apply.ts";
 import { flannel as flannelSet } from "../programs.ts";
 import type { KindNetwork, KindNetworkGround } from "./network.ts";
 import { networkImage } from "./network-image.ts";
@@ -14,6 +16,7 @@ export function flannel(backend: "vxlan" | "host-gw") {
   return async (ground: KindNetworkGround): Promise<KindNetwork> => {
     const { cluster, flavour, families, configFolder, kubernetes, progress } = ground;
     const programs = await providePrograms(flannelSet, kubernetes, progress);
+    await Promise.all(cluster.nodes.map((node) => applySettings(node.runner, bridgedIsSeen)));
     const files = { "usr/local/bin/flanneld": programs.flanneld, "usr/local/bin/flannel": programs.flannel };
     const image = { name: "flannel", packages: toolPackages, root: "tools", files };
     await cluster.loadImage(await networkImage(image, progress));
