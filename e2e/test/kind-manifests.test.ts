@@ -1,25 +1,22 @@
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { kindConfig } from "../src/provider/kind/kind-config.ts";
-import {
-  calicoVariables,
-  imagesOf,
-  kubeOvnScript,
-  type PublishedObject,
-  settled,
-} from "../src/provider/kind/published/manifests.ts";
+import { objectsIn } from "../src/provider/kind/networks/apply-manifest.ts";
+import { imagesOf, type NetworkObject, settled } from "../src/provider/kind/networks/manifest.ts";
+import { imageName } from "../src/provider/kind/networks/network-image.ts";
+import { calicoVariables, kubeOvnScript } from "../src/provider/kind/published/settings.ts";
 import { runtimeClassPatch } from "../src/provider/kind/published/source.ts";
 
 const settings = {
   podCIDRs: { IPv4: "10.144.0.0/16", IPv6: "fd00:144::/48" },
-  serviceCIDRs: { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" },
   families: ["IPv4"] as const,
   configFolder: "/etc/cni/calico.d",
   apiServer: { host: "172.30.0.2", port: 6443 },
 };
 
 /** What is looked at of Calico's manifest. */
-const calico: readonly PublishedObject[] = [
+const calico: readonly NetworkObject[] = [
   { kind: "CustomResourceDefinition" },
   {
     kind: "DaemonSet",
@@ -45,7 +42,7 @@ const calico: readonly PublishedObject[] = [
   },
 ];
 
-const podOf = (objects: readonly PublishedObject[]) => objects[1]?.spec?.template?.spec;
+const podOf = (objects: readonly NetworkObject[]) => objects[1]?.spec?.template?.spec;
 
 test("Calico's manifest: pool without tunnels, the API server's real address, the folder of the runtime class", () => {
   const objects = settled(calico, settings, calicoVariables(settings));
@@ -68,10 +65,22 @@ test("images are pulled once, those of Deployments and init containers too", () 
   expect(imagesOf(calico)).toEqual(["quay.io/calico/node:v3", "quay.io/calico/cni:v3"]);
 });
 
+test("flannel's manifest here has all that is filled in", async () => {
+  const text = await readFile(new URL("../kind/flannel.yaml", import.meta.url), "utf8");
+  const objects = settled(objectsIn(text.replace("@BACKEND@", "host-gw")), settings);
+  const network = objects.find(({ data }) => data?.["net-conf.json"] !== undefined)?.data?.["net-conf.json"] ?? "";
+  expect(JSON.parse(network)).toEqual({ Network: "10.144.0.0/16", Backend: { Type: "host-gw" } });
+  expect(imagesOf(objects)).toEqual([imageName({ name: "flannel" })]);
+  const pod = objects.find(({ kind }) => kind === "DaemonSet")?.spec?.template?.spec;
+  expect(pod?.containers[0]?.env).toContainEqual({ name: "KUBERNETES_SERVICE_HOST", value: "172.30.0.2" });
+  expect(pod?.volumes).toContainEqual(expect.objectContaining({ name: "flannel" }));
+  expect(pod?.volumes?.map(({ hostPath }) => hostPath?.path)).toContain("/etc/cni/calico.d");
+});
+
 test("flannel's network is the cluster's, its backend stays", () => {
   const data = { "net-conf.json": '{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}', "cni-conf.json": "{}" };
   const families = ["IPv4", "IPv6"] as const;
-  const [object] = settled([{ kind: "ConfigMap", data }], { ...settings, families }, {});
+  const [object] = settled([{ kind: "ConfigMap", data }], { ...settings, families });
   expect(JSON.parse(object?.data?.["net-conf.json"] ?? "")).toEqual({
     Network: "10.144.0.0/16",
     EnableIPv6: true,
@@ -81,6 +90,7 @@ test("flannel's network is the cluster's, its backend stays", () => {
   expect(object?.data?.["cni-conf.json"]).toBe("{}");
 });
 
+const serviceCIDRs = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 const script = `POD_CIDR="10.16.0.0/16"                # Do NOT overlap
 POD_GATEWAY="10.16.0.1"
 SVC_CIDR="10.96.0.0/12"
@@ -92,7 +102,7 @@ kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `;
 
 test("kube-ovn's script has the cluster's values, wherever it sets them", () => {
-  expect(kubeOvnScript(script, { ...settings, families: ["IPv4", "IPv6"] })).toBe(`\
+  expect(kubeOvnScript(script, { ...settings, families: ["IPv4", "IPv6"] }, serviceCIDRs)).toBe(`\
 POD_CIDR="10.144.0.0/16,fd00:144::/48"
 POD_GATEWAY="10.144.0.1,fd00:144::1"
 SVC_CIDR="10.96.0.0/12,fd00:10:96::/108"
@@ -102,7 +112,7 @@ if [ "$IPV6" = "true" ]; then
 fi
 kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `);
-  expect(() => kubeOvnScript("POD_CIDR=1\n", settings)).toThrow("no POD_GATEWAY any more");
+  expect(() => kubeOvnScript("POD_CIDR=1\n", settings, serviceCIDRs)).toThrow("no POD_GATEWAY any more");
 });
 
 test("nodes of published images are told of the runtime classes", () => {
