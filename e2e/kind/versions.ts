@@ -7,7 +7,11 @@ const cniPlugins: GoModule = { path: "github.com/containernetworking/plugins", v
 const coredns: GoModule = { path: "github.com/coredns/coredns", version: "v1.14.2" };
 /** As Kubernetes' own go.mod has it: it runs Kubernetes' specs. */
 const ginkgo: GoModule = { path: "github.com/onsi/ginkgo/v2", version: "v2.28.1" };
-const flannel: GoModule = { path: "github.com/flannel-io/flannel", version: "v0.28.4" };
+const flannel: GoModule = {
+  path: "github.com/flannel-io/flannel",
+  version: "v0.28.4",
+  replaced: { "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common": "v1.3.78" },
+};
 /** The last one with flannel's plugin; the module that has it since is not to be had. */
 const flannelPlugin: GoModule = { path: cniPlugins.path, version: "v0.9.1" };
 

@@ -23,6 +23,9 @@ test("staging modules are replaced by their published versions, others are left"
   ]);
   const etcd = { path: "go.etcd.io/etcd/server/v3", version: "v3.7.3" };
   expect(requireModule(etcd, "1.26.0")).toContain("require go.etcd.io/etcd/server/v3 v3.7.3");
+  expect(requireModule({ ...etcd, replaced: { "a.test/b": "v1.2.3" } }, "1.26.0")).toContain(
+    "\nreplace a.test/b => a.test/b v1.2.3\n",
+  );
 });
 
 test("programs say their version", () => {

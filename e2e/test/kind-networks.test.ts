@@ -1,9 +1,10 @@
 import { createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
-import type { CniNode, PodToAttach } from "../cni/flavour.ts";
+import type { CniGround, CniNode, PodToAttach } from "../cni/flavour.ts";
+import { type ApiClient, objectPath } from "../src/control-plane/api-client.ts";
 import { networkOf } from "../src/provider/kind/containers.ts";
 import { AttachedPods } from "../src/provider/kind/networks/attached-pods.ts";
-import { daemonSet } from "../src/provider/kind/networks/daemon-sets.ts";
+import { daemonSet, daemonsInPods } from "../src/provider/kind/networks/daemon-sets.ts";
 
 const { namespace } = networkOf(process.pid);
 const node = (name: string, index: number): CniNode => {
@@ -11,18 +12,20 @@ const node = (name: string, index: number): CniNode => {
 };
 const fields = { network: "calico", image: "localhost/calico:made-here", folder: "/run-1/calico", nodeFolder: "/n" };
 
+const daemon = (name: string): Parameters<CniGround["daemon"]>[0] => ({
+  node: node(name, 1),
+  name: `${name}-bird`,
+  argv: ["bird", "-c", `/run-1/calico/${name}.conf`, "-s", `/run-1/calico/${name}2.ctl`],
+  env: { RUNDIR: `/run-1/calico/${name}` },
+});
+
 describe("a network's daemon as a DaemonSet", () => {
-  const daemonOn = (name: string) =>
-    daemonSet(fields, {
-      node: node(name, 1),
-      name: `${name}-bird`,
-      argv: ["bird", "-c", `/run-1/calico/${name}.conf`, "-s", `/run-1/calico/${name}2.ctl`],
-      env: { RUNDIR: `/run-1/calico/${name}` },
-    });
+  const daemonOn = (name: string) => daemonSet(fields, daemon(name));
 
   test("is the same whichever node asks for it", () => {
     expect(daemonOn("worker").metadata.name).toBe("calico-bird");
     expect(daemonOn("worker").metadata).toEqual(daemonOn("worker-3").metadata);
+    expect(objectPath(daemonOn("worker"))).toBe("/apis/apps/v1/namespaces/kube-system/daemonsets/calico-bird");
   });
 
   test("the node's name is the pod's to fill in, and another's that begins with it is not", () => {
@@ -35,6 +38,36 @@ describe("a network's daemon as a DaemonSet", () => {
       },
     ]);
   });
+});
+
+test("a daemon on one more node is one more label, and waited for until it runs", async () => {
+  const asked: string[] = [];
+  let looks = 0;
+  const api: ApiClient = {
+    create: async (object) => {
+      asked.push(`create ${object.metadata.name}`);
+      return object;
+    },
+    patch: async (path, patch) => {
+      asked.push(`patch ${path} ${JSON.stringify(patch)}`);
+      return daemonSet(fields, daemon("worker"));
+    },
+    get: async () => {
+      looks++;
+      return { items: looks < 2 ? [] : [{ status: { containerStatuses: [{ ready: true }] } }] };
+    },
+    delete: async () => {},
+  };
+  const start = daemonsInPods(fields, api);
+  await start(daemon("worker"));
+  expect(looks).toBe(2);
+  await start(daemon("worker-3"));
+  const label = '{"metadata":{"labels":{"fairlead.dev/e2e-calico-bird":""}}}';
+  expect(asked).toEqual([
+    "create calico-bird",
+    `patch /api/v1/nodes/worker ${label}`,
+    `patch /api/v1/nodes/worker-3 ${label}`,
+  ]);
 });
 
 describe.runIf(process.getuid?.() === 0)("pods that a kubelet starts", () => {

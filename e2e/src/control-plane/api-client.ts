@@ -115,6 +115,7 @@ function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, bo
 }
 
 const plurals: Readonly<Record<string, string>> = {
+  DaemonSet: "daemonsets",
   EndpointSlice: "endpointslices",
   Namespace: "namespaces",
   Node: "nodes",

@@ -21,6 +21,8 @@ export interface GoProgram {
 export interface GoModule {
   readonly path: string;
   readonly version: string;
+  /** Module → the version in place of one that it wants, and that is not to be had. */
+  readonly replaced?: Readonly<Record<string, string>>;
 }
 
 /** A cold build of the API server takes minutes; one that takes longer than this hangs. */

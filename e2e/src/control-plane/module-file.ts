@@ -27,9 +27,17 @@ export function kubernetesModule(version: string, own: ModuleFile): string {
   ].join("\n");
 }
 
+interface RequiredModule {
+  readonly path: string;
+  readonly version: string;
+  readonly replaced?: Readonly<Record<string, string>>;
+}
+
 /** The go.mod of a module that builds programs of another one. */
-export function requireModule({ path, version }: { path: string; version: string }, goVersion: string): string {
-  return ["module fairlead.test/programs", `go ${goVersion}`, `require ${path} ${version}\n`].join("\n");
+export function requireModule({ path, version, replaced = {} }: RequiredModule, goVersion: string): string {
+  const replacements = Object.entries(replaced).map(([other, its]) => `replace ${other} => ${other} ${its}`);
+  const lines = ["module fairlead.test/programs", `go ${goVersion}`, `require ${path} ${version}`, ...replacements];
+  return `${lines.join("\n")}\n`;
 }
 
 /** What makes a program say which version it is. */
