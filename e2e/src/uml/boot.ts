@@ -105,7 +105,7 @@ async function resultIn(folder: string, console: string): Promise<GuestResult> {
 /**
  * User-Mode Linux is many processes, and they may survive the first: in a process space of their own all end with its
  * first one, the keeper. That one waits for the guest, and for the end of its standard input, which comes when this
- * process dies: then it clears up.
+ * process dies: then it clears up. Signals that all of a terminal's or a shell's processes get are not for it.
  */
 function processSpace(beside: NetworkNamespace | undefined): readonly string[] {
   const isRoot = process.getuid?.() === 0 || beside?.as === "user";
@@ -117,7 +117,7 @@ function processSpace(beside: NetworkNamespace | undefined): readonly string[] {
 }
 
 const KEEPER = `exec 3<&0
-(cat <&3 > /dev/null; rm -rf "$BOOT_FOLDER"; kill -KILL -1) &
+(trap '' HUP INT TERM; cat <&3 > /dev/null; rm -rf "$BOOT_FOLDER"; kill -KILL -1) &
 LD_PRELOAD="$BOOT_FOLDER/${PRELOAD_FILE}" "$@" < /dev/null`;
 
 function readOr(path: string): Promise<string> {
