@@ -33,11 +33,11 @@ export function endpointSets(
   place: Place,
   before?: Pick<ServicePortGroup, "serving" | "onNode">,
 ): EndpointSets {
-  const known = new Map([...(before?.serving ?? NONE), ...(before?.onNode ?? NONE)].map((one) => [one.address, one]));
+  const known = before && new Map([...before.serving, ...(before.onNode ?? NONE)].map((one) => [one.address, one]));
   const all = candidates.map(({ endpoint, port }): Usable => {
     const { address } = endpoint;
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
-    const old = known.get(address);
+    const old = known?.get(address);
     const same = old !== undefined && old.port === port && old.local === local;
     return { source: endpoint, planned: same ? old : { address, port, local } };
   });
