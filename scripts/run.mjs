@@ -50,7 +50,7 @@ const checks = {
   "kernel tests": ["exec", "turbo", "run", "test:machine", ...turboTest],
 };
 
-/** Many minutes of one core, so they begin before all others. Nothing in the guest is timed. */
+/** Ten minutes of one core, so they begin before all others and fill what those leave idle. Nothing in the guests is timed. */
 const ipvsTests = ["--silent", "--filter=@fairlead/e2e", "run", "test:uml"];
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
