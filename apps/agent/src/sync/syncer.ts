@@ -75,11 +75,11 @@ export class Syncer implements SyncLoopWork {
   }
 
   async check(): Promise<boolean> {
-    let intact = true;
-    await this.#each(async (family) => {
-      intact = (await this.#intact(family)) && intact;
-    });
-    return intact;
+    const { families, familiesAtOnce } = this.#parts;
+    if (familiesAtOnce) return (await Promise.all(families.map((family) => this.#intact(family)))).every(Boolean);
+    // The first that is not intact is reason enough to write: it need not wait for a look at the other.
+    for (const family of families) if (!(await this.#intact(family))) return false;
+    return true;
   }
 
   async #each(work: (family: FamilySync) => Promise<void>): Promise<void> {
