@@ -34,7 +34,7 @@ export interface IptablesPort {
 }
 
 /** `state` is another text after a change of the table; `entries`: at least as many as there are rules. */
-export interface Glance {
+interface Glance {
   readonly state: string;
   readonly entries?: number;
 }
