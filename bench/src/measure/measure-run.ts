@@ -56,8 +56,12 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   };
 }
 
+/** What follows a start is over by then: the other family, what other modes left, the first look after a syncPeriod of 30 s. */
+const SETTLED_MS = 40_000;
+
 async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {
   if (seconds === 0) return undefined;
+  await sleep(SETTLED_MS);
   const before = await cpuSeconds(pid);
   await sleep(seconds * 1000);
   return (((await cpuSeconds(pid)) - before) * 60) / seconds;
