@@ -19,8 +19,12 @@ if (missing === undefined) {
   await import("./kernel/stale-flows.ts");
   await import("./kernel/userspace.ts");
   await import("./kernel/faults.ts");
+  await import("./kernel/repair.ts");
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
-  if (kubeProxy !== undefined) (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
+  if (kubeProxy !== undefined) {
+    (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
+    (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
+  }
   test("nothing is left behind", async () => {
     expect(await takeInventory()).toEqual(before);
   });

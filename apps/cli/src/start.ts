@@ -1,6 +1,10 @@
 import { basename } from "node:path";
 import { runCommandLine } from "./cli.ts";
+import { COMMANDS } from "./commands/table.ts";
+import { completionsOf } from "./completion/facts.ts";
+import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { lazyRunner } from "./frame/runner.ts";
+import { LISTINGS } from "./node/listings-call.ts";
 import { createProgress } from "./output/progress.ts";
 import { styleFor } from "./output/style.ts";
 
@@ -9,17 +13,38 @@ for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop
 // A reader that has seen enough (head, less) is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 3));
 
-const code = await runCommandLine(process.argv.slice(2), {
-  program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl fairlead" : "fairlead",
-  env: process.env,
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-  warn: (line) => process.stderr.write(`${line}\n`),
-  style: styleFor(process.stdout.isTTY === true, process.env),
-  readStandardInput: async () => (await import("node:stream/consumers")).buffer(process.stdin),
-  progress: createProgress(process.stderr),
-  runner: lazyRunner(),
-  signal: stop.signal,
-});
+const [, file = "", ...argv] = process.argv;
+const code = await answer();
 // What is still on its way to a pipe gets there first; sockets that are still open keep nobody.
 process.stdout.write("", () => process.exit(code));
+
+function answer(): Promise<number> {
+  if (basename(file) === COMPLETER) return complete();
+  return argv[0] === LISTINGS ? list() : command();
+}
+
+async function list(): Promise<number> {
+  const { printListings } = await import("./node/listings.ts");
+  await printListings(lazyRunner(), (text) => process.stdout.write(text));
+  return 0;
+}
+
+async function complete(): Promise<number> {
+  process.stdout.write(kubectlCompletion(completionsOf(COMMANDS), argv));
+  return 0;
+}
+
+function command(): Promise<number> {
+  return runCommandLine(argv, {
+    program: basename(file).startsWith("kubectl-") ? "kubectl fairlead" : "fairlead",
+    env: process.env,
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    warn: (line) => process.stderr.write(`${line}\n`),
+    style: styleFor(process.stdout.isTTY === true, process.env),
+    readStandardInput: async () => (await import("node:stream/consumers")).buffer(process.stdin),
+    progress: createProgress(process.stderr),
+    runner: lazyRunner(),
+    signal: stop.signal,
+  });
+}

@@ -1,9 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMMANDS } from "../src/commands/table.ts";
+import { completionsOf } from "../src/completion/facts.ts";
+import { COMPLETER, kubectlCompletion } from "../src/completion/kubectl.ts";
 import { fairlead } from "./support/run.ts";
 
 /** A folder with a file in it, where the shell stands. */
@@ -57,8 +59,17 @@ const inFish: Offer = async (words) => {
     .sort();
 };
 
+/** kubectl offers the shell's files where there are no words and the directive allows them. */
+const inKubectl: Offer = async ([, ...typed]) => {
+  const lines = kubectlCompletion(completionsOf(COMMANDS), typed).trimEnd().split("\n");
+  const words = lines.slice(0, -1).flatMap((line) => line.split("\t", 1));
+  const files = words.length === 0 && lines.at(-1) === ":0" ? await readdir(dir) : [];
+  return [...words, ...files.filter((file) => file.startsWith(typed.at(-1) ?? ""))].sort();
+};
+
 const shells: readonly (readonly [string, Offer])[] = [
   ["bash", inBash],
+  ["kubectl", inKubectl],
   ...(installed.get("fish") ? ([["fish", inFish]] as const) : []),
 ];
 
@@ -81,6 +92,25 @@ describe.each(shells)("%s", (_shell, offer) => {
     expect(await offer(["fairlead", "plan", "--file", "serv"])).toEqual(["services.yaml"]);
     expect(await offer(["fairlead", "completion", "z"])).toEqual(["zsh"]);
   });
+});
+
+test("kubectl: --name=value is one word, and other commands have none", async () => {
+  expect(await inKubectl(["fairlead", "plan", "--output=js"])).toEqual(["--output=json"]);
+  expect(await inKubectl(["fairlead", "get", ""])).toEqual([]);
+});
+
+test(`kubectl asks ${COMPLETER} on PATH`, async ({ skip }) => {
+  const plugins = join(dir, "plugins");
+  await mkdir(plugins);
+  for (const name of ["kubectl-fairlead", COMPLETER]) {
+    await symlink(join(import.meta.dirname, "..", "dist", "main.js"), join(plugins, name));
+  }
+  const env = `${plugins}:${dirname(process.execPath)}:/usr/bin:/bin`;
+  const said = await shell("env", `PATH=${env}`, "sh", "-c", "kubectl __complete fairlead plan -o '' || true");
+  if (said === "") skip("there is no kubectl of 1.26 or newer here");
+  expect(said?.split("\n").flatMap((line) => line.split("\t", 1))).toEqual(
+    expect.arrayContaining(["rules", "json", "summary"]),
+  );
 });
 
 test("bash: --name=value is three words", async () => {

@@ -138,7 +138,8 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     expect(ends(port.out)).toHaveLength(2);
   });
 
-  test("--watch follows a packet rule by rule, or its connection", { timeout: 30_000 }, async () => {
+  /** Asks for 10.96.1.10:80 until what is watched has told of it. */
+  async function watched(tells: RegExp): Promise<string> {
     const stop = new AbortController();
     let seen = "";
     const watching = fairlead(["trace", "--watch", "--from", "node", "--to", "10.96.1.10:80"], {
@@ -146,7 +147,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
       signal: stop.signal,
       onOut: (text) => {
         seen += text;
-        if (/KUBE-SERVICES|10\.96\.1\.10/.test(seen)) stop.abort();
+        if (tells.test(seen)) stop.abort();
       },
     });
     const ask = async (): Promise<void> => {
@@ -156,8 +157,29 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     };
     await Promise.race([ask(), watching]);
     expect(await watching).toMatchObject({ code: 0 });
-    expect(seen).toMatch(/KUBE-SERVICES|10\.96\.1\.10/);
+    return seen;
+  }
+
+  test("--watch follows a packet rule by rule, or its connection", { timeout: 60_000 }, async () => {
+    const tells = /KUBE-SERVICES|10\.96\.1\.10/;
+    expect(await watched(tells)).toMatch(tells);
     expect((await runner.run(["iptables-nft", "-t", "raw", "-S"])).stdout).not.toContain("TRACE");
+  });
+
+  test("--watch where rules are the legacy variant's: connections, and where they go", {
+    timeout: 60_000,
+  }, async () => {
+    const nothing = "*nat\nCOMMIT\n*filter\nCOMMIT\n*mangle\nCOMMIT\n";
+    const rules = iptables.replaceAll(/ -m nfacct --nfacct-name +\S+/g, "");
+    await runner.run(["iptables-nft-restore"], { input: nothing });
+    await runner.run(["iptables-legacy-restore"], { input: rules });
+    try {
+      const translated = /dst=10\.96\.1\.10 .* src=10\.144\.\d+\.\d+ dst=10\.201\.0\.10 sport=8080 /;
+      expect(await watched(translated)).toMatch(translated);
+    } finally {
+      await runner.run(["iptables-legacy-restore"], { input: nothing });
+      await runner.run(["iptables-nft-restore"], { input: rules });
+    }
   });
 
   test("doctor looks at it, and says what to do", { timeout: 30_000 }, async () => {

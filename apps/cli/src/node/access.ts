@@ -10,6 +10,7 @@ import type { sourceOptions } from "../inputs/cluster-options.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
 import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
+import { listedRunner } from "./listings.ts";
 
 type KernelValues = OptionValues<typeof kernelOptions> & Pick<OptionValues<typeof sourceOptions>, "kubeconfig">;
 
@@ -63,7 +64,7 @@ export function runnerFor(
 
 /** Starts programs in the network namespace of a cluster's node. */
 async function runnerOn(node: string, kubectl: KubectlOptions): Promise<Runner> {
-  return podRunner(await findAgentPod(node, kubectl), kubectl);
+  return listedRunner(podRunner(await findAgentPod(node, kubectl), kubectl));
 }
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {

@@ -1,4 +1,4 @@
-import { CommandError, lines, type Runner } from "@fairlead/kernel";
+import { CommandError, detectVariant, lines, type Runner } from "@fairlead/kernel";
 import type { Packet } from "@fairlead/trace";
 import type { ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -10,8 +10,9 @@ export interface WatchOptions {
 }
 
 /**
- * Follows real packets until interrupted. With nft's iptables each rule on their way, by TRACE in a chain of its own that
- * goes again at the end; else the events of connection tracking, which tell where a connection was sent.
+ * Follows real packets until interrupted. With nft's iptables each rule on their way, by a TRACE rule that goes again at the
+ * end; else the events of connection tracking, which tell where a connection was sent: the legacy variant's rules tell their
+ * TRACE to the kernel's log alone.
  *
  * @throws CommandFailure where neither is to be had
  */
@@ -24,8 +25,9 @@ export async function watch(packet: Packet, options: WatchOptions, context: Cont
   return 0;
 }
 
-/** Needs xtables-monitor, and a rule in raw that marks the packets. */
+/** Needs rules that are nft's, xtables-monitor, and a rule in raw that marks the packets. */
 async function canTrace(runner: Runner, tool: string): Promise<boolean> {
+  if ((await detectVariant(runner)) !== "nft") return false;
   try {
     await runner.run(["xtables-monitor", "--version"]);
     await runner.run([tool, "-t", "raw", "-S", "OUTPUT"]);

@@ -1,0 +1,127 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { IPFamily } from "@fairlead/core";
+import { LazySaveParser } from "@fairlead/netfilter";
+import { clusterObjects, conformanceTable } from "@fairlead/testkit";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
+import { waitUntil } from "../../src/agent/wait-until.ts";
+import { type Damage, inflict } from "../../src/conformance/damage.ts";
+import { type CaseGroup, groupCases } from "../../src/conformance/groups.ts";
+import { portsOf } from "../../src/conformance/ports.ts";
+import { kubeconfig, users } from "../../src/control-plane/users.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
+import { type KubeProxy, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
+import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
+import { compare } from "../../src/tracer/compare.ts";
+import { packetsFor } from "../../src/tracer/recorded.ts";
+
+const START_MS = 60_000;
+/** Packets that are on their way at once. */
+const AT_ONCE = 100;
+const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+/** Whose a service is by annotation is Fairlead's own. */
+const asKubeProxy = ["--agent-flag", "ownership-annotation=false"];
+
+/** The conformance table's clusters that kube-proxy serves with its plain configuration. */
+const [standard] = groupCases(conformanceTable, conformanceTable.length);
+const clusters = groupCases(standard?.rows ?? []).map((cluster, at) => {
+  return { ...cluster, part: at + 1, variant: at % 2 === 0 ? "nft" : "legacy" } as const;
+});
+
+/** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
+export function toolsBesideKubeProxy(program: string): void {
+  describe("the tools beside the real kube-proxy", () => {
+    let lab: Lab;
+    let folder: AgentFolder;
+    let api: NamespaceApi | undefined;
+    let kubeProxy: KubeProxy | undefined;
+
+    beforeAll(requireTool);
+
+    beforeEach(async () => {
+      lab = await openLab(portsOf(conformanceTable));
+      folder = await agentFolder([]);
+    });
+
+    afterEach(async () => {
+      await kubeProxy?.stop("SIGKILL");
+      await api?.stop();
+      await lab.dispose();
+      await rm(folder.path, { recursive: true });
+    });
+
+    async function serve({ history }: CaseGroup, variant: "nft" | "legacy"): Promise<readonly string[]> {
+      api = await startApi(lab.namespace("node-a"), [...clusterObjects, ...(history.at(-1) ?? [])]);
+      const access = join(folder.path, "kubeconfig");
+      await writeFile(access, kubeconfig({ server: api.url, token: users.proxy.token }));
+      const own = join(folder.path, "kube-proxy");
+      kubeProxy = await startKubeProxy(lab, { mode: "iptables", variant, program, kubeconfig: access, folder: own });
+      const { log } = kubeProxy;
+      await waitUntil("kube-proxy's first sync", START_MS, async () => {
+        const saved = await Promise.all(families.map(rules(variant)));
+        // It writes all rules of a family in one go.
+        return saved.every((text) => text.includes("\n-A KUBE-POSTROUTING ")) ? true : undefined;
+      }).catch(async (error: unknown) => {
+        throw new Error(`kube-proxy does not serve; its log:\n${await log()}`, { cause: error });
+      });
+      return ["--config", join(own, "config.conf"), "--kubeconfig", access, "--node", "node-a", ...asKubeProxy];
+    }
+
+    const rules = (variant: string) => async (family: IPFamily) => {
+      const tool = family === "IPv4" ? "iptables" : "ip6tables";
+      return (await lab.runner("node-a").run([`${tool}-${variant}-save`])).stdout;
+    };
+
+    test.each(clusters)(
+      "part $part of the table ($variant): the tracer knows where packets go, verify finds nothing",
+      {
+        timeout: 240_000,
+      },
+      async ({ part, variant, ...cluster }) => {
+        const setup = await serve(cluster, variant);
+        expect(await fairlead(lab, "verify", ...setup)).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+        const answeredByItself = healthCheckPorts(cluster);
+        for (const family of families) {
+          const parser = new LazySaveParser({ family });
+          parser.push(await rules(variant)(family));
+          const ruleSet = parser.end();
+          const packets = packetsFor(ruleSet, family).filter(({ port }) => !answeredByItself.has(port));
+          for (let from = 0; from < packets.length; from += AT_ONCE) {
+            const { differences } = await compare(lab, ruleSet, packets.slice(from, from + AT_ONCE), family);
+            expect(differences).toEqual([]);
+          }
+          process.stdout.write(`kube-proxy, part ${part} ${variant} ${family}: ${packets.length} packets\n`);
+        }
+      },
+    );
+
+    const damages: readonly Damage[] = [
+      { table: "nat", remove: /^-A KUBE-SEP-\S+ .*-j DNAT / },
+      { table: "nat", insert: ["KUBE-SERVICES", "-d", "10.96.0.1/32", "-j", "RETURN"] },
+    ];
+
+    test.each(damages)(
+      "verify finds what is damaged of its rules: $table $remove $insert",
+      {
+        timeout: 120_000,
+      },
+      async (damage) => {
+        const [cluster] = clusters;
+        if (cluster === undefined) throw new Error("the table has no rows");
+        const setup = await serve(cluster, "nft");
+        await inflict(lab.runner("node-a"), damage);
+        const { code, out } = await fairlead(lab, "verify", ...setup);
+        expect(out).toMatch(/^ {2}[-+] nat KUBE-(?:SEP|SERVICES)/m);
+        expect(code).toBe(1);
+      },
+    );
+  });
+}
+
+/** There kube-proxy itself answers, in words of its own. */
+function healthCheckPorts({ history }: CaseGroup): ReadonlySet<number> {
+  const found = JSON.stringify(history.at(-1)).matchAll(/"healthCheckNodePort":(\d+)/g);
+  return new Set(Array.from(found, ([, port]) => Number(port)));
+}

@@ -1,0 +1,61 @@
+import { networks } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-file.ts";
+import { type Damage, inflict } from "../../src/conformance/damage.ts";
+import { labPorts, objects } from "../../src/faults/objects.ts";
+import { openScene, type Scene } from "../../src/faults/scene.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
+
+describe("fairlead verify --repair beside the running agent", () => {
+  let lab: Lab;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    await Promise.all([requireAgent(), requireTool()]);
+    lab = await openLab(labPorts);
+    // So long that nothing but the request makes it look at every rule.
+    scene = await openScene(lab, objects, { flags: ["--iptables-sync-period=1h"] });
+  });
+
+  afterAll(async () => {
+    await scene.close();
+    await lab.dispose();
+  });
+
+  const verify = (...more: readonly string[]) => {
+    const where = ["-f", scene.folder.manifests, "--node", "node-a"];
+    const own = ["--cluster-cidr", networks.calico.IPv4, "--cluster-cidr", networks.calico.IPv6];
+    const others = ["--exclude-cluster-cidr", networks.ovn.IPv4, "--exclude-cluster-cidr", networks.ovn.IPv6];
+    return fairlead(lab, "verify", ...where, ...own, ...others, ...more);
+  };
+
+  test("a healthy node: nothing differs", async () => {
+    expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+  });
+
+  test.each<{ what: string; damage: Damage; told: RegExp }>([
+    {
+      what: "an endpoint's translation removed",
+      damage: { table: "nat", remove: /nginx-calico.* -j DNAT / },
+      told: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SEP-/m,
+    },
+    {
+      what: "a dispatch rule removed",
+      damage: { table: "nat", remove: /-A KUBE-SERVICES .*nginx-calico/ },
+      told: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SERVICES: /m,
+    },
+    {
+      what: "a rule too many",
+      damage: { table: "filter", insert: ["KUBE-SERVICES", "-d", "10.96.67.75/32", "-j", "DROP"] },
+      told: /^ {2}\+ filter KUBE-SERVICES: -d 10\.96\.67\.75\/32 -j DROP$/m,
+    },
+  ])("$what: told, restored, and told no more", async ({ damage, told }) => {
+    await inflict(lab.runner("node-a"), damage);
+    const before = await verify();
+    expect(before.out).toMatch(told);
+    expect(before.code).toBe(1);
+    expect(await verify("--repair")).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+  });
+});
