@@ -6,7 +6,7 @@ import type { Lab } from "../lab/lab.ts";
 const built = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
 
 /** How a command line of `fairlead` ended. */
-export interface Told {
+interface Told {
   readonly code: number;
   readonly out: string;
 }
