@@ -48,13 +48,16 @@ export interface BootOptions extends GuestOptions {
  */
 export async function boot({ timeoutMs, ...options }: BootOptions): Promise<GuestResult> {
   const guest = await startGuest(options);
-  const late = Promise.withResolvers<never>();
+  let late: string | undefined;
   const timer = setTimeout(() => {
-    const error = new Error(`the command in User-Mode Linux was still running after ${timeoutMs} ms`);
-    void guest.kill().then(() => late.reject(error));
+    late = `the command in User-Mode Linux was still running after ${timeoutMs} ms`;
+    void guest.kill();
   }, timeoutMs);
   try {
-    return await Promise.race([guest.ended, late.promise]);
+    return await guest.ended;
+  } catch (error) {
+    // That it ended without a status follows from its being killed.
+    throw late === undefined ? error : new Error(late, { cause: error });
   } finally {
     clearTimeout(timer);
   }
