@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { requireTool } from "../src/tools/fairlead.ts";
 import { suites } from "../src/uml/guest/suites.ts";
 import { missingForUml } from "../src/uml/missing.ts";
 import { runGuest } from "../src/uml/run-guest.ts";
@@ -23,6 +24,7 @@ if (missing === undefined) {
   const problems = new Map<string, readonly string[]>();
 
   beforeAll(async () => {
+    await requireTool();
     const names = chosen.map(([suite]) => suite);
     const guests = [[LONGEST], names.filter((suite) => suite !== LONGEST)];
     const reports = await Promise.all(guests.map((guest) => runGuest(guest, LIMIT_MS)));

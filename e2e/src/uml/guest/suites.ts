@@ -6,6 +6,7 @@ import { foundingSpecs } from "./founding-specs.ts";
 import { golden } from "./golden.ts";
 import { meaning } from "./meaning.ts";
 import { type Suite, suiteOf } from "./suite.ts";
+import { verify } from "./verify-specs.ts";
 
 const nothingLeft = async (_: Lab) => {};
 
@@ -16,4 +17,5 @@ export const suites: ReadonlyMap<string, Suite> = new Map([
   ["founding", suiteOf(foundingSpecs, nothingLeft)],
   ["faults", suiteOf(faultSpecs, nothingLeft)],
   ["drain", suiteOf(drainSpecs, nothingLeft)],
+  ["verify", verify],
 ]);
