@@ -39,10 +39,10 @@ async function demo(args) {
 
 const turboTest = ["--concurrency=2", "--continue", "--output-logs=new-only"];
 
-/** One after the other, each with both cores if it can use them. */
+/** One after the other, each with both cores if it can use them. The first builds what others run. */
 const checks = {
-  lint: ["run", "lint"],
   build: ["run", "build", "--output-logs=errors-only"],
+  lint: ["run", "lint"],
   "package lint": ["run", "lint:packages", "--output-logs=errors-only"],
   typecheck: ["run", "typecheck", "--output-logs=errors-only"],
   tests: ["exec", "turbo", "run", "test", "--filter=!@fairlead/e2e", ...turboTest],
@@ -50,8 +50,11 @@ const checks = {
   "kernel tests": ["exec", "turbo", "run", "test:machine", ...turboTest],
 };
 
-/** Ten minutes of one core, so they begin before all others and fill what those leave idle. Nothing in the guests is timed. */
-const ipvsTests = ["--silent", "--filter=@fairlead/e2e", "run", "test:uml"];
+/**
+ * Ten minutes of one core, so they begin as soon as the build is done (the guests run the tool) and fill what other checks
+ * leave idle. Nothing in the guests is timed.
+ */
+const ipvsTests = ["exec", "turbo", "run", "test:uml", "--output-logs=new-only"];
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 async function test(args) {
@@ -60,13 +63,16 @@ async function test(args) {
   if (!(await install())) return summarise({ install: false });
   const wanted = (name) => args.length === 0 || args.includes(name);
   const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : undefined;
-  const beside = wanted("ipvs tests") ? runBeside("ipvs tests", pnpm(manifest.packageManager, ipvsTests)) : undefined;
   const results = {};
-  for (const [name, command] of Object.entries(checks)) {
-    if (!wanted(name)) continue;
+  const check = async ([name, command]) => {
+    if (!wanted(name)) return;
     sayStep(name);
     results[name] = await runStep(pnpm(manifest.packageManager, command));
-  }
+  };
+  const [build, ...others] = Object.entries(checks);
+  await check(build);
+  const beside = wanted("ipvs tests") ? runBeside("ipvs tests", pnpm(manifest.packageManager, ipvsTests)) : undefined;
+  for (const other of others) await check(other);
   await prepared;
   if (wanted("e2e")) results.e2e = await specs(manifest.packageManager);
   if (beside !== undefined) results["ipvs tests"] = (await beside) === 0;
