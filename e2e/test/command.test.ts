@@ -60,6 +60,12 @@ describe("requests", () => {
     expect(requests).toMatchObject([{ excluded: ["bridge"] }]);
   });
 
+  test("a single network stays Fairlead's where pods elsewhere are excluded", async () => {
+    const { provider, requests } = await request({ cni: "bridge", excludeCni: "elsewhere", ipFamily: "ipv4" });
+    const shapes = await Promise.all(requests.map((one) => provider.shape(one)));
+    expect(shapes).toMatchObject([{ elsewhere: { IPv4: "10.251.0.0/16" }, networks: [{ excluded: false }] }]);
+  });
+
   test("beside a network with a load balancer of its own that one is left alone", async () => {
     const { requests } = await request({ cni: "ovn,flannel:host-gw,calico" });
     expect(requests).toMatchObject([{ cni: ["ovn", "flannel:host-gw", "calico"], excluded: ["ovn"] }]);

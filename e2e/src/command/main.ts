@@ -12,7 +12,10 @@ const program = new Command("pnpm e2e")
   .description("Specs of Fairlead on clusters with a real control plane, real pod networks and a real kernel")
   .option("--provider <name>", "netns, kind or kind-published", "netns")
   .option("--cni <names>", "pod networks, side by side: the folders of e2e/cni", "bridge")
-  .option("--exclude-cni <names>", "which of them Fairlead leaves alone; default: those with their own load balancer")
+  .option(
+    "--exclude-cni <names>",
+    "which of them Fairlead leaves alone, and elsewhere; default: those with their own load balancer",
+  )
   .option("--mode <modes>", "iptables, ipvs, nftables, userspace: a cluster for each", "iptables")
   .option("--nodes <number>", "nodes of a cluster", "2")
   .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")

@@ -52,10 +52,11 @@ export function planText(shape: ClusterShape, planned: readonly PlannedSpec[], k
     const notes = [...(excluded ? ["excluded"] : []), ...(ownLoadBalancer ? ["own load balancer"] : [])];
     return notes.length === 0 ? name : `${name} (${notes.join(", ")})`;
   });
+  const excluded = shape.elsewhere === undefined ? [] : ["elsewhere (excluded)"];
   const fit = planned.filter(({ unfit }) => unfit === undefined).length;
   return [
     `${shape.provider}: Kubernetes ${kubernetes}, ${shape.nodeNames.length} nodes, ${shape.families.join(" and ")}`,
-    `  pod networks: ${networks.join(", ")}; Fairlead in ${shape.mode} mode`,
+    `  pod networks: ${[...networks, ...excluded].join(", ")}; Fairlead in ${shape.mode} mode`,
     `  ${fit} specs${fit < planned.length ? `, ${planned.length - fit} that this cluster cannot carry` : ""}`,
   ].join("\n");
 }

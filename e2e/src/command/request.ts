@@ -1,5 +1,6 @@
 import type { CniFlavour } from "../../cni/flavour.ts";
 import { loadFlavour } from "../../cni/load.ts";
+import { ELSEWHERE } from "../provider/flavours.ts";
 import { providers } from "../provider/index.ts";
 import type { ClusterRequest, Provider } from "../provider/provider.ts";
 import { type RunOptions, UsageError } from "./options.ts";
@@ -24,9 +25,11 @@ export async function readRequest(options: RunOptions): Promise<Requested> {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--cni ${options.cni.join(",")}: a cluster has one ${twice}`);
   const excluded = options.excludeCni ?? excludedByDefault(flavours);
-  const foreign = excluded.find((name) => !names.includes(name));
-  if (foreign !== undefined) throw new UsageError(`--exclude-cni ${foreign}: --cni does not have it`);
-  if (excluded.length === options.cni.length) {
+  const excludedHere = excluded.filter((name) => name !== ELSEWHERE);
+  const foreign = excludedHere.find((name) => !names.includes(name));
+  if (foreign !== undefined)
+    throw new UsageError(`--exclude-cni ${foreign}: --cni does not have it, nor is it ${ELSEWHERE}`);
+  if (excludedHere.length === options.cni.length) {
     throw new UsageError(`--exclude-cni ${excluded.join(",")}: leaves Fairlead no network; --cni needs one more`);
   }
   const { cni, nodes, families, kubernetes } = options;

@@ -10,6 +10,8 @@ export interface ClusterShape {
   readonly families: readonly IPFamily[];
   readonly nodeNames: readonly string[];
   readonly networks: readonly NetworkShape[];
+  /** Fairlead is told to leave these alone, too, though no network of the cluster has them. */
+  readonly elsewhere?: NetworkShape["podCIDRs"];
   /** The nodes have a kernel that is not the machine's: its clock may be set. */
   readonly ownKernel?: boolean;
   /** What it can do beyond what every cluster can; default none. */

@@ -1,6 +1,10 @@
 import { loadFlavour } from "../../cni/load.ts";
 import type { ClusterShape } from "./cluster.ts";
+import { elsewhereCIDRs, familiesOnly } from "./netns/addresses.ts";
 import type { ClusterRequest } from "./provider.ts";
+
+/** In place of a pod network among those that Fairlead leaves alone: one that the cluster does not have. */
+export const ELSEWHERE = "elsewhere";
 
 /** What a cluster with the pod networks of a request will be. */
 export async function shapeOf(
@@ -14,6 +18,7 @@ export async function shapeOf(
     mode,
     families,
     nodeNames,
+    ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, elsewhereCIDRs) }),
     networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
       name,
       podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),

@@ -4,6 +4,7 @@ import { byHand } from "./faults/by-hand.ts";
 import { clock } from "./faults/clock.ts";
 import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
+import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
@@ -26,6 +27,7 @@ export const specs: readonly Spec[] = [
   watch,
   ...sideBySide,
   ...changes,
+  ...elsewhere,
   ...agents,
   ...apiServer,
   ...clock,

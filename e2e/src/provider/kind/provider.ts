@@ -20,12 +20,10 @@ import type { Source } from "./source.ts";
 export const kind: Provider = provider("kind", {
   source: { installers, images: (kubernetes, progress) => provideImages(createRunner(), kubernetes, progress) },
   programs: { ...docker(), jq: "jq", mmdebstrap: "mmdebstrap", gcc: "gcc" },
-  missing: async ({ cni, kubernetes, families }) => {
-    const flannel = cni.some((name) => name.startsWith("flannel")) && families.includes("IPv6");
-    const plugin = flannel ? "flannel's CNI plugin that is to be had knows IPv4 alone: --ip-family ipv4" : undefined;
+  missing: async ({ cni, kubernetes }) => {
     const ofFlavours = await missingOfFlavours(await Promise.all(cni.map(loadFlavour)), isProgram);
     const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)];
-    return [...(await Promise.all(built)), ...ofFlavours, plugin];
+    return [...(await Promise.all(built)), ...ofFlavours];
   },
 });
 

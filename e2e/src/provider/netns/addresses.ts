@@ -8,6 +8,9 @@ export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0
 
 export const prefixLength: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
+/** Of pods that a cluster has services of, and that are in none of its networks. */
+export const elsewhereCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
+
 /** Of the bridge that the nodes are on. */
 export const fabricNetwork: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };
 

@@ -39,12 +39,11 @@ export function proxyFlags(
 export const SYNC_PERIOD_MS = 2_000;
 export const IPVS_SYNC_PERIOD_MS = 30_000;
 
-/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone. */
+/** The pod CIDRs of the networks that Fairlead serves, or of those that it leaves alone, here and elsewhere. */
 export function networkCIDRs(
-  { networks }: ClusterShape,
+  { networks, elsewhere = {} }: ClusterShape,
   wanted: Pick<ClusterShape["networks"][0], "excluded">,
 ): readonly string[] {
-  return networks
-    .filter(({ excluded }) => excluded === wanted.excluded)
-    .flatMap(({ podCIDRs }) => Object.values(podCIDRs));
+  const here = networks.filter(({ excluded }) => excluded === wanted.excluded).map(({ podCIDRs }) => podCIDRs);
+  return [...here, ...(wanted.excluded ? [elsewhere] : [])].flatMap((podCIDRs) => Object.values(podCIDRs));
 }

@@ -4,6 +4,7 @@ import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { fairleadImage } from "../../provider/kind/fairlead.ts";
 import { expectAnswers } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
+import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
@@ -71,7 +72,8 @@ const founding: Spec = {
     await rolledOut(kubernetes);
     await expectServed(scene, "ours");
     const theirs = await scene.service("theirs", { ports: [{ port: 80 }] });
-    await cluster.api.create(endpointsOf(scene.namespace, "theirs"));
+    const { namespace } = scene;
+    await cluster.api.create(endpointAt({ namespace, service: "theirs", family: "IPv4", address: OTHERS_ENDPOINT }));
     await expectForeign({ ...scene, family: "IPv4" }, "theirs");
     await expectNoTrace(scene, theirs.clusterIP);
   },
@@ -129,15 +131,4 @@ async function expectServed(scene: Scene, name: string): Promise<void> {
   const caller = await scene.pod({ node: scene.nodes[0] });
   const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
   await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
-}
-
-function endpointsOf(namespace: string, service: string) {
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { name: service, namespace, labels: { "kubernetes.io/service-name": service } },
-    addressType: "IPv4",
-    ports: [{ port: 80, protocol: "TCP" }],
-    endpoints: [{ addresses: [OTHERS_ENDPOINT], conditions: { ready: true } }],
-  };
 }
