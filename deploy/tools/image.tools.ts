@@ -10,7 +10,10 @@ import { ownArch } from "../src/image/arch.ts";
 import { artifactsDir } from "../src/paths.ts";
 import { unpackImage } from "./unpack.ts";
 
-/** The image of `pnpm image --base-from-packages`, run as hardened as the manifests have it. Needs root. */
+/**
+ * An image, run as hardened as the manifests have it: the one of `pnpm image`, or the OCI archive that FAIRLEAD_IMAGE
+ * names. Needs root.
+ */
 let scratch = "";
 let root = "";
 let namespace: NetworkNamespace;
@@ -20,7 +23,8 @@ beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), "fairlead-image-"));
   const [image, manifests] = [join(scratch, "image"), join(scratch, "manifests")];
   for (const folder of [image, manifests]) await mkdir(folder);
-  const archive = join(artifactsDir, `image/fairlead-${await agentVersion()}.oci.tar`);
+  const own = join(artifactsDir, `image/fairlead-${await agentVersion()}.oci.tar`);
+  const { FAIRLEAD_IMAGE: archive = own } = process.env;
   root = await unpackImage(createRunner(), archive, image, ownArch());
   await writeFile(join(manifests, "web.json"), JSON.stringify(objects));
   namespace = await createNamespace();
