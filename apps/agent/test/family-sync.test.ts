@@ -31,6 +31,7 @@ function family() {
   };
   const backend: Backend = {
     semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
+    prepare: () => void calls.push("prepare"),
     sync: () => answer("sync", "full"),
     apply: () => answer("apply", "partial"),
     intact: async () => true,
@@ -62,6 +63,20 @@ describe("FamilySync", () => {
     await clock.advance(1);
     expect(await sync.run(plan, undefined)).toMatchObject({ kind: "synced", report: { kind: "full" } });
     expect(calls).toEqual(["sync", "apply", "sync"]);
+  });
+
+  test("the backend prepares where it will write everything", async () => {
+    const { clock, calls, state, sync } = family();
+    sync.prepare();
+    await sync.run(plan, change);
+    sync.prepare();
+    state.fails = true;
+    await sync.run(plan, change);
+    sync.prepare();
+    expect(calls).toEqual(["prepare", "sync", "apply"]);
+    await clock.advance(1_000);
+    sync.prepare();
+    expect(calls).toEqual(["prepare", "sync", "apply", "prepare"]);
   });
 
   test("failures are further and further apart, a success forgets them", async () => {

@@ -2,7 +2,7 @@ import type { Backend, ForwardingPlan, ModeSemantics, PlanChange, SyncReport } f
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
-import { fullSync } from "./full-sync.ts";
+import { type Found, fullSync, look } from "./full-sync.ts";
 import { watchedTables } from "./intact.ts";
 import { Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
@@ -36,6 +36,8 @@ class IptablesBackend implements Backend {
   readonly #lookout: Lookout;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
+  /** What the next full sync begins with, where that was announced. */
+  #looking: Promise<Found> | undefined;
 
   constructor(port: IptablesPort, settled: Settled) {
     this.#port = port;
@@ -44,14 +46,23 @@ class IptablesBackend implements Backend {
     this.#lookout = new Lookout(settled.now, port.glance);
   }
 
+  prepare(): void {
+    this.#looking = look(this.#port, this.#settled);
+    // What is wrong is told to whoever awaits it.
+    this.#looking.catch(() => {});
+  }
+
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     this.#programmed = undefined;
-    const { programmed, written } = await fullSync(this.#port, plan, this.#stale, this.#settled);
+    const looking = this.#looking ?? look(this.#port, this.#settled);
+    this.#looking = undefined;
+    const { programmed, written } = await fullSync(this.#port, plan, await looking, this.#stale, this.#settled);
     this.#programmed = programmed;
     return report("full", programmed.totals, written);
   }
 
   async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    this.#looking = undefined;
     const before = this.#programmed;
     const context = before && contextForChange(before, plan, change, this.#settled);
     if (before === undefined || context === undefined) return this.sync(plan);

@@ -2,7 +2,7 @@ import { type Command, type CommandSource, payloadText, restoreLines, type Table
 import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
-import { deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
+import { appendRules, deleteChains, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import type { GroupChains } from "./plan/group.ts";
 import type { IptablesPort } from "./port.ts";
 
@@ -23,6 +23,8 @@ export type Written = Map<Table, number>;
 
 /** Everything that one sync writes. The iterables are read once, in this order. */
 export interface Work {
+  /** Makes all of `chains`, empty, before any of them gets rules; absent: each is made where its rules stand. */
+  readonly declarations?: Iterable<Command>;
   /** The chain that all jump to comes first. */
   readonly chains: Iterable<GroupChains>;
   readonly filterFirst: Iterable<Command>;
@@ -84,9 +86,11 @@ function filled(chains: readonly ChainRules[]): CommandSource {
 }
 
 function* natTogether(work: Work): Generator<Command> {
+  const write = work.declarations === undefined ? fillChains : appendRules;
+  yield* work.declarations ?? [];
   for (const { endpointChains, serviceChains } of work.chains) {
-    yield* fillChains(endpointChains);
-    yield* fillChains(serviceChains);
+    yield* write(endpointChains);
+    yield* write(serviceChains);
   }
   yield* work.nat;
 }

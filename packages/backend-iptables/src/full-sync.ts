@@ -1,8 +1,9 @@
 import { type ForwardingPlan, inSlices } from "@fairlead/core";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
-import { readKernel } from "./kernel-state.ts";
+import { type KernelState, readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import { emptyChain } from "./plan/commands.ts";
+import { chainNames, declarations } from "./plan/declarations.ts";
 import { allChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
@@ -13,20 +14,36 @@ import type { IptablesPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import type { StaleChains } from "./stale-chains.ts";
 
-/** Makes the kernel equal to the plan, whatever it holds. */
+/** What the kernel has, counters among it that were made if need be. */
+export interface Found {
+  readonly counters: ReadonlySet<string>;
+  readonly kernel: KernelState;
+}
+
+export async function look(port: IptablesPort, settled: Settled): Promise<Found> {
+  const [counters, kernel] = await Promise.all([settled.counters(COUNTERS), readKernel(port)]);
+  return { counters, kernel };
+}
+
+/**
+ * Makes the kernel equal to the plan, whatever it holds. The legacy tool keeps its chains in the order of their names and looks for
+ * the place of each new one; the place before all others it finds at once, so they are made from the last name to the first. That
+ * takes a quarter of its time off at 11,000 chains and more at 110,000.
+ */
 export async function fullSync(
   port: IptablesPort,
   plan: ForwardingPlan,
+  { counters, kernel }: Found,
   stale: StaleChains,
   settled: Settled,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const [counters, kernel] = await Promise.all([settled.counters(COUNTERS), readKernel(port)]);
   const context = renderContext(settled, plan, counters);
   const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
   const full = fullPlan(plan, context, found);
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {
+    ...(port.variant === "legacy" && { declarations: declarations(await inSlices(chainNames(full), settled.breathe)) }),
     chains: allChains(full),
     filterFirst: filter.first(),
     nat: natFrame(full, kernel.natJumps),

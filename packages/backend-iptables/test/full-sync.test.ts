@@ -2,7 +2,7 @@ import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, renderRule, type Table } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
+import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(3));
@@ -137,6 +137,47 @@ test("legacy: one payload, with one transaction for each table", async () => {
   expect(port.take().map((payload) => payload.map(({ table }) => table))).toEqual([["filter", "nat", "mangle"]]);
 });
 
+test("legacy: all chains are made before any has rules, the last name first", async () => {
+  const { port, backend } = make();
+  await backend.sync(planOf([web, clusterIPGroup("other", "10.96.0.11", endpoints(40, { from: 50 }))]));
+  const commands = port.take().flatMap((payload) => payload.find(({ table }) => table === "nat")?.commands ?? []);
+  const isGroups = (chain: string) => /^KUBE-(?:SVC|SEP|MARK)-/.test(chain);
+  const made = commands.filter(({ kind, chain }) => kind === "chain" && isGroups(chain)).map(({ chain }) => chain);
+  expect(made).toHaveLength(3 + 43);
+  expect(commands.slice(0, made.length).map(({ chain }) => chain)).toEqual(made.toSorted().reverse());
+});
+
+describe("announced", () => {
+  test("a full sync reads the kernel while its plan is made, once", async () => {
+    const { saves, backend } = makeCounted();
+    backend.prepare?.();
+    expect(saves).toEqual(["filter"]);
+    await backend.sync(plan);
+    expect(saves).toEqual(["filter"]);
+    await backend.sync(plan);
+    expect(saves).toEqual(["filter", "filter"]);
+  });
+
+  test("what was read is of no use after a change", async () => {
+    const { fake, saves, backend } = makeCounted();
+    await backend.sync(plan);
+    const before = fake.ruleSet();
+    backend.prepare?.();
+    const changed = planOf([web, clusterIPGroup("other", "10.96.0.11", [])]);
+    await backend.apply(changed, changeOf(plan, changed));
+    await backend.sync(plan);
+    expect(saves).toHaveLength(3);
+    expect(compareRuleSets(before, fake.ruleSet())).toEqual([]);
+  });
+
+  test("a kernel that cannot be read fails the sync", async () => {
+    const { port, backend } = make();
+    port.save = () => Promise.reject(new Error("no filter"));
+    backend.prepare?.();
+    await expect(backend.sync(plan)).rejects.toThrow("no filter");
+  });
+});
+
 describe("several cluster CIDRs", () => {
   const node = {
     detector: { kind: "cidrs", cidrs: ["10.144.0.0/16", "10.244.0.0/16"] },
@@ -217,6 +258,18 @@ function make(options = {}) {
   const fake = new FakeIptables({ family: "IPv4", variant: "legacy" });
   const port = new RecordingPort(fake);
   return { fake, port, backend: createIptablesBackend(port, options) };
+}
+
+/** Counts how often the filter table is read. */
+function makeCounted() {
+  const made = make();
+  const saves: Table[] = [];
+  const { save } = made.port;
+  made.port.save = (table) => {
+    saves.push(table);
+    return save(table);
+  };
+  return { ...made, saves };
 }
 
 function texts(fake: FakeIptables, table: Table, chain: string): string[] {

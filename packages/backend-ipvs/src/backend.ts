@@ -19,7 +19,7 @@ export interface DeviceChange {
   readonly gone: boolean;
 }
 
-export interface IpvsModeBackend extends Required<Backend> {
+export interface IpvsModeBackend extends Required<Omit<Backend, "prepare">> {
   /** Whether a change of the service device is somebody else's: that is not what the last sync has left there. */
   isStrange(change: DeviceChange): boolean;
 }

@@ -16,7 +16,7 @@ import { userspaceSemantics } from "./semantics.ts";
 const RETRY = 30_000;
 
 /** A backend that serves by sockets of this process. */
-export interface RelayingBackend extends Required<Backend> {
+export interface RelayingBackend extends Required<Omit<Backend, "prepare">> {
   /** Where the relays of a group listen: to the kernel these are its endpoints. */
   relays(group: ServicePortGroup): readonly PlanEndpoint[];
   /** Closes the listening sockets. Rules stay; connections go on until `RelayTraffic.end`. */

@@ -13,6 +13,8 @@ export interface SyncReport {
  */
 export interface Backend {
   readonly semantics: ModeSemantics;
+  /** The next call will be `sync`, with a plan that is being made: begins to read what that needs of the kernel. */
+  prepare?(): void;
   /** Makes the kernel equal to the plan, whatever it holds now. Leaves what is not ours alone. */
   sync(plan: ForwardingPlan): Promise<SyncReport>;
   /** Takes the kernel from the plan before `change` to `plan`; the cost follows the change. */

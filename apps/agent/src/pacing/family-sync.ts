@@ -50,6 +50,11 @@ export class FamilySync {
     this.#owesAll = true;
   }
 
+  /** A plan is being made for `run`: what can be done without it begins. */
+  prepare(): void {
+    if (this.#owesAll && this.#clock.monotonic() >= this.#retryAt) this.backend.prepare?.();
+  }
+
   /**
    * Brings the kernel to the plan.
    *

@@ -63,6 +63,8 @@ export class Syncer implements SyncLoopWork {
     if (kind === "full") for (const family of families) family.owesAll();
     await this.#tell((follower) => follower.taken?.());
     const began = slicing.clock.monotonic();
+    // What a second one read now would be old when its turn comes.
+    for (const family of this.#parts.familiesAtOnce ? families : families.slice(0, 1)) family.prepare();
     const step = await this.#plan();
     const planning = slicing.clock.monotonic() - began;
     await this.#each((family) => this.#run(family, step?.changes.get(family.family), planning));

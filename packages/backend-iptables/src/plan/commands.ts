@@ -25,6 +25,11 @@ export function* fillChains(chains: Iterable<ChainRules>): Generator<Command> {
   }
 }
 
+/** Gives chains that were just made their rules. */
+export function* appendRules(chains: Iterable<ChainRules>): Generator<Command> {
+  for (const { chain, rules } of chains) for (const rule of rules) yield append(chain, rule);
+}
+
 /** Deletes chains that nothing else refers to. They are emptied first, so they may refer to one another. */
 export function* deleteChains(chains: readonly string[]): Generator<Command> {
   for (const chain of chains) yield emptyChain(chain);

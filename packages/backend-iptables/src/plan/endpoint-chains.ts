@@ -19,7 +19,8 @@ export function* endpointChains(
   }
 }
 
-function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint> {
+/** Those that have a chain, in the order of the chains. */
+export function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint> {
   yield* group.cluster;
   if (group.local.length === 0) return;
   const seen = new Set(group.cluster);

@@ -31,8 +31,7 @@ export function fullPlan(plan: ForwardingPlan, context: RenderContext, { done, r
 /** What all chains jump to, and then group by group those that are not there yet. */
 export function* allChains(full: FullPlan): Generator<GroupChains> {
   yield { endpointChains: counted(full, markChains(full.context)), serviceChains: [] };
-  for (const group of groupsOf(full)) {
-    if (full.done.has(group.id)) continue;
+  for (const group of writtenGroups(full)) {
     const chains = groupChains(group, full.context);
     yield {
       endpointChains: counted(full, chains.endpointChains),
@@ -79,6 +78,11 @@ export function* allDispatch(
       yield entry;
     }
   }
+}
+
+/** The groups whose chains are not there yet. */
+export function* writtenGroups(full: FullPlan): Generator<ServicePortGroup> {
+  for (const group of groupsOf(full)) if (!full.done.has(group.id)) yield group;
 }
 
 function* groupsOf(full: FullPlan): Generator<ServicePortGroup> {

@@ -35,14 +35,27 @@ export function* serviceChains(
   if (gated?.sources !== undefined) yield firewallChain(group, gated.sources, names);
 }
 
-/** How many chains `serviceChains` gives, without making them. */
+/** The names of the chains that `serviceChains` gives, without their rules. */
+export function serviceChainNames(group: ServicePortGroup): readonly string[] {
+  const names = groupNames(group);
+  return serviceChainKinds(group).map((kind) =>
+    kind === "cluster" || kind === "local" ? names.set[kind] : names[kind],
+  );
+}
+
+/** How many chains `serviceChains` gives. */
 export function serviceChainCount(group: ServicePortGroup): number {
-  return [
-    group.cluster.length > 0,
-    group.local.length > 0,
-    externalFrontend(group) !== undefined,
-    gatedFrontend(group) !== undefined,
-  ].filter(Boolean).length;
+  return serviceChainKinds(group).length;
+}
+
+function serviceChainKinds(group: ServicePortGroup): readonly (EndpointSetName | "external" | "firewall")[] {
+  const there = {
+    cluster: group.cluster.length > 0,
+    local: group.local.length > 0,
+    external: externalFrontend(group) !== undefined,
+    firewall: gatedFrontend(group) !== undefined,
+  };
+  return (["cluster", "local", "external", "firewall"] as const).filter((kind) => there[kind]);
 }
 
 function firewallChain(

@@ -1,7 +1,7 @@
-import type { Backend, PlanChange } from "@fairlead/core";
+import type { PlanChange } from "@fairlead/core";
 import { compareRuleSets } from "@fairlead/netfilter";
 import type { SlotChanges, World } from "@fairlead/testkit/histories";
-import { createIpvsBackend, type IpvsOptions } from "../../src/index.ts";
+import { createIpvsBackend, type IpvsModeBackend, type IpvsOptions } from "../../src/index.ts";
 import { FakeNode, objectsOf } from "./fake-node.ts";
 import { openWorld } from "./world.ts";
 
@@ -10,7 +10,7 @@ export class Live {
   readonly node: FakeNode;
   readonly world: World;
   readonly problems: string[] = [];
-  backend: Required<Backend>;
+  backend: IpvsModeBackend;
   now = 0;
   readonly #options: IpvsOptions;
 
@@ -71,7 +71,7 @@ export class Live {
     return [...more, ...fewer, ...rules];
   }
 
-  #start(): Required<Backend> {
+  #start(): IpvsModeBackend {
     return createIpvsBackend(this.node.port("IPv4"), this.#options);
   }
 }
