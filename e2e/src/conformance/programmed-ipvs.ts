@@ -35,7 +35,7 @@ export interface ProgrammedIpvs {
   cleanup(): Promise<void>;
 }
 
-/** How virtual servers and sets are read and written: by netlink as an agent does, or by the tools where it cannot. */
+/** How virtual servers, sets and addresses are read and written: by netlink as an agent does, or by the tools where it cannot. */
 export type Way = "netlink" | "tools";
 
 /**
@@ -46,13 +46,14 @@ export type Way = "netlink" | "tools";
 export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonly NodePort[]> {
   const runner = lab.runner("node-a");
   const rules = await Promise.all(families.map((family) => openIptables(runner, { family, variant: "legacy" })));
-  const { generic, netfilter } = netlinkIn(lab.namespace("node-a"));
-  const tools = { servers: createIpvsadm(runner), sets: createIpset(runner) };
+  const { generic, netfilter, route } = netlinkIn(lab.namespace("node-a"));
+  const tools = { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) };
   const netlink = {
     servers: createIpvsadm(runner, { open: generic }),
     sets: createIpset(runner, { open: netfilter }),
+    links: createLinks(runner, { open: route }),
   };
-  const shared = { ...(way === "netlink" ? netlink : tools), links: createLinks(runner) };
+  const shared = way === "netlink" ? netlink : tools;
   const required = requiredSysctls({ strictARP: false, kernel: kernelVersion() });
   const settings = required.map(({ name, value }) => [name.replaceAll(".", "/"), value]);
   await applySettings(runner, Object.fromEntries(settings));

@@ -10,6 +10,7 @@ import { type IpvsOptions, type Settled, settle } from "./options.ts";
 import { type PlanContext, planContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
+import { RulesSeen } from "./rules-seen.ts";
 import { Schedulers } from "./schedulers.ts";
 import { ipvsSemantics } from "./semantics.ts";
 
@@ -39,6 +40,7 @@ class IpvsBackend implements IpvsModeBackend {
   readonly #settled: Settled;
   readonly #schedulers: Schedulers;
   readonly #clock = new DrainClock();
+  readonly #rulesSeen: RulesSeen;
   /** Keys of the virtual servers that this process has made: ours whatever CIDRs are excluded. */
   readonly #made = new Set<string>();
   #draining = new Draining();
@@ -49,13 +51,16 @@ class IpvsBackend implements IpvsModeBackend {
     this.#port = port;
     this.#settled = settled;
     this.#schedulers = new Schedulers(settled);
+    this.#rulesSeen = new RulesSeen(port.rules, settled.now);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    if (this.#programmed === undefined) this.#rulesSeen.forget();
     this.#programmed = undefined;
     this.#schedulers.forgetLacking();
     await this.#schedulers.look(plan.groups.values());
-    const synced = await fullSync(this.#port, plan, this.#context(plan), this.#made, this.#settled);
+    const input = { plan, context: this.#context(plan), made: this.#made, rulesSeen: this.#rulesSeen };
+    const synced = await fullSync(this.#port, input, this.#settled);
     this.#draining = synced.draining;
     this.#clock.note(this.#draining, this.#settled.now());
     this.#programmed = synced.programmed;
@@ -76,7 +81,7 @@ class IpvsBackend implements IpvsModeBackend {
   }
 
   intact(plan: ForwardingPlan): Promise<boolean> {
-    return looksIntact(this.#port, plan, this.#context(plan), this.#draining, this.#settled);
+    return looksIntact(this.#port, plan, this.#context(plan), this.#draining, this.#rulesSeen, this.#settled);
   }
 
   isStrange({ address, gone }: DeviceChange): boolean {

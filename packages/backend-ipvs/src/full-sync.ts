@@ -13,6 +13,7 @@ import { setWork } from "./plan/set-work.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
+import type { RulesSeen } from "./rules-seen.ts";
 import { frameFacts, type Wanted, wantedOf } from "./wanted.ts";
 import { carryOut, type Work, type Written } from "./work.ts";
 
@@ -22,20 +23,23 @@ export interface Synced {
   readonly written: Written;
 }
 
-/**
- * Makes the kernel equal to the plan, whatever it holds.
- *
- * @param made keys of the virtual servers that this process has made; new ones are added
- */
+export interface SyncInput {
+  readonly plan: ForwardingPlan;
+  readonly context: PlanContext;
+  /** Keys of the virtual servers that this process has made; new ones are added. */
+  readonly made: Set<string>;
+  readonly rulesSeen: RulesSeen;
+}
+
+/** Makes the kernel equal to the plan, whatever it holds. */
 export async function fullSync(
   port: IpvsPort,
-  plan: ForwardingPlan,
-  context: PlanContext,
-  made: Set<string>,
+  { plan, context, made, rulesSeen }: SyncInput,
   settled: Settled,
 ): Promise<Synced> {
   const wanted = await wantedOf(plan, context, settled.breathe);
-  const kernel = await readKernel(port);
+  const facts = frameFacts(wanted.ledger, context);
+  const kernel = await readKernel(port, await rulesSeen.stand(facts));
   const { excludeCIDRs, family } = settled;
   const owned = ownership({ family, kernel, made: new Set(made), excludeCIDRs });
   const draining = new Draining();
@@ -44,7 +48,6 @@ export async function fullSync(
   const listing = nothing ? [] : port.servers.save();
   const difference = await compareServers(listing, wanted.servers, owned, draining);
   for (const key of wanted.servers.keys()) made.add(key);
-  const facts = frameFacts(wanted.ledger, context);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
   const written = await carryOut(port, work, settled);
   if (!isEqual(difference)) await verify(port, wanted, owned);
@@ -61,7 +64,6 @@ async function verify(port: IpvsPort, wanted: Wanted, owned: Owned): Promise<voi
 }
 
 function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<Work, "servers"> {
-  const builtin = (table: string, chain: string) => kernel.builtin.get(`${table} ${chain}`) ?? [];
   const present = kernel.addresses ?? new Set<string>();
   const sets = setWork(setMoves(ledger, kernel), facts.family);
   const common = {
@@ -71,8 +73,11 @@ function fullWork(ledger: Ledger, kernel: KernelState, facts: FrameFacts): Omit<
     addressRemovals: [...present].filter((address) => !ledger.addresses.has(address)),
     setsLast: sets.last,
   };
+  if (kernel.rules === "as wanted") return { ...common, rulesFirst: [], rulesLast: [] };
+  const { builtin: found, iptablesModeServes } = kernel.rules;
+  const builtin = (table: string, chain: string) => found.get(`${table} ${chain}`) ?? [];
   // Iptables mode goes on serving until the virtual servers stand.
-  if (kernel.iptablesModeServes) return { ...common, rulesFirst: [], rulesLast: frameSections(facts, builtin) };
+  if (iptablesModeServes) return { ...common, rulesFirst: [], rulesLast: frameSections(facts, builtin) };
   const united = unitedFacts({ ...facts, filled: filledSets(kernel) }, facts);
   const rulesLast = sameFacts(united, facts) ? [] : frameSections(facts);
   return { ...common, rulesFirst: frameSections(united, builtin), rulesLast };

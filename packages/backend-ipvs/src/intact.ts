@@ -10,17 +10,20 @@ import { JUMPS } from "./plan/jumps.ts";
 import type { Ledger } from "./plan/ledger.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
+import type { RulesSeen } from "./rules-seen.ts";
 import { frameFacts, wantedOf } from "./wanted.ts";
 
 /**
  * Whether everything of ours is there and as it should be: what others changed by hand shows in no event, and a virtual
- * server or address that is missing serves nobody. Five listings, read as they come; the first difference ends it.
+ * server or address that is missing serves nobody. Listings are read as they come, the rules' not at all while the kernel says that
+ * their tables are as they were; the first difference ends it.
  */
 export async function looksIntact(
   port: IpvsPort,
   plan: ForwardingPlan,
   context: PlanContext,
   draining: Draining,
+  rulesSeen: RulesSeen,
   settled: Settled,
 ): Promise<boolean> {
   const { ledger, servers } = await wantedOf(plan, context, settled.breathe);
@@ -29,7 +32,7 @@ export async function looksIntact(
     return false;
   if (!(await hasAddresses(port, ledger))) return false;
   if (!(await hasSets(port, ledger))) return false;
-  return hasRules(port, frameFacts(ledger, context));
+  return hasRules(port, frameFacts(ledger, context), rulesSeen);
 }
 
 async function hasAddresses(port: IpvsPort, { addresses }: Ledger): Promise<boolean> {
@@ -49,7 +52,9 @@ function sameMembers(present: ReadonlySet<string>, wanted: { size: number; has(k
   return present.size === wanted.size && [...present].every((member) => wanted.has(member));
 }
 
-async function hasRules({ rules }: IpvsPort, facts: FrameFacts): Promise<boolean> {
+async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen): Promise<boolean> {
+  if (await seen.stand(facts)) return true;
+  const told = await seen.state();
   const chains = frameChains(facts);
   for (const table of TABLES) {
     const state = await rules.save(table);
@@ -57,6 +62,7 @@ async function hasRules({ rules }: IpvsPort, facts: FrameFacts): Promise<boolean
       return false;
     if (!hasJumps(state, table)) return false;
   }
+  seen.note(told, facts);
   return true;
 }
 

@@ -4,27 +4,30 @@ import { isGroupChainOfIptablesMode } from "./plan/iptables-mode.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { DEVICE } from "./plan/names.ts";
 import { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
-import type { IpvsPort } from "./port.ts";
+import type { IpvsPort, RulesPort } from "./port.ts";
 
 /** What a full sync has to know of the kernel before it writes, virtual servers aside: those are read as a stream. */
 export interface KernelState {
   readonly sets: ReadonlyMap<SetKey, SetState>;
   /** The family's addresses on the service device; undefined: there is no such device. */
   readonly addresses: ReadonlySet<string> | undefined;
+  readonly rules: RulesState | "as wanted";
+}
+
+interface RulesState {
   /** `TABLE CHAIN` → the rules of the built-in chains that lead to ours. */
   readonly builtin: ReadonlyMap<string, readonly Rule[]>;
   /** Nat has chains of iptables mode, which serve until ours take over. */
   readonly iptablesModeServes: boolean;
 }
 
-export async function readKernel(port: IpvsPort): Promise<KernelState> {
+/** @param rulesStand all rules are known to be as wanted: they are not read */
+export async function readKernel(port: IpvsPort, rulesStand: boolean): Promise<KernelState> {
   const { family } = port.rules;
-  const iptablesModeServes = [...(await port.rules.chains("nat"))].some(isGroupChainOfIptablesMode);
   return {
     sets: await readSets(port, family),
     addresses: await readAddresses(port, family),
-    builtin: await readBuiltin(port, iptablesModeServes),
-    iptablesModeServes,
+    rules: rulesStand ? "as wanted" : await readRules(port.rules),
   };
 }
 
@@ -64,18 +67,28 @@ export function isOfFamily(address: string, family: IPFamily): boolean {
   return address.includes(":") === (family === "IPv6");
 }
 
+/** Rules up to which a table is read as a whole, by one process, rather than its names first. */
+const SMALL = 5000;
+
 /** A table is read as a whole, with one process; nat with the many rules of iptables mode chain by chain. */
-async function readBuiltin(
-  { rules }: IpvsPort,
-  iptablesModeServes: boolean,
-): Promise<ReadonlyMap<string, readonly Rule[]>> {
-  const tables = new Map([["filter", await rules.save("filter")]]);
-  if (!iptablesModeServes) tables.set("nat", await rules.save("nat"));
-  const found = new Map<string, readonly Rule[]>();
+async function readRules(rules: RulesPort): Promise<RulesState> {
+  const { entries = Number.POSITIVE_INFINITY } = (await rules.glance?.("nat")) ?? {};
+  const small = entries <= SMALL ? await rules.save("nat") : undefined;
+  const iptablesModeServes = hasIptablesMode(small?.chains.keys() ?? (await rules.chains("nat")));
+  const nat = small ?? (iptablesModeServes ? undefined : await rules.save("nat"));
+  const tables = new Map([
+    ["filter", await rules.save("filter")],
+    ...(nat === undefined ? [] : [["nat", nat] as const]),
+  ]);
+  const builtin = new Map<string, readonly Rule[]>();
   for (const { table, chain } of JUMPS) {
     const saved = tables.get(table);
     const present = saved === undefined ? await rules.list(table, chain) : saved.chains.get(chain)?.rules;
-    found.set(`${table} ${chain}`, present ?? []);
+    builtin.set(`${table} ${chain}`, present ?? []);
   }
-  return found;
+  return { builtin, iptablesModeServes };
+}
+
+function hasIptablesMode(chains: Iterable<string>): boolean {
+  return [...chains].some(isGroupChainOfIptablesMode);
 }

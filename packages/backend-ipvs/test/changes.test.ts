@@ -44,7 +44,7 @@ describe.each([2, 150])("among %d services", (count) => {
     const made = await live([some(count)]);
     expect(await made.node.calls(() => made.change([[1, webState()]]))).toEqual([
       "netlink ipset",
-      "ip -batch -",
+      "netlink ip",
       "netlink ipvs restore",
     ]);
   });
@@ -53,7 +53,7 @@ describe.each([2, 150])("among %d services", (count) => {
     const made = await live([[...some(count), [1, webState()]]]);
     expect(await made.node.calls(() => made.change([[1, undefined]]))).toEqual([
       "netlink ipvs restore",
-      "ip -batch -",
+      "netlink ip",
       "netlink ipset",
     ]);
   });
@@ -65,7 +65,7 @@ test("the first service that needs a set's rules: they are there before the serv
   expect(calls).toEqual([
     "netlink ipset",
     "iptables-legacy-restore --noflush --counters",
-    "ip -batch -",
+    "netlink ip",
     "netlink ipvs restore",
   ]);
 });

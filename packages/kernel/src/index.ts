@@ -16,14 +16,14 @@ export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptable
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";
 export { createIpvsadm, type IpvsadmOptions } from "./ipvs/open.ts";
 export type { LinksClient } from "./links/client.ts";
-export { createLinks } from "./links/open.ts";
+export { createLinks, type LinksOptions } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
 export { nodeLockProcess } from "./lock/lock-process.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";
-export { openGenericSocket, openNetfilterSocket } from "./netlink/socket.ts";
+export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";

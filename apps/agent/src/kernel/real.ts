@@ -14,6 +14,7 @@ import {
   openIptables,
   openIptablesInUse,
   openNetfilterSocket,
+  openRouteSocket,
 } from "@fairlead/kernel";
 import { describeError, type Log } from "../log/log.ts";
 import { sourceAddress } from "../node/source-address.ts";
@@ -37,7 +38,7 @@ export function realKernel(log: Log): Kernel {
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),
       sets: createIpset(runner, { open: openNetfilterSocket }),
-      links: createLinks(runner),
+      links: createLinks(runner, { open: openRouteSocket }),
     },
     modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),

@@ -8,7 +8,7 @@ import { addressesOf, type LoadEndpoint, newAddress, slice } from "./load.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";
 import { type BenchSettings, type Measured, NODE_NAME, type ProxyName, type Step } from "./settings.ts";
 
-const PATIENCE_MS = 900_000;
+const PATIENCE_MS = 1_800_000;
 /** After a step, until nobody does anything about it any more. */
 const QUIET_MS = 4_000;
 

@@ -3,6 +3,7 @@ import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks, Faults } from "@fairle
 import {
   type Rule,
   type RuleSet,
+  renderRule,
   renderServerCommand,
   renderServerKey,
   type SetState,
@@ -15,7 +16,7 @@ export class FakeNode {
   readonly faults = new Faults();
   readonly servers: FakeIpvsadm;
   readonly sets: FakeIpset;
-  readonly links = new FakeLinks(this.faults);
+  readonly links = new FakeLinks({ faults: this.faults, netlink: true });
   readonly rules: Readonly<Record<IPFamily, FakeIptables>>;
 
   constructor({ schedulers }: { readonly schedulers?: readonly string[] } = {}) {
@@ -29,7 +30,7 @@ export class FakeNode {
   }
 
   port(family: IPFamily): IpvsPort {
-    return { servers: this.servers, sets: this.sets, links: this.links, rules: this.rules[family] };
+    return { servers: this.servers, sets: this.sets, links: this.links, rules: withGlance(this.rules[family]) };
   }
 
   /** The calls to the kernel that `work` makes, by the names of their programs, or `netlink` where no process is started. */
@@ -47,6 +48,23 @@ export class FakeNode {
   #isNamed(set: string): boolean {
     return Object.values(this.rules).some((tables) => rulesOf(tables.ruleSet()).some((rule) => names(rule, set)));
   }
+}
+
+/** As the legacy variant's kernel tells it: number and size of the rules, and no word of what they are. */
+function withGlance(rules: FakeIptables): IpvsPort["rules"] {
+  return {
+    family: rules.family,
+    restore: (payload) => rules.restore(payload),
+    save: (table) => rules.save(table),
+    chains: (table) => rules.chains(table),
+    list: (table, chain) => rules.list(table, chain),
+    glance: async (table) => {
+      const chains = [...rules.table(table).chains.values()];
+      const lengths = chains.flatMap((chain) => chain.rules.map((rule) => renderRule(rule).length));
+      const size = lengths.reduce((sum, length) => sum + length, 0);
+      return { state: `${lengths.length} ${chains.length} ${size}`, entries: lengths.length + 2 * chains.length };
+    },
+  };
 }
 
 function rulesOf(ruleSet: RuleSet): Rule[] {

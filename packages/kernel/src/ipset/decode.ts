@@ -1,5 +1,5 @@
 import type { SetState } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
+import { addressText } from "../netlink/address.ts";
 import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
 import { families, part, protocolNumbers, request } from "./numbers.ts";
 
@@ -28,8 +28,8 @@ export function* decodeMembers(bytes: Buffer, message: Range): Generator<string,
 
 function memberText(bytes: Buffer, member: Range): string {
   const found = new Map(Array.from(attributesIn(bytes, member), (one) => [one.type, one]));
-  const first = addressText(bytes, found.get(part.address));
-  const second = addressText(bytes, found.get(part.second));
+  const first = addressIn(bytes, found.get(part.address));
+  const second = addressIn(bytes, found.get(part.second));
   const port = found.get(part.port);
   const number = port && bytes.readUInt16BE(port.start);
   if (first === undefined) return String(number);
@@ -38,11 +38,9 @@ function memberText(bytes: Buffer, member: Range): string {
   return [first, ...served, ...network].join(",");
 }
 
-function addressText(bytes: Buffer, range: Range | undefined): string | undefined {
+function addressIn(bytes: Buffer, range: Range | undefined): string | undefined {
   const [inner] = range === undefined ? [] : attributesIn(bytes, range);
-  if (inner === undefined) return undefined;
-  const address = bytes.subarray(inner.start, inner.end);
-  return address.length === 4 ? address.join(".") : new ipaddr.IPv6([...address]).toRFC5952String();
+  return inner && addressText(bytes.subarray(inner.start, inner.end));
 }
 
 /** A single host has none. */

@@ -1,5 +1,5 @@
 import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
+import { addressText } from "../netlink/address.ts";
 import { findAttribute, type Range } from "../netlink/attributes.ts";
 import {
   addressFamilies,
@@ -88,8 +88,7 @@ function textAt(bytes: Buffer, { start, end }: Range): string {
 
 /** Addresses of both families take sixteen bytes. */
 function addressAt(bytes: Buffer, at: number, family: keyof typeof addressFamilies): string {
-  if (family === "IPv4") return bytes.subarray(at, at + 4).join(".");
-  return new ipaddr.IPv6([...bytes.subarray(at, at + 16)]).toRFC5952String();
+  return addressText(bytes.subarray(at, at + (family === "IPv4" ? 4 : 16)));
 }
 
 function netmask(family: keyof typeof addressFamilies, bytes: Buffer, at: number): readonly string[] {

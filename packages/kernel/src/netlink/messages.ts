@@ -11,7 +11,7 @@ const doneType = 3;
 const headerSize = 16;
 const flagsAt = 6;
 const sequenceAt = 8;
-/** nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing). */
+/** nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer. */
 const familyHeaderSize = 4;
 
 export interface NetfilterRequest {
@@ -25,7 +25,7 @@ export interface NetfilterRequest {
 
 /** One message to nfnetlink, as it goes over the socket. */
 export function encodeRequest({ type, flags, addressFamily, attributes }: NetfilterRequest): Buffer {
-  return encode(type, flags, [addressFamily, 0], attributes);
+  return encodeMessage(type, flags, [addressFamily, 0, 0, 0], attributes);
 }
 
 export interface GenericRequest {
@@ -41,17 +41,23 @@ const genericVersion = 1;
 
 /** One message to a family of generic netlink. */
 export function encodeGenericRequest({ family, command, flags, attributes }: GenericRequest): Buffer {
-  return encode(family, flags, [command, genericVersion], attributes);
+  return encodeMessage(family, flags, [command, genericVersion, 0, 0], attributes);
 }
 
-function encode(type: number, flags: number, familyHeader: readonly number[], attributes: Uint8Array): Buffer {
-  const length = headerSize + familyHeaderSize + attributes.length;
+/** @param familyHeader what the message's family has before the attributes, in multiples of four bytes */
+export function encodeMessage(
+  type: number,
+  flags: number,
+  familyHeader: Uint8Array | readonly number[],
+  attributes: Uint8Array,
+): Buffer {
+  const length = headerSize + familyHeader.length + attributes.length;
   const bytes = Buffer.alloc(aligned(length));
   bytes.writeUInt32LE(length, 0);
   bytes.writeUInt16LE(type, 4);
   bytes.writeUInt16LE(flags, flagsAt);
   bytes.set(familyHeader, headerSize);
-  bytes.set(attributes, headerSize + familyHeaderSize);
+  bytes.set(attributes, headerSize + familyHeader.length);
   return bytes;
 }
 
@@ -62,7 +68,7 @@ export function number(request: Buffer, sequence: number, acknowledge: boolean):
 }
 
 /**
- * data: where the attributes of an object lie. result: how the request of that number ended, 0 or the kernel's error number.
+ * data: where the attributes of an object lie, after four bytes of the family's header. result: how the request of that number ended, 0 or the kernel's error number.
  * done: a dump is complete.
  */
 export type Reply =

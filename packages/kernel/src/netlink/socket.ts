@@ -18,7 +18,7 @@ const family = 16;
 const type = 0o3 | 0o4000 | 0o2000000;
 
 /** linux/netlink.h. */
-const protocols = { NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
+const protocols = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
 
 /** Bytes that the kernel puts into one datagram at most. */
 export const datagramSize = 32 * 1024;
@@ -38,12 +38,20 @@ export const openNetfilterSocket: OpenNetlink = () => openSocket("NETLINK_NETFIL
 export const openGenericSocket: OpenNetlink = () => openSocket("NETLINK_GENERIC");
 
 /**
+ * Opens a socket of rtnetlink in the network namespace of this process: devices and their addresses.
+ *
+ * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ */
+export const openRouteSocket: OpenNetlink = () => openSocket("NETLINK_ROUTE");
+
+/**
  * The same in another network namespace, for a process that may enter it.
  *
  * @param file such as /proc/PID/ns/net
  */
-export function socketsIn(file: string): Readonly<Record<"netfilter" | "generic", OpenNetlink>> {
+export function socketsIn(file: string): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> {
   return {
+    route: () => openSocket("NETLINK_ROUTE", file),
     netfilter: () => openSocket("NETLINK_NETFILTER", file),
     generic: () => openSocket("NETLINK_GENERIC", file),
   };

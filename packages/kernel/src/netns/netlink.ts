@@ -2,6 +2,8 @@ import { type OpenNetlink, socketsIn } from "../netlink/socket.ts";
 import type { NetworkNamespace } from "./namespace.ts";
 
 export interface NetlinkSockets {
+  /** For devices and their addresses. */
+  readonly route: OpenNetlink;
   /** For conntrack and ipsets. */
   readonly netfilter: OpenNetlink;
   /** For virtual servers. */

@@ -1,15 +1,24 @@
 import type { LinksClient } from "../../links/client.ts";
-import type { Input } from "../../runner/runner.ts";
+import { parseLinkCommand } from "../../links/command.ts";
+import type { Argv, Input } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
 import { type LineOutcome, runLineTool } from "./outcome.ts";
+
+export interface FakeLinksOptions {
+  readonly faults?: Faults;
+  /** Netlink is at hand: all calls are `netlink ip`, and start no process. Default false. */
+  readonly netlink?: boolean;
+}
 
 /** Devices and their addresses in memory. */
 export class FakeLinks implements LinksClient {
   readonly faults: Faults;
+  readonly #netlink: boolean;
   readonly #devices = new Map<string, Set<string>>();
 
-  constructor(faults = new Faults()) {
+  constructor({ faults = new Faults(), netlink = false }: FakeLinksOptions = {}) {
     this.faults = faults;
+    this.#netlink = netlink;
   }
 
   /** The addresses of a device as they are now, without a call. */
@@ -26,14 +35,15 @@ export class FakeLinks implements LinksClient {
   }
 
   addresses(device: string): Promise<ReadonlySet<string> | undefined> {
-    return singleStep(this.faults, ["ip", "-oneline", "address", "show", "dev", device], () => {
+    const argv: Argv = this.#netlink ? ["netlink", "ip", "list"] : ["ip", "-oneline", "address", "show", "dev", device];
+    return singleStep(this.faults, argv, () => {
       const addresses = this.#devices.get(device);
       return addresses && new Set(addresses);
     });
   }
 
   async batch(payload: Input): Promise<void> {
-    await runLineTool(this.faults, ["ip", "-batch", "-"], payload, {
+    await runLineTool(this.faults, this.#netlink ? ["netlink", "ip"] : ["ip", "-batch", "-"], payload, {
       take: (line, number) => this.#take(line, number),
     });
   }
@@ -44,15 +54,16 @@ export class FakeLinks implements LinksClient {
   }
 
   #carryOut(line: string): string | undefined {
-    const [, add] = /^link add dev (\S+) type dummy$/.exec(line) ?? [];
-    if (add !== undefined) return this.#addDevice(add);
-    const [, gone] = /^link del dev (\S+)$/.exec(line) ?? [];
-    if (gone !== undefined) return this.#devices.delete(gone) ? undefined : `Cannot find device "${gone}"`;
-    const [, change, address = "", device = ""] = /^addr (add|del) (\S+)\/(?:32|128) dev (\S+)$/.exec(line) ?? [];
-    if (change === undefined) return `Object "${line.split(" ")[0]}" is unknown, try "ip help".`;
+    const command = parseLinkCommand(line);
+    if (command === undefined) return `Object "${line.split(" ")[0]}" is unknown, try "ip help".`;
+    const { device } = command;
+    if (command.kind === "add-device") return this.#addDevice(device);
+    if (command.kind === "delete-device")
+      return this.#devices.delete(device) ? undefined : `Cannot find device "${device}"`;
+    const { kind, address } = command;
     const addresses = this.#devices.get(device);
     if (addresses === undefined) return `Cannot find device "${device}"`;
-    if (change === "del")
+    if (kind === "delete-address")
       return addresses.delete(address) ? undefined : "RTNETLINK answers: Cannot assign requested address";
     if (addresses.has(address)) return "RTNETLINK answers: File exists";
     addresses.add(address);

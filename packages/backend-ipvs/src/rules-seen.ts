@@ -1,0 +1,58 @@
+import { type FrameFacts, sameFacts, TABLES } from "./plan/frame.ts";
+import type { IpvsPort } from "./port.ts";
+
+/**
+ * Milliseconds for which it counts that the rules were found as they should be: of a legacy table the kernel tells number and
+ * size of the rules, and somebody may put one for another.
+ */
+const LASTS = 600_000;
+
+interface Seen {
+  readonly state: string;
+  readonly facts: FrameFacts;
+  readonly at: number;
+}
+
+/**
+ * Remembers that all our rules were found, and tells by the kernel's word alone, without a process, that nobody has touched
+ * their tables since.
+ */
+export class RulesSeen {
+  readonly #rules: IpvsPort["rules"];
+  readonly #now: () => number;
+  #seen: Seen | undefined;
+
+  /** @param now a clock in milliseconds */
+  constructor(rules: IpvsPort["rules"], now: () => number) {
+    this.#rules = rules;
+    this.#now = now;
+  }
+
+  /** What the kernel says of the tables now; undefined: it says nothing. To be asked before the rules are read. */
+  async state(): Promise<string | undefined> {
+    const states: string[] = [];
+    for (const table of TABLES) {
+      const glance = await this.#rules.glance?.(table);
+      if (glance === undefined) return undefined;
+      states.push(glance.state);
+    }
+    return states.join(", ");
+  }
+
+  /** The rules that these facts ask for were found after the kernel said so. */
+  note(state: string | undefined, facts: FrameFacts): void {
+    this.#seen = state === undefined ? undefined : { state, facts, at: this.#now() };
+  }
+
+  /** Something of ours may have been written half. */
+  forget(): void {
+    this.#seen = undefined;
+  }
+
+  /** Whether they are there still. */
+  async stand(facts: FrameFacts): Promise<boolean> {
+    const seen = this.#seen;
+    if (seen === undefined || this.#now() - seen.at > LASTS || !sameFacts(seen.facts, facts)) return false;
+    return (await this.state()) === seen.state;
+  }
+}

@@ -1,0 +1,88 @@
+import { atOnce, sendTogether } from "../netlink/acknowledged.ts";
+import { dump } from "../netlink/dump.ts";
+import { NetlinkError } from "../netlink/error.ts";
+import { decodeReplies } from "../netlink/messages.ts";
+import { datagramSize, type NetlinkSocket } from "../netlink/socket.ts";
+import { type LinkCommand, parseLinkCommand } from "./command.ts";
+import { addressIn, encodeAddress, encodeAddressDump, encodeDevice, encodeDeviceRequest, indexIn } from "./messages.ts";
+
+/** `LinksClient.addresses` by netlink. */
+export async function readAddresses(socket: NetlinkSocket, device: string): Promise<ReadonlySet<string> | undefined> {
+  const index = await indexOf(socket, device);
+  if (index === undefined) return undefined;
+  const found = new Set<string>();
+  await dump(socket, encodeAddressDump(), "reading addresses", (bytes, message) => {
+    const address = indexIn(bytes, message) === index ? addressIn(bytes, message) : undefined;
+    if (address !== undefined) found.add(address);
+  });
+  return found;
+}
+
+/** `LinksClient.batch` by netlink, its lines without their ends. */
+export async function changeLinks(socket: NetlinkSocket, lines: AsyncIterable<string>): Promise<void> {
+  const batch = new Batch(socket);
+  for await (const line of lines) if (line !== "") await batch.add(line, commandIn(line));
+  await batch.send();
+}
+
+function commandIn(line: string): LinkCommand {
+  const command = parseLinkCommand(line);
+  if (command === undefined) throw new Error(`no change of a dummy device or of an address: ${line}`);
+  return command;
+}
+
+/** Requests that go together. */
+class Batch {
+  readonly #socket: NetlinkSocket;
+  readonly #indexes = new Map<string, number>();
+  #together: { readonly line: string; readonly request: Buffer }[] = [];
+
+  constructor(socket: NetlinkSocket) {
+    this.#socket = socket;
+  }
+
+  async add(line: string, command: LinkCommand): Promise<void> {
+    if (command.kind === "add-device" || command.kind === "delete-device") {
+      this.#indexes.delete(command.device);
+      this.#together.push({ line, request: encodeDevice(command) });
+      // A device has its number once it is there.
+      return this.send();
+    }
+    const index = this.#indexes.get(command.device) ?? (await this.#indexOf(command.device));
+    this.#together.push({ line, request: encodeAddress(command, index) });
+    if (this.#together.length === atOnce) await this.send();
+  }
+
+  /** @throws NetlinkError for the first that is refused; those before it count, those after it may */
+  async send(): Promise<void> {
+    const together = this.#together;
+    this.#together = [];
+    const [refusal] = await sendTogether(
+      this.#socket,
+      together.map(({ request }) => request),
+    );
+    if (refusal !== undefined) throw new NetlinkError(`ip ${together[refusal.at]?.line}`, refusal.errno);
+  }
+
+  async #indexOf(device: string): Promise<number> {
+    await this.send();
+    const index = await indexOf(this.#socket, device);
+    if (index === undefined) throw new Error(`there is no device ${device}`);
+    this.#indexes.set(device, index);
+    return index;
+  }
+}
+
+/** The number of a device; undefined: there is none of that name. */
+async function indexOf(socket: NetlinkSocket, device: string): Promise<number | undefined> {
+  await socket.send(encodeDeviceRequest(device));
+  const bytes = await socket.receive(Buffer.alloc(datagramSize));
+  for (const reply of decodeReplies(bytes)) {
+    if (reply.kind === "data") return indexIn(bytes, reply.attributes);
+    if (reply.kind !== "result") continue;
+    const error = new NetlinkError(`looking for the device ${device}`, reply.errno);
+    if (error.code === "ENODEV") return undefined;
+    throw error;
+  }
+  throw new Error(`netlink: no answer about the device ${device}`);
+}
