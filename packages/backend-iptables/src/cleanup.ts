@@ -63,6 +63,7 @@ async function unlink(port: IptablesPort, table: Table, chains: readonly string[
   for (const jumps of JUMPS) {
     if (jumps.table !== table) continue;
     const ours = new Set(jumps.rules.filter(({ target }) => leadsTo(target, chains)).map(ruleKey));
+    if (ours.size === 0) continue;
     for (const rule of (await port.list(table, jumps.chain)) ?? []) {
       if (ours.has(ruleKey(rule))) commands.push(remove(jumps.chain, rule));
     }
