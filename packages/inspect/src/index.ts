@@ -1,3 +1,4 @@
+export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
 export { compareTraffic, type Fate, type TrafficChange, type TrafficDifference } from "./diff/traffic.ts";
 export { type DryRunOptions, dryRun } from "./dry-run/dry-run.ts";

@@ -30,7 +30,7 @@ export async function plannedNode(
     return services;
   };
   const slicesOf = about && ((state: ClusterView) => related(state, about));
-  const cluster = await clusterNow(options, context, { slicesOf });
+  const cluster = await clusterNow(options, context, { slicesOf, about });
   const given = options["node-address"];
   const known = given.length > 0 ? [...LOOPBACK, ...given] : live;
   const addresses = known === undefined ? {} : { addresses: known };

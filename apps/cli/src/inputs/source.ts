@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
-import { type Cluster, type ReadOptions, readCluster } from "@fairlead/inspect";
+import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, type Target } from "@fairlead/inspect";
 import {
   type ApiConnection,
   createApiSource,
@@ -24,12 +24,18 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
   return (node ?? hostname()).trim().toLowerCase();
 }
 
+/** Which objects are wanted. */
+interface Wanted extends ReadOptions {
+  /** What alone is asked about. */
+  readonly about?: Target | undefined;
+}
+
 /**
  * The objects as they are now, of manifests or of a cluster. What is wrong with single ones is warned of.
  *
  * @throws CommandFailure when they cannot be read
  */
-export async function clusterNow(options: SourceValues, context: Context, wanted: ReadOptions = {}): Promise<Cluster> {
+export async function clusterNow(options: SourceValues, context: Context, wanted: Wanted = {}): Promise<Cluster> {
   const from = options.file.length > 0 ? fromManifests : fromApi;
   const cluster = await from(options, context, wanted);
   for (const { kind, namespace, name, field, value, reason } of cluster.problems) {
@@ -38,27 +44,28 @@ export async function clusterNow(options: SourceValues, context: Context, wanted
   return cluster;
 }
 
-async function fromManifests(options: SourceValues, context: Context, wanted: ReadOptions): Promise<Cluster> {
+async function fromManifests(options: SourceValues, context: Context, { about, ...wanted }: Wanted): Promise<Cluster> {
   const { readStandardInput, signal } = context;
   const source = createManifestsSnapshot({
     paths: options.file,
     nodeName: nodeNameOf(options),
     readStandardInput,
     onReport: (report) => warnOf(report, context),
+    ...(about && { prepare: (contents) => leaveOutOthers(contents, about) }),
   });
   return context.progress(`reading ${options.file.join(", ")}`, () =>
     orFailure("", readCluster(source, signal, wanted)),
   );
 }
 
-async function fromApi(options: SourceValues, context: Context, wanted: ReadOptions): Promise<Cluster> {
+async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wanted): Promise<Cluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
   const source = apiSource(connection, options, (report) => {
     if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
     else warnOf(report, context);
   });
-  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), wanted);
+  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), { slicesOf });
   try {
     return await context.progress(`reading ${connection.server}`, work);
   } catch (error) {

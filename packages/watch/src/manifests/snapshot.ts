@@ -17,6 +17,8 @@ export interface ManifestsSnapshotOptions {
   /** Needed where a path is `-`. */
   readonly readStandardInput?: () => Promise<Uint8Array>;
   readonly onReport?: OnReport;
+  /** Gets the contents of all files, in their order, and gives what is read in place of each. */
+  readonly prepare?: (contents: readonly Uint8Array[]) => readonly Uint8Array[];
 }
 
 /** How `-` is called in reports and errors. */
@@ -47,15 +49,13 @@ async function objectsOf(
   onReport: OnReport,
 ): Promise<Iterable<ManifestObject>> {
   const found = new Map<string, { readonly object: ManifestObject; readonly file: string }>();
-  for (const path of options.paths) {
-    for (const { file, content } of await filesAt(path, options)) {
-      for (const object of await read(file, content, specs, onReport, parseJsonAtOnce)) {
-        const { resource, key } = object;
-        const id = `${resource} ${key}`;
-        const before = found.get(id);
-        if (before !== undefined) onReport({ type: "duplicate", resource, key, used: file, ignored: before.file });
-        found.set(id, { object, file });
-      }
+  for (const { file, content } of await preparedFiles(options)) {
+    for (const object of await read(file, content, specs, onReport, parseJsonAtOnce)) {
+      const { resource, key } = object;
+      const id = `${resource} ${key}`;
+      const before = found.get(id);
+      if (before !== undefined) onReport({ type: "duplicate", resource, key, used: file, ignored: before.file });
+      found.set(id, { object, file });
     }
   }
   return Array.from(found.values(), ({ object }) => object);
@@ -76,6 +76,14 @@ async function read(...[file, ...rest]: Parameters<typeof readManifest>): Promis
 interface ManifestFile {
   readonly file: string;
   readonly content: Uint8Array;
+}
+
+async function preparedFiles(options: ManifestsSnapshotOptions): Promise<readonly ManifestFile[]> {
+  const files: ManifestFile[] = [];
+  for (const path of options.paths) files.push(...(await filesAt(path, options)));
+  const { prepare = (contents: readonly Uint8Array[]) => contents } = options;
+  const contents = prepare(files.map(({ content }) => content));
+  return files.map(({ file, content }, at) => ({ file, content: contents[at] ?? content }));
 }
 
 /** @throws Error naming the path */

@@ -1,0 +1,28 @@
+import type { Service } from "@fairlead/core";
+
+/** Something that one service alone can have. */
+export type Claim =
+  /** Canonical. */
+  { readonly kind: "address"; readonly address: string } | { readonly kind: "nodePort"; readonly port: number };
+
+/** Everything of a service that another one could have as well. */
+export function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly Claim[] {
+  const addresses = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
+  return [
+    ...addresses.map((address): Claim => ({ kind: "address", address })),
+    ...ports.flatMap(({ nodePort }): Claim[] => (nodePort === undefined ? [] : [{ kind: "nodePort", port: nodePort }])),
+  ];
+}
+
+/** The claims that lead to the service of an address and port: the port may be a node's. */
+export function claimsOn(address: string, port: number): readonly Claim[] {
+  return [
+    { kind: "address", address },
+    { kind: "nodePort", port },
+  ];
+}
+
+/** `10.96.0.10`, `node port 30080` */
+export function claimText(claim: Claim): string {
+  return claim.kind === "address" ? claim.address : `node port ${claim.port}`;
+}
