@@ -49,6 +49,24 @@ interface Described extends RawObject {
   readonly metadata: RawObject["metadata"] & { readonly labels?: Readonly<Record<string, string>> };
 }
 
+describe("objects that are wrong", () => {
+  const service = (name: string, port: number) => ({
+    ...{ apiVersion: "v1", kind: "Service", metadata: { name, namespace: "default" } },
+    spec: { clusterIP: `10.96.0.${name.length}`, ports: [{ port: 80 }, { name: "other", port }] },
+  });
+  const objects = [service("web", 70_000), service("db", 80_000)];
+
+  test.each([
+    ["web", "70000", "80000"],
+    ["10.96.0.2:80", "80000", "70000"],
+  ])("those that decide about %s are warned of, others are not read", async (target, told, untold) => {
+    const { err, code } = await explain(objects, target);
+    expect(code).toBe(0);
+    expect(err).toContain(told);
+    expect(err).not.toContain(untold);
+  });
+});
+
 describe("a service by an address of it", () => {
   test.each([
     ["cluster IP", "10.96.1.9:80"],

@@ -31,4 +31,5 @@ export type * from "./rule.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./rule-blocks.ts";
 export { comment, jump } from "./rule-parts.ts";
 export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
+export { readSave } from "./save-bytes.ts";
 export { type SavedChain, TextChain } from "./saved-chain.ts";

@@ -1,7 +1,8 @@
-import { atLine, parseChainLine, parseTableLine } from "./line.ts";
+import { atLine, parseChainLine } from "./line.ts";
 import { Problem } from "./problem.ts";
 import type { ChainState, Table } from "./rule.ts";
 import { BlockScanner, type RuleBlock } from "./rule-blocks.ts";
+import { SavedTables } from "./saved-tables.ts";
 
 /** What takes the rules of a chain. */
 export interface ChainSink {
@@ -20,8 +21,7 @@ export class SaveReader<Chain extends ChainSink> {
     rules: (chain, block) => this.#addRules(chain, block),
     line: (text, line) => this.#readLine(text, line),
   });
-  readonly #tables = new Map<Table, ReadTable<Chain>>();
-  #table: ReadTable<Chain> | undefined;
+  readonly #tables = new SavedTables<ReadTable<Chain>>((table) => ({ table, chains: new Map() }));
 
   constructor(open: (declared: Omit<ChainState, "rules">, table: Table) => Chain) {
     this.#open = open;
@@ -33,16 +33,14 @@ export class SaveReader<Chain extends ChainSink> {
 
   end(): ReadonlyMap<Table, ReadTable<Chain>> {
     this.#scanner.end();
-    atLine(this.#scanner.line, "", () => {
-      if (this.#table !== undefined) throw new Problem(`the text ends within table ${this.#table.table}`);
-    });
-    return this.#tables;
+    return atLine(this.#scanner.line, "", () => this.#tables.end());
   }
 
   /** Without a function for each of very many lines. */
   #readLine(text: string, line: number): void {
     try {
-      this.#read(text);
+      if (text.startsWith(":")) this.#addChain(text);
+      else this.#tables.read(text);
     } catch (error) {
       atLine(line, text, () => {
         throw error;
@@ -50,47 +48,23 @@ export class SaveReader<Chain extends ChainSink> {
     }
   }
 
-  #read(line: string): void {
-    if (line === "" || line.startsWith("#")) return;
-    if (line.startsWith("*")) this.#begin(parseTableLine(line));
-    else if (line.startsWith(":")) this.#addChain(line);
-    else if (line === "COMMIT") this.#commit();
-    else throw new Problem("neither a table, a chain, a rule nor COMMIT");
-  }
-
-  #begin(table: Table): void {
-    if (this.#table !== undefined) throw new Problem(`table ${this.#table.table} is not committed yet`);
-    if (this.#tables.has(table)) throw new Problem(`table ${table} stands there twice`);
-    this.#table = { table, chains: new Map() };
-  }
-
-  #current(): ReadTable<Chain> {
-    if (this.#table === undefined) throw new Problem("no table was begun");
-    return this.#table;
-  }
-
   #addChain(line: string): void {
-    const { table, chains } = this.#current();
+    const { table, chains } = this.#tables.current;
     const declared = parseChainLine(line);
     chains.set(declared.name, this.#open(declared, table));
   }
 
-  #commit(): void {
-    const read = this.#current();
-    this.#tables.set(read.table, read);
-    this.#table = undefined;
-  }
-
   #addRules(name: string, block: RuleBlock): void {
-    const chain = this.#table?.chains.get(name);
+    const chain = this.#tables.open?.chains.get(name);
     if (chain !== undefined) chain.add(block);
-    else atLine(block.line, firstLine(block), () => this.#refuse(name));
+    else atLine(block.line, firstLine(block), () => undeclared(this.#tables, name));
   }
+}
 
-  #refuse(name: string): never {
-    this.#current();
-    throw new Problem(`chain ${name} is not declared`);
-  }
+/** @throws Problem for rules of a chain that the table has not got */
+export function undeclared(tables: SavedTables<unknown>, name: string): never {
+  tables.current;
+  throw new Problem(`chain ${name} is not declared`);
 }
 
 function firstLine({ text, from, to }: RuleBlock): string {

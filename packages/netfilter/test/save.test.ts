@@ -5,6 +5,7 @@ import {
   parseList,
   parseSave,
   RuleParseError,
+  readSave,
   renderRule,
   type SavedRules,
   SaveParser,
@@ -90,13 +91,16 @@ describe("parseList", () => {
   });
 });
 
-describe("LazySaveParser", () => {
-  const lazily = (input: string) => {
-    const parser = new LazySaveParser();
-    parser.push(input);
-    return parser.end();
-  };
+const inPieces = (input: string) => {
+  const parser = new LazySaveParser();
+  parser.push(input);
+  return parser.end();
+};
 
+describe.each([
+  ["LazySaveParser", inPieces],
+  ["readSave", (input: string) => readSave(new TextEncoder().encode(input))],
+])("%s", (_name, lazily) => {
   test("gives what the other parser gives, with the line of each rule", () => {
     const chains = lazily(text).get("nat")?.chains;
     const eager = parseSave(text).get("nat")?.chains;
@@ -166,5 +170,32 @@ describe("LazySaveParser", () => {
   test("what is no listing is refused at once", () => {
     expect(() => lazily("hello\n")).toThrow(RuleParseError);
     expect(() => lazily("*nat\n")).toThrow("the text ends within table nat");
+  });
+});
+
+describe("readSave", () => {
+  const told = (read: () => SavedRules) => {
+    try {
+      return [...read()].map(([table, { chains }]) => [
+        table,
+        [...chains.values()].map(({ name, policy, texts, lines }) => ({ name, policy, texts, lines })),
+      ]);
+    } catch (error) {
+      return String(error);
+    }
+  };
+
+  test("says of any text what the other parser says", () => {
+    const lines = text.split("\n").flatMap((line) => [line, line.replace(/^\[.*?\] /, "")]);
+    const strange = ["", ":A", ":", ": - [0:0]", "-A", "-A ", "-A B -j A", "[1:] -A A", "*mangle", "nonsense", "-A AB"];
+    const line = fc.oneof(fc.constantFrom(...lines), fc.constantFrom(...strange));
+    const input = fc.tuple(fc.array(line, { maxLength: 14 }), fc.constantFrom("\n", "\r\n"), fc.boolean());
+    fc.assert(
+      fc.property(input, ([all, end, committed]) => {
+        const given = ["*nat", ":A - [0:0]", ...all, ...(committed ? ["COMMIT"] : [])].join(end);
+        expect(told(() => readSave(new TextEncoder().encode(given)))).toEqual(told(() => inPieces(given)));
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

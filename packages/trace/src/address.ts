@@ -18,12 +18,14 @@ export function addressWords(address: string): AddressWords {
   return words;
 }
 
-/** Ten times as fast as what knows every way to write an address. */
-function plainIPv4(address: string): number | undefined {
-  if (!/^(?:(?:0|[1-9]\d{0,2})(?:\.|$)){4}$/.test(address) || address.endsWith(".")) return undefined;
-  const bytes = address.split(".").map(Number);
+/** The 32 bits of an address as it is mostly written: far faster than what knows every way to write one. */
+export function plainIPv4(address: string): number | undefined {
+  const [, a, b, c, d] = PLAIN_IPV4.exec(address) ?? [];
+  const bytes = [Number(a), Number(b), Number(c), Number(d)];
   return bytes.every((byte) => byte < 256) ? wordAt(bytes, 0) : undefined;
 }
+
+const PLAIN_IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/;
 
 function wordAt(bytes: readonly number[], at: number): number {
   const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(at, at + 4);

@@ -1,5 +1,5 @@
 import type { Rule } from "@fairlead/netfilter";
-import { type AddressWords, addressRange } from "./address.ts";
+import { type AddressWords, addressRange, plainIPv4 } from "./address.ts";
 
 /**
  * Dispatch chains have a rule for each address: those of other addresses are not even looked at.
@@ -32,7 +32,9 @@ export function hostIn({ destination }: Rule): AddressWords | undefined {
 /** @param text as iptables-save prints it; what is not plain at a glance counts as a rule for more addresses */
 export function hostInText(text: string): AddressWords | undefined {
   const cidr = /^-d (\S+\/(?:32|128)) /.exec(text)?.[1];
-  return cidr === undefined ? undefined : hostOfCIDR(cidr);
+  if (cidr === undefined) return undefined;
+  const word = cidr.endsWith("/32") ? plainIPv4(cidr.slice(0, -3)) : undefined;
+  return word === undefined ? hostOfCIDR(cidr) : [word];
 }
 
 function hostOfCIDR(cidr: string): AddressWords | undefined {

@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { KernelState } from "@fairlead/inspect";
 import { familyOf } from "@fairlead/intake";
 import { CommandError, createNodeAddresses, type Runner } from "@fairlead/kernel";
-import { LazySaveParser } from "@fairlead/netfilter";
+import { readSave } from "@fairlead/netfilter";
 import { CommandFailure } from "../frame/errors.ts";
 import { liveEnvironment } from "./environment.ts";
 import { liveRules } from "./rules.ts";
@@ -27,9 +27,7 @@ export async function nodeAddresses(runner: Runner): Promise<readonly string[]> 
 }
 
 /** What a listing says, with as much of its node as is known. */
-export function savedState(text: string, family: IPFamily, localAddresses: readonly string[]): KernelState {
-  const parser = new LazySaveParser({ family });
-  parser.push(text);
+export function savedState(saved: Uint8Array, family: IPFamily, localAddresses: readonly string[]): KernelState {
   const local = [...localAddresses, "127.0.0.1", "::1"].filter((address) => familyOf(address) === family);
-  return { ruleSet: parser.end(), environment: { localAddresses: local } };
+  return { ruleSet: readSave(saved, { family }), environment: { localAddresses: local } };
 }
