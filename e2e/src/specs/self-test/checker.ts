@@ -1,5 +1,6 @@
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
+import { each } from "../faults/stage.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -16,13 +17,13 @@ const tool = ({ family }: Scene) => (family === "IPv4" ? "iptables" : "ip6tables
 
 /** From now on nobody repairs anything; after the spec everything is in order again. */
 async function stopRepairs(scene: Scene): Promise<void> {
-  for (const { agent } of scene.cluster.nodes) {
-    await agent.signal("SIGSTOP");
-    scene.later(async () => {
+  scene.later(() =>
+    each(scene, async ({ agent }) => {
       await agent.signal("SIGCONT");
       await agent.restart();
-    });
-  }
+    }),
+  );
+  await each(scene, ({ agent }) => agent.signal("SIGSTOP"));
 }
 
 async function expectFailure(what: string, assertion: Promise<void>): Promise<void> {
