@@ -66,8 +66,8 @@ export interface RulesPort {
   /** `iptables -t TABLE -S CHAIN`: the chain's rules. Undefined: there is no such chain. */
   list(table: Table, chain: string): Promise<readonly Rule[] | undefined>;
   /**
-   * What the kernel says of a table without its rules: `state` is another text after a change (of a legacy table, one of the
-   * number or size of its rules); `entries` is the number of rules and chains, or somewhat more. Undefined, or absent: it
+   * What the kernel says of a table without a listing: `state` is another text after a change (of a large legacy table, one of
+   * the number or size of its rules); `entries` is the number of rules and chains, or somewhat more. Undefined, or absent: it
    * cannot be asked.
    */
   glance?(table: Table): Promise<{ readonly state: string; readonly entries?: number } | undefined>;

@@ -2,8 +2,8 @@ import { type FrameFacts, sameFacts, TABLES } from "./plan/frame.ts";
 import type { IpvsPort } from "./port.ts";
 
 /**
- * Milliseconds for which it counts that the rules were found as they should be: of a legacy table the kernel tells number and
- * size of the rules, and somebody may put one for another.
+ * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel tells number
+ * and size of the rules, and somebody may put one for another.
  */
 const LASTS = 600_000;
 

@@ -50,7 +50,7 @@ export class FakeNode {
   }
 }
 
-/** As the legacy variant's kernel tells it: number and size of the rules, and no word of what they are. */
+/** As the legacy variant's kernel tells it of a large table: number and size of the rules, and no word of what they are. */
 function withGlance(rules: FakeIptables): IpvsPort["rules"] {
   return {
     family: rules.family,

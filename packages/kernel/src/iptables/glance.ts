@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Table } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import { findAttribute } from "../netlink/attributes.ts";
@@ -8,8 +9,8 @@ import type { Variant } from "./client.ts";
 /** What the kernel says of a table without its rules. */
 export interface TableGlance {
   /**
-   * Another text after a change: on the nft variant after any, in whatever table; of a legacy table after one of the number or size
-   * of its rules.
+   * Another text after a change: on the nft variant after any, in whatever table; of a legacy table after any where it has at most 5,000
+   * entries, and after one of their number or size where it has more.
    */
   readonly state: string;
   /** Of a legacy table: its rules, and some more for each chain. */
@@ -55,27 +56,59 @@ async function openGeneration(): Promise<Ask> {
   };
 }
 
-/** linux/netfilter_ipv4/ip_tables.h and its IPv6 twin: [AF, level, IPT_SO_GET_INFO]. */
-const infoOption = { IPv4: [2, 0, 64], IPv6: [10, 41, 64] } as const;
+/** linux/netfilter_ipv4/ip_tables.h and its IPv6 twin: AF and level of the options IPT_SO_GET_INFO and IPT_SO_GET_ENTRIES. */
+const socketOf = { IPv4: [2, 0], IPv6: [10, 41] } as const;
+const option = { info: 64, entries: 65 } as const;
 /** SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW. */
 const rawSocket = [0o3 | 0o2000000, 255] as const;
 /** struct ipt_getinfo: a name of 32 bytes, hooks, and in the end the number of entries and their size in bytes. */
 const info = { bytes: 84, entries: 76, size: 80 } as const;
 
+/** struct ipt_get_entries: a name, the entries' size, and from the 40th byte on the entries. */
+const listing = { size: 32, entries: 40 } as const;
+/** In struct ipt_entry and ip6t_entry: the bytes to the next one (16 bits), and the counters of packets and bytes. */
+const entry = {
+  IPv4: { next: 90, counters: 96 },
+  IPv6: { next: 142, counters: 152 },
+} as const;
+const counterBytes = 16;
+
+/** Entries up to which all of them are read: a megabyte or two. */
+const FEW = 5000;
+
 async function openInfo(family: IPFamily): Promise<Ask> {
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
-  const [addressFamily, level, option] = infoOption[family];
+  const [addressFamily, level] = socketOf[family];
   const descriptor: number = libc.func("int socket(int, int, int)")(addressFamily, ...rawSocket);
   const getsockopt = libc.func("int getsockopt(int, int, int, void *, void *)");
   if (descriptor < 0) throw new Error("a raw socket cannot be had");
-  return (table) => {
-    const room = Buffer.alloc(info.bytes);
+  const ask = (number: number, room: Buffer) => {
     const length = Buffer.alloc(4);
-    room.write(table);
-    length.writeUInt32LE(info.bytes);
-    if (getsockopt(descriptor, level, option, room, length) !== 0) throw new Error(`${table} tells nothing`);
-    const entries = room.readUInt32LE(info.entries);
-    return { state: `${entries} ${room.readUInt32LE(info.size)}`, entries };
+    length.writeUInt32LE(room.length);
+    if (getsockopt(descriptor, level, number, room, length) !== 0) throw new Error("the table tells nothing");
+    return room;
   };
+  return (table) => {
+    const told = Buffer.alloc(info.bytes);
+    told.write(table);
+    ask(option.info, told);
+    const [entries, size] = [told.readUInt32LE(info.entries), told.readUInt32LE(info.size)];
+    if (entries > FEW) return { state: `${entries} ${size}`, entries };
+    const all = Buffer.alloc(listing.entries + size);
+    all.write(table);
+    all.writeUInt32LE(size, listing.size);
+    return { state: digest(ask(option.entries, all).subarray(listing.entries), entry[family]), entries };
+  };
+}
+
+/** Of the rules without what they have counted. */
+function digest(entries: Buffer, { next, counters }: (typeof entry)[IPFamily]): string {
+  for (let at = 0; at < entries.length; ) {
+    entries.fill(0, at + counters, at + counters + counterBytes);
+    const length = entries.readUInt16LE(at + next);
+    if (length === 0) throw new Error("an entry without a length");
+    at += length;
+  }
+  return createHash("sha256").update(entries).digest("base64");
 }
