@@ -1,5 +1,6 @@
 import { parseSave } from "@fairlead/netfilter";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareTraffic, type Fate, waysText } from "../src/index.ts";
 
@@ -70,4 +71,67 @@ test("two recordings: what one has and the other has not", () => {
   expect(found.find((line) => line.startsWith("tcp 10.96.67.75:80"))).toMatch(/10\.144\.154\.71:\d+.* → untouched/);
   expect(found.find((line) => line.startsWith("tcp 10.96.1.3:80"))).toMatch(/untouched → .*33 %/);
   expect(found.some((line) => line.includes("10.96.0.1:443"))).toBe(false);
+});
+
+describe("destinations whose rules are the same are not traced", () => {
+  const recordings = goldenScenarios().map(({ iptables }) => iptables);
+  const endpoints = [...new Set(recordings.flatMap((text) => text.match(/(?<=to-destination )\S+/g) ?? []))];
+  const foreign = [
+    ["nat", "-A PREROUTING -s 10.144.0.0/16 -j ACCEPT"],
+    ["nat", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j RETURN"],
+    ["nat", "-A POSTROUTING -j LOG"],
+    ["nat", `-A PREROUTING -d ${nodeAddress}/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination ${endpoints[0]}`],
+    ["nat", `-A PREROUTING -p tcp -m tcp --dport 443 -j DNAT --to-destination ${endpoints[1]?.split(":")[0]}`],
+    ["nat", "-A PREROUTING -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 8080"],
+    ["nat", "-A PREROUTING ! -d 10.96.0.1/32 -p tcp -m tcp --dport 1:1024 -m limit --limit 5/min -j DROP"],
+    // Met by what has been translated alone.
+    ...endpoints.slice(0, 4).map((to) => ["filter", `-A FORWARD -d ${to.split(":")[0]}/32 -j DROP`]),
+    ["filter", "-A FORWARD -p tcp -m tcp --dport 8080 -j DROP"],
+  ] as const;
+
+  const edit = fc.record({
+    line: fc.nat(),
+    how: fc.constantFrom("gone", "twice", "swapped", "share", "endpoint", "port", "host", "foreign"),
+    other: fc.nat(),
+  });
+
+  /** What somebody might do to one rule. */
+  function edited(text: string, { line, how, other }: typeof edit extends fc.Arbitrary<infer Edit> ? Edit : never) {
+    const lines = text.split("\n");
+    const rules = lines.flatMap((one, at) => (one.startsWith("-A ") ? [at] : []));
+    const at = rules[line % rules.length] ?? 0;
+    const [rule = "", next = ""] = [lines[at], lines[at + 1]];
+    const made = {
+      gone: [next],
+      twice: [rule, rule, next],
+      swapped: next.startsWith("-A ") ? [next, rule] : [rule, next],
+      share: [rule.replace(/probability \S+/, "probability 0.12500000000"), next],
+      endpoint: [rule.replace(/to-destination \S+/, `to-destination ${endpoints[other % endpoints.length]}`), next],
+      port: [rule.replace(/dport \d+/, `dport ${[80, 443, 30_105][other % 3]}`), next],
+      host: [rule.replace(/-d [\d.]+\/32/, `-d ${["10.96.0.1", "10.96.1.5", nodeAddress][other % 3]}/32`), next],
+      foreign: [rule, next],
+    }[how];
+    lines.splice(at, 2, ...made);
+    const changed = lines.join("\n");
+    if (how !== "foreign") return changed;
+    const [table, added] = foreign[other % foreign.length] ?? foreign[0];
+    // Before all other rules of its table.
+    return changed.replace(new RegExp(`\\*${table}\\n(?::.*\\n)*`), (head) => `${head}${added}\n`);
+  }
+
+  test("which leaves the answer as it is", () => {
+    const listing = fc.constantFrom(...recordings).filter((text) => !text.includes("ip6tables"));
+    fc.assert(
+      fc.property(listing, fc.array(edit, { maxLength: 3 }), (text, edits) => {
+        const before = { ruleSet: parseSave(text), environment: { localAddresses: [nodeAddress] } };
+        const after = { ...before, ruleSet: parseSave(edits.reduce(edited, text)) };
+        // Other surroundings, of which nobody can say that they are the same: everything is traced.
+        const elsewhere = { ...after, environment: { ...after.environment, broadcastAddresses: [] } };
+        expect(compareTraffic(before, after, "IPv4", nodeAddress)).toEqual(
+          compareTraffic(before, elsewhere, "IPv4", nodeAddress),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
 });

@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Rule, RuleSet } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
+import { rulesSaying } from "./rules-saying.ts";
 
 /** Something that packets can be sent to. */
 export interface Destination {
@@ -19,8 +20,8 @@ export function destinationsOf(
   const found = new Map<string, Destination>();
   const add = (destination: Destination) => found.set(destinationText(destination), destination);
   for (const table of ["nat", "filter"] as const) {
-    for (const { rules } of ruleSet.get(table)?.chains.values() ?? []) {
-      for (const rule of rules) for (const destination of destinationOf(rule)) add(destination);
+    for (const chain of ruleSet.get(table)?.chains.values() ?? []) {
+      for (const rule of rulesSaying(chain, /--dport /)) for (const one of destinationOf(rule)) add(one);
     }
   }
   for (const { protocol, address, port, family: of } of environment.ipvs?.servers ?? []) {

@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import { addressIn, OUTER_INTERFACE, sourcesOf } from "../ways/sources.ts";
+import { rulesSaying } from "./rules-saying.ts";
 
 /** Somebody who stands for all senders that rules treat alike. */
 export interface Sender {
@@ -39,11 +40,15 @@ export function sendersOf(
 
 /** Single hosts are endpoints that reach themselves, and loopback is the node. */
 const NO_CLASS = /^127\.|\/(?:32|128)$/;
+/** The same of a rule's text. */
+const SOME_CLASS = /(?:^|\s)-s (?!\S+\/(?:32|128)(?:\s|$))/;
 
 function* sourceCIDRs(ruleSet: RuleSet): Generator<string> {
   for (const { chains } of ruleSet.values()) {
-    for (const { rules } of chains.values()) {
-      for (const { source } of rules) if (source !== undefined && !NO_CLASS.test(source.cidr)) yield source.cidr;
+    for (const chain of chains.values()) {
+      for (const { source } of rulesSaying(chain, SOME_CLASS)) {
+        if (source !== undefined && !NO_CLASS.test(source.cidr)) yield source.cidr;
+      }
     }
   }
 }

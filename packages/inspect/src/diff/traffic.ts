@@ -1,8 +1,10 @@
 import type { IPFamily } from "@fairlead/core";
-import { createTracer, type Packet, type Tracer } from "@fairlead/trace";
+import { renderRule } from "@fairlead/netfilter";
+import { createTracer, type Environment, type Packet, type TraceError, type Tracer } from "@fairlead/trace";
 import type { KernelState } from "../ways/agreement.ts";
 import { sameWays, tracedWays, type Ways } from "../ways/ways.ts";
 import { type Destination, destinationsOf, destinationText } from "./destinations.ts";
+import { SameRules } from "./same-rules.ts";
 import { type Sender, sendersOf } from "./senders.ts";
 
 /** Where packets end, or why that cannot be told. */
@@ -19,7 +21,7 @@ export interface TrafficChange {
 }
 
 export interface TrafficDifference {
-  /** Kinds of packets that were sent through both. */
+  /** Kinds of packets that were compared: traced through both, or found to meet the same rules in both. */
   readonly compared: number;
   readonly changes: readonly TrafficChange[];
 }
@@ -39,10 +41,12 @@ export function compareTraffic(
   const senders = sendersOf([before.ruleSet, after.ruleSet], family, nodeAddress);
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
   const [old, now] = [fatesIn(before), fatesIn(after)];
+  const isSame = unchangedIn(before, after, nodeAddress);
   let compared = 0;
   const changes = [...destinations.values()].flatMap((destination) => {
     const packets = packetsTo(destination, senders, family, nodeAddress);
     compared += packets.length;
+    if (isSame(destination)) return [];
     const fates = packets.map(({ sender, packet }) => ({ from: sender.name, before: old(packet), after: now(packet) }));
     return merged(
       destination,
@@ -50,6 +54,22 @@ export function compareTraffic(
     );
   });
   return { compared, changes };
+}
+
+/** Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there. */
+function unchangedIn(before: KernelState, after: KernelState, nodeAddress: string | undefined) {
+  if (!isSameEnvironment(before.environment, after.environment)) return () => false;
+  const rules = new SameRules(before.ruleSet, after.ruleSet);
+  return ({ protocol, address = nodeAddress, port }: Destination) =>
+    address !== undefined && rules.for(protocol, { address, port });
+}
+
+/** Of more than addresses nothing can be said but that it is the same thing. */
+function isSameEnvironment(a: Environment, b: Environment): boolean {
+  const { localAddresses: own = [], ...others } = a;
+  const { localAddresses: its = [], ...itsOthers } = b;
+  const isSimple = Object.keys(others).length + Object.keys(itsOthers).length === 0;
+  return a === b || (isSimple && [...own].join() === [...its].join());
 }
 
 function packetsTo(
@@ -80,15 +100,20 @@ function fatesIn({ ruleSet, environment }: KernelState): (packet: Packet) => Fat
   return (packet) => fateOf(tracer, asSent(packet), environment);
 }
 
-function fateOf(tracer: Tracer, packet: Packet, environment: KernelState["environment"]): Fate {
+function fateOf(tracer: Tracer, packet: Packet, environment: Environment): Fate {
   try {
     const { outcomes, undecided } = tracer.explore(packet, environment);
     const [first] = undecided;
-    return first === undefined ? { ways: tracedWays(outcomes) } : { problem: first.problem.message };
+    return first === undefined ? { ways: tracedWays(outcomes) } : { problem: problemText(first.problem) };
   } catch (error) {
     if (error instanceof RangeError) return { problem: error.message };
     throw error;
   }
+}
+
+/** Without the number of the rule, which changes with those before it. */
+function problemText({ problem, table, chain, rule }: TraceError): string {
+  return `${problem}: ${table} -A ${chain} ${renderRule(rule)}`.trimEnd();
 }
 
 function sameFate(a: Fate, b: Fate): boolean {
