@@ -1,4 +1,11 @@
-import type { Backend, ForwardingPlan, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+import {
+  type Backend,
+  type ForwardingPlan,
+  inSlices,
+  type ModeSemantics,
+  type PlanChange,
+  type SyncReport,
+} from "@fairlead/core";
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
@@ -66,7 +73,7 @@ class IptablesBackend implements Backend {
     const before = this.#programmed;
     const context = before && contextForChange(before, plan, change, this.#settled);
     if (before === undefined || context === undefined) return this.sync(plan);
-    return this.#applySteps(stepsOf(change), before, context);
+    return this.#applySteps(await inSlices(stepsOf(change), this.#settled.breathe), before, context);
   }
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {

@@ -1,4 +1,11 @@
-import { type Command, type CommandSource, payloadText, restoreLines, type Table } from "@fairlead/netfilter";
+import {
+  type ChainFill,
+  type Command,
+  type PayloadSection,
+  payloadText,
+  restoreLines,
+  type Table,
+} from "@fairlead/netfilter";
 import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
@@ -27,8 +34,8 @@ export interface Work {
   readonly declarations?: Iterable<Command>;
   /** The chain that all jump to comes first. */
   readonly chains: Iterable<GroupChains>;
-  readonly filterFirst: Iterable<Command>;
-  readonly nat: Iterable<Command>;
+  readonly filterFirst: PayloadSection["commands"];
+  readonly nat: PayloadSection["commands"];
   readonly filterLast: Iterable<Command>;
   readonly mangle: Iterable<Command>;
 }
@@ -49,7 +56,7 @@ export async function commit(port: IptablesPort, work: Work, split: boolean, set
   return written;
 }
 
-function* sections(work: Work, split: boolean): Generator<CommandSource> {
+function* sections(work: Work, split: boolean): Generator<PayloadSection> {
   if (split) yield* inBatches(work.chains);
   yield { table: "filter", commands: work.filterFirst };
   yield { table: "nat", commands: split ? work.nat : natTogether(work) };
@@ -58,7 +65,7 @@ function* sections(work: Work, split: boolean): Generator<CommandSource> {
 }
 
 /** Chains of endpoints before those of services that lead to them. */
-function* inBatches(groups: Iterable<GroupChains>): Generator<CommandSource> {
+function* inBatches(groups: Iterable<GroupChains>): Generator<PayloadSection> {
   let endpointChains: ChainRules[] = [];
   let serviceChains: ChainRules[] = [];
   for (const group of groups) {
@@ -81,11 +88,11 @@ function* inBatches(groups: Iterable<GroupChains>): Generator<CommandSource> {
   yield filled(serviceChains);
 }
 
-function filled(chains: readonly ChainRules[]): CommandSource {
+function filled(chains: readonly ChainRules[]): PayloadSection {
   return { table: "nat", commands: fillChains(chains) };
 }
 
-function* natTogether(work: Work): Generator<Command> {
+function* natTogether(work: Work): Generator<Command | ChainFill> {
   const write = work.declarations === undefined ? fillChains : appendRules;
   yield* work.declarations ?? [];
   for (const { endpointChains, serviceChains } of work.chains) {
@@ -105,7 +112,7 @@ export async function deleteStale(
   const names = inDeletionOrder(chains);
   if (names.length === 0) return;
   const sections = [...batches(names, split ? BATCH.staleChains : names.length)].map(
-    (batch): CommandSource => ({ table: "nat", commands: deleteChains(batch) }),
+    (batch): PayloadSection => ({ table: "nat", commands: deleteChains(batch) }),
   );
   for (const part of parts(sections, IN_ONE_PROCESS)) {
     await port.restore(payloadText(restoreLines(part), settled.breathe));

@@ -39,7 +39,7 @@ export async function fullSync(
 ): Promise<{ programmed: Programmed; written: Written }> {
   const context = renderContext(settled, plan, counters);
   const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
-  const full = fullPlan(plan, context, found);
+  const full = await inSlices(fullPlan(plan, context, found), settled.breathe);
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {

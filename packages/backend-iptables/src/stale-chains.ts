@@ -1,6 +1,9 @@
+/** Names that are held at most before they are due: a megabyte. In a storm of changes a period makes tens of thousands stale. */
+const MOST = 10_000;
+
 /**
  * Chains of groups and endpoints that are gone. Nothing leads to them, so they may wait: in a large cluster they are
- * deleted at most once in a period, elsewhere with the change that made them stale.
+ * deleted at most once in a period, unless they become too many, elsewhere with the change that made them stale.
  */
 export class StaleChains {
   readonly #period: number;
@@ -27,7 +30,8 @@ export class StaleChains {
 
   /** @returns what is to be deleted at `now` */
   due(now: number, large: boolean): readonly string[] {
-    return large && now - this.#deletedAt <= this.#period ? [] : [...this.#pending];
+    const wait = large && now - this.#deletedAt <= this.#period && this.#pending.size < MOST;
+    return wait ? [] : [...this.#pending];
   }
 
   deleted(chains: readonly string[], now: number): void {

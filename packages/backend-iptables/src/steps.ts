@@ -6,13 +6,19 @@ const GROUPS = 1000;
 
 /**
  * Cuts a large change into steps of bounded size that are applied one after the other. What has to happen at once stays
- * together, in the first one: frontends, which may go from one group to another, and what is not a group's.
+ * together, in the first one: frontends, which may go from one group to another, and what is not a group's. Yields after each group.
  */
-export function stepsOf(change: PlanChange): readonly PlanChange[] {
+export function* stepsOf(change: PlanChange): Generator<void, readonly PlanChange[]> {
   if (change.groups.size <= GROUPS) return [change];
-  const groups = Map.groupBy(change.groups, ([, group]) => (keepsFrontends(group) ? "endpoints" : "frontends"));
-  const steps = [...batches(groups.get("endpoints") ?? [], GROUPS)].map((some) => endpointsAlone(change, some));
-  return [{ ...change, groups: new Map(groups.get("frontends")) }, ...steps];
+  const endpoints: [string, GroupChange][] = [];
+  const frontends = new Map<string, GroupChange>();
+  for (const [id, group] of change.groups) {
+    if (keepsFrontends(group)) endpoints.push([id, group]);
+    else frontends.set(id, group);
+    yield;
+  }
+  const steps = [...batches(endpoints, GROUPS)].map((some) => endpointsAlone(change, some));
+  return [{ ...change, groups: frontends }, ...steps];
 }
 
 function keepsFrontends({ before, after }: GroupChange): boolean {

@@ -277,11 +277,18 @@ describe("a step", () => {
     expect([...(step.changes.get("IPv4")?.groups.keys() ?? [])]).toEqual([GROUP]);
   });
 
-  test("yields once for each service", () => {
-    const state = new ClusterState();
-    for (let i = 0; i < 5; i++) state.upsertService(service(`s${i}`, { clusterIPs: [`10.96.1.${i}`] }));
-    const slices = [...new Planner(OPTIONS).replan(state, "all", new Memory())];
-    expect(slices).toHaveLength(5);
+  test("yields once for each service, and for each group that it changes", () => {
+    const slices = [...new Planner(OPTIONS).replan(fiveServices(), "all", new Memory())];
+    expect(slices).toHaveLength(5 + 5);
+  });
+
+  test("given up while its changes are gathered, leaves them to the next", () => {
+    const [planner, state] = [new Planner(OPTIONS), fiveServices()];
+    const step = planner.replan(state, "all", new Memory());
+    for (let slice = 0; slice < 7; slice++) step.next();
+    step.return(undefined as never);
+    const { changes } = finish(planner.replan(state, [], new Memory()));
+    expect(changes.get("IPv4")?.groups.size).toBe(5);
   });
 
   test("that changes nothing has no changes", () => {
@@ -310,3 +317,9 @@ describe("a step", () => {
     expect(step.changes.get("IPv4")?.groups.size).toBe(3);
   });
 });
+
+function fiveServices(): ClusterState {
+  const state = new ClusterState();
+  for (let i = 0; i < 5; i++) state.upsertService(service(`s${i}`, { clusterIPs: [`10.96.1.${i}`] }));
+  return state;
+}

@@ -22,7 +22,7 @@ export { ServerReader } from "./parse-servers.ts";
 export { parseSetCommand } from "./parse-set-command.ts";
 export { SetReader } from "./parse-sets.ts";
 export { payloadText, restoreLines } from "./payload.ts";
-export { renderCommand, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
+export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
 export { renderRule } from "./render-rule.ts";
 export { renderServerCommand, renderServerKey } from "./render-server.ts";
 export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";

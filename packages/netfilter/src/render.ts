@@ -1,7 +1,7 @@
 import { checkChainName, checkInteger } from "./check.ts";
 import { RuleTextError } from "./errors.ts";
 import { ruleWords } from "./render-rule.ts";
-import type { Command, CommandSource, RuleSet, Table, TableState } from "./rule.ts";
+import type { ChainFill, Command, CommandSource, RuleSet, Table, TableState } from "./rule.ts";
 
 /** Characters a piece of rendered text has at least, the last one apart. */
 const CHUNK_LENGTH = 64 * 1024;
@@ -30,6 +30,19 @@ export function renderCommand(command: Command): string {
     case "delete-chain":
       return `-X ${chain}`;
   }
+}
+
+/**
+ * The lines of a chain's rules, without the last line end; "" where there are none.
+ *
+ * @throws RuleTextError as `renderCommand`
+ */
+export function renderFill({ chain, rules, make }: ChainFill): string {
+  const name = checkChainName(chain);
+  const append = `-A ${name}`;
+  let text = make ? `:${name} - [0:0]` : "";
+  for (const rule of rules) text += `${text === "" ? "" : "\n"}${append}${ruleWords(rule)}`;
+  return text;
 }
 
 /**

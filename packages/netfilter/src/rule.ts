@@ -133,6 +133,20 @@ export interface TableCommands {
   readonly commands: readonly Command[];
 }
 
+/** All rules of a chain at once: as an `append` for each of them, after a `chain` where `make` says so; cheaper than those. */
+export interface ChainFill {
+  readonly kind: "fill";
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+  readonly make: boolean;
+}
+
+/** What a payload says to one table in a transaction; the commands may be made while they are written. */
+export interface PayloadSection {
+  readonly table: Table;
+  readonly commands: Iterable<Command | ChainFill>;
+}
+
 /** What the renderer takes: the commands may be made while they are written. */
 export interface CommandSource {
   readonly table: Table;

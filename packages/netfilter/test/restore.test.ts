@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { type IPFamily, parseRestore, RuleParseError, renderRule } from "../src/index.ts";
+import {
+  type Command,
+  type IPFamily,
+  type PayloadSection,
+  parseRestore,
+  type Rule,
+  RuleParseError,
+  renderRule,
+  restoreLines,
+  type Table,
+} from "../src/index.ts";
 
 /** The rule of one -A line as iptables-save would print it. */
 function canonical(words: string, family: IPFamily = "IPv4"): string | undefined {
@@ -153,3 +163,24 @@ function caught(run: () => unknown): unknown {
   }
   throw new Error("nothing was thrown");
 }
+
+test("a chain's rules at once are the same lines, and count the same, as one by one", () => {
+  const rules: readonly Rule[] = [
+    { matches: [], target: { kind: "accept" } },
+    { matches: [], target: { kind: "drop" } },
+  ];
+  const appends = rules.map((rule): Command => ({ kind: "append", chain: "A", rule }));
+  const make: Command = { kind: "chain", chain: "A" };
+  const lines = (section: PayloadSection) => {
+    const written = new Map<Table, number>();
+    return { text: [...restoreLines([section], written)].join("\n"), written };
+  };
+  const fill = { kind: "fill", chain: "A", rules } as const;
+  expect(lines({ table: "nat", commands: [{ ...fill, make: true }] })).toEqual(
+    lines({ table: "nat", commands: [make, ...appends] }),
+  );
+  expect(lines({ table: "nat", commands: [{ ...fill, make: false }] })).toEqual(
+    lines({ table: "nat", commands: appends }),
+  );
+  expect(lines({ table: "nat", commands: [{ ...fill, rules: [], make: false }] }).text).toBe("");
+});

@@ -1,4 +1,4 @@
-import type { Command, Rule } from "@fairlead/netfilter";
+import type { ChainFill, Command, Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { deletionRank } from "./group-names.ts";
 
@@ -18,16 +18,13 @@ export function emptyChain(chain: string): Command {
 }
 
 /** Gives chains their rules, whatever they held. */
-export function* fillChains(chains: Iterable<ChainRules>): Generator<Command> {
-  for (const { chain, rules } of chains) {
-    yield emptyChain(chain);
-    for (const rule of rules) yield append(chain, rule);
-  }
+export function* fillChains(chains: Iterable<ChainRules>): Generator<ChainFill> {
+  for (const { chain, rules } of chains) yield { kind: "fill", chain, rules, make: true };
 }
 
 /** Gives chains that were just made their rules. */
-export function* appendRules(chains: Iterable<ChainRules>): Generator<Command> {
-  for (const { chain, rules } of chains) for (const rule of rules) yield append(chain, rule);
+export function* appendRules(chains: Iterable<ChainRules>): Generator<ChainFill> {
+  for (const { chain, rules } of chains) yield { kind: "fill", chain, rules, make: false };
 }
 
 /** Deletes chains that nothing else refers to. They are emptied first, so they may refer to one another. */

@@ -1,4 +1,4 @@
-import { type Command, ruleEquals, ruleKey, type TableState } from "@fairlead/netfilter";
+import { type ChainFill, type Command, ruleEquals, ruleKey, type TableState } from "@fairlead/netfilter";
 import { append, emptyChain, fillChains, remove } from "./commands.ts";
 import { DISPATCH_CHAINS, forwardChain, LOCALNET_RULE } from "./frame.ts";
 import { allDispatch, type FullPlan, rulesOf } from "./full.ts";
@@ -24,7 +24,7 @@ export class FilterFrame {
     }
   }
 
-  *first(): Generator<Command> {
+  *first(): Generator<Command | ChainFill> {
     const { context, totals } = this.#full;
     for (const chain of [CANARY, ...DISPATCH_CHAINS.filter]) yield emptyChain(chain);
     yield* this.#dispatch("head");

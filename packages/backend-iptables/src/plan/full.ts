@@ -1,5 +1,5 @@
 import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
-import type { Command, Rule, TableState } from "@fairlead/netfilter";
+import type { ChainFill, Command, Rule, TableState } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { append, emptyChain, fillChains } from "./commands.ts";
 import { type DispatchRule, dispatchesIn, dispatchRules } from "./dispatch.ts";
@@ -15,6 +15,8 @@ import type { Totals } from "./totals.ts";
 /** A plan that is rendered as a whole, group by group in the order of their ids. */
 export interface FullPlan {
   readonly ids: readonly string[];
+  /** Those that have rules in the shared chains of filter, mostly few. */
+  readonly filtered: readonly string[];
   readonly groups: ReadonlyMap<string, ServicePortGroup>;
   readonly context: RenderContext;
   /** Groups whose chains are there already. */
@@ -23,9 +25,21 @@ export interface FullPlan {
   readonly totals: Totals;
 }
 
-export function fullPlan(plan: ForwardingPlan, context: RenderContext, { done, rulesDone }: Survey): FullPlan {
-  const ids = [...plan.groups.keys()].sort();
-  return { ids, groups: plan.groups, context, done, totals: { filter: 0, nat: rulesDone } };
+/** Yields after each group. */
+export function* fullPlan(
+  plan: ForwardingPlan,
+  context: RenderContext,
+  { done, rulesDone }: Survey,
+): Generator<void, FullPlan> {
+  const { groups } = plan;
+  const ids = [...groups.keys()].sort();
+  const filtered: string[] = [];
+  for (const id of ids) {
+    const group = groups.get(id);
+    if (group !== undefined && dispatchesIn(group, "filter")) filtered.push(id);
+    yield;
+  }
+  return { ids, filtered, groups, context, done, totals: { filter: 0, nat: rulesDone } };
 }
 
 /** What all chains jump to, and then group by group those that are not there yet. */
@@ -48,7 +62,7 @@ function* counted({ totals }: FullPlan, chains: Iterable<ChainRules>): Generator
 }
 
 /** The shared chains of nat, what they lead on to, and what leads to them. */
-export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Rule[]>): Generator<Command> {
+export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Rule[]>): Generator<Command | ChainFill> {
   yield emptyChain(CANARY);
   yield* fillChains(counted(full, [postroutingChain(full.context)]));
   for (const chain of DISPATCH_CHAINS.nat) yield emptyChain(chain);
@@ -70,8 +84,7 @@ export function* allDispatch(
   table: DispatchRule["table"],
   end: DispatchRule["end"],
 ): Generator<DispatchRule> {
-  for (const group of groupsOf(full)) {
-    if (!dispatchesIn(group, table)) continue;
+  for (const group of groupsOf(full, table === "filter" ? full.filtered : full.ids)) {
     for (const entry of dispatchRules(group, full.context)) {
       if (entry.table !== table || entry.end !== end) continue;
       full.totals[table]++;
@@ -82,12 +95,12 @@ export function* allDispatch(
 
 /** The groups whose chains are not there yet. */
 export function* writtenGroups(full: FullPlan): Generator<ServicePortGroup> {
-  for (const group of groupsOf(full)) if (!full.done.has(group.id)) yield group;
+  for (const group of groupsOf(full, full.ids)) if (!full.done.has(group.id)) yield group;
 }
 
-function* groupsOf(full: FullPlan): Generator<ServicePortGroup> {
-  for (const id of full.ids) {
-    const group = full.groups.get(id);
+function* groupsOf({ groups }: FullPlan, ids: readonly string[]): Generator<ServicePortGroup> {
+  for (const id of ids) {
+    const group = groups.get(id);
     if (group !== undefined) yield group;
   }
 }

@@ -33,10 +33,15 @@ export class ChangeCollector {
     this.#node ??= this.#plan.node;
   }
 
-  /** The change since the last take; undefined: none. */
-  take(): PlanChange | undefined {
+  /** The change since `forget`; undefined: none. Yields after each group, as a start has all of them. */
+  *change(): Generator<void, PlanChange | undefined> {
     const plan = this.#plan;
-    const groups = new Map([...this.#groups].flatMap(([id, before]) => groupChange(id, before, plan.groups.get(id))));
+    const groups = new Map<string, GroupChange>();
+    for (const [id, before] of this.#groups) {
+      const change = groupChange(before, plan.groups.get(id));
+      if (change !== undefined) groups.set(id, change);
+      yield;
+    }
     const healthChecks = new Map(
       [...this.#healthChecks]
         .map(([key, before]) => ({ key, before, after: plan.healthChecks.get(key) }))
@@ -45,11 +50,18 @@ export class ChangeCollector {
     );
     const { added, removed } = this.#foreignMoves();
     const before = this.#node;
-    this.#forget();
     const node = before === undefined || equal(before, plan.node) ? undefined : { before, after: plan.node };
     if (groups.size + healthChecks.size + added.length + removed.length === 0 && node === undefined) return undefined;
     const change = { family: plan.family, groups, healthChecks, foreignClusterIPs: { added, removed } };
     return node === undefined ? change : { ...change, node };
+  }
+
+  /** What is so now is what changes begin from. */
+  forget(): void {
+    this.#groups = new Map();
+    this.#healthChecks = new Map();
+    this.#foreignClusterIPs = new Map();
+    this.#node = undefined;
   }
 
   #foreignMoves(): { added: readonly string[]; removed: readonly string[] } {
@@ -60,20 +72,12 @@ export class ChangeCollector {
       removed: touched.filter(([ip, was]) => was && !now.has(ip)).map(([ip]) => ip),
     };
   }
-
-  #forget(): void {
-    this.#groups = new Map();
-    this.#healthChecks = new Map();
-    this.#foreignClusterIPs = new Map();
-    this.#node = undefined;
-  }
 }
 
 function groupChange(
-  id: string,
   before: ServicePortGroup | undefined,
   after: ServicePortGroup | undefined,
-): [string, GroupChange][] {
-  if (before === after || equal(before, after)) return [];
-  return [[id, { ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]];
+): GroupChange | undefined {
+  if (before === after || equal(before, after)) return undefined;
+  return { ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) };
 }

@@ -41,7 +41,7 @@ export class LivePlan implements ForwardingPlan {
     return this.#endpointCount;
   }
 
-  /** What changed since it was last taken. */
+  /** What changed since that was last told. */
   get changes(): ChangeCollector {
     return this.#changes;
   }

@@ -46,7 +46,7 @@ export class Planner {
   }
 
   /**
-   * Plans the dirty services again. Yields after each of them, so that the caller can do other things between; until it
+   * Plans the dirty services again. Yields after each of them, and of the groups that they changed, so that the caller can do other things between; until it
    * has run to its end the live plans are between two states. A step that is given up makes the next one plan everything.
    *
    * @param state may change between two slices; what does is dirty for the next step
@@ -72,8 +72,10 @@ export class Planner {
         }
         yield;
       }
+      const changes = yield* this.#changes(input.options);
+      for (const { plan } of this.#each()) plan.changes.forget();
       finished = true;
-      return input.step.finish(this.#takeChanges(input.options));
+      return input.step.finish(changes);
     } finally {
       this.#running = false;
       if (!finished) this.#planAll = true;
@@ -114,11 +116,11 @@ export class Planner {
     yield* memory.services?.() ?? [];
   }
 
-  #takeChanges(options: PlannerOptions): ReadonlyMap<IPFamily, PlanChange> {
+  *#changes(options: PlannerOptions): Generator<void, ReadonlyMap<IPFamily, PlanChange>> {
     const changes = new Map<IPFamily, PlanChange>();
     for (const { family, plan } of this.#each()) {
       plan.setNode(nodePlan(options, family));
-      const change = plan.changes.take();
+      const change = yield* plan.changes.change();
       if (change !== undefined) changes.set(family, change);
     }
     return changes;
