@@ -2,6 +2,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const PAUSE_MS = 20;
 
+/** The longest rest after a question that took long, in milliseconds. */
+const LONGEST_REST_MS = 2_000;
+
+/**
+ * How long to rest after a question: as long as it took, so that asking leaves half of the time to what is asked about. In a
+ * guest each question may be a process that takes a second.
+ *
+ * @param pauseMs the least
+ */
+export function restAfter(tookMs: number, pauseMs: number): number {
+  return Math.max(pauseMs, Math.min(tookMs, LONGEST_REST_MS));
+}
+
 /**
  * How long a test waits for what comes at once on a quiet machine: no measure of speed (the fault suite measures), so a machine that
  * is busy with other work passes as well.
@@ -22,9 +35,10 @@ export async function waitUntil<T>(
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
+    const asked = performance.now();
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (performance.now() > deadline) throw new Error(`${what} did not happen within ${withinMs} ms`);
-    await sleep(pauseMs);
+    await sleep(restAfter(performance.now() - asked, pauseMs));
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { restAfter } from "../agent/wait-until.ts";
 
 /**
  * How long a change may take until clients see it, API server and endpoint slice controller included: a second, but for
@@ -19,9 +20,10 @@ export async function until(
 ): Promise<void> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
+    const asked = performance.now();
     const last = await complaint();
     if (last === undefined) return;
     if (performance.now() > deadline) throw new Error(`wanted ${what}; came ${last}`);
-    await sleep(PAUSE_MS);
+    await sleep(restAfter(performance.now() - asked, PAUSE_MS));
   }
 }

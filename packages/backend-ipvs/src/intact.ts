@@ -56,8 +56,10 @@ async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen)
   if (await seen.stand(facts)) return true;
   const told = await seen.state();
   const chains = frameChains(facts);
+  const states = await rules.saveTables(TABLES);
   for (const table of TABLES) {
-    const state = await rules.save(table);
+    const state = states.get(table);
+    if (state === undefined) return false;
     if (!chains[table].every(({ chain, rules: wanted }) => sameRules(state.chains.get(chain)?.rules, wanted)))
       return false;
     if (!hasJumps(state, table)) return false;

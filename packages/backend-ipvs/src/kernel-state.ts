@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Rule, SetState } from "@fairlead/netfilter";
+import type { Rule, SetState, Table, TableState } from "@fairlead/netfilter";
+import { TABLES } from "./plan/frame.ts";
 import { isGroupChainOfIptablesMode } from "./plan/iptables-mode.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { DEVICE } from "./plan/names.ts";
@@ -67,19 +68,17 @@ export function isOfFamily(address: string, family: IPFamily): boolean {
   return address.includes(":") === (family === "IPv6");
 }
 
-/** Rules up to which a table is read as a whole, by one process, rather than its names first. */
+/** Entries up to which nat is read as a whole rather than the names of its chains first. */
 const SMALL = 5000;
 
-/** A table is read as a whole, with one process; nat with the many rules of iptables mode chain by chain. */
+/** Both tables are read as a whole, with one process; nat with the many rules of iptables mode chain by chain. */
 async function readRules(rules: RulesPort): Promise<RulesState> {
   const { entries = Number.POSITIVE_INFINITY } = (await rules.glance?.("nat")) ?? {};
-  const small = entries <= SMALL ? await rules.save("nat") : undefined;
-  const iptablesModeServes = hasIptablesMode(small?.chains.keys() ?? (await rules.chains("nat")));
-  const nat = small ?? (iptablesModeServes ? undefined : await rules.save("nat"));
-  const tables = new Map([
-    ["filter", await rules.save("filter")],
-    ...(nat === undefined ? [] : [["nat", nat] as const]),
-  ]);
+  const small = entries <= SMALL ? await rules.saveTables(TABLES) : undefined;
+  const iptablesModeServes = hasIptablesMode(small?.get("nat")?.chains.keys() ?? (await rules.chains("nat")));
+  const filterAlone = async () => new Map([["filter", await rules.save("filter")] as const]);
+  const tables: ReadonlyMap<Table, TableState> =
+    small ?? (await (iptablesModeServes ? filterAlone() : rules.saveTables(TABLES)));
   const builtin = new Map<string, readonly Rule[]>();
   for (const { table, chain } of JUMPS) {
     const saved = tables.get(table);

@@ -8,10 +8,7 @@ const MINUTE = 60_000;
 /** Synced, and looked at: its rules were read. */
 async function seen(): Promise<Live> {
   const made = await live([[[1, webState()]]]);
-  expect(await made.node.processes(() => looks(made))).toEqual([
-    "iptables-legacy-save -t nat",
-    "iptables-legacy-save -t filter",
-  ]);
+  expect(await made.node.processes(() => looks(made))).toEqual(["iptables-legacy-save"]);
   return made;
 }
 

@@ -56,6 +56,7 @@ function withGlance(rules: FakeIptables): IpvsPort["rules"] {
     family: rules.family,
     restore: (payload) => rules.restore(payload),
     save: (table) => rules.save(table),
+    saveTables: (tables) => rules.saveTables(tables),
     chains: (table) => rules.chains(table),
     list: (table, chain) => rules.list(table, chain),
     glance: async (table) => {

@@ -20,6 +20,8 @@ export interface IptablesClient {
   restore(payload: Input): Promise<void>;
   /** `iptables-save -t TABLE`, parsed piece by piece; a table that does not exist has its built-in chains alone. */
   save(table: Table): Promise<TableState>;
+  /** The same of several tables, with one process: `iptables-save` of all that are there. */
+  saveTables(tables: readonly Table[]): Promise<ReadonlyMap<Table, TableState>>;
   /** `iptables-save -t TABLE` line by line as it comes, for a reader that keeps little of it. */
   saveLines(table: Table): AsyncIterable<string>;
   /** The names of the table's chains, built-in ones included (`iptables-save` read as a stream; rules are not kept). */

@@ -1,4 +1,12 @@
-import { type ChainState, parseList, type Rule, SaveParser, type Table, type TableState } from "@fairlead/netfilter";
+import {
+  type ChainState,
+  parseList,
+  type Rule,
+  type RuleSet,
+  SaveParser,
+  type Table,
+  type TableState,
+} from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
@@ -82,7 +90,14 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
     variant: tools.variant,
     restore: (payload) =>
       restore(runner, [tools.restore, "--noflush", "--counters", "-w", restoreWait], payload, timeoutMs),
-    save: (table) => save(runner.stream([tools.save, "-t", table], { timeoutMs }), table, family),
+    save: async (table) => {
+      const saved = await save(runner.stream([tools.save, "-t", table], { timeoutMs }), family);
+      return withBuiltins(table, saved.get(table));
+    },
+    saveTables: async (tables) => {
+      const saved = await save(runner.stream([tools.save], { timeoutMs }), family);
+      return new Map(tables.map((table) => [table, withBuiltins(table, saved.get(table))]));
+    },
     saveLines: (table) => savedLines(runner.stream([tools.save, "-t", table], { timeoutMs })),
     chains: (table) => chainNames(runner.stream([tools.save, "-t", table], { timeoutMs }), table),
     list: (table, chain, number) => {
@@ -131,12 +146,12 @@ async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: nu
   await explained(() => runner.run(argv, { input, timeoutMs }), tail);
 }
 
-async function save(saved: AsyncIterable<string>, table: Table, family: IPFamily): Promise<TableState> {
+async function save(saved: AsyncIterable<string>, family: IPFamily): Promise<RuleSet> {
   const parser = new SaveParser({ family });
   await explained(async () => {
     for await (const piece of saved) parser.push(piece);
   });
-  return withBuiltins(table, parser.end().get(table));
+  return parser.end();
 }
 
 /** A table that nobody used yet is not there to be printed, and has its built-in chains all the same. */

@@ -16,6 +16,12 @@ export async function checkCase(client: IptablesClient, { given, when, refused, 
   const expected = refused && pick(refused, variant);
   if (expected === undefined) expect(outcome).toBeUndefined();
   else checkRefusal(outcome, expected, payload);
+  expect(await client.saveTables(["nat", "filter"])).toEqual(
+    new Map([
+      ["nat", await client.save("nat")],
+      ["filter", await client.save("filter")],
+    ]),
+  );
   expect(await dump(client)).toEqual(after === undefined ? before : canonical(after, family));
 }
 

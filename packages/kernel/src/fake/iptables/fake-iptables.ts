@@ -88,6 +88,10 @@ export class FakeIptables implements IptablesClient {
     return this.#do([this.#tool("-save"), "-t", table], () => this.table(table));
   }
 
+  saveTables(tables: readonly Table[]): Promise<ReadonlyMap<Table, TableState>> {
+    return this.#do([this.#tool("-save")], () => new Map(tables.map((table) => [table, this.table(table)])));
+  }
+
   async *saveLines(table: Table): AsyncGenerator<string, void, void> {
     for (const piece of renderRuleSet(new Map([[table, await this.save(table)]]))) yield* piece.trimEnd().split("\n");
   }
