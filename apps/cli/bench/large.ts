@@ -28,6 +28,16 @@ try {
   await timed("explain", "explain", "default/service-7", "-f", objects, "--rules", rules, ...node);
   await timed("verify, all well", "verify", "-f", objects, "--rules", rules, ...node);
   const damaged = join(folder, "damaged");
+  writeFileSync(damaged, saved(plan).replace("--to-destination 10.144.0.1:", "--to-destination 10.144.250.250:"));
+  await timed(
+    "diff, one endpoint elsewhere",
+    "diff",
+    rules,
+    damaged,
+    "--traffic-only",
+    "--node-address",
+    "10.201.0.10",
+  );
   writeFileSync(damaged, saved(plan).replace(/^-A KUBE-SEP-\S+ -p tcp .*DNAT.*\n/m, ""));
   await timed("verify, one rule missing", "verify", "-f", objects, "--rules", damaged, ...node);
   writeFileSync(

@@ -13,6 +13,7 @@ import { endpoints } from "./services/endpoints.ts";
 import { policies } from "./services/policies.ts";
 import { protocols } from "./services/protocols.ts";
 import { reach } from "./services/reach.ts";
+import { tools } from "./services/tools.ts";
 import { watch } from "./services/watch.ts";
 import { sigNetwork } from "./sig-network/kubernetes.ts";
 import type { Spec } from "./spec.ts";
@@ -25,6 +26,7 @@ export const specs: readonly Spec[] = [
   ...protocols,
   dns,
   watch,
+  tools,
   ...sideBySide,
   ...changes,
   ...elsewhere,

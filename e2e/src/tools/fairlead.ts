@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url";
 import { CommandError } from "@fairlead/kernel";
 import type { Lab } from "../lab/lab.ts";
 
-const built = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
+/** The built program. */
+export const tool = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
 
 /** How a command line of `fairlead` ended. */
 interface Told {
@@ -13,14 +14,14 @@ interface Told {
 
 /** @throws Error that says how to build it */
 export async function requireTool(): Promise<void> {
-  await access(built).catch(() => {
-    throw new Error(`there is no tool at ${built}; build it with: pnpm --filter @fairlead/cli build`);
+  await access(tool).catch(() => {
+    throw new Error(`there is no tool at ${tool}; build it with: pnpm --filter @fairlead/cli build`);
   });
 }
 
 /** Runs `fairlead` on node-a of a lab, where exit code 1 is an answer as well. */
 export async function fairlead(lab: Lab, ...args: readonly string[]): Promise<Told> {
-  const argv = [process.execPath, built, ...args] as const;
+  const argv = [process.execPath, tool, ...args] as const;
   let out = "";
   try {
     for await (const piece of lab.runner("node-a").stream(argv, { timeoutMs: 120_000 })) out += piece;

@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { kubeconfig } from "../../control-plane/users.ts";
+import type { Cluster } from "../../provider/cluster.ts";
+import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
+import { requireTool, tool } from "../../tools/fairlead.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+
+const ports = [{ port: 80 }];
+
+/** What of the answers is looked at. */
+interface Explanation {
+  readonly families: readonly {
+    readonly ownership: { readonly ownership: string };
+    readonly ports: readonly { readonly endpoints: readonly { readonly address: string }[] }[];
+  }[];
+  readonly kernel: readonly { readonly checked: number; readonly disagreements: readonly unknown[] }[];
+}
+
+/** Exit code 1: something differs, and what that is was said. */
+const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
+
+/** Where the command line tool finds the cluster, and how its agents are set up. */
+async function toolOn(scene: Scene, { apiServer, ...shape }: Cluster) {
+  await requireTool();
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
+  scene.later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "kubeconfig");
+  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
+  const [node] = scene.nodes;
+  const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
+  const agent = [...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true), "--mode", shape.mode];
+  return async (...args: readonly string[]): Promise<string> => {
+    const argv = [process.execPath, tool, ...args, "--kubeconfig", file, "--node", node.name, ...agent];
+    return (await node.run(["sh", "-c", ONE_IS_AN_ANSWER, "sh", ...argv])).stdout;
+  };
+}
+
+/** The command line tool of an administrator on a node: objects by the real API server, rules of the running agent. */
+export const tools: Spec = {
+  name: "tools: explain, plan, ownership and diff of the real API server and the node's kernel",
+  suite: "services",
+  about: ["agent"],
+  // What diff compares is the whole cluster.
+  alone: true,
+  unfit: ({ provider, mode, ownKernel }) =>
+    provider === "netns" && mode === "iptables" && ownKernel !== true
+      ? undefined
+      : "the tool runs on nodes that are namespaces of this machine, and looks at iptables mode's rules",
+  run: async (scene, cluster) => {
+    const pods = await Promise.all(scene.nodes.map((node) => scene.pod({ node, app: "web" })));
+    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports });
+    const fairlead = await toolOn(scene, cluster);
+    const name = `${scene.namespace}/web`;
+    const family = scene.family.toLowerCase();
+    const addresses = pods.map((pod) => pod.addresses[scene.family] ?? "").sort();
+
+    await scene.until("explain to find both endpoints, and a kernel that agrees", async () => {
+      const told = await fairlead("explain", name, "--live", "-o", "json").catch(String);
+      return told.startsWith("{") ? complaintOf(JSON.parse(told), addresses) : told;
+    });
+    const byAddress = await fairlead("explain", scene.family === "IPv6" ? `[${clusterIP}]:80` : `${clusterIP}:80`);
+    if (!byAddress.includes(name)) throw new Error(`${clusterIP} wanted as ${name}, explained as:\n${byAddress}`);
+
+    const plan = await fairlead("plan", "--family", family);
+    const missing = [clusterIP, ...addresses].filter((address) => !plan.includes(address));
+    if (missing.length > 0) throw new Error(`plan has no ${missing.join(", ")}:\n${plan}`);
+    const owners = await fairlead("ownership");
+    const own = owners.split("\n").find((line) => line.startsWith(`${name} `)) ?? "";
+    if (!/\sours\s+2\s+0\s/.test(own)) throw new Error(`${name} wanted as ours, with 2 endpoints, in:\n${owners}`);
+
+    // What else differs is no agent's: a pod network masquerades what leaves it, to the API server for one.
+    await scene.until(`the cluster and the node to do the same with ${clusterIP}`, async () => {
+      const told = await fairlead("diff", "cluster", "node", "--traffic-only", "--family", family).catch(String);
+      return told.startsWith("Traffic") && !told.includes(clusterIP) ? undefined : told;
+    });
+  },
+};
+
+function complaintOf({ families, kernel }: Explanation, addresses: readonly string[]): string | undefined {
+  const [
+    {
+      ownership,
+      ports: [port],
+    } = { ownership: { ownership: "nobody" }, ports: [] },
+  ] = families;
+  const found = (port?.endpoints ?? []).map(({ address }) => address).sort();
+  const checked = kernel.reduce((sum, one) => sum + one.checked, 0);
+  const differing = kernel.flatMap(({ disagreements }) => disagreements);
+  const isWhole = ownership.ownership === "ours" && String(found) === String(addresses);
+  if (isWhole && checked > 0 && differing.length === 0) return undefined;
+  return `${ownership.ownership}, with ${found.join(", ")}, ${checked} kinds of packets traced; ${JSON.stringify(differing)}`;
+}
