@@ -2,7 +2,7 @@ import type { ForwardingPlan } from "@fairlead/core";
 import { type Rule, ruleKey, type TableState } from "@fairlead/netfilter";
 import { compareServers, isEqual } from "./compare-servers.ts";
 import type { Draining } from "./draining.ts";
-import { readAddresses, readSets } from "./kernel-state.ts";
+import { readAddresses, readSets, readTables } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
@@ -56,7 +56,7 @@ async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen)
   if (await seen.stand(facts)) return true;
   const told = await seen.state();
   const chains = frameChains(facts);
-  const states = await rules.saveTables(TABLES);
+  const states = await readTables(rules);
   for (const table of TABLES) {
     const state = states.get(table);
     if (state === undefined) return false;

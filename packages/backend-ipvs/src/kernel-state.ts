@@ -74,11 +74,11 @@ const SMALL = 5000;
 /** Both tables are read as a whole, with one process; nat with the many rules of iptables mode chain by chain. */
 async function readRules(rules: RulesPort): Promise<RulesState> {
   const { entries = Number.POSITIVE_INFINITY } = (await rules.glance?.("nat")) ?? {};
-  const small = entries <= SMALL ? await rules.saveTables(TABLES) : undefined;
+  const small = entries <= SMALL ? await readTables(rules) : undefined;
   const iptablesModeServes = hasIptablesMode(small?.get("nat")?.chains.keys() ?? (await rules.chains("nat")));
   const filterAlone = async () => new Map([["filter", await rules.save("filter")] as const]);
   const tables: ReadonlyMap<Table, TableState> =
-    small ?? (await (iptablesModeServes ? filterAlone() : rules.saveTables(TABLES)));
+    small ?? (await (iptablesModeServes ? filterAlone() : readTables(rules)));
   const builtin = new Map<string, readonly Rule[]>();
   for (const { table, chain } of JUMPS) {
     const saved = tables.get(table);
@@ -86,6 +86,14 @@ async function readRules(rules: RulesPort): Promise<RulesState> {
     builtin.set(`${table} ${chain}`, present ?? []);
   }
   return { builtin, iptablesModeServes };
+}
+
+/** Both tables that this mode has chains in. */
+export async function readTables(rules: RulesPort): Promise<ReadonlyMap<Table, TableState>> {
+  if (rules.saveTables !== undefined) return rules.saveTables(TABLES);
+  const tables = new Map<Table, TableState>();
+  for (const table of TABLES) tables.set(table, await rules.save(table));
+  return tables;
 }
 
 function hasIptablesMode(chains: Iterable<string>): boolean {

@@ -61,8 +61,8 @@ export interface RulesPort {
   restore(payload: Payload): Promise<void>;
   /** `iptables-save -t TABLE`, parsed. */
   save(table: Table): Promise<TableState>;
-  /** The same of several tables, with one process. */
-  saveTables(tables: readonly Table[]): Promise<ReadonlyMap<Table, TableState>>;
+  /** The same of several tables, with one process; absent: one after the other. */
+  saveTables?(tables: readonly Table[]): Promise<ReadonlyMap<Table, TableState>>;
   /** The names of the table's chains. */
   chains(table: Table): Promise<ReadonlySet<string>>;
   /** `iptables -t TABLE -S CHAIN`: the chain's rules. Undefined: there is no such chain. */
