@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { bridgedIsSeen } from "../../../../cni/bridge-plugin.ts";
+import { masqueradeOutgoing } from "../../../../cni/outgoing.ts";
 import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { type IpLines, route } from "../../../lab/ip-lines.ts";
 import type { KindNode } from "../kind-cluster.ts";
@@ -7,7 +8,7 @@ import { hostPorts, type KindNetwork, type KindNetworkGround, writeConfig } from
 
 /** The CNI plugins bridge and host-local on every node's part of the pod CIDRs, and routes between the nodes. */
 export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
-  const { cluster, families, configFolder } = ground;
+  const { cluster, families, flavour, configFolder } = ground;
   const parts = await podCIDRs(ground);
   for (const node of cluster.nodes) {
     const others = cluster.nodes.filter((other) => other !== node);
@@ -16,6 +17,8 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
       node.runner,
       others.flatMap((other) => routesTo(other, families, parts)),
     );
+    // Who refuses what leaves the pod network has no way to pods.
+    for (const family of families) await masqueradeOutgoing(node.runner, family, flavour);
     const ranges = families.map((family) => [{ subnet: parts(node, family) }]);
     await writeConfig(node, configFolder, "bridge", {
       cniVersion: "1.0.0",
