@@ -9,9 +9,9 @@ export interface ScanSink {
 /** No JSON. */
 export const NOWHERE = -1;
 
-export const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
-export const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a] as const;
-const [BACKSLASH, SPACE, DOT] = [0x5c, 0x20, 0x2e] as const;
+export const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT] = [0x5b, 0x5d, 0x7b] as const;
+export const [QUOTE, COLON] = [0x22, 0x3a] as const;
+const [COMMA, BACKSLASH, SPACE, DOT] = [0x2c, 0x5c, 0x20, 0x2e] as const;
 const ESCAPED_ASCII = Buffer.from("u00");
 const [TRUE, FALSE, NULL] = [Buffer.from("true"), Buffer.from("false"), Buffer.from("null")] as const;
 
