@@ -8,7 +8,7 @@ import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
 import { RUN_VARIABLE } from "../support/run-variable.ts";
-import { buildAgent } from "./build-agent.ts";
+import { buildPrograms } from "./build-programs.ts";
 import { checkKeep, keepRunning } from "./keep.ts";
 import { watchLeftovers } from "./leftovers.ts";
 import { type RunOptions, UsageError } from "./options.ts";
@@ -41,7 +41,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
     return CANNOT_RUN;
   }
   if (options.keep) for (const request of requests) checkKeep(await provider.shape(request));
-  await buildAgent();
+  await buildPrograms();
   await requireAgent();
   const id = newRunId();
   const leftovers = await watchLeftovers({ variable: [RUN_VARIABLE, id], folderPrefix: id });

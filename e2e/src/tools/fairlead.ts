@@ -12,11 +12,18 @@ interface Told {
   readonly out: string;
 }
 
+/** Whether it has been built. */
+export function hasTool(): Promise<boolean> {
+  return access(tool).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** @throws Error that says how to build it */
 export async function requireTool(): Promise<void> {
-  await access(tool).catch(() => {
-    throw new Error(`there is no tool at ${tool}; build it with: pnpm --filter @fairlead/cli build`);
-  });
+  if (await hasTool()) return;
+  throw new Error(`there is no tool at ${tool}; build it with: pnpm --filter @fairlead/cli build`);
 }
 
 /** Runs `fairlead` on node-a of a lab, where exit code 1 is an answer as well. */
