@@ -36,6 +36,8 @@ const answers: Round = { requests: 24, timeoutMs: 5_000 };
  * connect() holds the socket, and is not heeded.
  */
 const silence: Round = { requests: 8, timeoutMs: 1_500 };
+/** Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds. */
+const noes: Round = { requests: 8, timeoutMs: 5_000 };
 const AT_ONCE = 8;
 
 /** @throws Error when requests do not come to be answered by just these servers, as they should see them */
@@ -73,13 +75,13 @@ export async function expectUntouched(from: Client, target: Target): Promise<voi
   const what = `${describe(from, target)}: left alone, so unreachable`;
   const unreachable = (result: ProbeResult) =>
     result.kind === "error" && ["EHOSTUNREACH", "ENETUNREACH", "EACCES"].includes(result.code);
-  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(tell), silence);
+  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(tell), noes);
 }
 
 async function expectKind(from: Client, target: Target, kind: "refused" | "lost"): Promise<void> {
   const what = `${describe(from, target)}: ${kind}`;
   const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(tell);
-  await settle(what, from, target, check, silence);
+  await settle(what, from, target, check, kind === "lost" ? silence : noes);
 }
 
 /**
