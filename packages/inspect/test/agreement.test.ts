@@ -60,6 +60,24 @@ describe("a rule that is not as it should be", () => {
   });
 });
 
+describe("a pod network that masquerades on its own account", () => {
+  const scenario = goldenScenario("09-loadbalancer");
+  const others = (text: string) => text.replace(/^-A POSTROUTING .*\n/m, "$&-A POSTROUTING -j MASQUERADE\n");
+
+  test("is nothing that the proxy's rules lack", async () => {
+    const both = others(scenario.iptables);
+    expect(both).not.toBe(scenario.iptables);
+    const { disagreements } = agreement(await planned(scenario), parseSave(both));
+    expect(disagreements.map(told)).toEqual([]);
+  });
+
+  test("hides no damage", async () => {
+    const damaged = others(scenario.iptables).replace("0.50000000000", "0.25000000000");
+    const { disagreements } = agreement(await planned(scenario), parseSave(damaged));
+    expect(disagreements.map(told).join("\n")).toMatch(/load-balancer .* outside: .*50 %.* but .*25 %/);
+  });
+});
+
 test("source ranges: who is not in them is dropped", async () => {
   const scenario: GoldenScenario = goldenScenario("10-lb-source-ranges");
   const open = scenario.iptables.replace(/^-A KUBE-PROXY-FIREWALL .*DROP\n/m, "");

@@ -1,6 +1,7 @@
 import type { Frontend, NodePlan, ServicePortGroup } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
-import { createTracer, type Environment, type Packet, type Tracer } from "@fairlead/trace";
+import { createTracer, type Environment, type Exploration, type Tracer } from "@fairlead/trace";
+import { withoutOthersMasquerade } from "./masquerade-of-others.ts";
 import { type Probe, probesOf } from "./probes.ts";
 import { lets, type Source } from "./sources.ts";
 import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";
@@ -31,7 +32,8 @@ export interface Agreement {
 
 /**
  * Sends a packet of every source class to every frontend of a group through what the kernel holds, and compares what
- * becomes of it with the plan. Rules are looked at by what they do: others' rules that do the same agree.
+ * becomes of it with the plan. Rules are looked at by what they do: others' rules that do the same agree, and so does a pod
+ * network that masquerades on top.
  *
  * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
  */
@@ -56,7 +58,8 @@ function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environm
   const wanted = wantedWays(treatment, group, source.address);
   const finding = { frontend: { kind, address, port }, source, wanted };
   try {
-    return { ...finding, ...found(tracer, { ...probe.packet, source: source.address }, environment) };
+    const packet = { ...probe.packet, source: source.address };
+    return { ...finding, ...found(tracer.explore(packet, environment), wanted) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { ...finding, problem: error.message };
@@ -64,10 +67,11 @@ function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environm
 }
 
 /** Rules that nobody can decide here are taken both ways: where that leads to one end, they do not matter. */
-function found(tracer: Tracer, packet: Packet, environment: Environment): Pick<Finding, "found" | "problem"> {
-  const { outcomes, undecided } = tracer.explore(packet, environment);
+function found({ outcomes, undecided }: Exploration, wanted: Ways): Pick<Finding, "found" | "problem"> {
   const [first] = undecided;
-  return first === undefined ? { found: tracedWays(outcomes) } : { problem: first.problem.message };
+  if (first !== undefined) return { problem: first.problem.message };
+  const byProxy = tracedWays(withoutOthersMasquerade(outcomes));
+  return { found: sameWays(byProxy, wanted) ? byProxy : tracedWays(outcomes) };
 }
 
 /** What the node sends to an address that one of its own interfaces has, it sends from there. */

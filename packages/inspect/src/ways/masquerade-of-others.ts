@@ -1,0 +1,15 @@
+import type { Outcome, Visit } from "@fairlead/trace";
+
+/**
+ * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on their
+ * own account (flannel does towards other networks), which a proxy neither wants nor hinders.
+ */
+export function withoutOthersMasquerade(outcomes: readonly Outcome[]): readonly Outcome[] {
+  return outcomes.map((outcome) =>
+    outcome.masqueraded && !outcome.visits.some(isProxysMasquerade) ? { ...outcome, masqueraded: false } : outcome,
+  );
+}
+
+function isProxysMasquerade({ chain, table, rule }: Visit): boolean {
+  return table === "nat" && chain.startsWith("KUBE-") && rule.target?.kind === "masquerade";
+}
