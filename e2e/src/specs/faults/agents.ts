@@ -4,6 +4,7 @@ import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";
 import { needs } from "../needs.ts";
 import type { Spec } from "../spec.ts";
+import { noteOthersRules } from "./others-rules.ts";
 import { common, each, expectLate, openStage, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
@@ -59,6 +60,7 @@ const flushed: Spec = {
     await sleep(1_000);
     const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
     await each(scene, async (node) => {
+      scene.later(await noteOthersRules(node, tool));
       await node.run([tool, "-t", "nat", "-F"]);
       await node.run([tool, "-F"]);
     });
