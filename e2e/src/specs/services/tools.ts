@@ -71,13 +71,22 @@ export const tools: Spec = {
     const own = owners.split("\n").find((line) => line.startsWith(`${name} `)) ?? "";
     if (!/\sours\s+2\s+0\s/.test(own)) throw new Error(`${name} wanted as ours, with 2 endpoints, in:\n${owners}`);
 
-    // What else differs is no agent's: a pod network masquerades what leaves it, to the API server for one.
     await scene.until(`the cluster and the node to do the same with ${clusterIP}`, async () => {
       const told = await fairlead("diff", "cluster", "node", "--traffic-only", "--family", family).catch(String);
-      return told.startsWith("Traffic") && !told.includes(clusterIP) ? undefined : told;
+      return told.startsWith("Traffic") && otherEnds(told, clusterIP).length === 0 ? undefined : told;
     });
   },
 };
+
+/**
+ * Kinds of packets to the address that end elsewhere on the node. Who masquerades does not count: pod networks do it on their
+ * own account, with what leaves them for another network.
+ */
+function otherEnds(told: string, address: string): readonly string[] {
+  const kinds = told.replaceAll(" masqueraded", "").split(/\n {2}(?=\S)/);
+  const ends = (kind: string) => new Set(Array.from(kind.matchAll(/^ +[-+] (.*)$/gm), ([, text]) => text));
+  return kinds.filter((kind) => kind.includes(address) && ends(kind).size !== 1);
+}
 
 function complaintOf({ families, kernel }: Explanation, addresses: readonly string[]): string | undefined {
   const [
