@@ -23,6 +23,13 @@ async function addElsewhere({ cluster, namespace, family }: Scene, service: stri
   return () => cluster.api.delete(objectPath(slice));
 }
 
+/** A service with one endpoint, of ours, on the second node, and somebody on the first. */
+async function openOurs(scene: Scene) {
+  const [first, second] = scene.nodes;
+  const [ours, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
+  return { ours, caller, service: await scene.service("web", { selector: { app: "web" }, ports }) };
+}
+
 const untouched: Spec = {
   name: "a service of an excluded network that is not here leaves no trace on any node",
   suite: "multi-cni",
@@ -43,9 +50,8 @@ const mixed: Spec = {
   suite: "multi-cni",
   unfit,
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [ours, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const [first] = scene.nodes;
+    const { ours, caller, service } = await openOurs(scene);
     await addElsewhere(scene, service.name);
     for (const from of [caller, first]) {
       await expectAnswers(from, { to: service.clusterIP, port: 80 }, { by: [ours] });
@@ -58,9 +64,8 @@ const moving: Spec = {
   suite: "multi-cni",
   unfit,
   run: async (scene) => {
-    const [first, second] = scene.nodes;
-    const [ours, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const [first] = scene.nodes;
+    const { ours, caller, service } = await openOurs(scene);
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(caller, target, { by: [ours] });
     const remove = await addElsewhere(scene, service.name);
