@@ -1,5 +1,6 @@
-import { access, chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isThere } from "../support/is-there.ts";
 
 const TOOL = "iptables-nft-restore";
 
@@ -35,10 +36,6 @@ export async function halfRestore(folder: string): Promise<HalfRestore> {
   return {
     path: `${bin}:${process.env["PATH"] ?? ""}`,
     arm: () => writeFile(flag, ""),
-    armed: () =>
-      access(flag).then(
-        () => true,
-        () => false,
-      ),
+    armed: () => isThere(flag),
   };
 }

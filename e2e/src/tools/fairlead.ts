@@ -1,7 +1,7 @@
-import { access } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { CommandError } from "@fairlead/kernel";
 import type { Lab } from "../lab/lab.ts";
+import { isThere } from "../support/is-there.ts";
 
 /** The built program. */
 export const tool = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
@@ -14,10 +14,7 @@ interface Told {
 
 /** Whether it has been built. */
 export function hasTool(): Promise<boolean> {
-  return access(tool).then(
-    () => true,
-    () => false,
-  );
+  return isThere(tool);
 }
 
 /** @throws Error that says how to build it */

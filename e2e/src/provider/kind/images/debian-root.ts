@@ -1,8 +1,9 @@
-import { access, mkdir, rename } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DEBIAN_RELEASE } from "@fairlead/deploy/image";
 import type { Runner } from "@fairlead/kernel";
 import { cacheFolder } from "../../../control-plane/program-set.ts";
+import { isThere } from "../../../support/is-there.ts";
 import { fingerprint } from "../programs.ts";
 
 const INSTALL_MS = 20 * 60_000;
@@ -25,11 +26,4 @@ export async function debianRoot(runner: Runner, packages: readonly string[], fi
 /** Where a root file system is kept. Debian's packages are of no version that is pinned: it stays until somebody removes it. */
 export function rootFile(name: string, packages: readonly string[]): string {
   return cacheFolder(join("kind-debian", `${name}-${fingerprint(packages)}.tar`));
-}
-
-export function isThere(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
 }

@@ -2,9 +2,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { cacheFolder } from "../../../control-plane/program-set.ts";
+import { isThere } from "../../../support/is-there.ts";
 import type { Progress } from "../../provider.ts";
 import { buildImages } from "../images/component-images.ts";
-import { debianRoot, isThere, rootFile } from "../images/debian-root.ts";
+import { debianRoot, rootFile } from "../images/debian-root.ts";
 import { fingerprint } from "../programs.ts";
 
 /** An image of Debian packages, made here. */

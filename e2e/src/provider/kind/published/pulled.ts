@@ -2,8 +2,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { cacheFolder } from "../../../control-plane/program-set.ts";
+import { isThere } from "../../../support/is-there.ts";
 import type { Progress } from "../../provider.ts";
-import { isThere } from "../images/debian-root.ts";
 import { fingerprint } from "../programs.ts";
 
 const PULL_MS = 15 * 60_000;
