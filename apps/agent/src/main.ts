@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { runCommandLine } from "./cli.ts";
-import { keepHeapSmall } from "./start/heap.ts";
+import { setUpEngine } from "./start/engine.ts";
 
-keepHeapSmall();
+setUpEngine();
 const code = await runCommandLine(process.argv.slice(2), {
   readFile: (path) => readFileSync(path, "utf8"),
   out: (text) => process.stdout.write(text),
