@@ -101,6 +101,22 @@ describe("the kernel settings of iptables mode", () => {
     const good = new CounterMaker(new FakeNfacct(), log);
     expect(await good.ensure(["a", "b"])).toEqual(new Set(["a", "b"]));
   });
+
+  test("a counter is made once for both families' first syncs, and looked after in later ones", async () => {
+    const nfacct = new FakeNfacct();
+    const made: string[] = [];
+    let now = 0;
+    const counters = new CounterMaker(
+      { ensure: (name) => (made.push(name), nfacct.ensure(name)), read: (name) => nfacct.read(name) },
+      recordedLog(),
+      () => now,
+    );
+    await Promise.all([counters.ensure(["a"]), counters.ensure(["a", "b"])]);
+    expect(made).toEqual(["a", "b"]);
+    now = 3_000;
+    expect(await counters.ensure(["a", "b"])).toEqual(new Set(["a", "b"]));
+    expect(made).toEqual(["a", "b", "a", "b"]);
+  });
 });
 
 describe("--cleanup", () => {

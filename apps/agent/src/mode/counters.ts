@@ -1,15 +1,22 @@
 import type { Nfacct } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
 
+/** Milliseconds for which a counter is taken to be there as it was: both families' first syncs ask within them. */
+const KNOWN_MS = 3_000;
+
 /** Makes the nfacct counters that rules name. Where the kernel has none, one line says so for all of them. */
 export class CounterMaker {
   readonly #nfacct: Nfacct;
   readonly #log: Log;
+  readonly #now: () => number;
+  readonly #known = new Map<string, { readonly asked: number; readonly existing: Promise<readonly string[]> }>();
   #told = false;
 
-  constructor(nfacct: Nfacct, log: Log) {
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(nfacct: Nfacct, log: Log, now: () => number = () => performance.now()) {
     this.#nfacct = nfacct;
     this.#log = log;
+    this.#now = now;
   }
 
   /** @returns those that exist now */
@@ -18,7 +25,16 @@ export class CounterMaker {
     return new Set(existing.flat());
   }
 
-  async #ensure(name: string): Promise<readonly string[]> {
+  #ensure(name: string): Promise<readonly string[]> {
+    const known = this.#known.get(name);
+    const asked = this.#now();
+    if (known !== undefined && asked - known.asked < KNOWN_MS) return known.existing;
+    const existing = this.#make(name);
+    this.#known.set(name, { asked, existing });
+    return existing;
+  }
+
+  async #make(name: string): Promise<readonly string[]> {
     const result = await this.#nfacct.ensure(name);
     if (result.ok) return [name];
     this.#tell(result.reason);

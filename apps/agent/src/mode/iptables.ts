@@ -1,4 +1,4 @@
-import { createIptablesBackend, type IptablesPort, requiredSysctls } from "@fairlead/backend-iptables";
+import { COUNTERS, createIptablesBackend, type IptablesPort, requiredSysctls } from "@fairlead/backend-iptables";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, NodePlan } from "@fairlead/core";
 import { nodePortAddressesFor } from "@fairlead/intake";
@@ -37,6 +37,8 @@ export async function iptablesBackends(
   const tcpBeLiberal = ((await kernel.sysctl.read(beLiberal)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are let through (nf_conntrack_tcp_be_liberal is set)");
   const counters = new CounterMaker(kernel.nfacct, log);
+  // Beside the reading of the lists: the first sync need not wait for it. What is wrong is told to that sync.
+  counters.ensure(COUNTERS).catch(() => {});
   return new Map(
     Array.from(ports, ([family, port]) => [
       family,
