@@ -65,7 +65,14 @@ async function write(
 ): Promise<Written> {
   const split = port.variant === "nft" && needsBatches(rules, due);
   const deletions = split ? [] : deleteChains(inDeletionOrder(due));
-  const work: Work = { ...rules, chains: [rules], nat: [...rules.nat, ...deletions], mangle: [] };
+  const names = [...rules.endpointChains, ...rules.serviceChains].map(({ chain }) => chain);
+  const work: Work = {
+    ...rules,
+    inBatches: false,
+    chains: [{ names, ...rules }],
+    nat: [...rules.nat, ...deletions],
+    mangle: [],
+  };
   const written = await commit(port, work, split, settled);
   if (split) await deleteStale(port, due, split, settled);
   return written;

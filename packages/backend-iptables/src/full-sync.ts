@@ -3,7 +3,6 @@ import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import { emptyChain } from "./plan/commands.ts";
-import { chainNames, declarations } from "./plan/declarations.ts";
 import { allChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
@@ -25,11 +24,7 @@ export async function look(port: IptablesPort, settled: Settled): Promise<Found>
   return { counters, kernel };
 }
 
-/**
- * Makes the kernel equal to the plan, whatever it holds. The legacy tool keeps its chains in the order of their names and looks for
- * the place of each new one; the place before all others it finds at once, so they are made from the last name to the first. That
- * takes a quarter of its time off at 11,000 chains and more at 110,000.
- */
+/** Makes the kernel equal to the plan, whatever it holds. */
 export async function fullSync(
   port: IptablesPort,
   plan: ForwardingPlan,
@@ -43,7 +38,7 @@ export async function fullSync(
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {
-    ...(port.variant === "legacy" && { declarations: declarations(await inSlices(chainNames(full), settled.breathe)) }),
+    inBatches: port.variant === "legacy",
     chains: allChains(full),
     filterFirst: filter.first(),
     nat: natFrame(full, kernel.natJumps),

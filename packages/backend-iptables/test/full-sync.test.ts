@@ -137,14 +137,23 @@ test("legacy: one payload, with one transaction for each table", async () => {
   expect(port.take().map((payload) => payload.map(({ table }) => table))).toEqual([["filter", "nat", "mangle"]]);
 });
 
-test("legacy: all chains are made before any has rules, the last name first", async () => {
+test("legacy: the chains of a batch are made before any of them has rules, the last name first", async () => {
   const { port, backend } = make();
-  await backend.sync(planOf([web, clusterIPGroup("other", "10.96.0.11", endpoints(40, { from: 50 }))]));
+  const [first, second] = [endpoints(2500, { from: 1000 }), endpoints(40, { from: 50 })];
+  await backend.sync(
+    planOf([clusterIPGroup("a", "10.96.0.11", first), clusterIPGroup("b", "10.96.0.12", second), web]),
+  );
   const commands = port.take().flatMap((payload) => payload.find(({ table }) => table === "nat")?.commands ?? []);
   const isGroups = (chain: string) => /^KUBE-(?:SVC|SEP|MARK)-/.test(chain);
-  const made = commands.filter(({ kind, chain }) => kind === "chain" && isGroups(chain)).map(({ chain }) => chain);
-  expect(made).toHaveLength(3 + 43);
-  expect(commands.slice(0, made.length).map(({ chain }) => chain)).toEqual(made.toSorted().reverse());
+  const groups = commands.filter(({ chain }) => isGroups(chain));
+  const batches: string[][] = [];
+  for (const [index, { kind, chain }] of groups.entries()) {
+    if (kind !== "chain") continue;
+    if (groups[index - 1]?.kind !== "chain") batches.push([]);
+    batches.at(-1)?.push(chain);
+  }
+  expect(batches.map(({ length }) => length)).toEqual([1 + 1 + 2500, 1 + 40 + 1 + 3]);
+  expect(batches).toEqual(batches.map((names) => names.toSorted().reverse()));
 });
 
 describe("announced", () => {

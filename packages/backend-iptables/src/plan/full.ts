@@ -44,10 +44,12 @@ export function* fullPlan(
 
 /** What all chains jump to, and then group by group those that are not there yet. */
 export function* allChains(full: FullPlan): Generator<GroupChains> {
-  yield { endpointChains: counted(full, markChains(full.context)), serviceChains: [] };
+  const marks = markChains(full.context);
+  yield { names: marks.map(({ chain }) => chain), endpointChains: counted(full, marks), serviceChains: [] };
   for (const group of writtenGroups(full)) {
     const chains = groupChains(group, full.context);
     yield {
+      names: chains.names,
       endpointChains: counted(full, chains.endpointChains),
       serviceChains: counted(full, chains.serviceChains),
     };

@@ -29,17 +29,13 @@ export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
   };
 }
 
-export function endpointName({ name, protocol }: ServicePortGroup, { address, port }: PlanEndpoint): string {
-  return endpointChainName(name, protocol, endpointText(address, port));
-}
-
 /** @returns gives the chain of an endpoint of the group; each name is made once, as its hash is what costs */
-export function endpointNames(group: ServicePortGroup): (endpoint: PlanEndpoint) => string {
+export function endpointNames({ name, protocol }: ServicePortGroup): (endpoint: PlanEndpoint) => string {
   const names = new Map<PlanEndpoint, string>();
   return (endpoint) => {
     const known = names.get(endpoint);
     if (known !== undefined) return known;
-    const chain = endpointName(group, endpoint);
+    const chain = endpointChainName(name, protocol, endpointText(endpoint.address, endpoint.port));
     names.set(endpoint, chain);
     return chain;
   };

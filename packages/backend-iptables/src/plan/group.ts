@@ -1,26 +1,40 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import type { ChainRules } from "./chain-rules.ts";
 import { type DispatchRule, dispatchRules } from "./dispatch.ts";
-import { endpointChains } from "./endpoint-chains.ts";
+import { endpointChains, usedEndpoints } from "./endpoint-chains.ts";
 import { endpointNames } from "./group-names.ts";
-import { serviceChains } from "./service-chains.ts";
+import { serviceChainNames, serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The chains of one group. */
 export interface GroupChains {
+  /** Without their rules. What costs is kept for these. */
+  readonly names: Iterable<string>;
   /** They refer to none of the others, but for the one that all jump to. */
   readonly endpointChains: Iterable<ChainRules>;
   /** They refer to those above, each after those that it refers to. */
   readonly serviceChains: Iterable<ChainRules>;
 }
 
-/** To be read once, endpoint chains first. */
+/** Each to be read once, endpoint chains before service chains. */
 export function groupChains(group: ServicePortGroup, context: RenderContext): GroupChains {
   const nameOf = endpointNames(group);
   return {
+    names: chainNames(group, nameOf),
     endpointChains: endpointChains(group, context, nameOf),
     serviceChains: serviceChains(group, context, nameOf),
   };
+}
+
+function* chainNames(group: ServicePortGroup, nameOf: ReturnType<typeof endpointNames>): Generator<string> {
+  for (const endpoint of usedEndpoints(group)) yield nameOf(endpoint);
+  yield* serviceChainNames(group);
+}
+
+/** All in the order in which they can be written. */
+export function* chainsOf({ endpointChains, serviceChains }: GroupChains): Generator<ChainRules> {
+  yield* endpointChains;
+  yield* serviceChains;
 }
 
 /** All that one group needs in the kernel. */

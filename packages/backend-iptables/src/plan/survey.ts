@@ -1,9 +1,8 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import { renderRule } from "@fairlead/netfilter";
-import type { ChainRules } from "./chain-rules.ts";
 import { digestOf } from "./digest.ts";
 import { markChains } from "./frame.ts";
-import { type GroupChains, groupChains } from "./group.ts";
+import { chainsOf, groupChains } from "./group.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** What of a plan's chains the kernel has already. */
@@ -44,9 +43,4 @@ export function* survey(
     rulesDone += rules;
   }
   return { done, rulesDone, stale };
-}
-
-function* chainsOf({ endpointChains, serviceChains }: GroupChains): Generator<ChainRules> {
-  yield* endpointChains;
-  yield* serviceChains;
 }
