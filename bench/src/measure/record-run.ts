@@ -15,7 +15,7 @@ const CHANGES = 6;
 const BARE_CHANGES = 20;
 const PATIENCE_MS = 30 * 60_000;
 
-/** Counts what a proxy asks of the tools, and times the tools alone with the same text. */
+/** Counts what a proxy asks of the tools, and times the tools alone with the text of ours. */
 export async function recordRun(setting: Setting, subject: Subject): Promise<RecordedFigures> {
   const { bed, size, startSettings } = setting;
   const folder = await mkdtemp(join(bed.folder, `records-${subject.name}-`));
@@ -33,16 +33,19 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const change = await calls.sinceLast();
   await running.stop();
   await work.restore(0);
-  const last = change.payloads.slice(-2);
-  const endpointChangeMs = await bareChanges(running.node, startSettings.variant, last);
-  const startMs = await bareStart(setting, start.payloads);
+  const own = subject.name === "fairlead" && {
+    bare: {
+      endpointChangeMs: await bareChanges(running.node, startSettings.variant, change.payloads.slice(-2)),
+      startMs: await bareStart(setting, start.payloads),
+    },
+  };
   const loop = await loopFigures(loopFile);
   const each = (total: number) => total / CHANGES;
   return {
     start: { processes: start.use.processes, bytes: start.use.bytes },
     endpointChange: { processes: each(change.use.processes), bytes: each(change.use.bytes) },
     ...(loop && { longestBlockMs: loop.wall, longestTurnCpuMs: loop.cpu }),
-    bare: { startMs, endpointChangeMs },
+    ...own,
   };
 }
 
