@@ -106,11 +106,11 @@ describe("the kernel settings of iptables mode", () => {
     const nfacct = new FakeNfacct();
     const made: string[] = [];
     let now = 0;
-    const counters = new CounterMaker(
-      { ensure: (name) => (made.push(name), nfacct.ensure(name)), read: (name) => nfacct.read(name) },
-      recordedLog(),
-      () => now,
-    );
+    const ensure = (name: string) => {
+      made.push(name);
+      return nfacct.ensure(name);
+    };
+    const counters = new CounterMaker({ ensure, read: (name) => nfacct.read(name) }, recordedLog(), () => now);
     await Promise.all([counters.ensure(["a"]), counters.ensure(["a", "b"])]);
     expect(made).toEqual(["a", "b"]);
     now = 3_000;
