@@ -26,10 +26,11 @@ export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500
 const IN_ONE_PROCESS = 20;
 
 /**
- * Chains that are made one after the other, before they get their rules: as many as some milliseconds name and sort. Of 110,000 the
- * legacy tool takes batches of this size faster than 500 at a time, and than all at once, where a chain's making and filling are far apart.
+ * Chains that are made one after the other, before they get their rules: as many as a few milliseconds name and sort. Of 110,000 the
+ * legacy tool takes batches of the last size faster than 500 at a time, and than all at once, where a chain's making and filling are far
+ * apart. The first ones are smaller: code that has just been loaded takes several times as long.
  */
-const MADE_AT_ONCE = 2500;
+const MADE_AT_ONCE = { first: 250, last: 2500 } as const;
 
 /** Rules that payloads have written, by table. */
 export type Written = Map<Table, number>;
@@ -111,13 +112,15 @@ function* natTogether({ inBatches, chains, nat }: Work): Generator<Command | Cha
 function* madeInBatches(groups: Iterable<GroupChains>): Generator<Command | ChainFill> {
   let batch: GroupChains[] = [];
   let names: string[] = [];
+  let size: number = MADE_AT_ONCE.first;
   for (const group of groups) {
     batch.push(group);
     for (const name of group.names) names.push(name);
-    if (names.length < MADE_AT_ONCE) continue;
+    if (names.length < size) continue;
     yield* made(names, batch);
     batch = [];
     names = [];
+    size = Math.min(2 * size, MADE_AT_ONCE.last);
   }
   yield* made(names, batch);
 }
