@@ -114,6 +114,7 @@ describe("metrics", () => {
       "fairlead_invalid_objects_total",
       "process_resident_memory_bytes",
       "nodejs_eventloop_lag_seconds",
+      "nodejs_eventloop_utilization_ratio",
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }
