@@ -12,26 +12,41 @@ function nft(...tables: string[]) {
   const deleted: string[] = [];
   const runner = new FakeRunner({
     nft: (args) => {
-      if (args[0] === "list") return tables.map((table) => `table ${table}\n`).join("");
+      const table = args.slice(2).join(" ");
+      if (!tables.includes(table))
+        return { exitCode: 1, stderr: "Error: No such file or directory; did you mean table" };
       deleted.push(args.join(" "));
       return "";
     },
   });
-  return { runner, deleted };
+  const isThere = async (family: IPFamily, name: string) =>
+    tables.includes(`${family === "IPv4" ? "ip" : "ip6"} ${name}`);
+  return { runner, deleted, isThere };
 }
 
 describe("what kube-proxy's nftables mode left", () => {
-  test("its tables are removed, nobody else's", async () => {
-    const { runner, deleted } = nft("ip kube-proxy", "ip6 kube-proxy", "inet kube-proxy", "ip nat", "ip kube-proxy-2");
-    expect(await removeNftTables(runner)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
-    expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
+  test.each(["the kernel says what there is", "the kernel says nothing"])(
+    "its tables are removed: %s",
+    async (what) => {
+      const { runner, deleted, isThere } = nft("ip kube-proxy", "ip6 kube-proxy", "inet kube-proxy", "ip nat");
+      const asked = what.endsWith("nothing") ? async () => undefined : isThere;
+      expect(await removeNftTables(runner, asked)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
+      expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
+    },
+  );
+
+  test("nothing there: nft is not even started; or no nft: nothing is done", async () => {
+    const { runner, deleted, isThere } = nft("ip nat");
+    expect(await removeNftTables(runner, async () => undefined)).toEqual([]);
+    expect(deleted).toEqual([]);
+    const noProcess = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "must not be asked" }) });
+    expect(await removeNftTables(noProcess, isThere)).toEqual([]);
+    expect(await removeNftTables(new FakeRunner(), async () => true)).toEqual([]);
   });
 
-  test("nothing there, or no nft: nothing is done", async () => {
-    const { runner, deleted } = nft("ip nat");
-    expect(await removeNftTables(runner)).toEqual([]);
-    expect(deleted).toEqual([]);
-    expect(await removeNftTables(new FakeRunner())).toEqual([]);
+  test("what else nft says is told", async () => {
+    const denied = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "Operation not permitted" }) });
+    await expect(removeNftTables(denied, async () => true)).rejects.toThrow("Operation not permitted");
   });
 
   test("not before every family serves, and once", async () => {

@@ -25,6 +25,7 @@ export { createModules, type ModuleResult, type Modules, type ModulesOptions } f
 export { NetlinkError } from "./netlink/error.ts";
 export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
+export { isNftTableThere } from "./nftables/table-there.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";

@@ -1,35 +1,39 @@
-import { CommandError, type Runner } from "@fairlead/kernel";
+import type { IPFamily } from "@fairlead/core";
+import { CommandError, isNftTableThere, type Runner } from "@fairlead/kernel";
 
-/** The tables of kube-proxy's nftables mode. */
-const tables: readonly (readonly [family: string, name: string])[] = [
-  ["ip", "kube-proxy"],
-  ["ip6", "kube-proxy"],
-];
+/** kube-proxy's nftables mode has one table for each family. */
+const TABLE = "kube-proxy";
+const families = [
+  ["ip", "IPv4"],
+  ["ip6", "IPv6"],
+] as const satisfies readonly (readonly [name: string, family: IPFamily])[];
 
 /**
- * Removes what kube-proxy's nftables mode left. Without the nft tool nothing can be seen of it, and nothing is done.
+ * Removes what kube-proxy's nftables mode left. Without the nft tool nothing is done.
  *
+ * @param isThere whether the kernel has such a table; undefined: it does not say, and the deletion is tried
  * @returns what was removed, as nft names it: `table ip kube-proxy`
- * @throws CommandError when nft cannot look or delete
+ * @throws CommandError when nft cannot delete
  */
-export async function removeNftTables(runner: Runner): Promise<readonly string[]> {
-  const existing = await listTables(runner);
+export async function removeNftTables(
+  runner: Runner,
+  isThere: (family: IPFamily, name: string) => Promise<boolean | undefined> = isNftTableThere,
+): Promise<readonly string[]> {
   const removed: string[] = [];
-  for (const [family, name] of tables) {
-    const line = `table ${family} ${name}`;
-    if (!existing.has(line)) continue;
-    await runner.run(["nft", "delete", "table", family, name]);
-    removed.push(line);
+  for (const [name, family] of families) {
+    if ((await isThere(family, TABLE)) === false) continue;
+    if (await deleteTable(runner, name)) removed.push(`table ${name} ${TABLE}`);
   }
   return removed;
 }
 
-async function listTables(runner: Runner): Promise<ReadonlySet<string>> {
+async function deleteTable(runner: Runner, family: string): Promise<boolean> {
   try {
-    const { stdout } = await runner.run(["nft", "list", "tables"]);
-    return new Set(stdout.split("\n"));
+    await runner.run(["nft", "delete", "table", family, TABLE]);
+    return true;
   } catch (error) {
-    if (error instanceof CommandError && error.reason === "not-found") return new Set();
+    if (!(error instanceof CommandError)) throw error;
+    if (error.reason === "not-found" || error.stderr.includes("No such file or directory")) return false;
     throw error;
   }
 }
