@@ -96,7 +96,7 @@ export function* allDispatch(
 }
 
 /** The groups whose chains are not there yet. */
-export function* writtenGroups(full: FullPlan): Generator<ServicePortGroup> {
+function* writtenGroups(full: FullPlan): Generator<ServicePortGroup> {
   for (const group of groupsOf(full, full.ids)) if (!full.done.has(group.id)) yield group;
 }
 
