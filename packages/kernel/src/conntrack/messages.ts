@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import type { IPFamily, Protocol } from "../family.ts";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
 import { encodeRequest, flags } from "../netlink/messages.ts";
 import type { ConntrackFlow } from "./conntrack.ts";
@@ -19,7 +20,6 @@ const filterPart = { original: 1 } as const;
 /** CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter. */
 const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
 
-const addressFamilies = { IPv4: 2, IPv6: 10 } as const satisfies Record<IPFamily, number>;
 const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
 
 /** Asks for all entries of a family and protocol. Kernels before 5.8 look at the family alone. */

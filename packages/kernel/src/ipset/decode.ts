@@ -1,7 +1,8 @@
 import type { SetState } from "@fairlead/netfilter";
 import { addressText } from "../netlink/address.ts";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
-import { families, part, protocolNumbers, request } from "./numbers.ts";
+import { part, protocolNumbers, request } from "./numbers.ts";
 
 /** A set as the first message about it describes it; undefined for messages that only have more members. */
 export function decodeSet(bytes: Buffer, message: Range): Omit<SetState, "members"> | undefined {
@@ -12,8 +13,8 @@ export function decodeSet(bytes: Buffer, message: Range): Omit<SetState, "member
   return {
     name: textAt(bytes, name),
     type: textAt(bytes, type),
-    ...(number === families.IPv4 && { family: "IPv4" }),
-    ...(number === families.IPv6 && { family: "IPv6" }),
+    ...(number === addressFamilies.IPv4 && { family: "IPv4" }),
+    ...(number === addressFamilies.IPv6 && { family: "IPv6" }),
   };
 }
 

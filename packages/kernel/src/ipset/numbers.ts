@@ -6,7 +6,4 @@ export const request = { protocol: 1, set: 2, type: 3, family: 5, data: 7, membe
 export const part = { address: 1, port: 4, protocol: 7, second: 20, secondLength: 21 } as const;
 export const address = { IPv4: 1, IPv6: 2 } as const;
 
-/** NFPROTO_IPV4 and NFPROTO_IPV6. */
-export const families = { IPv4: 2, IPv6: 10 } as const;
-
 export const protocolNumbers: Readonly<Record<string, number>> = { tcp: 6, udp: 17, sctp: 132 };

@@ -1,8 +1,8 @@
 import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
 import { addressText } from "../netlink/address.ts";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { findAttribute, type Range } from "../netlink/attributes.ts";
 import {
-  addressFamilies,
   destinationPart,
   forwardingMask,
   forwardingNumbers,

@@ -1,9 +1,9 @@
 import type { DestinationKey, ServerCommand, VirtualServer, VirtualServerKey } from "@fairlead/netfilter";
 import ipaddr from "ipaddr.js";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, nest } from "../netlink/attributes.ts";
 import { encodeGenericRequest, flags } from "../netlink/messages.ts";
 import {
-  addressFamilies,
   commands,
   destinationPart,
   forwardingNumbers,

@@ -40,7 +40,6 @@ export const destinationPart = {
   family: 11,
 } as const;
 
-export const addressFamilies = { IPv4: 2, IPv6: 10 } as const;
 export const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 
 /** IP_VS_CONN_F_MASQ, _DROUTE, _TUNNEL; 1 is a direct route to this host itself. */

@@ -1,8 +1,9 @@
 import { addressBytes, addressText } from "../netlink/address.ts";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
 import { encodeMessage, flags } from "../netlink/messages.ts";
 import type { AddressCommand, DeviceCommand } from "./command.ts";
-import { addressFamilies, addressPart, create, linkPart, types } from "./numbers.ts";
+import { addressPart, create, linkPart, types } from "./numbers.ts";
 
 /** ifinfomsg: family, type, index, flags, change. Zeros: the device is told by its name. */
 const noLink = new Uint8Array(16);

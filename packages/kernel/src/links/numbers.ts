@@ -16,6 +16,3 @@ export const linkPart = { name: 3, info: 18, kind: 1 } as const;
 
 /** IFA_ADDRESS and IFA_LOCAL (linux/if_addr.h). */
 export const addressPart = { address: 1, local: 2 } as const;
-
-/** AF_INET and AF_INET6. */
-export const addressFamilies = { IPv4: 2, IPv6: 10 } as const;

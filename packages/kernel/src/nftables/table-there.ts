@@ -1,4 +1,5 @@
 import type { IPFamily } from "../family.ts";
+import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute } from "../netlink/attributes.ts";
 import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
 import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
@@ -6,8 +7,6 @@ import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
 /** linux/netfilter/nf_tables.h: NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFTA_TABLE_NAME. */
 const getTable = (10 << 8) | 1;
 const tableName = 1;
-/** linux/netfilter.h: NFPROTO_IPV4, NFPROTO_IPV6. */
-const addressFamilies = { IPv4: 2, IPv6: 10 } as const;
 const ENOENT = 2;
 
 /**
