@@ -65,14 +65,8 @@ async function write(
 ): Promise<Written> {
   const split = port.variant === "nft" && needsBatches(rules, due);
   const deletions = split ? [] : deleteChains(inDeletionOrder(due));
-  const names = [...rules.endpointChains, ...rules.serviceChains].map(({ chain }) => chain);
-  const work: Work = {
-    ...rules,
-    inBatches: false,
-    chains: [{ names, ...rules }],
-    nat: [...rules.nat, ...deletions],
-    mangle: [],
-  };
+  const nat = [...rules.nat, ...deletions];
+  const work: Work = { ...rules, makeFirst: false, chains: [rules], nat, mangle: [] };
   const written = await commit(port, work, split, settled);
   if (split) await deleteStale(port, due, split, settled);
   return written;

@@ -10,7 +10,7 @@ import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { appendRules, deleteChains, emptyChain, fillChains, inDeletionOrder } from "./plan/commands.ts";
-import { chainsOf, type GroupChains } from "./plan/group.ts";
+import { chainsOf, type GroupChains, type NamedChains } from "./plan/group.ts";
 import type { IptablesPort } from "./port.ts";
 
 /**
@@ -35,12 +35,15 @@ const MADE_AT_ONCE = { first: 250, last: 2500 } as const;
 /** Rules that payloads have written, by table. */
 export type Written = Map<Table, number>;
 
-/** Everything that one sync writes. The iterables are read once, in this order. */
-export interface Work {
-  /** Chains come as `madeInBatches`; else each is made where its rules stand. */
-  readonly inBatches: boolean;
-  /** The chain that all jump to comes first. */
-  readonly chains: Iterable<GroupChains>;
+/** Everything that one sync writes. The iterables are read once, the chains first and then in this order. */
+export type Work = Chains & Rest;
+
+/** The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules stand. */
+type Chains =
+  | { readonly makeFirst: true; readonly chains: Iterable<NamedChains> }
+  | { readonly makeFirst: false; readonly chains: Iterable<GroupChains> };
+
+interface Rest {
   readonly filterFirst: PayloadSection["commands"];
   readonly nat: PayloadSection["commands"];
   readonly filterLast: Iterable<Command>;
@@ -99,17 +102,17 @@ function filled(chains: readonly ChainRules[]): PayloadSection {
   return { table: "nat", commands: fillChains(chains) };
 }
 
-function* natTogether({ inBatches, chains, nat }: Work): Generator<Command | ChainFill> {
-  if (inBatches) yield* madeInBatches(chains);
-  else for (const group of chains) yield* fillChains(chainsOf(group));
-  yield* nat;
+function* natTogether(work: Work): Generator<Command | ChainFill> {
+  if (work.makeFirst) yield* madeInBatches(work.chains);
+  else for (const group of work.chains) yield* fillChains(chainsOf(group));
+  yield* work.nat;
 }
 
 /**
  * Gives chains their rules, after all of a batch were made, the last name first. The legacy tool keeps its chains in the order of
  * their names and looks for the place of each new one; next to the one before it finds it at once.
  */
-function* madeInBatches(groups: Iterable<GroupChains>): Generator<Command | ChainFill> {
+function* madeInBatches(groups: Iterable<NamedChains>): Generator<Command | ChainFill> {
   let batch: GroupChains[] = [];
   let names: string[] = [];
   let size: number = MADE_AT_ONCE.first;

@@ -38,7 +38,7 @@ export async function fullSync(
   const filter = new FilterFrame(full, kernel.filter);
   const split = needsBatches(port, plan);
   const work = {
-    inBatches: port.variant === "legacy",
+    makeFirst: port.variant === "legacy",
     chains: allChains(full),
     filterFirst: filter.first(),
     nat: natFrame(full, kernel.natJumps),

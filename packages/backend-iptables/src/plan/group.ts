@@ -8,16 +8,19 @@ import type { RenderContext } from "./settings.ts";
 
 /** The chains of one group. */
 export interface GroupChains {
-  /** Without their rules. What costs is kept for these. */
-  readonly names: Iterable<string>;
   /** They refer to none of the others, but for the one that all jump to. */
   readonly endpointChains: Iterable<ChainRules>;
   /** They refer to those above, each after those that it refers to. */
   readonly serviceChains: Iterable<ChainRules>;
 }
 
+/** Their names can be had before their rules; what costs is kept for these. */
+export interface NamedChains extends GroupChains {
+  readonly names: Iterable<string>;
+}
+
 /** Each to be read once, endpoint chains before service chains. */
-export function groupChains(group: ServicePortGroup, context: RenderContext): GroupChains {
+export function groupChains(group: ServicePortGroup, context: RenderContext): NamedChains {
   const nameOf = endpointNames(group);
   return {
     names: chainNames(group, nameOf),
