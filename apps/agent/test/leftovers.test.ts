@@ -26,9 +26,15 @@ function nft(...tables: string[]) {
 
 describe("what kube-proxy's nftables mode left", () => {
   test.each(["the kernel says what there is", "the kernel says nothing"])(
-    "its tables are removed: %s",
+    "its tables are removed, nobody else's: %s",
     async (what) => {
-      const { runner, deleted, isThere } = nft("ip kube-proxy", "ip6 kube-proxy", "inet kube-proxy", "ip nat");
+      const { runner, deleted, isThere } = nft(
+        "ip kube-proxy",
+        "ip6 kube-proxy",
+        "inet kube-proxy",
+        "ip nat",
+        "ip kube-proxy-2",
+      );
       const asked = what.endsWith("nothing") ? async () => undefined : isThere;
       expect(await removeNftTables(runner, asked)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
       expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);

@@ -9,7 +9,7 @@ export class CounterMaker {
   readonly #nfacct: Nfacct;
   readonly #log: Log;
   readonly #now: () => number;
-  readonly #known = new Map<string, { readonly asked: number; readonly existing: Promise<readonly string[]> }>();
+  readonly #known = new Map<string, { readonly asked: number; readonly exists: Promise<boolean> }>();
   #told = false;
 
   /** @param now milliseconds of a clock that never goes back */
@@ -23,24 +23,23 @@ export class CounterMaker {
   async ensure(names: readonly string[]): Promise<ReadonlySet<string>> {
     const existing = new Set<string>();
     // One after the other: the start of a process holds the event loop for milliseconds.
-    for (const name of names) for (const one of await this.#ensure(name)) existing.add(one);
+    for (const name of names) if (await this.#ensure(name)) existing.add(name);
     return existing;
   }
 
-  #ensure(name: string): Promise<readonly string[]> {
+  #ensure(name: string): Promise<boolean> {
     const known = this.#known.get(name);
     const asked = this.#now();
-    if (known !== undefined && asked - known.asked < KNOWN_MS) return known.existing;
-    const existing = this.#make(name);
-    this.#known.set(name, { asked, existing });
-    return existing;
+    if (known !== undefined && asked - known.asked < KNOWN_MS) return known.exists;
+    const exists = this.#make(name);
+    this.#known.set(name, { asked, exists });
+    return exists;
   }
 
-  async #make(name: string): Promise<readonly string[]> {
+  async #make(name: string): Promise<boolean> {
     const result = await this.#nfacct.ensure(name);
-    if (result.ok) return [name];
-    this.#tell(result.reason);
-    return [];
+    if (!result.ok) this.#tell(result.reason);
+    return result.ok;
   }
 
   #tell(reason: string): void {
