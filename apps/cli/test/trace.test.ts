@@ -183,6 +183,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
   });
 
   test("doctor looks at it, and says what to do", { timeout: 30_000 }, async () => {
+    await runner.run(["nft", "add", "table", "inet", "firewalld"]);
     const { out, code } = await fairlead(
       ["doctor", "--cluster-cidr", "10.144.0.0/16", "--service-cidr", "10.144.9.0/24", "-o", "json"],
       { runner, env: { KUBECONFIG: "/nowhere" } },
@@ -191,6 +192,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
       JSON.parse(out);
     const of = (check: string) => found.find((one) => one.check === check);
     expect(of("iptables")).toMatchObject({ state: "good" });
+    expect(of("nft tables of others")).toMatchObject({ state: "warning", found: "inet firewalld" });
     expect(of("connection tracking")).toMatchObject({ state: "good" });
     expect(of("route to pods in 10.144.0.0/16")).toMatchObject({ state: "good" });
     expect(of("CIDRs")).toMatchObject({ state: "bad", found: expect.stringContaining("10.144.9.0/24") });
