@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { busySecondsOf, ownSeconds } from "../src/measure/company.ts";
 import { median, quantile } from "../src/measure/figures.ts";
-import { bytesReceivedOf, cpuSecondsOf, memoryOf } from "../src/measure/process-figures.ts";
+import {
+  bytesReceivedOf,
+  childrenAmong,
+  cpuSecondsOf,
+  exactCpuSecondsOf,
+  memoryOf,
+} from "../src/measure/process-figures.ts";
 import { klogTime } from "../src/proxy/sync-log.ts";
 import { fullSyncTimeOf } from "../src/proxy/sync-metrics.ts";
 
@@ -23,6 +29,7 @@ describe("what the kernel says of a process", () => {
   test("CPU: its own and that of children that have ended, whatever its name", () => {
     const stat = `42 (a) b) S 1 42 42 0 -1 4194304 100 200 0 0 150 50 30 20 20 0 9 0 1000 0 0`;
     expect(cpuSecondsOf(stat)).toBe(2.5);
+    expect(exactCpuSecondsOf(["1500000 9000000 7\n", "500000 0 1\n"], stat)).toBeCloseTo(0.502, 9);
   });
 
   test("CPU of a process with all that descend from it, and of the whole machine", () => {
@@ -30,6 +37,7 @@ describe("what the kernel says of a process", () => {
       `${pid} (x) S ${parent} 1 1 0 -1 0 0 0 0 0 ${ticks} 0 0 0 20 0 1 0 1000 0 0`;
     const stats = [stat(1, 0, 10_000), stat(7, 1, 100), stat(8, 7, 200), stat(9, 8, 300), stat(10, 1, 9000), ""];
     expect(ownSeconds(stats, 7)).toBe(6);
+    expect(childrenAmong(stats, 1)).toEqual([7, 10]);
     expect(busySecondsOf("cpu  100 200 300 9999 8888 40 60 7777 0 0\ncpu0 1 1 1 1\n")).toBe(7);
   });
 

@@ -42,6 +42,13 @@ test("without kube-proxy there is no ratio; what was not measured has no row", (
   expect(rows.map(({ label }) => label)).not.toContain("CPU in an idle minute");
 });
 
+test("of a kube-proxy that was not waited for there is how long it took at least", () => {
+  const rows = rowsOf(figures(1), { unfinishedAfterMs: 60_000 });
+  expect(rows.filter((row) => row.kubeProxy !== undefined)).toHaveLength(1);
+  expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | > 60.0 s | < 0.01 | 300 ms |\n");
+  expect(markdownTable(rows)).toContain("| – full sync in it | 400 ms |  |  |  |\n");
+});
+
 test("both tables say the same", () => {
   const rows = rowsOf(figures(1), figures(2)).slice(0, 1);
   expect(markdownTable(rows)).toContain("| start to first complete sync | 600 ms | 1200 ms | 0.50 | 300 ms |\n");

@@ -20,6 +20,7 @@ test.skipIf(missing !== undefined)(
       ...counts,
       mode: "iptables",
       variant: "legacy",
+      patience: 60,
       kubernetes: defaultKubernetes,
       kubeProxyVersion: "v1.37",
     } as const;

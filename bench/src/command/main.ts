@@ -16,6 +16,12 @@ const program = new Command("pnpm bench")
   .option("--runs <number>", "of each proxy, in turns", numberFrom(1), 5)
   .option("--changes <number>", "of one endpoint, in each run", numberFrom(1), 50)
   .option("--idle <seconds>", "also measure the CPU of this time without changes, in the first run", numberFrom(0), 0)
+  .option(
+    "--patience <seconds>",
+    "for a proxy's first sync; a kube-proxy that takes longer is left there",
+    numberFrom(1),
+    1800,
+  )
   .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
   .option("--kube-proxy-version <version>", "of kube-proxy", "v1.37")
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))

@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly changes: number;
   /** Seconds in which nothing changes; 0: not measured. */
   readonly idle: number;
+  /** Seconds for a first sync. */
+  readonly patience: number;
   /** Of the control plane. */
   readonly kubernetes: string;
   readonly kubeProxyVersion: string;

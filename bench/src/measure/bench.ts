@@ -4,9 +4,10 @@ import { fill } from "../cluster/load.ts";
 import type { BenchOptions } from "../command/options.ts";
 import type { Subject, SubjectName } from "../proxy/subject.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
+import { NoSyncError } from "../proxy/sync-log.ts";
 import type { Result } from "../report/result.ts";
 import { watchOtherWork } from "./company.ts";
-import type { ProxyFigures, RunFigures } from "./figures.ts";
+import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
 import { measureRun } from "./measure-run.ts";
 import { type Progress, withBed } from "./prepare.ts";
 import { recordRun } from "./record-run.ts";
@@ -53,21 +54,50 @@ async function waitForFile(file: string, progress: Progress): Promise<void> {
 async function measureAll(
   setting: Setting,
   subjects: readonly [Subject, ...Subject[]],
-  { runs, idle }: BenchOptions,
+  options: BenchOptions,
   progress: Progress,
 ): Promise<Result["proxies"]> {
-  const all = new Map<SubjectName, RunFigures[]>(subjects.map(({ name }) => [name, []]));
-  for (let run = 1; run <= runs; run++) {
-    // Who is first changes from run to run.
-    for (const subject of run % 2 === 1 ? subjects : subjects.toReversed()) {
-      progress(`run ${run} of ${runs}: ${subject.name}`);
-      all.get(subject.name)?.push(await measureRun(setting, subject, run === 1 ? idle : 0));
-    }
-  }
+  const { all, unfinished } = await measureRuns(setting, subjects, options, progress);
   const figuresOf = async (subject: Subject): Promise<ProxyFigures> => {
     progress(`recording ${subject.name}`);
     return { runs: all.get(subject.name) ?? [], recorded: await recordRun(setting, subject) };
   };
   const [own, other] = subjects;
-  return { fairlead: await figuresOf(own), ...(other && { "kube-proxy": await figuresOf(other) }) };
+  const fairlead = await figuresOf(own);
+  return { fairlead, ...(other && { "kube-proxy": unfinished ?? (await figuresOf(other)) }) };
+}
+
+interface AllRuns {
+  readonly all: ReadonlyMap<SubjectName, readonly RunFigures[]>;
+  readonly unfinished: Unfinished | undefined;
+}
+
+/** Once kube-proxy has not come to its end it has no more runs. */
+async function measureRuns(
+  setting: Setting,
+  subjects: readonly Subject[],
+  { runs, idle }: BenchOptions,
+  progress: Progress,
+): Promise<AllRuns> {
+  const all = new Map<SubjectName, RunFigures[]>(subjects.map(({ name }) => [name, []]));
+  let unfinished: Unfinished | undefined;
+  for (let run = 1; run <= runs; run++) {
+    // Who is first changes from run to run.
+    for (const subject of run % 2 === 1 ? subjects : subjects.toReversed()) {
+      if (subject.name === "kube-proxy" && unfinished !== undefined) continue;
+      progress(`run ${run} of ${runs}: ${subject.name}`);
+      const measured = await measureRun(setting, subject, run === 1 ? idle : 0).catch(lateKubeProxy(subject));
+      if ("unfinishedAfterMs" in measured) unfinished = measured;
+      else all.get(subject.name)?.push(measured);
+    }
+  }
+  return { all, unfinished };
+}
+
+/** A kube-proxy that takes too long is a result, too; Fairlead's is a failure. */
+function lateKubeProxy({ name }: Subject): (error: unknown) => Unfinished {
+  return (error) => {
+    if (name === "kube-proxy" && error instanceof NoSyncError) return { unfinishedAfterMs: error.waitedMs };
+    throw error;
+  };
 }

@@ -1,5 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
-import { cpuSecondsOf, TICKS } from "./process-figures.ts";
+import { readFile } from "node:fs/promises";
+import { cpuSecondsOf, parentOf, readProcesses, TICKS } from "./process-figures.ts";
 
 /** CPU seconds so far: of the whole machine, and of this process with all that descend from it. */
 interface Usage {
@@ -21,13 +21,8 @@ export async function watchOtherWork(): Promise<() => Promise<number>> {
 }
 
 async function readUsage(): Promise<Usage> {
-  const stats = await Promise.all((await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(readStat));
+  const stats = await readProcesses();
   return { machine: busySecondsOf(await readFile("/proc/stat", "utf8")), own: ownSeconds(stats, process.pid) };
-}
-
-/** Empty: it has ended meanwhile. */
-async function readStat(pid: string): Promise<string> {
-  return readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
 }
 
 /** What /proc/stat says of all cores together: everything but idling, waiting for disks, and what the host took. */
@@ -39,7 +34,7 @@ export function busySecondsOf(stat: string): number {
 
 /** @param stats of /proc/PID/stat, of all processes */
 export function ownSeconds(stats: readonly string[], root: number): number {
-  const children = Map.groupBy(stats, (stat) => Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
+  const children = Map.groupBy(stats, parentOf);
   const total = (stat: string): number => {
     const pid = Number.parseInt(stat, 10);
     return (children.get(pid) ?? []).reduce((sum, child) => sum + total(child), cpuSecondsOf(stat));

@@ -40,6 +40,11 @@ export interface ProxyFigures {
   readonly recorded: RecordedFigures;
 }
 
+/** Of a proxy whose first sync was not complete after so many milliseconds. */
+export interface Unfinished {
+  readonly unfinishedAfterMs: number;
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

@@ -3,7 +3,7 @@ import { type RunningProxy, startProxy } from "../proxy/running.ts";
 import type { Subject } from "../proxy/subject.ts";
 import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
-import { bytesReceived, cpuSeconds, memory } from "./process-figures.ts";
+import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { type RuleDigests, readRules, requireSameRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
 import { type Counts, Work } from "./work.ts";
@@ -62,9 +62,9 @@ const SETTLED_MS = 40_000;
 async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {
   if (seconds === 0) return undefined;
   await sleep(SETTLED_MS);
-  const before = await cpuSeconds(pid);
+  const before = await exactCpuSeconds(pid);
   await sleep(seconds * 1000);
-  return (((await cpuSeconds(pid)) - before) * 60) / seconds;
+  return (((await exactCpuSeconds(pid)) - before) * 60) / seconds;
 }
 
 async function changes(running: RunningProxy, work: Work, counts: Counts): Promise<RunFigures["endpointChange"]> {

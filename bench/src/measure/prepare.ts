@@ -20,6 +20,8 @@ export interface BedOptions {
   readonly variant: Variant;
   /** Version of the control plane. */
   readonly kubernetes: string;
+  /** Seconds for a proxy's first sync. */
+  readonly patience: number;
 }
 
 /** A control plane without services, and how proxies are started beside it. */
@@ -32,7 +34,7 @@ export interface Prepared {
 
 /** Opens a bed for as long as `use` takes; nothing is left after it. */
 export async function withBed<T>(
-  { variant, kubernetes }: BedOptions,
+  { variant, kubernetes, patience }: BedOptions,
   progress: Progress,
   use: (prepared: Prepared) => Promise<T>,
 ): Promise<T> {
@@ -43,7 +45,7 @@ export async function withBed<T>(
     await using bed = await openBed(programs, folder);
     const configFile = await writeConfig(folder, "iptables", bed.controlPlane.proxyKubeconfig);
     const path = await toolPath(join(folder, "bin"), variant);
-    const startSettings: Omit<StartSettings, "subject"> = { variant, configFile, path };
+    const startSettings: Omit<StartSettings, "subject"> = { variant, configFile, path, patience: patience * 1000 };
     const freshRules = () =>
       freshRulesOf(
         () => startProxy(bed, { ...startSettings, subject: fairlead() }),

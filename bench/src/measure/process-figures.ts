@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 
 /** Clock ticks in a second, as /proc counts on every Linux of today. */
 export const TICKS = 100;
@@ -9,10 +9,48 @@ export async function cpuSeconds(pid: number): Promise<number> {
 }
 
 export function cpuSecondsOf(stat: string): number {
+  const { own, children } = ticksOf(stat);
+  return (own + children) / TICKS;
+}
+
+function ticksOf(stat: string): { readonly own: number; readonly children: number } {
   // The name in parentheses may hold anything; the fields after it do not.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [utime, stime, cutime, cstime] = fields.slice(11, 15).map(Number);
-  return ((utime ?? 0) + (stime ?? 0) + (cutime ?? 0) + (cstime ?? 0)) / TICKS;
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11, 15).map(Number);
+  return { own: utime + stime, children: cutime + cstime };
+}
+
+/**
+ * The same to the nanosecond for the threads that the process has now, for one that does little: what threads that have ended took is
+ * missing. Children's is in steps of 10 ms there, too.
+ */
+export async function exactCpuSeconds(pid: number): Promise<number> {
+  const folder = `/proc/${pid}/task`;
+  const read = async (thread: string) => readFile(`${folder}/${thread}/schedstat`, "utf8").catch(() => "0");
+  const threads = await Promise.all((await readdir(folder)).map(read));
+  return exactCpuSecondsOf(threads, await readFile(`/proc/${pid}/stat`, "utf8"));
+}
+
+/** @param threads their `schedstat`: nanoseconds on a CPU, waiting for one, time slices */
+export function exactCpuSecondsOf(threads: readonly string[], stat: string): number {
+  const { children } = ticksOf(stat);
+  return threads.reduce((sum, text) => sum + Number.parseInt(text, 10) / 1e9, children / TICKS);
+}
+
+/** `/proc/PID/stat` of all processes; empty: one that has ended meanwhile. */
+export async function readProcesses(): Promise<readonly string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
+}
+
+/** @param stat of /proc/PID/stat */
+export function parentOf(stat: string): number {
+  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+}
+
+/** The processes that one has started itself. @param stats of /proc/PID/stat, of all processes */
+export function childrenAmong(stats: readonly string[], parent: number): readonly number[] {
+  return stats.filter((stat) => parentOf(stat) === parent).map((stat) => Number.parseInt(stat, 10));
 }
 
 /** Resident memory in MB (10⁶ bytes): now, and the most that there ever was. */

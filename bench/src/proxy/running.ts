@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
-import { startDaemon } from "@fairlead/e2e/support/daemon";
+import { type Daemon, startDaemon } from "@fairlead/e2e/support/daemon";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Bed } from "../cluster/bed.ts";
+import { childrenAmong, readProcesses } from "../measure/process-figures.ts";
 import type { Subject } from "./subject.ts";
 import { SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
@@ -29,14 +30,17 @@ export interface StartSettings {
   readonly configFile: string;
   /** With the tools of the variant. */
   readonly path: string;
+  /** For the first sync, in milliseconds. */
+  readonly patience: number;
 }
 
-/** kube-proxy takes minutes for ten thousand services on the nft variant. */
-const FIRST_SYNC_MS = 30 * 60_000;
-
-/** Starts a proxy on a new node and waits for its first complete sync. */
+/**
+ * Starts a proxy on a new node and waits for its first complete sync.
+ *
+ * @throws NoSyncError when that takes longer than the patience for it
+ */
 export async function startProxy(bed: Bed, settings: StartSettings): Promise<RunningProxy> {
-  const { subject, variant, configFile, path } = settings;
+  const { subject, variant, configFile, path, patience } = settings;
   const opened = new AsyncDisposableStack();
   try {
     const node = opened.use(await bed.openNode());
@@ -55,11 +59,11 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       // As the image has it.
       env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1" },
     });
-    opened.defer(() => daemon.stop());
+    opened.defer(() => stopWithTools(daemon));
     const ended = daemon.ended.then((how) => {
       throw new Error(`${how}; see ${logFile}`);
     });
-    const syncedAt = await Promise.race([log.syncAfter(startedAt, FIRST_SYNC_MS), ended]);
+    const syncedAt = await Promise.race([log.syncAfter(startedAt, patience), ended]);
     const kept = opened.move();
     return {
       pid: daemon.pid,
@@ -73,6 +77,21 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
   } catch (error) {
     await opened.disposeAsync();
     throw error;
+  }
+}
+
+/** A tool that a proxy waits for would go on without it, for an hour and more. */
+async function stopWithTools(daemon: Daemon): Promise<void> {
+  const tools = childrenAmong(await readProcesses(), daemon.pid);
+  await daemon.stop();
+  for (const tool of tools) end(tool);
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
   }
 }
 

@@ -3,6 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 5;
 
+/** A proxy's sync did not come to its end in time. */
+export class NoSyncError extends Error {
+  readonly waitedMs: number;
+
+  constructor(waitedMs: number) {
+    super(`no sync within ${waitedMs} ms`);
+    this.waitedMs = waitedMs;
+  }
+}
+
 /** Reads the times of syncs from a proxy's log as it grows. The proxy is not asked anything meanwhile. */
 export class SyncLog {
   readonly #file: FileHandle;
@@ -23,7 +33,7 @@ export class SyncLog {
   /**
    * The end of the first sync after a moment.
    *
-   * @throws Error when none comes in time
+   * @throws NoSyncError when none comes in time
    */
   async syncAfter(moment: number, withinMs: number): Promise<number> {
     const deadline = performance.now() + withinMs;
@@ -31,7 +41,7 @@ export class SyncLog {
       await this.#read();
       const found = this.#times.find((time) => time >= moment);
       if (found !== undefined) return found;
-      if (performance.now() > deadline) throw new Error(`no sync within ${withinMs} ms`);
+      if (performance.now() > deadline) throw new NoSyncError(withinMs);
       await sleep(LOOK_EVERY_MS);
     }
   }

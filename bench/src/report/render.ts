@@ -17,9 +17,11 @@ export function textTable(rows: readonly Row[]): string {
   return lines.map((line) => `${line.map(text).join("  ").trimEnd()}\n`).join("");
 }
 
-function cells({ label, unit, fairlead, kubeProxy, ratio, bare }: Row): readonly string[] {
+function cells({ label, unit, fairlead, kubeProxy, unfinished, ratio, bare }: Row): readonly string[] {
   const value = (number: number | undefined) => (number === undefined ? "" : quantity(number, unit));
-  return [label, value(fairlead), value(kubeProxy), ratio === undefined ? "" : ratio.toFixed(2), value(bare)];
+  const [more, less] = unfinished ? ["> ", "< "] : ["", ""];
+  const share = ratio === undefined ? "" : `${less}${ratio.toFixed(2)}`;
+  return [label, value(fairlead), `${more}${value(kubeProxy)}`, share, value(bare)];
 }
 
 /** A number with its unit, as exact as it is worth. */

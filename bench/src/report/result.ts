@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { ProxyFigures } from "../measure/figures.ts";
+import type { ProxyFigures, Unfinished } from "../measure/figures.ts";
 import type { IpvsFigures } from "../measure/ipvs.ts";
 import { jsonText } from "./json.ts";
 import type { Machine } from "./machine.ts";
@@ -18,7 +18,7 @@ export interface Result {
     readonly kubernetes: string;
     readonly kubeProxyVersion: string;
   };
-  readonly proxies: { readonly fairlead: ProxyFigures; readonly "kube-proxy"?: ProxyFigures };
+  readonly proxies: { readonly fairlead: ProxyFigures; readonly "kube-proxy"?: ProxyFigures | Unfinished };
 }
 
 /** The same of ipvs mode, where both ran in User-Mode Linux. */

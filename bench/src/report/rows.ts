@@ -1,4 +1,4 @@
-import { median, type ProxyFigures, quantile, type RunFigures } from "../measure/figures.ts";
+import { median, type ProxyFigures, quantile, type RunFigures, type Unfinished } from "../measure/figures.ts";
 
 export type Unit = "ms" | "CPU ms" | "MB" | "bytes" | "count";
 
@@ -15,6 +15,8 @@ export interface Row {
   readonly unit: Unit;
   readonly fairlead: number;
   readonly kubeProxy?: number;
+  /** kube-proxy had not come to its end by then: what it takes is more, and the ratio less. */
+  readonly unfinished?: true;
   /** Fairlead's share of kube-proxy's. */
   readonly ratio?: number;
   /** The tools alone with Fairlead's text. */
@@ -32,8 +34,10 @@ const perTakenRun =
     return taken.length === 0 ? undefined : median(taken);
   };
 
+const START = "start to first complete sync";
+
 const measures: readonly Measure[] = [
-  { label: "start to first complete sync", unit: "ms", of: perRun((run) => run.firstSync.ms) },
+  { label: START, unit: "ms", of: perRun((run) => run.firstSync.ms) },
   { label: "– full sync in it", unit: "ms", of: perTakenRun((run) => run.fullSyncMs) },
   { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.firstSync.cpu * 1000) },
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
@@ -57,25 +61,39 @@ const measures: readonly Measure[] = [
 ];
 
 const bare: Readonly<Record<string, (figures: ProxyFigures) => number | undefined>> = {
-  "start to first complete sync": ({ recorded }) => recorded.bare?.startMs,
+  [START]: ({ recorded }) => recorded.bare?.startMs,
   "one endpoint changes, median": ({ recorded }) => recorded.bare?.endpointChangeMs,
 };
 
-/** The table of a benchmark; without kube-proxy there is no ratio. */
-export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | undefined): readonly Row[] {
+/** The table of a benchmark; without kube-proxy there is no ratio, and of one that was not waited for there is its start alone. */
+export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | Unfinished | undefined): readonly Row[] {
   return measures.flatMap(({ label, unit, of }): readonly Row[] => {
     const own = of(fairlead);
     if (own === undefined) return [];
-    const other = kubeProxy && of(kubeProxy);
     const limit = bare[label]?.(fairlead);
     return [
       {
         label,
         unit,
         fairlead: own,
-        ...(other !== undefined && { kubeProxy: other, ratio: own / other }),
+        ...(kubeProxy && besideOwn(own, label === START, of, kubeProxy)),
         ...(limit !== undefined && { bare: limit }),
       },
     ];
   });
+}
+
+/** kube-proxy's part of a row. */
+function besideOwn(
+  own: number,
+  isStart: boolean,
+  of: Measure["of"],
+  other: ProxyFigures | Unfinished,
+): Pick<Row, "kubeProxy" | "unfinished" | "ratio"> {
+  if (!("unfinishedAfterMs" in other)) {
+    const value = of(other);
+    return value === undefined ? {} : { kubeProxy: value, ratio: own / value };
+  }
+  const { unfinishedAfterMs } = other;
+  return isStart ? { kubeProxy: unfinishedAfterMs, unfinished: true, ratio: own / unfinishedAfterMs } : {};
 }
