@@ -1,13 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { busySecondsOf, ownSeconds } from "../src/measure/company.ts";
 import { median, quantile } from "../src/measure/figures.ts";
-import {
-  bytesReceivedOf,
-  childrenAmong,
-  cpuSecondsOf,
-  exactCpuSecondsOf,
-  memoryOf,
-} from "../src/measure/process-figures.ts";
+import { bytesReceivedOf, cpuSecondsOf, exactCpuSecondsOf, memoryOf } from "../src/measure/process-figures.ts";
+import { childrenAmong } from "../src/proxy/processes.ts";
 import { klogTime } from "../src/proxy/sync-log.ts";
 import { fullSyncTimeOf } from "../src/proxy/sync-metrics.ts";
 

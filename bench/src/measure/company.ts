@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { cpuSecondsOf, parentOf, readProcesses, TICKS } from "./process-figures.ts";
+import { parentOf, readProcesses } from "../proxy/processes.ts";
+import { cpuSecondsOf, TICKS } from "./process-figures.ts";
 
 /** CPU seconds so far: of the whole machine, and of this process with all that descend from it. */
 interface Usage {

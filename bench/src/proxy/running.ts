@@ -4,7 +4,7 @@ import { runnerIn } from "@fairlead/e2e/lab/apply";
 import { type Daemon, startDaemon } from "@fairlead/e2e/support/daemon";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Bed } from "../cluster/bed.ts";
-import { childrenAmong, readProcesses } from "../measure/process-figures.ts";
+import { childrenAmong, readProcesses } from "./processes.ts";
 import type { Subject } from "./subject.ts";
 import { SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
