@@ -1,5 +1,6 @@
 import { execa, type Options } from "execa";
 import { CommandError, type FailureReason } from "./command-error.ts";
+import { ownTurn } from "./own-turn.ts";
 import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
 import { searchPath } from "./search-path.ts";
 import { coalesce } from "./text.ts";
@@ -42,12 +43,14 @@ type Settings = ReturnType<typeof processOptions>;
 
 async function runToEnd([program, ...args]: Argv, settings: Settings, input?: Input): Promise<RunResult> {
   const stdin = input === undefined ? "ignore" : coalesce(typeof input === "string" ? [input] : input);
+  await ownTurn();
   const result = await execa(program, args, { ...settings, stdin });
   if (result.failed) throw commandError([program, ...args], settings, result);
   return { stdout: result.stdout, stderr: result.stderr };
 }
 
 async function* streamOutput([program, ...args]: Argv, settings: Settings): AsyncGenerator<string, void, void> {
+  await ownTurn();
   const child = execa(program, args, { ...settings, stdin: "ignore", buffer: { stdout: false, stderr: true } });
   let read = false;
   try {
