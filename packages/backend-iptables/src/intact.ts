@@ -14,17 +14,24 @@ export interface Watched {
   readonly looks: readonly Look[];
 }
 
+type FilledChains = Readonly<Record<"nat" | "filter", string>>;
+
 /** Small tables first: mangle holds a canary alone, and goes with the others when somebody flushes everything. */
 export function watchedTables(
   port: IptablesPort,
   plan: ForwardingPlan,
   settings: IptablesSettings,
 ): readonly Watched[] {
-  const filled = filledChains(plan, renderContext(settings, plan, new Set()));
+  // Asked for by a look alone: it goes through all groups, and most checks come to no look.
+  let filled: FilledChains | undefined;
+  const filledChain = (table: keyof FilledChains) => {
+    filled ??= filledChains(plan, renderContext(settings, plan, new Set()));
+    return filled[table];
+  };
   const canary = (table: Table) => async () => (await port.list(table, CANARY)) !== undefined;
   const watched = (table: "nat" | "filter"): Watched => ({
     table,
-    looks: [() => isFilled(port, table, filled[table]), canary(table), ...jumpLooks(port, table)],
+    looks: [() => isFilled(port, table, filledChain(table)), canary(table), ...jumpLooks(port, table)],
   });
   return [{ table: "mangle", looks: [canary("mangle")] }, watched("filter"), watched("nat")];
 }
@@ -45,7 +52,7 @@ async function isFilled(port: IptablesPort, table: Table, chain: string): Promis
  * A chain of each table that cannot be empty: KUBE-SERVICES where the plan has something for it. Filter's holds refusals
  * alone, nat's is empty on a node without node ports and services.
  */
-function filledChains(plan: ForwardingPlan, context: RenderContext): Readonly<Record<"nat" | "filter", string>> {
+function filledChains(plan: ForwardingPlan, context: RenderContext): FilledChains {
   const wanted = { nat: nodePortJumps(context).length > 0, filter: false };
   for (const { frontends } of plan.groups.values()) {
     for (const frontend of frontends) {
