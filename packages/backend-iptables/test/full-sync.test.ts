@@ -1,6 +1,6 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets, renderRule, type Table } from "@fairlead/netfilter";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 import { RecordingPort } from "./support/recording-port.ts";
@@ -251,6 +251,20 @@ describe("intact", () => {
     const { backend } = make();
     await backend.sync(bare);
     expect(await backend.intact(bare)).toBe(true);
+  });
+
+  test("goes through the services for a look alone, not where the kernel says that nothing has changed", async () => {
+    const { fake } = make();
+    const port = Object.assign(new RecordingPort(fake), { glance: async () => ({ state: "as it was" }) });
+    const backend = createIptablesBackend(port);
+    const groups = new Map(plan.groups);
+    const through = vi.spyOn(groups, "values");
+    await backend.sync(plan);
+    expect(await backend.intact({ ...plan, groups })).toBe(true);
+    expect(through).toHaveBeenCalled();
+    through.mockClear();
+    expect(await backend.intact({ ...plan, groups })).toBe(true);
+    expect(through).not.toHaveBeenCalled();
   });
 
   test("rejects in filter's KUBE-SERVICES are looked for where the plan has some", async () => {
