@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
 import type { BenchOptions } from "../command/options.ts";
+import { LateStartError } from "../proxy/running.ts";
 import type { Subject, SubjectName } from "../proxy/subject.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
-import { NoSyncError } from "../proxy/sync-log.ts";
 import type { Result } from "../report/result.ts";
 import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
@@ -97,7 +97,7 @@ async function measureRuns(
 /** A kube-proxy that takes too long is a result, too; Fairlead's is a failure. */
 function lateKubeProxy({ name }: Subject): (error: unknown) => Unfinished {
   return (error) => {
-    if (name === "kube-proxy" && error instanceof NoSyncError) return { unfinishedAfterMs: error.waitedMs };
+    if (name === "kube-proxy" && error instanceof LateStartError) return { unfinishedAfterMs: error.waitedMs };
     throw error;
   };
 }

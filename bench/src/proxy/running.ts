@@ -6,7 +6,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Bed } from "../cluster/bed.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";
 import type { Subject } from "./subject.ts";
-import { SyncLog } from "./sync-log.ts";
+import { NoSyncError, SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
 
 /** A proxy at work on a node of its own. */
@@ -34,10 +34,20 @@ export interface StartSettings {
   readonly patience: number;
 }
 
+/** A proxy's first sync took longer than the patience for it. */
+export class LateStartError extends Error {
+  readonly waitedMs: number;
+
+  constructor({ name }: Subject, waitedMs: number, cause: Error) {
+    super(`${name} has not come to its first complete sync within ${waitedMs} ms`, { cause });
+    this.waitedMs = waitedMs;
+  }
+}
+
 /**
  * Starts a proxy on a new node and waits for its first complete sync.
  *
- * @throws NoSyncError when that takes longer than the patience for it
+ * @throws LateStartError when that takes longer than the patience for it
  */
 export async function startProxy(bed: Bed, settings: StartSettings): Promise<RunningProxy> {
   const { subject, variant, configFile, path, patience } = settings;
@@ -63,7 +73,10 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
     const ended = daemon.ended.then((how) => {
       throw new Error(`${how}; see ${logFile}`);
     });
-    const syncedAt = await Promise.race([log.syncAfter(startedAt, patience), ended]);
+    const synced = log.syncAfter(startedAt, patience).catch((error: unknown) => {
+      throw error instanceof NoSyncError ? new LateStartError(subject, patience, error) : error;
+    });
+    const syncedAt = await Promise.race([synced, ended]);
     const kept = opened.move();
     return {
       pid: daemon.pid,

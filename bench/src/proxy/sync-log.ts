@@ -5,11 +5,8 @@ const LOOK_EVERY_MS = 5;
 
 /** A proxy's sync did not come to its end in time. */
 export class NoSyncError extends Error {
-  readonly waitedMs: number;
-
-  constructor(waitedMs: number) {
-    super(`no sync within ${waitedMs} ms`);
-    this.waitedMs = waitedMs;
+  constructor(withinMs: number) {
+    super(`no sync within ${withinMs} ms`);
   }
 }
 
