@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { statFields } from "../proxy/processes.ts";
 
 /** Clock ticks in a second, as /proc counts on every Linux of today. */
 export const TICKS = 100;
@@ -14,9 +15,7 @@ export function cpuSecondsOf(stat: string): number {
 }
 
 function ticksOf(stat: string): { readonly own: number; readonly children: number } {
-  // The name in parentheses may hold anything; the fields after it do not.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11, 15).map(Number);
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statFields(stat).slice(11, 15).map(Number);
   return { own: utime + stime, children: cutime + cstime };
 }
 

@@ -6,9 +6,14 @@ export async function readProcesses(): Promise<readonly string[]> {
   return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
 }
 
+/** What stands after the name in /proc/PID/stat, from the state on. The name in parentheses may hold anything; the fields after it do not. */
+export function statFields(stat: string): readonly string[] {
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
 /** @param stat of /proc/PID/stat */
 export function parentOf(stat: string): number {
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  return Number(statFields(stat)[1]);
 }
 
 /** The processes that one has started itself. @param stats of /proc/PID/stat, of all processes */
