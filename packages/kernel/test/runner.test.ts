@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Argv, CommandError, createRunner, lines } from "../src/index.ts";
 
 const runner = createRunner({ env: { FAIRLEAD_TEST: "yes" } });
@@ -30,6 +30,16 @@ describe("run", () => {
     const { stdout } = await runner.run(["sh", "-c", "echo $LC_ALL $FAIRLEAD_TEST $HOME"]);
     const { HOME = "" } = process.env;
     expect(stdout.trim()).toBe(`C yes ${HOME}`.trim());
+  });
+
+  test("says how tools get memory, where nobody else has said", async () => {
+    const told = async (env: Readonly<Record<string, string>>) =>
+      (await createRunner({ env }).run(["sh", "-c", "echo $GLIBC_TUNABLES"])).stdout.trim();
+    expect((await told({})).split(":")).toContain("glibc.malloc.hugetlb=1");
+    expect(await told({ GLIBC_TUNABLES: "glibc.malloc.perturb=1" })).toBe("glibc.malloc.perturb=1");
+    vi.stubEnv("GLIBC_TUNABLES", "glibc.malloc.check=3");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await told({})).toBe("glibc.malloc.check=3");
   });
 
   test("finds the system's tools with a plain user's PATH", async () => {

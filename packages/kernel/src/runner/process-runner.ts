@@ -4,11 +4,12 @@ import { ownTurn } from "./own-turn.ts";
 import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
 import { searchPath } from "./search-path.ts";
 import { coalesce } from "./text.ts";
+import { toolMemory } from "./tool-memory.ts";
 
 export interface ProcessRunnerOptions {
   /** Put before each argv, such as `NetworkNamespace.argvPrefix`. */
   readonly prefix?: readonly string[];
-  /** Beside the environment of this process; `LC_ALL=C` is always set. */
+  /** Beside the environment of this process; `LC_ALL=C` is always set, and `GLIBC_TUNABLES` where neither has it. */
   readonly env?: Readonly<Record<string, string>>;
   /** Milliseconds a process may take when its call does not say. Default 60,000. */
   readonly timeoutMs?: number;
@@ -29,7 +30,7 @@ export function createRunner(options: ProcessRunnerOptions = {}): Runner {
 
 function processOptions(options: ProcessRunnerOptions, call: RunOptions & StreamOptions) {
   return {
-    env: { ...options.env, LC_ALL: "C", PATH: searchPath() },
+    env: { ...toolMemory(), ...options.env, LC_ALL: "C", PATH: searchPath() },
     timeout: call.timeoutMs ?? options.timeoutMs ?? 60_000,
     ...(call.signal && { cancelSignal: call.signal }),
     maxBuffer: { stdout: call.maxStdout ?? MAX_STDOUT, stderr: MAX_STDERR },
