@@ -130,7 +130,10 @@ function* madeInBatches(groups: Iterable<NamedChains>): Generator<Command | Chai
 
 function* made(names: readonly string[], groups: readonly GroupChains[]): Generator<Command | ChainFill> {
   for (const name of names.toSorted().reverse()) yield emptyChain(name);
-  for (const group of groups) yield* appendRules(chainsOf(group));
+  for (const { endpointChains, serviceChains } of groups) {
+    yield* appendRules(endpointChains);
+    yield* appendRules(serviceChains);
+  }
 }
 
 /** Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down. */

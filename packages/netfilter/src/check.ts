@@ -13,8 +13,9 @@ const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
 const PROTOCOL = /^[a-z0-9][a-z0-9._-]*$/;
 const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
 
-/** Rules of a chain stand together. */
+/** Rules of a chain stand together, and jump to the same chains as those of the next one. */
 let lastGood = "";
+let goodBefore = "";
 
 /**
  * @returns the name
@@ -23,15 +24,19 @@ let lastGood = "";
  */
 export function checkChainName(name: string): string {
   if (name === lastGood) return name;
+  if (name === goodBefore) return remember(name);
   if (isTargetName(name)) throw new RuleTextError("chain", name, "must not be the name of a target");
-  if (GOOD_CHAIN.test(name)) {
-    lastGood = name;
-    return name;
-  }
+  if (GOOD_CHAIN.test(name)) return remember(name);
   if (name.length > MAX_CHAIN_NAME_LENGTH) {
     throw new RuleTextError("chain", name, `must not be longer than ${MAX_CHAIN_NAME_LENGTH} characters`);
   }
   throw new RuleTextError("chain", name, "must be printable ASCII without spaces, quotes, a leading - or !");
+}
+
+function remember(name: string): string {
+  goodBefore = lastGood;
+  lastGood = name;
+  return name;
 }
 
 /** Lengths that the kernel takes, less the closing zero: XT_RECENT_NAME_LEN, NFACCT_NAME_MAX, IPSET_MAXNAMELEN. */

@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
 
-const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-/** Bytes of a sha256 that 16 base32 characters stand for. */
-const HASH_BYTES = 10;
+/** RFC 4648's alphabet for base32, as character codes. */
+const BASE32 = Uint8Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", (digit) => digit.charCodeAt(0));
 
 export type ServiceChainKind = "SVC" | "SVL" | "EXT" | "FW";
 
@@ -12,17 +11,33 @@ export type ServiceChainKind = "SVC" | "SVL" | "EXT" | "FW";
  */
 export function hashedName(prefix: string, text: string): string {
   // A string is made four times as fast as a buffer, and there is a name for each of hundreds of thousands of endpoints.
-  return prefix + base32(hash("sha256", text, "binary"), HASH_BYTES);
+  const bytes = hash("sha256", text, "binary");
+  return prefix + base32(bytes, 0) + base32(bytes, 5);
 }
 
-/** @param bytes one to a character; `length` of them are taken, which must be a multiple of five */
-function base32(bytes: string, length: number): string {
-  let text = "";
-  for (let at = 0, bits = 0, value = 0; at < length; at++) {
-    value = ((value << 8) | bytes.charCodeAt(at)) & 0xfff;
-    for (bits += 8; bits >= 5; bits -= 5) text += BASE32[(value >>> (bits - 5)) & 31];
-  }
-  return text;
+/** Eight digits for five bytes, of which each is a character. Made at once: digit by digit takes twice as long. */
+function base32(bytes: string, at: number): string {
+  const first =
+    (bytes.charCodeAt(at) << 24) |
+    (bytes.charCodeAt(at + 1) << 16) |
+    (bytes.charCodeAt(at + 2) << 8) |
+    bytes.charCodeAt(at + 3);
+  const last = bytes.charCodeAt(at + 4);
+  return String.fromCharCode(
+    digit(first >>> 27),
+    digit(first >>> 22),
+    digit(first >>> 17),
+    digit(first >>> 12),
+    digit(first >>> 7),
+    digit(first >>> 2),
+    digit((first << 3) | (last >>> 5)),
+    digit(last),
+  );
+}
+
+/** For the lowest five bits. */
+function digit(bits: number): number {
+  return BASE32[bits & 31] ?? 0;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { comment, endpointText, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import type { endpointNames } from "./group-names.ts";
+import type { ChainNames } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { recent } from "./recent.ts";
 import { host, protocolName } from "./rule-parts.ts";
@@ -11,10 +11,10 @@ import type { RenderContext } from "./settings.ts";
 export function* endpointChains(
   group: ServicePortGroup,
   context: RenderContext,
-  nameOf: ReturnType<typeof endpointNames>,
+  names: ChainNames,
 ): Generator<ChainRules> {
   for (const endpoint of usedEndpoints(group)) {
-    const chain = nameOf(endpoint);
+    const chain = names.endpoint(endpoint);
     yield { chain, rules: [hairpin(group, endpoint, context), translation(group, endpoint, chain, context)] };
   }
 }

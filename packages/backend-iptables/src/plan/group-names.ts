@@ -29,8 +29,17 @@ export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
   };
 }
 
-/** @returns gives the chain of an endpoint of the group; each name is made once, as its hash is what costs */
-export function endpointNames({ name, protocol }: ServicePortGroup): (endpoint: PlanEndpoint) => string {
+/** Those of its endpoints, too. */
+export interface ChainNames extends GroupNames {
+  /** Each name is made once, as its hash is what costs. */
+  readonly endpoint: (endpoint: PlanEndpoint) => string;
+}
+
+export function chainNames(group: ServicePortGroup): ChainNames {
+  return { ...groupNames(group), endpoint: endpointNames(group) };
+}
+
+function endpointNames({ name, protocol }: ServicePortGroup): ChainNames["endpoint"] {
   const names = new Map<PlanEndpoint, string>();
   return (endpoint) => {
     const known = names.get(endpoint);

@@ -2,7 +2,7 @@ import type { ServicePortGroup } from "@fairlead/core";
 import type { ChainRules } from "./chain-rules.ts";
 import { type DispatchRule, dispatchRules } from "./dispatch.ts";
 import { endpointChains, usedEndpoints } from "./endpoint-chains.ts";
-import { endpointNames } from "./group-names.ts";
+import { type ChainNames, chainNames } from "./group-names.ts";
 import { serviceChainNames, serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
@@ -21,17 +21,17 @@ export interface NamedChains extends GroupChains {
 
 /** Each to be read once, endpoint chains before service chains. */
 export function groupChains(group: ServicePortGroup, context: RenderContext): NamedChains {
-  const nameOf = endpointNames(group);
+  const names = chainNames(group);
   return {
-    names: chainNames(group, nameOf),
-    endpointChains: endpointChains(group, context, nameOf),
-    serviceChains: serviceChains(group, context, nameOf),
+    names: allNames(group, names),
+    endpointChains: endpointChains(group, context, names),
+    serviceChains: serviceChains(group, context, names),
   };
 }
 
-function* chainNames(group: ServicePortGroup, nameOf: ReturnType<typeof endpointNames>): Generator<string> {
-  for (const endpoint of usedEndpoints(group)) yield nameOf(endpoint);
-  yield* serviceChainNames(group);
+function* allNames(group: ServicePortGroup, names: ChainNames): Generator<string> {
+  for (const endpoint of usedEndpoints(group)) yield names.endpoint(endpoint);
+  yield* serviceChainNames(group, names);
 }
 
 /** All in the order in which they can be written. */

@@ -11,7 +11,7 @@ import {
 } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
-import { type endpointNames, type GroupNames, groupNames, OFF_CLUSTER } from "./group-names.ts";
+import { type ChainNames, type GroupNames, OFF_CLUSTER } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
 import { externalFrontend, gatedFrontend, internalSet, proxied } from "./reach.ts";
 import { recent } from "./recent.ts";
@@ -22,11 +22,10 @@ import type { RenderContext } from "./settings.ts";
 export function* serviceChains(
   group: ServicePortGroup,
   context: RenderContext,
-  nameOf: ReturnType<typeof endpointNames>,
+  names: ChainNames,
 ): Generator<ChainRules> {
-  const names = groupNames(group);
   for (const set of ["cluster", "local"] as const) {
-    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context, nameOf)] };
+    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context, names)] };
   }
   const external = externalFrontend(group);
   if (external !== undefined)
@@ -36,8 +35,7 @@ export function* serviceChains(
 }
 
 /** The names of the chains that `serviceChains` gives, without their rules. */
-export function serviceChainNames(group: ServicePortGroup): readonly string[] {
-  const names = groupNames(group);
+export function serviceChainNames(group: ServicePortGroup, names: GroupNames): readonly string[] {
   return serviceChainKinds(group).map((kind) =>
     kind === "cluster" || kind === "local" ? names.set[kind] : names[kind],
   );
@@ -70,14 +68,14 @@ function* setRules(
   group: ServicePortGroup,
   set: EndpointSetName,
   context: RenderContext,
-  nameOf: ReturnType<typeof endpointNames>,
+  names: ChainNames,
 ): Generator<Rule> {
   for (const frontend of group.frontends) {
     if (frontend.kind === "cluster-ip" && internalSet(frontend) === set) {
       yield* masqueradeRules(group, frontend, context);
     }
   }
-  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: nameOf(endpoint) }));
+  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: names.endpoint(endpoint) }));
   if (group.affinitySeconds !== undefined) {
     for (const { endpoint, chain } of endpoints) {
       yield {
