@@ -10,6 +10,8 @@ export interface CIDRTable {
 }
 
 export function createTable(cidrs: readonly CIDR[]): CIDRTable {
+  // Most clusters exclude nothing, and have an address for each of their pods.
+  if (cidrs.length === 0) return { find: () => undefined };
   const findIPv4 = ipv4Search(toSegments(cidrs.filter(({ family }) => family === "IPv4")));
   const findIPv6 = ipv6Search(toSegments(cidrs.filter(({ family }) => family === "IPv6")));
   return {
