@@ -63,20 +63,23 @@ interface Watched {
   readonly onServiceDevice: WatchOptions["onServiceDevice"];
 }
 
+/** A monitor surely listens so long after its start; at the agent's, much else is done meanwhile. */
+const LISTENS_MS = 1_000;
+
 /** Runs the monitor until the signal aborts. */
 async function keepMonitoring(
   runner: Runner,
   options: NodeAddressesOptions,
   { signal, changed, onServiceDevice }: Watched,
 ): Promise<void> {
-  const { timers = systemTimers, settleMs = 200, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
+  const { timers = systemTimers, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
   let [pause, longest] = restartMs;
   // That the device itself goes is said of links alone.
   const kinds = onServiceDevice === undefined ? ["address"] : ["link", "address"];
   while (!signal.aborted) {
     try {
       // It does not say when it has begun to listen: what changed until then is found by looking once more.
-      timers.after(settleMs, changed);
+      timers.after(LISTENS_MS, changed);
       for await (const text of lines(
         runner.stream(["ip", "-oneline", "monitor", ...kinds], { timeoutMs: 0, signal }),
       )) {
