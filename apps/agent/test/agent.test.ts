@@ -35,6 +35,16 @@ afterEach(async () => {
   running = undefined;
 });
 
+/** The tables that were read before anything was written, in order, and how often something was. */
+const readFirst = (one: RunningAgent) => {
+  const calls = one.faults.IPv4.calls.map(({ argv }) => argv);
+  const written = calls.findIndex(isRestore);
+  const before = written === -1 ? calls : calls.slice(0, written);
+  return before.filter(([program]) => program.endsWith("-save")).map((argv) => argv.at(-1));
+};
+const restores = (one: RunningAgent) => one.faults.IPv4.calls.filter(({ argv }) => isRestore(argv)).length;
+const isRestore = ([program = ""]: readonly string[]) => program.endsWith("-restore");
+
 const toEndpoint = (ip: string) => expect.stringContaining(`--to-destination ${ip}:80`);
 
 describe("an agent", () => {
@@ -45,25 +55,45 @@ describe("an agent", () => {
     await one.source.synced("node", "services");
     await one.source.put(slice("web", "10.144.154.71"));
     await one.clock.advance(600_000);
-    expect(one.faults.IPv4.calls).toEqual([]);
+    expect(restores(one)).toBe(0);
     await one.source.synced("endpointSlices");
     await one.clock.advance(0);
     expect(one.nat()).toContainEqual(toEndpoint("10.144.154.71"));
   });
 
+  test("reads the kernel while the lists come, and anew where they took long", async () => {
+    for (const [seconds, reads] of [
+      [4, ["filter", "nat"]],
+      [5, ["filter", "nat", "filter", "nat"]],
+    ] as const) {
+      const one = agent();
+      await settle();
+      expect(readFirst(one)).toEqual([]);
+      await one.source.put(nodeA, web);
+      await settle();
+      expect(readFirst(one)).toEqual(["filter", "nat"]);
+      await one.source.put(ovn, slice("web", "10.144.154.71"));
+      await one.clock.advance(seconds * 1_000);
+      await one.source.synced("node", "services", "endpointSlices");
+      await one.clock.advance(0);
+      expect(readFirst(one)).toEqual(reads);
+      expect(restores(one)).toBe(1);
+      await one.stop();
+    }
+  });
+
   test("follows endpoints: at once when idle, then paced by minSyncPeriod", async () => {
     const one = await serving([web, slice("web", "10.144.0.1")]);
-    const restores = () => one.faults.IPv4.calls.filter(({ argv }) => argv[0].endsWith("-restore")).length;
-    const before = restores();
+    const before = restores(one);
     await one.source.put(slice("web", "10.144.0.2"));
     await one.clock.advance(0);
     expect(one.nat()).toContainEqual(toEndpoint("10.144.0.2"));
-    expect(restores()).toBe(before + 1);
+    expect(restores(one)).toBe(before + 1);
     for (let i = 3; i < 9; i++) await one.source.put(slice("web", `10.144.0.${i}`));
     await one.clock.advance(999);
-    expect(restores()).toBe(before + 1);
+    expect(restores(one)).toBe(before + 1);
     await one.clock.advance(1);
-    expect(restores()).toBe(before + 2);
+    expect(restores(one)).toBe(before + 2);
     expect(one.nat()).toContainEqual(toEndpoint("10.144.0.8"));
     expect(one.nat()).not.toContainEqual(toEndpoint("10.144.0.2"));
   });

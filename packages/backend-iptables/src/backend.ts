@@ -35,6 +35,9 @@ export function createIptablesBackend(port: IptablesPort, options: IptablesOptio
   return new IptablesBackend(port, settle(port.family, options));
 }
 
+/** As much passes in a large cluster between what a full sync reads and what it writes. */
+const RECENT_MS = 5_000;
+
 class IptablesBackend implements Backend {
   readonly semantics = iptablesSemantics;
   readonly #port: IptablesPort;
@@ -43,8 +46,8 @@ class IptablesBackend implements Backend {
   readonly #lookout: Lookout;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
-  /** What the next full sync begins with, where that was announced. */
-  #looking: Promise<Found> | undefined;
+  /** What the next full sync begins with, where that was announced, and since when it is read. */
+  #looking: { readonly found: Promise<Found>; readonly since: number } | undefined;
 
   constructor(port: IptablesPort, settled: Settled) {
     this.#port = port;
@@ -54,14 +57,17 @@ class IptablesBackend implements Backend {
   }
 
   prepare(): void {
-    this.#looking = look(this.#port, this.#settled);
+    const now = this.#settled.now();
+    if (this.#looking !== undefined && now - this.#looking.since < RECENT_MS) return;
+    const found = look(this.#port, this.#settled);
     // What is wrong is told to whoever awaits it.
-    this.#looking.catch(() => {});
+    found.catch(() => {});
+    this.#looking = { found, since: now };
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     this.#programmed = undefined;
-    const looking = this.#looking ?? look(this.#port, this.#settled);
+    const looking = this.#looking?.found ?? look(this.#port, this.#settled);
     this.#looking = undefined;
     const { programmed, written } = await fullSync(this.#port, plan, await looking, this.#stale, this.#settled);
     this.#programmed = programmed;

@@ -167,6 +167,32 @@ describe("announced", () => {
     expect(saves).toEqual(["filter", "filter"]);
   });
 
+  test("announced again, what was read a moment ago is kept", async () => {
+    const clock = { now: 0 };
+    const { saves, backend } = makeCounted({ now: () => clock.now });
+    for (const at of [0, 4_999]) {
+      clock.now = at;
+      backend.prepare?.();
+      expect(saves).toEqual(["filter"]);
+    }
+    clock.now = 5_000;
+    backend.prepare?.();
+    expect(saves).toEqual(["filter", "filter"]);
+    await backend.sync(plan);
+    expect(saves).toHaveLength(2);
+  });
+
+  test("a failed read fails one sync, not the next", async () => {
+    const { port, backend } = make();
+    const { save } = port;
+    port.save = () => Promise.reject(new Error("no filter"));
+    backend.prepare?.();
+    await expect(backend.sync(plan)).rejects.toThrow("no filter");
+    port.save = save;
+    backend.prepare?.();
+    await backend.sync(plan);
+  });
+
   test("what was read is of no use after a change", async () => {
     const { fake, saves, backend } = makeCounted();
     await backend.sync(plan);
@@ -284,8 +310,8 @@ function make(options = {}) {
 }
 
 /** Counts how often the filter table is read. */
-function makeCounted() {
-  const made = make();
+function makeCounted(options = {}) {
+  const made = make(options);
   const saves: Table[] = [];
   const { save } = made.port;
   made.port.save = (table) => {

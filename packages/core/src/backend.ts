@@ -13,7 +13,10 @@ export interface SyncReport {
  */
 export interface Backend {
   readonly semantics: ModeSemantics;
-  /** The next call will be `sync`, with a plan that is being made: begins to read what that needs of the kernel. */
+  /**
+   * The next call will be `sync`, with a plan that is being made or whose objects are still being read: begins to read what that
+   * needs of the kernel. What a call before this one has read is kept while it is new enough.
+   */
   prepare?(): void;
   /** Makes the kernel equal to the plan, whatever it holds now. Leaves what is not ours alone. */
   sync(plan: ForwardingPlan): Promise<SyncReport>;

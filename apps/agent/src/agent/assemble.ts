@@ -91,7 +91,7 @@ export function assemble(parts: AgentParts) {
   });
   const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config;
   const loop = new SyncLoop({ minInterval, checkInterval, fullInterval }, syncer, clock);
-  return { families, state, inputs, planner, metrics, problems, health, keeper, serviceHealth, loop };
+  return { families, state, inputs, planner, metrics, problems, health, keeper, serviceHealth, syncer, loop };
 }
 
 function familySyncs({ backends, config, clock, random }: AgentParts): readonly FamilySync[] {

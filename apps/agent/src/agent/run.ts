@@ -105,11 +105,17 @@ function subscribe(
   request: (kind: SyncKind) => void,
   podCIDRs: PodCIDRs | undefined,
 ): ProxySubscriptions {
+  let announced = false;
   return subscriptions({
     loopbackEndpoints: config.userspace.only,
     state: agent.state,
     problems: agent.problems,
-    onChange: () => request("partial"),
+    onChange() {
+      // The lists have begun to come: the kernel is read meanwhile.
+      if (!announced) agent.syncer.prepare();
+      announced = true;
+      request("partial");
+    },
     onNode(node) {
       eligibility.set(node);
       if (node === undefined) return;

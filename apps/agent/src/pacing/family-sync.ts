@@ -50,7 +50,7 @@ export class FamilySync {
     this.#owesAll = true;
   }
 
-  /** A plan is being made for `run`: what can be done without it begins. */
+  /** A plan is being made for `run`, or will soon be: what can be done without it begins. */
   prepare(): void {
     if (this.#owesAll && this.#clock.monotonic() >= this.#retryAt) this.backend.prepare?.();
   }

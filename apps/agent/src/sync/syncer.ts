@@ -56,6 +56,13 @@ export class Syncer implements SyncLoopWork {
     this.#parts = parts;
   }
 
+  /** A sync comes soon. */
+  prepare(): void {
+    const { families, familiesAtOnce } = this.#parts;
+    // What a second one read now would be old when its turn comes.
+    for (const family of familiesAtOnce ? families : families.slice(0, 1)) family.prepare();
+  }
+
   async sync(kind: SyncKind): Promise<number | undefined> {
     const { families, slicing } = this.#parts;
     // What arrived in the same turn of the event loop belongs together.
@@ -63,8 +70,7 @@ export class Syncer implements SyncLoopWork {
     if (kind === "full") for (const family of families) family.owesAll();
     await this.#tell((follower) => follower.taken?.());
     const began = slicing.clock.monotonic();
-    // What a second one read now would be old when its turn comes.
-    for (const family of this.#parts.familiesAtOnce ? families : families.slice(0, 1)) family.prepare();
+    this.prepare();
     const step = await this.#plan();
     const planning = slicing.clock.monotonic() - began;
     await this.#each((family) => this.#run(family, step?.changes.get(family.family), planning));
