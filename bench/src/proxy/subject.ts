@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
+import { agentNodeOption } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";
 
@@ -41,12 +42,13 @@ export async function loopFigures(file: string): Promise<LoopFigures | undefined
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** @param nodeOptions for the agent's Node */
+/** @param nodeOptions for the agent's Node, beside what the image gives it */
 export function fairlead(nodeOptions: readonly string[] = []): Subject {
   return {
     name: "fairlead",
     argv: (configFile, stateFolder) => [
       process.execPath,
+      agentNodeOption,
       ...nodeOptions,
       agentFile(),
       `--config=${configFile}`,

@@ -1,5 +1,6 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { agentNodeOption } from "@fairlead/tooling/agent-node";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle, Programs } from "../sbom/bundle.ts";
 
@@ -12,18 +13,26 @@ export const CLI_NAME = "/usr/local/bin/fairlead";
 /** Puts the programs, their names and their licences into a folder. */
 export async function fillWithPrograms(dir: string, { agent, cli }: Programs, notices: string): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
-  await fillWithApp(dir, agent, "fairlead", AGENT_NAMES);
-  await fillWithApp(dir, cli, "fairlead-cli", [CLI_NAME]);
+  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: agentNodeOption });
+  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME] });
   const documents = join(dir, "usr/local/share/doc/fairlead");
   await mkdir(documents, { recursive: true });
   await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));
   await writeFile(join(documents, "THIRD-PARTY-LICENCES.txt"), notices);
 }
 
-async function fillWithApp(dir: string, bundle: Bundle, folder: string, names: readonly string[]): Promise<void> {
+interface Place {
+  /** In /usr/local/lib. */
+  readonly folder: string;
+  /** What the app is started by. */
+  readonly names: readonly string[];
+  readonly nodeOption?: string;
+}
+
+async function fillWithApp(dir: string, bundle: Bundle, { folder, names, nodeOption }: Place): Promise<void> {
   const lib = join(dir, "usr/local/lib", folder);
   await mkdir(lib, { recursive: true });
-  for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text));
+  for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text, nodeOption));
   for (const [file, code] of bundle.binaries) await writeFile(join(lib, file), code);
   await chmod(join(lib, "main.js"), 0o755);
   const { name, version, license } = bundle.app;
@@ -34,7 +43,7 @@ async function fillWithApp(dir: string, bundle: Bundle, folder: string, names: r
   for (const link of names) await symlink(`../lib/${folder}/main.js`, join(dir, link));
 }
 
-/** The image has Node at one place and no `env`. */
-export function withInterpreter(bundle: string): string {
-  return bundle.replace(/^#!.*$/m, "#!/usr/local/bin/node");
+/** The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument. */
+export function withInterpreter(bundle: string, nodeOption?: string): string {
+  return bundle.replace(/^#!.*$/m, ["#!/usr/local/bin/node", nodeOption].filter(Boolean).join(" "));
 }
