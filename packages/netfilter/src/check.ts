@@ -14,8 +14,8 @@ const PROTOCOL = /^[a-z0-9][a-z0-9._-]*$/;
 const VALUE = /^[A-Za-z0-9_.,:[\]/-]+$/;
 
 /** Rules of a chain stand together, and jump to the same chains as those of the next one. */
-let lastGood = "";
-let goodBefore = "";
+let lastGood: string | undefined;
+let goodBefore: string | undefined;
 
 /**
  * @returns the name

@@ -42,12 +42,5 @@ export function statisticProbability(probability: number): string {
  * with 10 digits, then `statisticProbability`.
  */
 export function evenProbability(count: number): string {
-  const known = evenProbabilities.get(count);
-  if (known !== undefined) return known;
-  const text = statisticProbability(Number((1 / count).toFixed(10)));
-  evenProbabilities.set(count, text);
-  return text;
+  return statisticProbability(Number((1 / count).toFixed(10)));
 }
-
-/** As many as the largest service has endpoints. */
-const evenProbabilities = new Map<number, string>();

@@ -13,10 +13,25 @@ export function* endpointChains(
   context: RenderContext,
   names: ChainNames,
 ): Generator<ChainRules> {
+  const shared = partsOf(group, context);
   for (const endpoint of usedEndpoints(group)) {
     const chain = names.endpoint(endpoint);
-    yield { chain, rules: [hairpin(group, endpoint, context), translation(group, endpoint, chain, context)] };
+    yield { chain, rules: [hairpin(endpoint, shared), translation(endpoint, shared, remember(group, chain, context))] };
   }
+}
+
+/** What the rules of all endpoints of a group have in common: there may be ten thousand of them. */
+interface Parts {
+  readonly remark: readonly Match[];
+  readonly protocol: NonNullable<Rule["protocol"]>;
+  /** Of a rule that translates. */
+  readonly matches: readonly Match[];
+}
+
+function partsOf(group: ServicePortGroup, context: RenderContext): Parts {
+  const protocol = protocolName(group.protocol);
+  const remark = context.large ? [] : [comment(group.name)];
+  return { remark, protocol: { value: protocol }, matches: [...remark, { kind: protocol }] };
 }
 
 /** Those that have a chain, in the order of the chains. */
@@ -28,21 +43,21 @@ export function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint>
 }
 
 /** An endpoint that reaches itself through the service must see another source than its own, or it answers itself. */
-function hairpin(group: ServicePortGroup, endpoint: PlanEndpoint, context: RenderContext): Rule {
-  return { source: host(endpoint.address), matches: remark(group, context), target: jump(MARK_MASQ) };
+function hairpin({ address }: PlanEndpoint, { remark }: Parts): Rule {
+  return { source: host(address), matches: remark, target: TO_MARK_MASQ };
 }
 
-function translation(group: ServicePortGroup, endpoint: PlanEndpoint, chain: string, context: RenderContext): Rule {
-  const protocol = protocolName(group.protocol);
-  const remember: readonly Match[] =
-    group.affinitySeconds === undefined ? [] : [{ ...recent(chain, context.family), op: "set" }];
+const TO_MARK_MASQ = jump(MARK_MASQ);
+
+function translation({ address, port }: PlanEndpoint, parts: Parts, remember: Match | undefined): Rule {
+  const { remark, protocol, matches } = parts;
   return {
-    protocol: { value: protocol },
-    matches: [...remark(group, context), ...remember, { kind: protocol }],
-    target: { kind: "dnat", to: endpointText(endpoint.address, endpoint.port) },
+    protocol,
+    matches: remember === undefined ? matches : [...remark, remember, ...matches.slice(remark.length)],
+    target: { kind: "dnat", to: endpointText(address, port) },
   };
 }
 
-function remark(group: ServicePortGroup, context: RenderContext): readonly Match[] {
-  return context.large ? [] : [comment(group.name)];
+function remember(group: ServicePortGroup, chain: string, context: RenderContext): Match | undefined {
+  return group.affinitySeconds === undefined ? undefined : { ...recent(chain, context.family), op: "set" };
 }

@@ -75,9 +75,9 @@ function* setRules(
       yield* masqueradeRules(group, frontend, context);
     }
   }
-  const endpoints = group[set].map((endpoint) => ({ endpoint, chain: names.endpoint(endpoint) }));
   if (group.affinitySeconds !== undefined) {
-    for (const { endpoint, chain } of endpoints) {
+    for (const endpoint of group[set]) {
+      const chain = names.endpoint(endpoint);
       yield {
         matches: [
           ...remark(group, endpoint, context),
@@ -87,22 +87,36 @@ function* setRules(
       };
     }
   }
-  yield* spread(group, endpoints, context);
+  yield* spread(group, set, context, names);
 }
 
 /** Each rule takes its share of what the rules before it left: 1/n, 1/(n-1), … and the last one all. */
 function* spread(
   group: ServicePortGroup,
-  endpoints: readonly { endpoint: PlanEndpoint; chain: string }[],
+  set: EndpointSetName,
   context: RenderContext,
+  names: ChainNames,
 ): Generator<Rule> {
-  for (const [index, { endpoint, chain }] of endpoints.entries()) {
-    const left = endpoints.length - index;
-    const share: readonly Match[] =
-      left === 1 ? [] : [{ kind: "statistic", mode: "random", probability: evenProbability(left) }];
-    yield { matches: [...remark(group, endpoint, context), ...share], target: jump(chain) };
+  let left = group[set].length;
+  for (const endpoint of group[set]) {
+    const share = shareOf(left--);
+    const matches = context.large ? share : [...remark(group, endpoint, context), ...share];
+    yield { matches, target: jump(names.endpoint(endpoint)) };
   }
 }
+
+function shareOf(left: number): readonly Match[] {
+  if (left === 1) return ALL;
+  const known = shares.get(left);
+  if (known !== undefined) return known;
+  const share: readonly Match[] = [{ kind: "statistic", mode: "random", probability: evenProbability(left) }];
+  shares.set(left, share);
+  return share;
+}
+
+const ALL: readonly Match[] = [];
+/** As many as the largest service has endpoints: all services share them. */
+const shares = new Map<number, readonly Match[]>();
 
 function remark(group: ServicePortGroup, endpoint: PlanEndpoint, context: RenderContext): readonly Match[] {
   if (context.large) return [];

@@ -41,13 +41,13 @@ export function endpointSets(
     const same = old !== undefined && old.port === port && old.local === local;
     return { source: endpoint, planned: same ? old : { address, port, local } };
   });
-  const usable = all.filter(({ source }) => source.ready || source.serving);
+  const usable = those(all, ({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);
   const cluster = pickCluster(usable, place);
   const local = oneArray(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
   return {
     serving,
-    cluster: oneArray(plannedOf(cluster), serving),
+    cluster: cluster === usable ? serving : oneArray(plannedOf(cluster), serving),
     local,
     onNode: oneArray(plannedOf(all.filter((one) => one.planned.local)), local, serving),
     any: cluster.length > 0,
@@ -66,8 +66,13 @@ function pickCluster(usable: readonly Usable[], place: Place): readonly Usable[]
 
 /** The ready ones; if there is none, those that serve while they terminate (KEP-1669). */
 function pickReady(usable: readonly Usable[]): readonly Usable[] {
-  const ready = usable.filter((one) => one.source.ready);
+  const ready = those(usable, (one) => one.source.ready);
   return ready.length > 0 ? ready : usable.filter((one) => one.source.serving && one.source.terminating);
+}
+
+/** Mostly it is all of them, and then the same array. */
+function those(list: readonly Usable[], wanted: (one: Usable) => boolean): readonly Usable[] {
+  return list.every(wanted) ? list : list.filter(wanted);
 }
 
 function plannedOf(usable: readonly Usable[]): readonly PlanEndpoint[] {
