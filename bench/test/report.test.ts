@@ -19,7 +19,7 @@ function figures(factor: number): ProxyFigures {
     recorded: {
       start: { processes: 10, bytes: 2e6 },
       endpointChange: { processes: 1, bytes: 1500 },
-      bare: { startMs: 300, endpointChangeMs: 2 },
+      bare: { startMs: 300, endpointChangeMs: 2, endpointChangeCpu: 0.05 },
     },
   };
 }
@@ -34,6 +34,11 @@ test("a row has the medians of both, their ratio and the limit", () => {
     ratio: 0.5,
     bare: 300,
   });
+});
+
+test("the tools' CPU stands beside that of the same work", () => {
+  const cpu = rowsOf(figures(1), undefined).filter(({ label }) => label === "– CPU");
+  expect(cpu.map(({ bare }) => bare)).toEqual([undefined, 50, undefined]);
 });
 
 test("without kube-proxy there is no ratio; what was not measured has no row", () => {

@@ -30,8 +30,13 @@ export interface RecordedFigures {
   readonly longestBlockMs?: number;
   /** The same in processor time, from the moment on that it listens. */
   readonly longestTurnCpuMs?: number;
-  /** The tools alone with our text: all of the start's, and an endpoint change's beside the same rules. */
-  readonly bare?: { readonly startMs: number; readonly endpointChangeMs: number };
+  /** The tools alone with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in seconds. */
+  readonly bare?: {
+    readonly startMs: number;
+    readonly startCpu?: number;
+    readonly endpointChangeMs: number;
+    readonly endpointChangeCpu?: number;
+  };
 }
 
 /** Of all runs of one proxy. */

@@ -9,6 +9,11 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return cpuSecondsOf(await readFile(`/proc/${pid}/stat`, "utf8"));
 }
 
+/** The same of its children alone. */
+export async function childrenCpuSeconds(pid: number): Promise<number> {
+  return ticksOf(await readFile(`/proc/${pid}/stat`, "utf8")).children / TICKS;
+}
+
 export function cpuSecondsOf(stat: string): number {
   const { own, children } = ticksOf(stat);
   return (own + children) / TICKS;

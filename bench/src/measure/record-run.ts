@@ -7,6 +7,7 @@ import { startProxy } from "../proxy/running.ts";
 import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";
 import { median, type RecordedFigures, type ToolUse } from "./figures.ts";
+import { childrenCpuSeconds } from "./process-figures.ts";
 import type { Setting } from "./setting.ts";
 import { Work } from "./work.ts";
 
@@ -35,8 +36,8 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   await work.restore(0);
   const own = subject.name === "fairlead" && {
     bare: {
-      endpointChangeMs: await bareChanges(running.node, startSettings.variant, change.payloads.slice(-2)),
-      startMs: await bareStart(setting, start.payloads),
+      ...(await bareChanges(running.node, startSettings.variant, change.payloads.slice(-2))),
+      ...(await bareStart(setting, start.payloads)),
     },
   };
   const loop = await loopFigures(loopFile);
@@ -88,21 +89,24 @@ class Calls {
 }
 
 /** All restores of a start on an empty node, one after the other. */
-async function bareStart({ bed, startSettings }: Setting, payloads: readonly Payload[]): Promise<number> {
+async function bareStart({ bed, startSettings }: Setting, payloads: readonly Payload[]) {
   await using node = await bed.openNode();
   // Proxies count with them where the kernel can; the text names them then.
   for (const name of COUNTERS)
     await runnerIn(node)
       .run(["nfacct", "add", name])
       .catch(() => {});
+  const cpuBefore = await childrenCpuSeconds(process.pid);
   const started = performance.now();
   for (const payload of payloads) await restore(node, startSettings.variant, payload);
-  return performance.now() - started;
+  const startMs = performance.now() - started;
+  return { startMs, startCpu: (await childrenCpuSeconds(process.pid)) - cpuBefore };
 }
 
 /** The restores of two changes that undo each other, over and over beside the rules that are there. */
-async function bareChanges(node: NetworkNamespace, variant: Variant, pair: readonly Payload[]): Promise<number> {
+async function bareChanges(node: NetworkNamespace, variant: Variant, pair: readonly Payload[]) {
   const times: number[] = [];
+  const cpuBefore = await childrenCpuSeconds(process.pid);
   for (let round = 0; round < BARE_CHANGES / 2; round++) {
     for (const payload of pair) {
       const started = performance.now();
@@ -110,7 +114,8 @@ async function bareChanges(node: NetworkNamespace, variant: Variant, pair: reado
       times.push(performance.now() - started);
     }
   }
-  return median(times);
+  const cpu = (await childrenCpuSeconds(process.pid)) - cpuBefore;
+  return { endpointChangeMs: median(times), endpointChangeCpu: cpu / times.length };
 }
 
 async function restore(node: NetworkNamespace, variant: Variant, { tool, file }: Payload): Promise<void> {

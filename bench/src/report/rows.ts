@@ -7,6 +7,8 @@ interface Measure {
   readonly label: string;
   readonly unit: Unit;
   readonly of: (figures: ProxyFigures) => number | undefined;
+  /** The same of the tools alone with Fairlead's text. */
+  readonly bare?: (recorded: ProxyFigures["recorded"]) => number | undefined;
 }
 
 /** A line of the table. */
@@ -37,15 +39,30 @@ const perTakenRun =
 const START = "start to first complete sync";
 
 const measures: readonly Measure[] = [
-  { label: START, unit: "ms", of: perRun((run) => run.firstSync.ms) },
+  { label: START, unit: "ms", of: perRun((run) => run.firstSync.ms), bare: ({ bare }) => bare?.startMs },
   { label: "– full sync in it", unit: "ms", of: perTakenRun((run) => run.fullSyncMs) },
-  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.firstSync.cpu * 1000) },
+  {
+    label: "– CPU",
+    unit: "CPU ms",
+    of: perRun((run) => run.firstSync.cpu * 1000),
+    bare: ({ bare }) => bare?.startCpu && bare.startCpu * 1000,
+  },
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
   { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.start.bytes },
   { label: "– bytes from the API server", unit: "bytes", of: perRun((run) => run.firstSync.apiBytes) },
-  { label: "one endpoint changes, median", unit: "ms", of: perRun((run) => median(run.endpointChange.ms)) },
+  {
+    label: "one endpoint changes, median",
+    unit: "ms",
+    of: perRun((run) => median(run.endpointChange.ms)),
+    bare: ({ bare }) => bare?.endpointChangeMs,
+  },
   { label: "– 99th percentile", unit: "ms", of: perRun((run) => quantile(run.endpointChange.ms, 0.99)) },
-  { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.endpointChange.cpu * 1000) },
+  {
+    label: "– CPU",
+    unit: "CPU ms",
+    of: perRun((run) => run.endpointChange.cpu * 1000),
+    bare: ({ bare }) => bare?.endpointChangeCpu && bare.endpointChangeCpu * 1000,
+  },
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.endpointChange.processes },
   { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.endpointChange.bytes },
   { label: "a service is added, median", unit: "ms", of: perRun((run) => median(run.serviceAdded.ms)) },
@@ -60,17 +77,12 @@ const measures: readonly Measure[] = [
   { label: "CPU in an idle minute", unit: "CPU ms", of: perTakenRun((run) => run.idleCpu && run.idleCpu * 1000) },
 ];
 
-const bare: Readonly<Record<string, (figures: ProxyFigures) => number | undefined>> = {
-  [START]: ({ recorded }) => recorded.bare?.startMs,
-  "one endpoint changes, median": ({ recorded }) => recorded.bare?.endpointChangeMs,
-};
-
 /** The table of a benchmark; without kube-proxy there is no ratio, and of one that was not waited for there is its start alone. */
 export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | Unfinished | undefined): readonly Row[] {
-  return measures.flatMap(({ label, unit, of }): readonly Row[] => {
+  return measures.flatMap(({ label, unit, of, bare }): readonly Row[] => {
     const own = of(fairlead);
     if (own === undefined) return [];
-    const limit = bare[label]?.(fairlead);
+    const limit = bare?.(fairlead.recorded);
     return [
       {
         label,
