@@ -20,6 +20,7 @@ export { createLinks, type LinksOptions } from "./links/open.ts";
 export type { LockHolder } from "./lock/holder.ts";
 export { nodeLockProcess } from "./lock/lock-process.ts";
 export { acquireNodeLock, type NodeLock, NodeLockHeldError, type NodeLockOptions } from "./lock/node-lock.ts";
+export { releaseMemory } from "./memory.ts";
 export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-version.ts";
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
-import { acquireNodeLock } from "@fairlead/kernel";
+import { acquireNodeLock, releaseMemory } from "@fairlead/kernel";
 import type { AgentParts } from "../agent/parts.ts";
 import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
@@ -18,6 +18,7 @@ import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/ip
 import { ipvsSemantics, ipvsServing, prepareIpvs } from "../mode/ipvs.ts";
 import { userspaceBackends, userspaceSemantics } from "../mode/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
+import { tidying } from "../pacing/tidying.ts";
 import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
@@ -117,6 +118,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     kernel: opened,
     mode,
     ...serving,
+    followers: [tidying(systemClock, releaseMemory)],
     familiesAtOnce,
     memory,
     source,
