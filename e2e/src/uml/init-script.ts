@@ -18,7 +18,8 @@ export const STATUS_FILE = "status";
 
 /**
  * The first process of the guest: gets the kernel ready, runs the command with its output in files, leaves its exit
- * status in another and switches off. `modprobe -a` loads everything in one process; what is missing it says itself.
+ * status in another and switches off. `modprobe -a` loads everything in one process; what is missing it says itself. What the
+ * kernel asks for later comes from the same folder: this machine's `/lib/modules` has none of it, or is not there.
  */
 export function initScript({ folder, cwd, command, env }: InitSettings): string {
   const at = (name: string) => quoted(`${folder}/${name}`);
@@ -29,7 +30,9 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t tmpfs run /run
 mkdir -p /run/netns
-[ -d /lib/modules ] && mount --bind ${MODULES_FOLDER} /lib/modules
+printf '%s\\n' ${quoted(`#!/bin/sh\nexec /sbin/modprobe -d ${at("root")} "$@"`)} > ${at("modprobe")}
+chmod +x ${at("modprobe")}
+echo ${at("modprobe")} > /proc/sys/kernel/modprobe
 modprobe -d ${at("root")} -a ${modules.join(" ")}
 ip link set lo up
 cd ${quoted(cwd)} && ${command.map(quoted).join(" ")} > ${at(OUTPUT_FILE)} 2> ${at(ERRORS_FILE)}

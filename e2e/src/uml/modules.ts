@@ -5,8 +5,6 @@ export const modules: readonly string[] = [
   "nf_conntrack",
   "nf_conntrack_netlink",
   "sctp",
-  // Of the cookies of an SCTP server, which can't listen without it.
-  "hmac",
   "dummy",
   "veth",
   "bridge",
