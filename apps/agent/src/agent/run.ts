@@ -112,7 +112,7 @@ function subscribe(
     problems: agent.problems,
     onChange() {
       // The lists have begun to come: the kernel is read meanwhile.
-      if (!announced) agent.syncer.prepare();
+      if (!announced && !readiness.ready) agent.syncer.prepare();
       announced = true;
       request("partial");
     },
