@@ -24,14 +24,16 @@ export function* endpointChains(
 interface Parts {
   readonly remark: readonly Match[];
   readonly protocol: NonNullable<Rule["protocol"]>;
-  /** Of a rule that translates. */
+  /** The last match of a rule that translates, and all of them where it remembers no clients. */
+  readonly port: Match;
   readonly matches: readonly Match[];
 }
 
 function partsOf(group: ServicePortGroup, context: RenderContext): Parts {
   const protocol = protocolName(group.protocol);
   const remark = context.large ? [] : [comment(group.name)];
-  return { remark, protocol: { value: protocol }, matches: [...remark, { kind: protocol }] };
+  const port: Match = { kind: protocol };
+  return { remark, protocol: { value: protocol }, port, matches: [...remark, port] };
 }
 
 /** Those that have a chain, in the order of the chains. */
@@ -50,10 +52,9 @@ function hairpin({ address }: PlanEndpoint, { remark }: Parts): Rule {
 const TO_MARK_MASQ = jump(MARK_MASQ);
 
 function translation({ address, port }: PlanEndpoint, parts: Parts, remember: Match | undefined): Rule {
-  const { remark, protocol, matches } = parts;
   return {
-    protocol,
-    matches: remember === undefined ? matches : [...remark, remember, ...matches.slice(remark.length)],
+    protocol: parts.protocol,
+    matches: remember === undefined ? parts.matches : [...parts.remark, remember, parts.port],
     target: { kind: "dnat", to: endpointText(address, port) },
   };
 }

@@ -100,8 +100,8 @@ function* spread(
   let left = group[set].length;
   for (const endpoint of group[set]) {
     const share = shareOf(left--);
-    const matches = context.large ? share : [...remark(group, endpoint, context), ...share];
-    yield { matches, target: jump(names.endpoint(endpoint)) };
+    const said = remark(group, endpoint, context);
+    yield { matches: said.length === 0 ? share : [...said, ...share], target: jump(names.endpoint(endpoint)) };
   }
 }
 

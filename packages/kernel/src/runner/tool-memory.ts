@@ -1,4 +1,4 @@
-/** As large as any number that glibc takes here on every machine. */
+/** Bytes that no tool comes to: the threshold is never crossed. */
 const NEVER = 2 ** 30;
 
 /**
