@@ -1,11 +1,18 @@
-import { expect, test } from "vitest";
+import type { HealthCheck } from "@fairlead/core";
+import { service } from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
 import { eventFollower } from "../src/events/follower.ts";
 import type { NodeEvent } from "../src/events/node-event.ts";
 import { NodeEvents } from "../src/events/node-events.ts";
+import { healthCheckNotListening, serverNotListening } from "../src/events/port-events.ts";
+import { routes } from "../src/http/app.ts";
+import { listen } from "../src/http/listen.ts";
 import type { FamilyOutcome } from "../src/pacing/family-sync.ts";
 import type { FamilyRun } from "../src/sync/syncer.ts";
 import { recordedLog } from "./support/recorded-log.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
+import { runningAgent } from "./support/running-agent.ts";
+import { until } from "./support/until.ts";
+import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
@@ -13,11 +20,13 @@ function events(answer: () => number) {
   const sent: unknown[] = [];
   const clock = new VirtualClock();
   const log = recordedLog();
-  const post = async (event: unknown) => {
+  const namespaces: string[] = [];
+  const post = async (namespace: string, event: unknown) => {
     sent.push(event);
+    namespaces.push(namespace);
     return answer();
   };
-  return { sent, clock, log, events: new NodeEvents({ node: "node-a", post, clock, log }) };
+  return { sent, namespaces, clock, log, events: new NodeEvents({ node: "node-a", post, clock, log }) };
 }
 
 test("an Event about the Node, once in ten minutes for a reason", async () => {
@@ -70,4 +79,73 @@ test("the third failure in a row is told, a success begins anew", () => {
   expect(told).toEqual([]);
   ran(failure);
   expect(told).toEqual(["The rules of IPv4 could not be written 3 times in a row: no"]);
+});
+
+describe("ports that cannot be bound", () => {
+  const inUse = Object.assign(new Error("listen EADDRINUSE"), { code: "EADDRINUSE" });
+  const check = (name: string): HealthCheck => {
+    return { service: `shop/${name}`, namespace: "shop", name, port: 30_001, localEndpoints: 1 };
+  };
+  const about = (name: string) => healthCheckNotListening(check(name), { host: "fd00::1", port: 30_001 }, inUse);
+
+  test("a Service's health-check port: an Event about the Service, in its namespace", async () => {
+    const one = events(() => 201);
+    await one.events.tell(about("web"));
+    await one.events.tell(about("web"));
+    expect(one.namespaces).toEqual(["shop"]);
+    expect(one.sent).toMatchObject([
+      {
+        metadata: { namespace: "shop", name: expect.stringMatching(/^web\./) },
+        involvedObject: { apiVersion: "v1", kind: "Service", namespace: "shop", name: "web" },
+        type: "Warning",
+        reason: "FailedToStartServiceHealthcheck",
+        action: "Listen",
+        message: "The health-check node port cannot be opened on [fd00::1]:30001: listen EADDRINUSE",
+        source: { component: "kube-proxy", host: "node-a" },
+      },
+    ]);
+  });
+
+  test("a thousand Services with the same trouble: a few Events, and those about the Node still go out", async () => {
+    const one = events(() => 201);
+    for (let i = 0; i < 1_000; i++) await one.events.tell(about(`web-${i}`));
+    expect(one.sent).toHaveLength(25);
+    await one.events.tell(failed);
+    expect(one.sent).toHaveLength(26);
+    await one.clock.advance(600_000);
+    await one.events.tell(about("web-999"));
+    expect(one.sent).toHaveLength(27);
+  });
+
+  test("the health and the metrics port: kube-proxy's reasons", () => {
+    expect(serverNotListening("health", "in use")).toMatchObject({ reason: "FailedToStartProxierHealthcheck" });
+    expect(serverNotListening("metrics", "in use")).toMatchObject({ reason: "FailedToStartMetricServer" });
+  });
+
+  test("an agent tells of a Service's port that is in use, and of its own", async () => {
+    const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
+    const { port } = other.address;
+    const told: NodeEvent[] = [];
+    const tell = async (event: NodeEvent) => void told.push(event);
+    const one = runningAgent({ events: { tell }, metricsPort: port, flags: ["--bind-address-hard-fail"] });
+    const web = service("web", {
+      type: "LoadBalancer",
+      clusterIPs: ["10.96.67.75"],
+      ports: [{ port: 80 }],
+      externalTrafficPolicy: "Local",
+      healthCheckNodePort: port,
+    });
+    await settle();
+    await one.source.put(web);
+    await one.source.synced("services", "endpointSlices", "node");
+    await until(() => told.length === 2);
+    const events = Object.fromEntries(told.map(({ reason, service: about }) => [reason, about]));
+    expect(events).toEqual({
+      FailedToStartMetricServer: undefined,
+      FailedToStartServiceHealthcheck: { namespace: "default", name: "web" },
+    });
+    await one.clock.advance(3_000);
+    expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+    await other.close();
+  });
 });

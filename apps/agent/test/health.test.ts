@@ -153,7 +153,7 @@ describe("health-check node ports", () => {
 
   test("ports open, follow and close with the plan, and a port in use is tried again", async () => {
     const bound = new Set<string>();
-    const errors: number[] = [];
+    const errors: string[] = [];
     const busy = new Set<number>([30_001]);
     const servers = new ServiceHealthServers({
       family: "IPv4",
@@ -170,7 +170,7 @@ describe("health-check node ports", () => {
         };
       },
       onOpened: () => {},
-      onError: (failed) => errors.push(failed.port),
+      onError: (failed, at) => errors.push(`${failed.service} ${at.host}:${at.port}`),
     });
     const one = (port: number) => new Map<ServiceKey, HealthCheck>([["default/web", check(port, 1)]]);
 
@@ -178,7 +178,7 @@ describe("health-check node ports", () => {
     expect([...bound]).toEqual(["0.0.0.0:30000"]);
     await servers.update(one(30_001), undefined);
     expect([...bound]).toEqual([]);
-    expect(errors).toEqual([30_001]);
+    expect(errors).toEqual(["default/web 0.0.0.0:30001"]);
     busy.clear();
     await servers.update(one(30_001), ["192.0.2.1", "192.0.2.2"]);
     expect([...bound]).toEqual(["192.0.2.1:30001", "192.0.2.2:30001"]);

@@ -16,13 +16,13 @@ function options(port: number, hardFail = false) {
   const stop = new AbortController();
   const failed: string[] = [];
   const at = { address: loopback, port };
-  const onHardFail = (reason: string) => failed.push(reason);
+  const onFailure = (_server: string, reason: string) => failed.push(reason);
   return {
     clock,
     log,
     stop,
     failed,
-    bind: { name: "health", at, hardFail, clock, log, signal: stop.signal, onHardFail },
+    bind: { name: "health", at, hardFail, clock, log, signal: stop.signal, onFailure } as const,
   };
 }
 

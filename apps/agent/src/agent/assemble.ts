@@ -3,6 +3,7 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
 import { conntrackFollower } from "../conntrack/follower.ts";
 import { eventFollower } from "../events/follower.ts";
+import { healthCheckNotListening } from "../events/port-events.ts";
 import { healthFollower } from "../health/follower.ts";
 import { ProxyHealth } from "../health/proxy-health.ts";
 import { serviceHealthFollower } from "../health/service-follower.ts";
@@ -99,19 +100,26 @@ function familySyncs({ backends, config, clock, random }: AgentParts): readonly 
   return Array.from(backends, ([family, backend]) => new FamilySync(family, backend, backoff, clock, random));
 }
 
-function serviceHealthServers({ log }: AgentParts, family: IPFamily, health: ProxyHealth): ServiceHealthServers {
+function serviceHealthServers(
+  { log, events }: AgentParts,
+  family: IPFamily,
+  health: ProxyHealth,
+): ServiceHealthServers {
   return new ServiceHealthServers({
     family,
     listen,
     proxyHealthy: () => health.report().healthy,
     onOpened: ({ service, port }) =>
       log.verbose(2, "Health-check node port opened", { service, port, ipFamily: family }),
-    onError: ({ service, port }, error) =>
+    onError(check, at, error) {
+      const { service, port } = check;
       log.error("A health-check node port cannot be opened, trying again with the next sync", {
         service,
         port,
         ipFamily: family,
         error: describeError(error),
-      }),
+      });
+      void events?.tell(healthCheckNotListening(check, at, error));
+    },
   });
 }

@@ -1,4 +1,6 @@
 import { ownershipReport } from "@fairlead/intake";
+import { sleep } from "../clock.ts";
+import { type ServerName, serverNotListening } from "../events/port-events.ts";
 import { healthApp } from "../health/app.ts";
 import { bind } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
@@ -7,16 +9,24 @@ import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
 
+/** Milliseconds that the Event about the end gets to reach the API server. */
+const lastEvent = 1_000;
+
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
-  { config, mode, clock, log }: AgentParts,
+  { config, mode, clock, log, events }: AgentParts,
   agent: Assembled,
   eligibility: NodeEligibility,
   signal: AbortSignal,
   onHardFail: (reason: string) => void,
 ): void {
   const { metrics, planner, health } = agent;
-  const common = { hardFail: config.bindAddressHardFail, clock, log, signal, onHardFail };
+  const { bindAddressHardFail: hardFail } = config;
+  const onFailure = (server: ServerName, reason: string) => {
+    const told = events?.tell(serverNotListening(server, reason));
+    if (hardFail) void Promise.race([told, sleep(clock, lastEvent)]).then(() => onHardFail(reason));
+  };
+  const common = { hardFail, clock, log, signal, onFailure };
   const healthz = healthApp({
     report: () => health.report(),
     nodeEligible: () => eligibility.eligible,

@@ -1,4 +1,10 @@
-/** What an operator should find with `kubectl describe node`. */
+/** A Service, as an Event names it. */
+export interface ServiceReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What an operator should find with `kubectl describe` of the own Node, or of a Service. */
 export interface NodeEvent {
   readonly type: "Normal" | "Warning";
   /** One word, as machines compare it: `SyncFailed`. */
@@ -6,28 +12,34 @@ export interface NodeEvent {
   readonly message: string;
   /** What was done, one word as well; absent where nothing was. */
   readonly action?: string;
+  /** The Service that it is about; absent: the own Node. */
+  readonly service?: ServiceReference;
+}
+
+/** Events live in the namespace of what they are about (the API server checks it); those about Nodes in `default`. */
+export function namespaceOf({ service }: NodeEvent): string {
+  return service?.namespace ?? "default";
 }
 
 /** Bytes of a message that the API server takes. */
 const longestMessage = 1_024;
 
 /**
- * A core/v1 Event about the own Node, from the component that it has with kube-proxy, so that what looks for those finds it.
+ * A core/v1 Event about the own Node or a Service, from the component that it has with kube-proxy, so that what looks for those finds it.
  *
  * @param id makes the name unique
  */
-export function eventObject(
-  { type, reason, message, action }: NodeEvent,
-  node: string,
-  at: number,
-  id: string,
-): unknown {
+export function eventObject(event: NodeEvent, node: string, at: number, id: string): unknown {
+  const { type, reason, message, action, service } = event;
   const time = `${new Date(at).toISOString().slice(0, 19)}Z`;
   return {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: `${node}.${id}`, namespace: "default" },
-    involvedObject: { kind: "Node", name: node, uid: node },
+    metadata: { name: `${service?.name ?? node}.${id}`, namespace: namespaceOf(event) },
+    involvedObject:
+      service === undefined
+        ? { kind: "Node", name: node, uid: node }
+        : { apiVersion: "v1", kind: "Service", namespace: service.namespace, name: service.name },
     type,
     reason,
     message: message.slice(0, longestMessage),

@@ -1,39 +1,41 @@
 import type { Clock } from "../clock.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { eventObject, type NodeEvent } from "./node-event.ts";
+import { eventObject, type NodeEvent, namespaceOf } from "./node-event.ts";
 
 export interface NodeEventsParts {
   readonly node: string;
-  /** Creates the object and gives the server's status. */
-  readonly post: (event: unknown) => Promise<number>;
+  /** Creates the object in a namespace and gives the server's status. */
+  readonly post: (namespace: string, event: unknown) => Promise<number>;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
 }
 
-/** Milliseconds before an event of the same reason is sent again: the API server keeps them for an hour. */
+/** Milliseconds before an event of the same reason about the same object is sent again: the API server keeps them for an hour. */
 const pause = 600_000;
+/** Events about Services in one pause at most: thousands of them may have the same trouble at once. */
+const mostOfServices = 25;
 
 /**
- * Tells Events about the own Node. They are a courtesy: what cannot be sent is dropped, and after the server said that the
- * role does not allow it nothing is sent any more.
+ * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after the
+ * server said that the role does not allow it nothing is sent any more.
  */
 export class NodeEvents {
   readonly #parts: NodeEventsParts;
-  readonly #notBefore = new Map<string, number>();
+  /** Reason and object → when it was sent; the oldest first, none older than a pause. */
+  readonly #sent = new Map<string, number>();
   #allowed = true;
 
   constructor(parts: NodeEventsParts) {
     this.#parts = parts;
   }
 
+  /** Resolves when the server has answered, or nothing is sent; never rejects. */
   async tell(event: NodeEvent): Promise<void> {
     const { node, post, clock, log } = this.#parts;
-    const now = clock.monotonic();
-    if (!this.#allowed || now < (this.#notBefore.get(event.reason) ?? 0)) return;
-    this.#notBefore.set(event.reason, now + pause);
-    const id = Math.trunc(clock.now() * 1e6).toString(16);
+    if (!this.#allowed || !this.#due(event)) return;
+    const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
     try {
-      const status = await post(eventObject(event, node, clock.now(), id));
+      const status = await post(namespaceOf(event), eventObject(event, node, clock.now(), id));
       if (status === 201) return;
       if (status === 403) this.#forbidden();
       else log.verbose(2, "An Event was not taken", { reason: event.reason, status });
@@ -42,9 +44,20 @@ export class NodeEvents {
     }
   }
 
+  #due({ reason, service }: NodeEvent): boolean {
+    const now = this.#parts.clock.monotonic();
+    for (const [key, at] of this.#sent) {
+      if (now - at < pause) break;
+      this.#sent.delete(key);
+    }
+    const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
+    if (this.#sent.has(key) || (service !== undefined && this.#sent.size >= mostOfServices)) return false;
+    this.#sent.set(key, now);
+    return true;
+  }
+
   #forbidden(): void {
-    if (this.#allowed)
-      this.#parts.log.info("Events about the Node are not sent: the role does not allow to create them");
+    if (this.#allowed) this.#parts.log.info("Events are not sent: the role does not allow to create them");
     this.#allowed = false;
   }
 }

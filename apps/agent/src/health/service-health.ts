@@ -8,7 +8,8 @@ export interface ServiceHealthOptions {
   readonly listen: (app: App, at: HostPort, ipv6Only: boolean) => Promise<Listener>;
   readonly proxyHealthy: () => boolean;
   readonly onOpened: (check: HealthCheck) => void;
-  readonly onError: (check: HealthCheck, error: unknown) => void;
+  /** Called for each failed attempt, with the address that could not be bound. */
+  readonly onError: (check: HealthCheck, at: HostPort, error: unknown) => void;
 }
 
 interface OpenCheck {
@@ -50,15 +51,17 @@ export class ServiceHealthServers {
     const listeners: Listener[] = [];
     const open: OpenCheck = { check, hosts, listeners };
     const app = serviceHealthApp(() => open.check, this.#options.proxyHealthy);
+    let at: HostPort = { host: "", port: check.port };
     try {
       for (const host of hosts) {
-        listeners.push(await this.#options.listen(app, { host, port: check.port }, this.#options.family === "IPv6"));
+        at = { host, port: check.port };
+        listeners.push(await this.#options.listen(app, at, this.#options.family === "IPv6"));
       }
       this.#open.set(service, open);
       this.#options.onOpened(check);
     } catch (error) {
       await Promise.all(listeners.map((listener) => listener.close()));
-      this.#options.onError(check, error);
+      this.#options.onError(check, at, error);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { SocketAddress } from "@fairlead/config";
 import type { Clock } from "../clock.ts";
+import type { ServerName } from "../events/port-events.ts";
 import { describeError, type Log } from "../log/log.ts";
 import type { App } from "./app.ts";
 import { type Listener, listenWhenFree } from "./listen.ts";
@@ -8,15 +9,15 @@ import { type Listener, listenWhenFree } from "./listen.ts";
 const every = 5_000;
 
 export interface BindOptions {
-  /** For log lines: "health", "metrics". */
-  readonly name: string;
+  readonly name: ServerName;
   readonly at: SocketAddress;
-  /** bindAddressHardFail: the first failure ends the agent. */
+  /** bindAddressHardFail: it is not tried again. */
   readonly hardFail: boolean;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly onHardFail: (reason: string) => void;
+  /** Called for each failed attempt, in words that name the server and its address. */
+  readonly onFailure: (server: ServerName, reason: string) => void;
 }
 
 /** Serves an app on the agent's own address, and tries again while that is in use. */
@@ -24,9 +25,9 @@ export async function bind(app: App, options: BindOptions): Promise<Listener | u
   const { name, at, hardFail, clock, log, signal } = options;
   const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
   const onError = (error: unknown): boolean => {
-    const reason = describeError(error);
-    if (hardFail) options.onHardFail(`the ${name} server cannot listen on ${address}: ${reason}`);
-    else log.error("A server cannot listen, trying again", { server: name, address, error: reason });
+    const what = describeError(error);
+    options.onFailure(name, `the ${name} server cannot listen on ${address}: ${what}`);
+    if (!hardFail) log.error("A server cannot listen, trying again", { server: name, address, error: what });
     return hardFail;
   };
   const listener = await listenWhenFree(app, { host: at.address, port: at.port }, { clock, every, signal, onError });

@@ -6,8 +6,8 @@ import { StartError } from "./start-error.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];
-  /** Creates an Event and gives the server's status; absent without an API server. */
-  readonly postEvent?: (event: unknown) => Promise<number>;
+  /** Creates an Event in a namespace and gives the server's status; absent without an API server. */
+  readonly postEvent?: (namespace: string, event: unknown) => Promise<number>;
 }
 
 /**
@@ -30,7 +30,8 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
     const userAgent = `fairlead-proxy/${version}`;
     return {
       source: (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, onReport }),
-      postEvent: (event) => postObject(connection, "/api/v1/namespaces/default/events", event, userAgent),
+      postEvent: (namespace, event) =>
+        postObject(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, event, userAgent),
     };
   } catch (error) {
     throw new StartError(describeError(error), { cause: error });

@@ -31,12 +31,15 @@ export interface RunningAgentOptions {
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;
   readonly mode?: ServedMode;
+  readonly events?: AgentParts["events"];
+  /** Of the metrics server; default: any that is free. */
+  readonly metricsPort?: number;
 }
 
 /** A configuration with which two agents at once do not meet on ports and files. */
-function configApart(flags: readonly string[]): AgentConfig {
+function configApart(flags: readonly string[], port: number): AgentConfig {
   const { healthzBindAddress: _none, ...config } = configOf(["--state-dir=/dev/null/none", ...flags]);
-  return { ...config, metricsBindAddress: { address: "127.0.0.1", port: 0 } };
+  return { ...config, metricsBindAddress: { address: "127.0.0.1", port } };
 }
 
 export function configOf(flags: readonly string[]): AgentConfig {
@@ -57,7 +60,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     mode = "iptables",
   } = options;
   const { ipvs, modules } = fakeIpvs();
-  const config = configApart(flags);
+  const config = configApart(flags, options.metricsPort ?? 0);
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
   const faults = { IPv4: new Faults(clock), IPv6: new Faults(clock) };
@@ -116,6 +119,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     familiesAtOnce: true,
     memory,
     source: () => options.source ?? scripted,
+    events: options.events,
     clock,
     log,
     random: () => 1,

@@ -1,0 +1,33 @@
+import type { HealthCheck } from "@fairlead/core";
+import type { HostPort } from "../http/listen.ts";
+import { describeError } from "../log/log.ts";
+import type { NodeEvent } from "./node-event.ts";
+
+/** The agent's own servers, by what log lines call them. */
+export type ServerName = "health" | "metrics";
+
+const reasons: Readonly<Record<ServerName, string>> = {
+  health: "FailedToStartProxierHealthcheck",
+  metrics: "FailedToStartMetricServer",
+};
+
+/**
+ * Ports that this process cannot listen on, with kube-proxy's reasons and actions (cmd/kube-proxy/app/server.go,
+ * pkg/proxy/healthcheck/service_health.go).
+ */
+export function serverNotListening(server: ServerName, message: string): NodeEvent {
+  return { type: "Warning", reason: reasons[server], action: "StartKubeProxy", message };
+}
+
+export function healthCheckNotListening(check: HealthCheck, { host, port }: HostPort, error: unknown): NodeEvent {
+  const { namespace, name } = check;
+  const on = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const message = `The health-check node port cannot be opened on ${on}: ${describeError(error)}`;
+  return {
+    type: "Warning",
+    reason: "FailedToStartServiceHealthcheck",
+    action: "Listen",
+    message,
+    service: { namespace, name },
+  };
+}
