@@ -3,13 +3,13 @@
  * apps wire them. A rule here is an arrow that must not exist.
  */
 const room = (name) => `^packages/${name}/`;
-const others = (...allowed) => `^(packages/(?!(${allowed.join("|")})/)|apps/|e2e/)`;
+const others = (...allowed) => `^(packages/(?!(${["base", ...allowed].join("|")})/)|apps/|e2e/)`;
 const sources = (name) => ({ path: `^packages/${name}/src/`, pathNot: "\\.test\\.ts$" });
 
 /** @param {string} name @param {string[]} may rooms that its sources may import, beside itself */
 const layer = (name, ...may) => ({
   name: `layer-${name}`,
-  comment: `${name} imports ${may.length === 0 ? "no other room" : may.join(", ")}`,
+  comment: `${name} imports ${may.length === 0 ? "no other room" : may.join(", ")}, and base`,
   severity: "error",
   from: sources(name),
   to: { path: others(name, ...may) },
@@ -17,6 +17,7 @@ const layer = (name, ...may) => ({
 
 module.exports = {
   forbidden: [
+    layer("base"),
     layer("core"),
     layer("endpoint-filter", "core"),
     layer("netfilter"),

@@ -1,0 +1,30 @@
+/** How many causes are told. */
+const CAUSES = 5;
+
+/**
+ * What an error says, for a line of text: its message, or its name where it has none.
+ *
+ * @param error anything that was thrown
+ */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // Node gives "" for a connection that was tried on several addresses: the causes are in `errors`.
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(errorText).join("; ");
+  return error.message === "" ? error.name : error.message;
+}
+
+/** As {@link errorText}, with what its causes say and it does not: `listing failed: connect ECONNREFUSED`. */
+export function errorChainText(error: unknown): string {
+  const texts: string[] = [];
+  for (let current = error; current !== undefined && texts.length < CAUSES; ) {
+    const text = errorText(current);
+    if (!texts.some((said) => said.includes(text))) texts.push(text);
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return texts.join(": ");
+}
+
+/** An error as it is; anything else that was thrown as the message of one. */
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error), { cause: error });
+}

@@ -1,0 +1,2 @@
+/** The transport protocols that a Service port can have (core/v1 Protocol). */
+export type Protocol = "TCP" | "UDP" | "SCTP";

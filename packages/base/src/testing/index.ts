@@ -1,0 +1,1 @@
+export { settled, VirtualClock } from "./virtual-clock.ts";

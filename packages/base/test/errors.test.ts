@@ -1,0 +1,31 @@
+import { asError, errorChainText, errorText } from "@fairlead/base";
+import { expect, test } from "vitest";
+
+test.each([
+  [new Error("no route"), "no route"],
+  [new RangeError(), "RangeError"],
+  ["thrown text", "thrown text"],
+  [undefined, "undefined"],
+  [new AggregateError([new Error("::1 refused"), new Error("127.0.0.1 refused")]), "::1 refused; 127.0.0.1 refused"],
+])("%o is told as %j", (error, text) => {
+  expect(errorText(error)).toBe(text);
+});
+
+test("causes are told once, five at most", () => {
+  const refused = new Error("connect ECONNREFUSED");
+  const listing = new Error("listing failed", {
+    cause: new Error("request: connect ECONNREFUSED", { cause: refused }),
+  });
+  expect(errorChainText(listing)).toBe("listing failed: request: connect ECONNREFUSED");
+  const chain = Array.from({ length: 9 }, (_, at) => `level ${at}`).reduce<Error | undefined>(
+    (cause, message) => new Error(message, { cause }),
+    undefined,
+  );
+  expect(errorChainText(chain)).toBe("level 8: level 7: level 6: level 5: level 4");
+});
+
+test("what is not an error becomes the message of one", () => {
+  const error = new Error("as it is");
+  expect(asError(error)).toBe(error);
+  expect(asError("text")).toMatchObject({ message: "text", cause: "text" });
+});
