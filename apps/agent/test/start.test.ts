@@ -77,6 +77,14 @@ describe("the kernel settings of iptables mode", () => {
       [[], "1"],
       [["--nodeport-addresses=localhost"], "1"],
       [["--nodeport-addresses=10.0.0.0/8"], "0"],
+      // CVE-2020-8558: what is no loopback address must not open 127.0.0.0/8 to the network.
+      [["--nodeport-addresses=primary"], "0"],
+      [["--nodeport-addresses=primary", "--bind-address=127.0.0.1"], "0"],
+      [["--nodeport-addresses=primary,::1/128"], "0"],
+      [["--nodeport-addresses=127.0.0.5/32"], "1"],
+      [["--nodeport-addresses=64.0.0.0/2"], "1"],
+      [["--nodeport-addresses=::1/128"], "1"],
+      [["--nodeport-addresses=primary,localhost"], "1"],
       [["--iptables-localhost-nodeports=false"], "0"],
     ] as const) {
       const one = kernel();

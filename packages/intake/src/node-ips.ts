@@ -12,12 +12,16 @@ export interface NodeIPSources {
   readonly kernel: NodeIPs;
 }
 
-/** The node's address of each family: the bind address, else the Node object's first, else the kernel's. */
+/**
+ * The node's address of each family: the bind address, else the Node object's first. The kernel's count where no Node is
+ * known: a Node with addresses of one family only has no IP in the other one.
+ */
 export function nodeIPs({ bindAddress, node, kernel }: NodeIPSources): NodeIPs {
   const found: Partial<Record<IPFamily, string>> = {};
+  const own = node.length > 0 ? node : Object.values(kernel);
   for (const family of allFamilies) {
     const bound = !isUnspecified(bindAddress) && familyOf(bindAddress) === family ? bindAddress : undefined;
-    const ip = bound ?? node.find((address) => familyOf(address) === family) ?? kernel[family];
+    const ip = bound ?? own.find((address) => familyOf(address) === family);
     if (ip !== undefined) found[family] = ip;
   }
   return found;

@@ -3,9 +3,13 @@ import type { IPFamily, NodePortAddresses } from "@fairlead/core";
 import { familyOf, isLoopback } from "./families.ts";
 import type { NodeIPs } from "./node-ips.ts";
 
+/** Keywords of KubeProxyConfiguration.nodePortAddresses; each of them speaks of both families. */
+const KEYWORDS: ReadonlySet<string> = new Set(["primary", "localhost", "all"]);
+
 /**
  * On which addresses a family's node ports are served. A family that none of the selectors speaks of is served on all of
- * its addresses, as upstream.
+ * its addresses, as upstream. Unlike upstream's, `primary` speaks of a family in which the node has no IP, too: it selects
+ * nothing there, where upstream serves on every address.
  *
  * @param selectors CIDRs and the words primary, localhost, all (KubeProxyConfiguration.nodePortAddresses)
  * @param live the addresses that the node has now, of both families
@@ -16,12 +20,30 @@ export function nodePortAddressesFor(
   ips: NodeIPs,
   live: readonly string[],
 ): NodePortAddresses {
-  const cidrs = selectors.flatMap((selector) => expand(selector, ips)).filter((cidr) => familyOf(cidr) === family);
-  if (cidrs.length === 0 || cidrs.some((cidr) => cidr.endsWith("/0"))) return { kind: "all" };
+  const cidrs = selectedCIDRs(family, selectors, ips);
+  if (cidrs === undefined) return { kind: "all" };
   const selected = blockList(cidrs);
   const type = family === "IPv4" ? "ipv4" : "ipv6";
   const addresses = live.filter((address) => familyOf(address) === family && selected.check(address, type));
   return { kind: "list", addresses: [...new Set(addresses)].sort() };
+}
+
+/**
+ * Whether an IPv4 loopback address can be among the selected ones, whatever the node's addresses are. `primary` never
+ * selects one.
+ */
+export function selectsIPv4Loopback(selectors: readonly string[]): boolean {
+  const cidrs = selectedCIDRs("IPv4", selectors, {});
+  if (cidrs === undefined) return true;
+  // Two CIDRs have addresses in common when one contains the other's first.
+  return cidrs.some(isLoopback) || blockList(cidrs).check("127.0.0.0", "ipv4");
+}
+
+/** Undefined: every address of the family. */
+function selectedCIDRs(family: IPFamily, selectors: readonly string[], ips: NodeIPs): readonly string[] | undefined {
+  const spokenOf = selectors.some((selector) => KEYWORDS.has(selector) || familyOf(selector) === family);
+  const cidrs = selectors.flatMap((selector) => expand(selector, ips)).filter((cidr) => familyOf(cidr) === family);
+  return !spokenOf || cidrs.some((cidr) => cidr.endsWith("/0")) ? undefined : cidrs;
 }
 
 function expand(selector: string, ips: NodeIPs): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { detectorFor } from "../src/detectors.ts";
-import { nodeIPs, nodePortAddressesFor } from "../src/index.ts";
+import { nodeIPs, nodePortAddressesFor, selectsIPv4Loopback } from "../src/index.ts";
 
 describe("node IPs", () => {
   test("the bind address wins in its family, then the Node, then the kernel", () => {
@@ -10,6 +10,15 @@ describe("node IPs", () => {
     expect(nodeIPs({ bindAddress: "0.0.0.0", node, kernel })).toEqual({ IPv4: "10.0.0.5", IPv6: "fd00::5" });
     expect(nodeIPs({ bindAddress: "10.9.9.9", node, kernel })).toEqual({ IPv4: "10.9.9.9", IPv6: "fd00::5" });
     expect(nodeIPs({ bindAddress: "::", node: [], kernel: {} })).toEqual({});
+  });
+
+  test("a Node with addresses of one family has none in the other, whatever the kernel has", () => {
+    const kernel = { IPv4: "192.0.2.1", IPv6: "2001:db8::1" };
+    expect(nodeIPs({ bindAddress: "0.0.0.0", node: ["10.0.0.5"], kernel })).toEqual({ IPv4: "10.0.0.5" });
+    expect(nodeIPs({ bindAddress: "fd00::9", node: ["10.0.0.5"], kernel })).toEqual({
+      IPv4: "10.0.0.5",
+      IPv6: "fd00::9",
+    });
   });
 });
 
@@ -51,6 +60,26 @@ describe("node-port addresses", () => {
 
   test("a family that no selector speaks of is served everywhere", () => {
     expect(nodePortAddressesFor("IPv6", ["10.0.0.0/8"], ips, live)).toEqual({ kind: "all" });
-    expect(nodePortAddressesFor("IPv6", ["primary"], { IPv4: "10.0.0.5" }, live)).toEqual({ kind: "all" });
+  });
+
+  test("primary never means more than the node's own address, also where there is none", () => {
+    const four = { IPv4: "10.0.0.5" };
+    expect(nodePortAddressesFor("IPv6", ["primary"], four, live)).toEqual(list());
+    expect(nodePortAddressesFor("IPv6", ["primary", "10.0.0.0/8"], four, live)).toEqual(list());
+    expect(nodePortAddressesFor("IPv4", ["primary"], { IPv4: "127.0.0.1" }, live)).toEqual(list());
+    expect(nodePortAddressesFor("IPv6", ["primary", "all"], four, live)).toEqual({ kind: "all" });
+  });
+
+  test.each([
+    [["all"], true],
+    [["localhost"], true],
+    [["127.0.0.5/32"], true],
+    [["126.0.0.0/7"], true],
+    [["fd00::/8"], true],
+    [["10.0.0.0/8"], false],
+    [["primary"], false],
+    [["primary", "::1/128"], false],
+  ])("whether %j can select an IPv4 loopback address", (selectors, expected) => {
+    expect(selectsIPv4Loopback(selectors)).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { COUNTERS, createIptablesBackend, type IptablesPort, requiredSysctls } from "@fairlead/backend-iptables";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, NodePlan } from "@fairlead/core";
-import { nodePortAddressesFor } from "@fairlead/intake";
+import { selectsIPv4Loopback } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { CounterMaker } from "./counters.ts";
@@ -12,9 +12,9 @@ const beLiberal = "net/netfilter/nf_conntrack_tcp_be_liberal";
 
 /** Sets the kernel settings that iptables mode relies on. What cannot be set costs what it is for, and one line. */
 export async function prepareIptables(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
-  // Of the node-port addresses only loopback counts here, which every node has.
-  const nodePortAddresses = nodePortAddressesFor("IPv4", config.nodePortAddresses, {}, ["127.0.0.1"]);
-  const node: NodePlan = { detector: { kind: "none" }, nodePortAddresses };
+  // Of the node-port addresses only loopback ones count here; which of them the node has may change later.
+  const addresses = selectsIPv4Loopback(config.nodePortAddresses) ? ["127.0.0.1"] : [];
+  const node: NodePlan = { detector: { kind: "none" }, nodePortAddresses: { kind: "list", addresses } };
   const { masqueradeBit, localhostNodePorts } = config.iptables;
   const settings = { family: "IPv4", masqueradeBit, localhostNodePorts, tcpBeLiberal: false } as const;
   for (const { name, value, reason } of requiredSysctls(settings, node)) {
