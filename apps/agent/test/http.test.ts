@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { Server } from "node:net";
+import { describe, expect, test, vi } from "vitest";
 import { plainText } from "../src/http/answers.ts";
 import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
@@ -34,6 +35,17 @@ test("a handler that throws is answered with 500, an unknown path with 404", asy
   const statusOf = async (path: string) => (await fetch(`http://${loopback}:${listener.address.port}${path}`)).status;
   expect(await statusOf("/broken?query")).toBe(500);
   expect(await statusOf("/elsewhere")).toBe(404);
+  await listener.close();
+});
+
+test("connections that cannot be accepted don't end the process", async () => {
+  const opening = vi.spyOn(Server.prototype, "listen");
+  const listener = await listen(app, { host: loopback, port: 0 });
+  const server: unknown = opening.mock.contexts[0];
+  opening.mockRestore();
+  if (!(server instanceof Server)) throw new Error("nothing listens");
+  for (let count = 0; count < 2; count++) server.emit("error", new Error("accept ENOBUFS"));
+  expect((await fetch(`http://${loopback}:${listener.address.port}/`)).status).toBe(200);
   await listener.close();
 });
 

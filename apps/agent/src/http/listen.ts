@@ -23,7 +23,8 @@ export async function listen(app: App, at: HostPort, ipv6Only = false): Promise<
   const server = createServer(requestListener(app));
   server.requestTimeout = 10_000;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject);
+  // Stays for good: a connection that cannot be accepted is lost, and no reason to end the process.
+  server.on("error", reject);
   server.listen({ host: at.host, port: at.port, ipv6Only }, resolve);
   await promise;
   const bound = server.address();

@@ -36,11 +36,13 @@ function connected(
 ): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true });
+    // It may break off between two owners; each of them has a handler of its own beside this one.
+    socket.on("error", () => {});
     const give = (result: Socket | undefined) => {
       cancel();
       given.removeEventListener("abort", abandon);
       socket.off("connect", succeed).off("error", abandon);
-      if (result === undefined) socket.on("error", () => {}).destroy();
+      if (result === undefined) socket.destroy();
       resolve(result);
     };
     const succeed = () => give(socket);

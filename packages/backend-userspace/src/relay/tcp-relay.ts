@@ -43,7 +43,10 @@ async function take(client: Socket, request: RelayRequest): Promise<void> {
     return;
   }
   takeSockets(request, 2);
-  const dialled = await dial(request, client.remoteAddress ?? "", gone.signal);
+  const dialled = await dial(request, client.remoteAddress ?? "", gone.signal).catch((error: unknown) => {
+    request.onProblem(`${request.service.name}: a connection was not relayed: ${error}`);
+    return "unreachable" as const;
+  });
   if (typeof dialled === "string") {
     takeSockets(request, -2);
     traffic.refused(dialled);

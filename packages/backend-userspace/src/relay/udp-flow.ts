@@ -15,8 +15,8 @@ export interface UdpFlowParts {
 
 /**
  * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal is
- * told. As long as nothing was answered, an endpoint that refuses is passed over for the next, and the last datagram is
- * sent again there.
+ * told. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the next, and the last
+ * datagram is sent again there.
  */
 export class UdpFlow implements Live {
   readonly #parts: UdpFlowParts;
@@ -80,7 +80,9 @@ export class UdpFlow implements Live {
     this.#tries += 1;
     socket.on("error", () => this.#refused(socket));
     socket.on("message", (data) => this.#answer(data));
-    socket.connect(endpoint.port, endpoint.address, () => this.#ready(socket));
+    // Not as connect's own callback, which is called with the error as well: what connect(2) refuses is an "error" so.
+    socket.once("connect", () => this.#ready(socket));
+    socket.connect(endpoint.port, endpoint.address);
     return true;
   }
 

@@ -63,7 +63,8 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
 }
 
 function answer(socket: Socket, data: Buffer, client: string, port: number, { traffic }: RelayRequest): void {
-  if (socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
+  // A source port of 0 says that no answer is expected (RFC 768), and cannot be sent to.
+  if (port === 0 || socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
   traffic.carried("to-client", data.length);
   // A client that is gone says so by ICMP; it is none of the other clients' business.
   socket.send(data, port, client, () => {});

@@ -1,6 +1,6 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, isIPv6, type Server, type Socket } from "node:net";
 import type { PlanEndpoint } from "@fairlead/core";
 
 const HOST = "127.0.0.1";
@@ -10,28 +10,28 @@ export class Opened implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
 
   /** A TCP server on a free port. */
-  async tcp(serve: (socket: Socket) => void): Promise<PlanEndpoint> {
+  async tcp(serve: (socket: Socket) => void, host = HOST): Promise<PlanEndpoint> {
     const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
       this.#stack.defer(() => void socket.destroy());
       socket.on("error", () => {});
       serve(socket);
     });
-    server.listen(0, HOST);
+    server.listen(0, host);
     await once(server, "listening");
     this.#stack.defer(() => void server.close());
     return endpointAt(server.address());
   }
 
   /** Answers each datagram with what `reply` makes of it. */
-  async udp(reply: (data: string, from: number) => string): Promise<PlanEndpoint> {
-    const socket = await this.datagrams();
+  async udp(reply: (data: string, from: number) => string, host = HOST): Promise<PlanEndpoint> {
+    const socket = await this.datagrams(host);
     socket.on("message", (data, { port, address }) => socket.send(reply(String(data), port), port, address));
     return endpointAt(socket.address());
   }
 
-  async datagrams(): Promise<DatagramSocket> {
-    const socket = createSocket("udp4");
-    socket.bind(0, HOST);
+  async datagrams(host = HOST): Promise<DatagramSocket> {
+    const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+    socket.bind(0, host);
     await once(socket, "listening");
     this.#stack.defer(() => void socket.close());
     return socket;
@@ -70,7 +70,7 @@ export async function nobody(): Promise<PlanEndpoint> {
   return endpoint;
 }
 
-function endpointAt(bound: { readonly port: number } | string | null): PlanEndpoint {
+function endpointAt(bound: { readonly address: string; readonly port: number } | string | null): PlanEndpoint {
   if (bound === null || typeof bound === "string") throw new Error("no port");
-  return { address: HOST, port: bound.port, local: true };
+  return { address: bound.address, port: bound.port, local: true };
 }
