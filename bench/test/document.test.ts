@@ -2,16 +2,24 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { comparison, time } from "../src/micro/micro.ts";
-import { document, plots } from "../src/report/document.ts";
 import { growthPlot } from "../src/report/growth-plot.ts";
-import { DOCS, loadRecorded } from "../src/report/recorded.ts";
+import { overviewDocument } from "../src/report/overview.ts";
+import { plots } from "../src/report/plots.ts";
+import { DOCS, loadRecorded, TABLES_FILE } from "../src/report/recorded.ts";
+import { tablesDocument } from "../src/report/tables.ts";
 
-test("docs/performance.md and its plots are made from what is recorded: pnpm bench --document", async () => {
+test("docs/performance.md, its plots and bench/tables.md are made from what is recorded: pnpm bench --document", async () => {
   const recorded = await loadRecorded();
-  expect(await readFile(join(DOCS, "performance.md"), "utf8")).toBe(document(recorded));
+  expect(await readFile(join(DOCS, "performance.md"), "utf8")).toBe(overviewDocument(recorded));
+  expect(await readFile(TABLES_FILE, "utf8")).toBe(tablesDocument(recorded));
   for (const [name, svg] of Object.entries(plots(recorded.growth))) {
     expect(await readFile(join(DOCS, name), "utf8")).toBe(svg);
   }
+});
+
+test("docs/performance.md is one screen", async () => {
+  const words = overviewDocument(await loadRecorded()).split(/\s+/);
+  expect(words.length).toBeLessThanOrEqual(900);
 });
 
 test("a plot has a line for each series and marks every size", () => {

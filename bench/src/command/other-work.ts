@@ -8,10 +8,12 @@ import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
-import { document, plots } from "../report/document.ts";
 import { jsonText } from "../report/json.ts";
 import { describeMachine } from "../report/machine.ts";
-import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
+import { overviewDocument } from "../report/overview.ts";
+import { plots } from "../report/plots.ts";
+import { DOCS, loadRecorded, MICRO_FILE, TABLES_FILE } from "../report/recorded.ts";
+import { tablesDocument } from "../report/tables.ts";
 import type { BenchOptions, OtherWork } from "./options.ts";
 
 /** @returns whether something else than the benchmark was asked for */
@@ -57,10 +59,11 @@ async function profile(options: BenchOptions, folder: string, progress: Progress
   for (const file of await takeProfile(options, folder, progress)) console.log(join(folder, file));
 }
 
-/** docs/performance.md and its plots. */
+/** docs/performance.md with its plots, and bench/tables.md. */
 async function writeDocument(): Promise<void> {
   const recorded = await loadRecorded();
   await mkdir(DOCS, { recursive: true });
-  await writeFile(join(DOCS, "performance.md"), document(recorded));
+  await writeFile(join(DOCS, "performance.md"), overviewDocument(recorded));
+  await writeFile(TABLES_FILE, tablesDocument(recorded));
   for (const [name, svg] of Object.entries(plots(recorded.growth))) await writeFile(join(DOCS, name), svg);
 }

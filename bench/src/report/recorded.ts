@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { recordedFigures } from "../micro/micro.ts";
-import type { Recorded } from "./document.ts";
+import type { Recorded } from "./tables.ts";
 
 const root = new URL("../../../", import.meta.url);
 
@@ -9,7 +9,8 @@ const RESULTS = fileURLToPath(new URL("bench/results/", root));
 export const MICRO_FILE = fileURLToPath(new URL("bench/results/micro.json", root));
 export const DOCS = fileURLToPath(new URL("docs/", root));
 
-const FINDINGS = fileURLToPath(new URL("bench/findings.md", root));
+export const TABLES_FILE = fileURLToPath(new URL("bench/tables.md", root));
+const MEANING = fileURLToPath(new URL("bench/meaning.md", root));
 
 /** Reads what `bench/results` holds: `iptables-*.json`, `ipvs-*.json`, `growth-VARIANT.json` and `micro.json`. */
 export async function loadRecorded(): Promise<Recorded> {
@@ -23,6 +24,6 @@ export async function loadRecorded(): Promise<Recorded> {
       growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), ...(await load(name)) })),
     ),
     micro: await recordedFigures(MICRO_FILE),
-    findings: await readFile(FINDINGS, "utf8"),
+    meaning: await readFile(MEANING, "utf8"),
   };
 }

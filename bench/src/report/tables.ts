@@ -2,7 +2,7 @@ import { comparison } from "@fairlead/e2e/uml/bench/table";
 import type { GrowthPoint } from "../measure/growth.ts";
 import type { MicroFigures } from "../micro/micro.ts";
 import { time } from "../micro/micro.ts";
-import { growthPlot, type Series } from "./growth-plot.ts";
+import type { Series } from "./growth-plot.ts";
 import type { Machine } from "./machine.ts";
 import { markdownTable, quantity } from "./render.ts";
 import type { IpvsResult, Result } from "./result.ts";
@@ -15,8 +15,8 @@ export interface Recorded {
   readonly ipvs: readonly IpvsResult[];
   readonly growth: readonly Growth[];
   readonly micro: MicroFigures;
-  /** Markdown of what was found out, as it is written by hand. */
-  readonly findings: string;
+  /** Markdown of what the figures mean for operators, written by hand. */
+  readonly meaning: string;
 }
 
 /** A variant's growth and, where that was recorded, the machine. */
@@ -24,14 +24,14 @@ interface Growth extends Series {
   readonly machine?: Machine;
 }
 
-/** docs/performance.md. */
-export function document({ results, ipvs, growth, micro, findings }: Recorded): string {
+/** bench/tables.md: every row of every recorded result. */
+export function tablesDocument({ results, ipvs, growth, micro }: Recorded): string {
   return [
-    "# Performance",
+    "# Recorded results",
     "",
-    "<!-- Made by `pnpm bench --document` from bench/results; edit bench/findings.md, or measure again. -->",
+    "<!-- Made by `pnpm bench --document` from bench/results. -->",
     "",
-    "Fairlead beside the real kube-proxy, on the same work; [bench/README.md](../bench/README.md) says how it is measured.",
+    "[README.md](README.md) says how it is measured, [findings.md](findings.md) what was found out.",
     "`ratio` is Fairlead's share of kube-proxy's, medians of all runs; _tools alone_ is iptables-restore with the text that Fairlead gave it.",
     "",
     ...[...results].sort(bySize).flatMap(section),
@@ -45,12 +45,10 @@ export function document({ results, ipvs, growth, micro, findings }: Recorded): 
     "| --- | --: |",
     ...Object.entries(micro).map(([name, nanoseconds]) => `| ${name} | ${time(nanoseconds)} |`),
     "",
-    findings.trim(),
-    "",
   ].join("\n");
 }
 
-function bySize({ options: a }: Result, { options: b }: Result): number {
+export function bySize({ options: a }: Result, { options: b }: Result): number {
   return a.services - b.services || (a.variant < b.variant ? 1 : -1);
 }
 
@@ -83,7 +81,7 @@ function askedText({ runs, changes, kubernetes, kubeProxyVersion }: Result["opti
   return `${what}; kube-proxy ${kubeProxyVersion}, API server ${kubernetes}`;
 }
 
-function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
+export function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
   const hardware = `${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}`;
   const company = others === undefined ? "" : `, other processes took ${others.toFixed(2)} cores`;
   return `${date}, ${hardware}; load average ${load.toFixed(0)}${company}`;
@@ -99,10 +97,6 @@ function growthSection(growth: readonly Growth[]): readonly string[] {
     ...growth.flatMap(({ name, points }) => points.map((point) => growthRow(name, point))),
     "",
     ...growth.flatMap(({ name, machine }) => (machine === undefined ? [] : [`${name}: ${machineText(machine)}.`, ""])),
-    "![Time of one endpoint change against the number of services](growth-change.svg)",
-    "",
-    "![Time from start to first complete sync against the number of services](growth-start.svg)",
-    "",
   ];
 }
 
@@ -117,17 +111,4 @@ function growthRow(name: string, { services, firstSync, endpointChange, resident
     quantity(resident, "MB"),
   ];
   return `| ${cells.join(" | ")} |`;
-}
-
-/** The plots that the document shows, by file name. */
-export function plots(growth: readonly Series[]): Readonly<Record<string, string>> {
-  if (growth.length === 0) return {};
-  return {
-    "growth-change.svg": growthPlot(
-      "one endpoint change until the kernel has it",
-      growth,
-      (point) => point.endpointChange.ms,
-    ),
-    "growth-start.svg": growthPlot("start to first complete sync", growth, (point) => point.firstSync.ms),
-  };
 }
