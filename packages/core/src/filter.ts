@@ -41,4 +41,11 @@ export interface EndpointFilter {
     addresses: Iterable<string>,
     remembered: Ownership | undefined,
   ): OwnershipDecision;
+  /**
+   * Whether an address lies in another network, whatever service has it. Absent: that cannot be told, and no flow of a
+   * service that another network took over while no proxy ran counts as ours.
+   *
+   * @param address canonical
+   */
+  isForeign?(address: string): boolean;
 }

@@ -8,6 +8,7 @@ export function isForeign(address: string): boolean {
 /** Decides as the real filter's defaults do; `leave` says what it leaves of a foreign service. */
 export function fakeFilter(leave: "all" | "cluster-ip" = "all"): EndpointFilter {
   return {
+    isForeign,
     decide: (service, _family, addresses, remembered): OwnershipDecision => {
       const distinct = [...new Set(addresses)];
       const excludedEndpoints = distinct.filter(isForeign).length;

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { ClusterState, type EndpointFilter, type Ownership, Planner, type Service } from "../src/index.ts";
+import {
+  ClusterState,
+  type EndpointFilter,
+  type Ownership,
+  Planner,
+  releasedFlows,
+  type Service,
+} from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
 import { addressesOf, endpoint, finish, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
 
@@ -151,19 +158,45 @@ describe("a change of owner", () => {
     expect(released.map((group) => addressesOf(group.serving))).toEqual([[OWN]]);
   });
 
-  test("that happened while no proxy ran releases what it would have had", () => {
-    const state = new ClusterState();
-    state.upsertService(service("web"));
-    state.upsertSlice(slice("web", [endpoint(FOREIGN)]));
-    const start = (remembered: Ownership) => {
+  describe("that happened while no proxy ran", () => {
+    const start = (remembered: Ownership, filter: EndpointFilter = fakeFilter()) => {
+      const state = new ClusterState();
+      state.upsertService(service("web", { ports: [{ name: "", protocol: "UDP", port: 53, nodePort: 30_053 }] }));
+      state.upsertSlice(slice("web", [endpoint(FOREIGN)], { ports: [{ name: "", protocol: "UDP", port: 5353 }] }));
       const memory = new Memory();
       memory.entries.set("IPv4 default/web", remembered);
-      return finish(new Planner({ ...OPTIONS, filter: fakeFilter() }).replan(state, "all", memory));
+      return finish(new Planner({ ...OPTIONS, filter }).replan(state, "all", memory));
     };
-    const step = start("ours");
-    expect(step.ownershipChanges).toMatchObject([{ from: "ours", to: "foreign" }]);
-    expect(step.released.map((group) => addressesOf(group.serving))).toEqual([[FOREIGN]]);
-    expect(start("foreign")).toMatchObject({ ownershipChanges: [], released: [] });
+    const answered = (by: string, to = "10.96.0.10", port = 53) => ({
+      family: "IPv4" as const,
+      protocol: "udp",
+      originalDestination: to,
+      originalPort: port,
+      replySource: by,
+      replyPort: 5353,
+    });
+
+    test.each([
+      ["an endpoint that is gone", answered("10.144.9.9"), true],
+      ["an endpoint that the service has now, which the other network translated to", answered(FOREIGN), false],
+      ["another of the other network's, gone meanwhile", answered("10.244.9.9"), false],
+      ["nobody, since nothing translated it", { ...answered("10.96.0.10"), replyPort: 53 }, false],
+      [
+        "an endpoint by a node port, which anybody may have translated",
+        answered("10.144.9.9", "10.201.0.10", 30_053),
+        false,
+      ],
+    ])("releases flows that only we can have made: answered by %s: %s", (_, flow, ours) => {
+      const step = start("ours");
+      expect(step.ownershipChanges).toMatchObject([{ from: "ours", to: "foreign" }]);
+      expect([...releasedFlows(step.released, [flow])]).toEqual(ours ? [flow] : []);
+    });
+
+    test("releases nothing that it had not, and nothing where nobody can tell whose an address is", () => {
+      expect(start("foreign")).toMatchObject({ ownershipChanges: [], released: [] });
+      const { isForeign: _, ...untold } = fakeFilter();
+      expect(start("ours", untold).released).toEqual([]);
+    });
   });
 });
 

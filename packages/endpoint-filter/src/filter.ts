@@ -15,6 +15,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
   const table = createTable(options.excludeCIDRs.map(asCIDR));
   const isExcluded = (address: string) => table.find(address) !== undefined;
   return {
+    isForeign: isExcluded,
     decide(service, _family, addresses, remembered) {
       const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
       const found = survey(table, addresses);

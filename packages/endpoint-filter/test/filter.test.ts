@@ -56,6 +56,14 @@ describe("who owns a service", () => {
   });
 });
 
+test("an address of an excluded CIDR is another network's, whatever service has it", () => {
+  const { isForeign } = createEndpointFilter(OPTIONS);
+  expect([...both, "fd00:244::5", "fd00:144::5"].filter((address) => isForeign?.(address))).toEqual([
+    ...foreign,
+    "fd00:244::5",
+  ]);
+});
+
 describe("no endpoints: the memory goes on", () => {
   const rows: readonly (readonly [Ownership | undefined, FilterOptions["mixedServices"], Ownership])[] = [
     [undefined, "own-endpoints", "ours"],

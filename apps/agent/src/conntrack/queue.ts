@@ -1,4 +1,4 @@
-import type { IPFamily, PlanChange, Protocol, ServicePortGroup } from "@fairlead/core";
+import type { IPFamily, PlanChange, Protocol, ReleasedGroup } from "@fairlead/core";
 
 /** Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP ours. */
 const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
@@ -6,7 +6,7 @@ const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
 /** What the next cleaning of a family has to look at. */
 export interface CleaningNeeds {
   readonly protocols: ReadonlySet<Protocol>;
-  readonly released: readonly ServicePortGroup[];
+  readonly released: readonly ReleasedGroup[];
 }
 
 /** Gathers, over syncs that may fail, what makes conntrack entries of one family stale. */
@@ -14,7 +14,7 @@ export class CleaningQueue {
   readonly #family: IPFamily;
   /** The first sync finds whatever the process before it left. */
   #protocols = new Set<Protocol>(cleanedProtocols);
-  #released: ServicePortGroup[] = [];
+  #released: ReleasedGroup[] = [];
 
   constructor(family: IPFamily) {
     this.#family = family;
@@ -28,7 +28,7 @@ export class CleaningQueue {
   }
 
   /** Another network has taken over these frontends. */
-  released(groups: readonly ServicePortGroup[]): void {
+  released(groups: readonly ReleasedGroup[]): void {
     for (const group of groups) {
       if (group.family !== this.#family || !cleanedProtocols.includes(group.protocol)) continue;
       this.#released.push(group);

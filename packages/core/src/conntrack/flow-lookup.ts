@@ -8,8 +8,11 @@ import { isLeft } from "../planner/treatments.ts";
  * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is that
  * of all their frontends.
  */
-export function frontendLookup(family: IPFamily, groups: Iterable<ServicePortGroup>): FrontendLookup {
-  const byClaim = new Map<string, ServicePortGroup>();
+export function frontendLookup<Group extends ServicePortGroup>(
+  family: IPFamily,
+  groups: Iterable<Group>,
+): FrontendLookup<Group> {
+  const byClaim = new Map<string, Group>();
   for (const group of groups) {
     if (group.family !== family) continue;
     for (const frontend of group.frontends) {

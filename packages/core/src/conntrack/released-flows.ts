@@ -1,5 +1,5 @@
 import type { IPFamily } from "../objects.ts";
-import type { ServicePortGroup } from "../plan.ts";
+import type { ReleasedGroup } from "../planner/step.ts";
 import type { ConntrackFlow } from "./flow.ts";
 import { frontendLookup } from "./flow-lookup.ts";
 import { ServingIndex } from "./serving-index.ts";
@@ -8,12 +8,13 @@ import { connectionless } from "./stale-flows.ts";
 /**
  * The entries that our own DNAT made for groups which another network has taken over: without deleting them, once, a
  * busy client would stay with us for ever. An entry is ours if it goes to one of the released frontends and is answered by
- * an endpoint that we proxied to; whatever else goes there belongs to the other network and is not touched.
+ * an endpoint that we proxied to, or, where nobody knows these any more, if it was translated to what cannot be the other
+ * network's; whatever else goes there is not touched.
  *
  * @param groups `PlanStep.released`
  */
 export function* releasedFlows<T extends ConntrackFlow>(
-  groups: Iterable<ServicePortGroup>,
+  groups: Iterable<ReleasedGroup>,
   flows: Iterable<T>,
 ): Generator<T, void, void> {
   const all = [...groups];
@@ -28,6 +29,14 @@ export function* releasedFlows<T extends ConntrackFlow>(
     const lookup = lookups[flow.family];
     const addressed = lookup.at(protocol, flow.originalDestination, flow.originalPort);
     const group = addressed ?? lookup.atNodePort(protocol, flow.originalPort);
-    if (group !== undefined && serving.serves(group, flow)) yield flow;
+    if (group === undefined) continue;
+    const ours = group.mayBeForeign === undefined ? serving.serves(group, flow) : isOurs(flow, group.mayBeForeign);
+    if (ours) yield flow;
   }
+}
+
+function isOurs(flow: ConntrackFlow, mayBeForeign: (address: string) => boolean): boolean {
+  const { originalDestination, originalPort, replySource, replyPort } = flow;
+  const translated = replySource !== originalDestination || replyPort !== originalPort;
+  return translated && !mayBeForeign(replySource);
 }

@@ -8,10 +8,11 @@ import { claimKey } from "./frontend-spec.ts";
 import { LivePlan } from "./live-plan.ts";
 import type { FrontendLookup } from "./lookup.ts";
 import { nodePlan, type PlannerOptions } from "./options.ts";
-import { clusterIPOf, decideOwnership, withoutFilter } from "./ownership.ts";
+import { clusterIPOf, decideOwnership } from "./ownership.ts";
 import { newProblems } from "./problems.ts";
-import { releasedGroups } from "./released.ts";
+import { releasedGroups, releasedUnseen } from "./released.ts";
 import { claimsOfRecord, draftService, finishService, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
+import type { ReleasedGroup } from "./step.ts";
 import type { StepCollector } from "./step-collector.ts";
 
 /** What one planning step works with. */
@@ -100,13 +101,13 @@ export class FamilyPlanner implements FrontendLookup {
     before: ServiceRecord | undefined,
     after: ServiceRecord,
     remembered: Ownership | undefined,
-  ): readonly ServicePortGroup[] {
+  ): readonly ReleasedGroup[] {
     if (draft.decision.frontends === "all") return [];
     if (before !== undefined) {
       return before.decision.frontends === draft.decision.frontends ? [] : releasedGroups(before.groups, after.groups);
     }
     const wasOurs = remembered !== undefined && remembered !== draft.decision.ownership;
-    return wasOurs ? releasedGroups(asIfOurs(draft), after.groups) : [];
+    return wasOurs ? releasedUnseen(draft, after.groups) : [];
   }
 
   #holding(key: string): ServicePortGroup | undefined {
@@ -115,13 +116,6 @@ export class FamilyPlanner implements FrontendLookup {
   }
 
   readonly #holder = (key: string): string | undefined => this.#claims.holder(key);
-}
-
-/** The groups that the service would have if it were ours, for a proxy that starts after the change of owner. */
-function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
-  const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
-  const owners = new Map(ours.claims.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
-  return finishService(ours, (key) => owners.get(key)).groups;
 }
 
 /** `namespace/name` at the head of a group's id; neither can hold `:` or `/`. */

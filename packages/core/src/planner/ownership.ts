@@ -29,7 +29,7 @@ export function withoutFilter(addresses: readonly string[], remembered?: Ownersh
 
 const NONE: readonly string[] = [];
 
-function endpointAddresses(slices: readonly EndpointSlice[], family: IPFamily): readonly string[] {
+export function endpointAddresses(slices: readonly EndpointSlice[], family: IPFamily): readonly string[] {
   const addresses: string[] = [];
   for (const slice of slices) {
     if (slice.family !== family) continue;

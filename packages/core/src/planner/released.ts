@@ -1,4 +1,7 @@
 import type { Frontend, ServicePortGroup } from "../plan.ts";
+import { endpointAddresses, withoutFilter } from "./ownership.ts";
+import { draftService, finishService, type ServiceDraft } from "./service-plan.ts";
+import type { ReleasedGroup } from "./step.ts";
 import { isLeft } from "./treatments.ts";
 
 /**
@@ -16,6 +19,29 @@ export function releasedGroups(
     );
     return frontends.length === 0 ? [] : [{ ...group, frontends }];
   });
+}
+
+/**
+ * The same for a proxy that starts after the change of owner: the frontends that the service would have if it were ours.
+ * Which endpoints it was proxied to is lost, those that it has now may well be the other network's, and an entry to a node
+ * port's number may be anybody's.
+ */
+export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortGroup[]): readonly ReleasedGroup[] {
+  const { slices, family, options } = draft.input;
+  const { filter } = options;
+  if (filter?.isForeign === undefined) return [];
+  const now = new Set(endpointAddresses(slices, family));
+  const mayBeForeign = (address: string) => now.has(address) || (filter.isForeign?.(address) ?? true);
+  return releasedGroups(asIfOurs(draft), after).flatMap((group) => {
+    const frontends = group.frontends.filter(({ kind }) => kind !== "node-port");
+    return frontends.length === 0 ? [] : [{ ...group, frontends, mayBeForeign }];
+  });
+}
+
+function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
+  const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
+  const owners = new Map(ours.claims.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
+  return finishService(ours, (key) => owners.get(key)).groups;
 }
 
 function isSame(a: Frontend, b: Frontend): boolean {

@@ -1,14 +1,14 @@
 import type { Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
-import type { PlanChange, ServicePortGroup } from "../plan.ts";
+import type { PlanChange } from "../plan.ts";
 import type { Problem } from "../problem.ts";
-import type { MemoryUpdate, OwnershipChange, PlanStep } from "./step.ts";
+import type { MemoryUpdate, OwnershipChange, PlanStep, ReleasedGroup } from "./step.ts";
 
 /** Gathers what a planning step comes to, beside the plan's own change. A service planned twice in a step counts once. */
 export class StepCollector {
   readonly #memory = new Map<string, MemoryUpdate>();
   readonly #ownership = new Map<string, OwnershipChange>();
-  readonly #released = new Map<string, ServicePortGroup>();
+  readonly #released = new Map<string, ReleasedGroup>();
   readonly #problems: Problem[] = [];
 
   remember(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined, now: OwnershipDecision): void {
@@ -26,7 +26,7 @@ export class StepCollector {
     this.#ownership.set(`${family} ${service}`, { service, family, from, to, why: now.why });
   }
 
-  release(groups: readonly ServicePortGroup[]): void {
+  release(groups: readonly ReleasedGroup[]): void {
     for (const group of groups) this.#released.set(`${group.family} ${group.id}`, group);
   }
 

@@ -26,17 +26,23 @@ export interface ServiceOwnership {
   readonly decision: OwnershipDecision;
 }
 
+/** A group as it was, with those frontends only that another network has taken over. */
+export interface ReleasedGroup extends ServicePortGroup {
+  /**
+   * Present where nobody knows any more which endpoints it was proxied to, since another process did that: whether an
+   * address may be one of the other network's, so that a flow that it answers need not be ours.
+   */
+  readonly mayBeForeign?: (address: string) => boolean;
+}
+
 /** What one planning step came to. */
 export interface PlanStep {
   /** The families in which anything changed. */
   readonly changes: ReadonlyMap<IPFamily, PlanChange>;
   readonly memory: readonly MemoryUpdate[];
   readonly ownershipChanges: readonly OwnershipChange[];
-  /**
-   * Groups as they were, with those frontends alone that another network has taken over in this step. Flows that our
-   * own DNAT made for them are to be deleted once (`releasedFlows`).
-   */
-  readonly released: readonly ServicePortGroup[];
+  /** What another network has taken over in this step. Flows that our own DNAT made are to be deleted once (`releasedFlows`). */
+  readonly released: readonly ReleasedGroup[];
   /** Bad annotations and frontends that two services claim, each reported once when it begins. */
   readonly problems: readonly Problem[];
 }

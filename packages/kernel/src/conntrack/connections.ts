@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 /**
- * The connections of a family and protocol as they are read; of one client where `source` is given.
+ * The connections of a family and protocol in zone 0 as they are read; of one client where `source` is given.
  *
  * @throws CommandError when the tool is missing, not permitted or fails
  */

@@ -15,7 +15,10 @@ export interface ConntrackFlow {
 /** Picks, of the entries that it is given, those to delete: the same values, not copies of them. */
 export type Choose = (flows: readonly ConntrackFlow[]) => Iterable<ConntrackFlow>;
 
-/** The connection tracking table of this network namespace. */
+/**
+ * The connection tracking table of this network namespace, zone 0 of it: zones are how other networks (OVN) track the same
+ * addresses for themselves, and their entries are neither read nor deleted.
+ */
 export interface Conntrack {
   /**
    * Reads the entries of a family and protocol once, and deletes those that `choose` picks. Many clients of one service

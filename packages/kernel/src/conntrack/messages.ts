@@ -10,7 +10,7 @@ const types = { get: 0x101, delete: 0x102 } as const;
 
 /** Types of attributes, each within the one before it (the same header). */
 const entry = { original: 1, reply: 2, id: 12, zone: 18, filter: 25 } as const;
-const tuple = { address: 1, protocol: 2 } as const;
+const tuple = { address: 1, protocol: 2, zone: 3 } as const;
 const address = {
   IPv4: { source: 1, destination: 2 },
   IPv6: { source: 3, destination: 4 },
@@ -20,14 +20,21 @@ const filterPart = { original: 1 } as const;
 /** CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter. */
 const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
 
+/** The zone of the entries that are ours. Other networks track the same addresses in zones of their own (OVN). */
+const zone0 = attribute(entry.zone, Buffer.from([0, 0]));
+
 const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
 
-/** Asks for all entries of a family and protocol. Kernels before 5.8 look at the family alone. */
+/**
+ * Asks for all entries of a family and protocol in zone 0. Old kernels give those of all zones, before 5.8 those of all
+ * protocols.
+ */
 export function encodeDump(family: IPFamily, protocol: Protocol): Buffer {
   const number = attribute(protocolPart.number, Buffer.from([protocolNumbers[protocol]]));
   const attributes = [
     nest(entry.filter, attribute(filterPart.original, byProtocol)),
     nest(entry.original, nest(tuple.protocol, number)),
+    zone0,
   ];
   return encodeRequest({
     type: types.get,
@@ -37,7 +44,7 @@ export function encodeDump(family: IPFamily, protocol: Protocol): Buffer {
   });
 }
 
-/** What is read of an entry; undefined for one of another protocol. */
+/** What is read of an entry; undefined for one of another protocol, or of another zone than 0. */
 export function decodeEntry(
   bytes: Buffer,
   within: Range,
@@ -47,6 +54,7 @@ export function decodeEntry(
   const original = decodeTuple(bytes, findAttribute(bytes, within, entry.original));
   const reply = decodeTuple(bytes, findAttribute(bytes, within, entry.reply));
   if (original?.protocol !== protocolNumbers[protocol] || reply === undefined) return undefined;
+  if (isInOtherZone(bytes, findAttribute(bytes, within, entry.zone))) return undefined;
   const destination = findAttribute(bytes, original.addresses, address[family].destination);
   const source = findAttribute(bytes, reply.addresses, address[family].source);
   if (destination === undefined || source === undefined) return undefined;
@@ -60,9 +68,14 @@ export function decodeEntry(
   };
 }
 
-/** Deletes the entry whose attributes those are, and no newer one of the same addresses and ports. */
+/** The kernel tells the zone of both directions beside them, that of one direction in it, and zone 0 not at all. */
+function isInOtherZone(bytes: Buffer, zone: Range | undefined): boolean {
+  return zone !== undefined && bytes.readUInt16BE(zone.start) !== 0;
+}
+
+/** Deletes the entry of zone 0 whose attributes those are, and no newer one of the same addresses and ports. */
 export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): Buffer {
-  const names = [entry.original, entry.id, entry.zone] as const;
+  const names = [entry.original, entry.id] as const;
   const attributes = names.flatMap((type) => {
     const found = findAttribute(bytes, within, type);
     if (found === undefined) return [];
@@ -73,7 +86,7 @@ export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): 
     type: types.delete,
     flags: flags.request,
     addressFamily: addressFamilies[family],
-    attributes: Buffer.concat(attributes),
+    attributes: Buffer.concat([...attributes, zone0]),
   });
 }
 
@@ -84,11 +97,13 @@ interface Tuple {
   readonly destinationPort: number;
 }
 
-/** One direction of an entry; undefined where the protocol has no ports. */
+/** One direction of an entry; undefined where the protocol has no ports, or the direction is in another zone than 0. */
 function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefined {
-  const addresses = within && findAttribute(bytes, within, tuple.address);
-  const part = within && findAttribute(bytes, within, tuple.protocol);
+  if (within === undefined) return undefined;
+  const addresses = findAttribute(bytes, within, tuple.address);
+  const part = findAttribute(bytes, within, tuple.protocol);
   if (addresses === undefined || part === undefined) return undefined;
+  if (isInOtherZone(bytes, findAttribute(bytes, within, tuple.zone))) return undefined;
   const number = findAttribute(bytes, part, protocolPart.number);
   const source = findAttribute(bytes, part, protocolPart.sourcePort);
   const destination = findAttribute(bytes, part, protocolPart.destinationPort);

@@ -49,11 +49,15 @@ async function deleteAll(runner: Runner, commands: Iterable<string>): Promise<vo
   await withCommandFile(commands, (path) => runner.run(["conntrack", "-R", path], { maxStdout }));
 }
 
+/** An entry may be in a zone by both directions or by one; without all three the others' would go as well. */
+const ZONE_0 = ["-w", "0", "--orig-zone", "0", "--reply-zone", "0"];
+
 function deletion(flow: ConntrackFlow): string {
   const words = [
     ["-D", "-f", flow.family.toLowerCase(), "-p", flow.protocol.toLowerCase()],
     ["--orig-dst", flow.originalDestination, "--orig-port-dst", String(flow.originalPort)],
     ["--reply-src", flow.replySource, "--reply-port-src", String(flow.replyPort)],
+    ZONE_0,
   ];
   return `${words.flat().join(" ")}\n`;
 }

@@ -53,8 +53,36 @@ export async function check(sweep: Sweep, given: Case): Promise<void> {
   expect((await sweep([])).toSorted()).toEqual(keys(given.left));
 }
 
+/** Zones of other networks, as conntrack takes and prints them: of both directions, or of one. */
+const otherZones = [
+  { option: "--zone", number: "5", printed: "zone=5" },
+  { option: "--zone", number: "6", printed: "zone=6" },
+  { option: "--orig-zone", number: "6", printed: "zone-orig=6" },
+  { option: "--reply-zone", number: "7", printed: "zone-reply=7" },
+] as const;
+
+/** On the kernel: entries that differ from ours by their zone only are not read, and outlive whatever is deleted. */
+export async function checkZones(runner: Runner, sweep: Sweep): Promise<void> {
+  const flows = [flow(), flow({ protocol: "SCTP" }), v6];
+  for (const [client, entry] of [...flows, ...flows].entries()) await track(runner, entry, client);
+  for (const [at, { option, number }] of otherZones.entries()) {
+    for (const entry of flows) await track(runner, entry, 100 + at, [option, number]);
+  }
+  expect((await sweep(flows)).toSorted()).toEqual([...flows, ...flows].map(keyOf).toSorted());
+  for (const { family, protocol } of flows) {
+    const argv = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
+    const left = (await runner.run([...argv])).stdout.match(/zone\S*/g) ?? [];
+    expect(left.toSorted()).toEqual(otherZones.map(({ printed }) => printed).toSorted());
+  }
+}
+
 /** Makes an entry as if a client had sent a packet; each call is another client. */
-export async function track(runner: Runner, entry: ConntrackFlow, client: number): Promise<void> {
+export async function track(
+  runner: Runner,
+  entry: ConntrackFlow,
+  client: number,
+  options: readonly string[] = [],
+): Promise<void> {
   const source = entry.family === "IPv4" ? "10.144.9.9" : "fd00:144::9";
   const port = String(20_000 + client);
   const state = {
@@ -70,6 +98,6 @@ export async function track(runner: Runner, entry: ConntrackFlow, client: number
     ["-r", entry.replySource, "-q", source],
     ["--reply-port-src", String(entry.replyPort), "--reply-port-dst", port],
   ];
-  const more = [...original, ...reply, state[entry.protocol]].flat();
+  const more = [...original, ...reply, state[entry.protocol], options].flat();
   await runner.run(["conntrack", "-I", "-p", entry.protocol.toLowerCase(), "-t", "100", ...more]);
 }

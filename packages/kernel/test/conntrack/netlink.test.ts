@@ -10,7 +10,7 @@ import { decodeReplies } from "../../src/netlink/messages.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 import { done, message, result, scripted } from "../netlink/scripted.ts";
-import { cases, check, flow, type Sweep, track, tracked, v6 } from "./cases.ts";
+import { cases, check, checkZones, flow, type Sweep, track, tracked, v6 } from "./cases.ts";
 import { type Kind, keyOf } from "./sweep-all.ts";
 
 const port = (number: number) => Buffer.from([number >> 8, number & 0xff]);
@@ -29,6 +29,11 @@ const client = [10, 1, 1, 1];
 const original = tuple(1, client, [10, 96, 0, 10], [1000, 53]);
 const reply = tuple(2, [10, 144, 0, 5], client, [5353, 1000]);
 const id = attribute(12, Buffer.from([1, 2, 3, 4]));
+/** CTA_ZONE, of an entry that is in one. */
+const zone = (number: number) => attribute(18, port(number));
+/** CTA_TUPLE_ZONE, where the zone is that of one direction. */
+const withZone = (direction: Buffer, number: number) =>
+  nest(direction.readUInt16LE(2) & 0x3fff, direction.subarray(4), attribute(3, port(number)));
 /** Status, timeout and mark stand between. */
 const others = attribute(3, Buffer.from([0, 0, 1, 0x8a]));
 
@@ -47,8 +52,22 @@ describe("netlink", () => {
     expect(decodeEntry(entry, got.attributes, "IPv4", "UDP")).toEqual(flow());
     expect(decodeEntry(entry, got.attributes, "IPv4", "SCTP")).toBeUndefined();
     const deletion = encodeDeletion(entry, got.attributes, "IPv4");
-    expect(deletion.subarray(20)).toEqual(Buffer.concat([original, id]));
+    expect(deletion.subarray(20)).toEqual(Buffer.concat([original, id, zone(0)]));
     expect(deletion.readUInt16LE(4)).toBe(0x102);
+  });
+
+  test.for([
+    ["of both directions", [original, reply, zone(5)]],
+    ["of the original direction", [withZone(original, 6), reply]],
+    ["of the reply's", [original, withZone(reply, 7)]],
+  ] as const)("an entry in another network's zone %s is none of ours", ([, attributes]) => {
+    const bytes = message(0x100, Buffer.concat([...attributes, others, id]));
+    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv4", "UDP")).toBeUndefined();
+  });
+
+  test("zone 0 may be named", () => {
+    const bytes = message(0x100, Buffer.concat([original, reply, zone(0)]));
+    expect(decodeEntry(bytes, { start: 20, end: bytes.length }, "IPv4", "UDP")).toEqual(flow());
   });
 
   test("IPv6 addresses are canonical", () => {
@@ -73,7 +92,9 @@ describe("netlink", () => {
     expect(await kernel.conntrack.sweep("IPv4", "UDP", choose)).toBe(3);
     expect(seen).toEqual([flow(), flow(), flow()]);
     expect(kernel.sent[0]).toEqual(encodeDump("IPv4", "UDP"));
-    expect(kernel.sent.slice(1).map(({ length }) => length)).toEqual([3 * (20 + original.length + id.length)]);
+    expect(kernel.sent.slice(1).map(({ length }) => length)).toEqual([
+      3 * (20 + original.length + id.length + zone(0).length),
+    ]);
     expect(kernel.closed()).toBe(1);
   });
 
@@ -124,6 +145,12 @@ kernelSuite("netlink on the kernel", () => {
     for (const [number, one] of tracked.entries()) await track(runner, one, number);
     const sweep: Sweep = async (doomed) => (await sweepIn(runner, doomed)).seen;
     await check(sweep, given);
+  });
+
+  test("entries in other networks' zones are not touched", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix });
+    await checkZones(runner, async (doomed) => (await sweepIn(runner, doomed)).seen);
   });
 
   // Making the entries takes longest.

@@ -6,7 +6,7 @@ import { FakeConntrack, FakeRunner } from "../../src/fake/index.ts";
 import { type ConntrackFlow, createRunner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
-import { cases, check, flow, track, tracked, v6 } from "./cases.ts";
+import { cases, check, checkZones, flow, track, tracked, v6 } from "./cases.ts";
 import { sweepAll } from "./sweep-all.ts";
 
 describe("in memory", () => {
@@ -32,6 +32,12 @@ kernelSuite("conntrack-tools on the kernel", () => {
     for (const [client, entry] of tracked.entries()) await track(runner, entry, client);
     await check((doomed) => sweepAll(createConntrackTools(runner), doomed), given);
   });
+
+  test("entries in other networks' zones are not touched", async () => {
+    await using namespace = await createNamespace();
+    const runner = createRunner({ prefix: namespace.argvPrefix });
+    await checkZones(runner, (doomed) => sweepAll(createConntrackTools(runner), doomed));
+  });
 });
 
 describe("conntrack-tools", () => {
@@ -55,8 +61,8 @@ describe("conntrack-tools", () => {
     expect(runner.faults.calls).toHaveLength(3);
     expect(paths.some((path) => existsSync(path))).toBe(false);
     expect(commands).toEqual([
-      "-D -f ipv4 -p udp --orig-dst 10.96.0.10 --orig-port-dst 53 --reply-src 10.144.0.5 --reply-port-src 5353",
-      "-D -f ipv4 -p udp --orig-dst 10.96.0.11 --orig-port-dst 53 --reply-src 10.144.0.5 --reply-port-src 5353",
+      "-D -f ipv4 -p udp --orig-dst 10.96.0.10 --orig-port-dst 53 --reply-src 10.144.0.5 --reply-port-src 5353 -w 0 --orig-zone 0 --reply-zone 0",
+      "-D -f ipv4 -p udp --orig-dst 10.96.0.11 --orig-port-dst 53 --reply-src 10.144.0.5 --reply-port-src 5353 -w 0 --orig-zone 0 --reply-zone 0",
       "",
     ]);
   });
@@ -76,8 +82,20 @@ describe("conntrack-tools", () => {
       {},
     ],
     [
-      "udp      17 9 src=10.1.1.1 dst=10.96.0.10 sport=1 dport=53 packets=1 bytes=60 src=10.144.0.5 dst=10.1.1.1 sport=5353 dport=1 packets=2 bytes=9 zone=3 use=1",
+      "udp      17 9 src=10.1.1.1 dst=10.96.0.10 sport=1 dport=53 packets=1 bytes=60 src=10.144.0.5 dst=10.1.1.1 sport=5353 dport=1 packets=2 bytes=9 use=1",
       {},
+    ],
+    [
+      "udp      17 9 src=10.1.1.1 dst=10.96.0.10 sport=1 dport=53 src=10.144.0.5 dst=10.1.1.1 sport=5353 dport=1 mark=0 zone=3 use=1",
+      undefined,
+    ],
+    [
+      "udp      17 9 src=10.1.1.1 dst=10.96.0.10 sport=1 dport=53 zone-orig=6 [UNREPLIED] src=10.144.0.5 dst=10.1.1.1 sport=5353 dport=1 mark=0 use=1",
+      undefined,
+    ],
+    [
+      "udp      17 9 src=10.1.1.1 dst=10.96.0.10 sport=1 dport=53 [UNREPLIED] src=10.144.0.5 dst=10.1.1.1 sport=5353 dport=1 zone-reply=7 mark=0 use=1",
+      undefined,
     ],
     [
       "icmp     1 29 src=10.1.1.1 dst=10.96.0.10 type=8 code=0 id=1 src=10.96.0.10 dst=10.1.1.1 type=0 code=0 id=1 mark=0 use=1",
