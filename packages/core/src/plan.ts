@@ -65,6 +65,11 @@ export interface ServicePortGroup {
   /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
   readonly serving: readonly PlanEndpoint[];
   /**
+   * SCTP: every endpoint there is, ready or not. Its associations last as long as the endpoint, as TCP connections do, so
+   * only entries to endpoints that are gone are stale. Absent: the serving ones, and for other protocols.
+   */
+  readonly present?: readonly PlanEndpoint[];
+  /**
    * Every endpoint on this node, ready or not, used or not. A pod that reaches itself by the service has to be masqueraded
    * whoever it is, and ipvs knows such packets by a set of these alone. Absent: there is none.
    */

@@ -39,7 +39,8 @@ function planned(
   state.upsertSlice(slice("web", endpoints, { ports }));
   const memory = new Memory();
   const planner = new Planner({ ...OPTIONS, filter: fakeFilter() });
-  replan(planner, state, memory);
+  const change = replan(planner, state, memory).changes.get("IPv4");
+  if (change === undefined) throw new Error("nothing is planned");
   const move = (addresses: readonly string[]) => {
     state.upsertSlice(
       slice(
@@ -50,7 +51,7 @@ function planned(
     );
     return replan(planner, state, memory);
   };
-  return { planner, move };
+  return { planner, move, change };
 }
 
 function isStale(planner: Planner, text: string, nodeAddresses?: ReadonlySet<string>): boolean {
@@ -118,6 +119,35 @@ test("SCTP is cleaned as UDP is, TCP never", () => {
   expect(isStale(sctp.planner, "sctp 10.96.0.10:80 <- 10.144.1.5:8080")).toBe(false);
   const tcp = planned(ports("TCP"), [endpoint(POD)], "TCP");
   expect(isStale(tcp.planner, "tcp 10.96.0.10:80 <- 10.144.9.9:8080")).toBe(false);
+});
+
+describe("an SCTP association lasts as long as its endpoint, as a TCP connection does", () => {
+  const ports = { ports: [{ name: "", protocol: "SCTP", port: 80, nodePort: 30_080 }] } as const;
+  const { planner } = planned(
+    ports,
+    [endpoint(POD), endpoint("10.144.1.6", NOT_READY), endpoint("10.144.1.7", { ...DRAINING, serving: false })],
+    "SCTP",
+  );
+  test.each([
+    ["sctp 10.96.0.10:80 <- 10.144.1.6:8080", false],
+    ["sctp 10.96.0.10:80 <- 10.144.1.7:8080", false],
+    ["sctp 10.201.0.10:30080 <- 10.144.1.6:8080", false],
+    ["sctp 10.96.0.10:80 <- 10.144.1.8:8080", true],
+    ["sctp 10.96.0.10:80 <- 10.144.1.6:80", true],
+  ])("%s: %s", (text, stale) => expect(isStale(planner, text)).toBe(stale));
+
+  test("and that an unready endpoint is gone is a change that makes one look", () => {
+    const { move, change } = planned(ports, [endpoint(POD), endpoint("10.144.1.6", NOT_READY)], "SCTP");
+    expect(change.groups.get("default/web/sctp")?.after?.present).toHaveLength(2);
+    const gone = move([POD]);
+    expect(gone.changes.get("IPv4")?.groups.get("default/web/sctp")?.after?.present).toBeUndefined();
+  });
+
+  test("one that another network takes over is released with all that was there", () => {
+    const { move } = planned(ports, [endpoint(POD), endpoint("10.144.1.6", NOT_READY)], "SCTP");
+    const flows = ["10.144.1.5", "10.144.1.6", "10.144.1.7"].map((ip) => flow(`sctp 10.96.0.10:80 <- ${ip}:8080`));
+    expect([...releasedFlows(move(["10.244.1.5"]).released, flows)]).toEqual(flows.slice(0, 2));
+  });
 });
 
 test("policies and topology mean nothing: an endpoint elsewhere keeps its conversations under Local", () => {

@@ -1,7 +1,12 @@
-import type { ServicePortGroup } from "../plan.ts";
+import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { ConntrackFlow } from "./flow.ts";
 
-/** Answers whether a flow is answered by a serving endpoint of a group; a group's endpoints are read once. */
+/** The endpoints that may be in the middle of a conversation with a client of the group. */
+export function conversing(group: ServicePortGroup): readonly PlanEndpoint[] {
+  return group.present ?? group.serving;
+}
+
+/** Answers whether a flow is answered by such an endpoint of a group; a group's endpoints are read once. */
 export class ServingIndex {
   readonly #byGroup = new Map<ServicePortGroup, ReadonlySet<string>>();
 
@@ -12,7 +17,7 @@ export class ServingIndex {
   #endpoints(group: ServicePortGroup): ReadonlySet<string> {
     const known = this.#byGroup.get(group);
     if (known !== undefined) return known;
-    const endpoints = new Set(group.serving.map(({ address, port }) => `${address} ${port}`));
+    const endpoints = new Set(conversing(group).map(({ address, port }) => `${address} ${port}`));
     this.#byGroup.set(group, endpoints);
     return endpoints;
   }

@@ -2,7 +2,7 @@ import type { Protocol } from "../objects.ts";
 import type { ServicePortGroup } from "../plan.ts";
 import type { FrontendLookup } from "../planner/lookup.ts";
 import type { ConntrackFlow } from "./flow.ts";
-import { ServingIndex } from "./serving-index.ts";
+import { conversing, ServingIndex } from "./serving-index.ts";
 
 /** Further knowledge that narrows what is deleted. */
 export interface StaleFlowOptions {
@@ -16,7 +16,8 @@ export interface StaleFlowOptions {
 /**
  * The entries that keep clients on endpoints that are gone: their original destination is one of our frontends and the
  * answer comes from no serving endpoint of it, policies and topology aside. Node ports count only while they have serving
- * endpoints. UDP as upstream, and SCTP, which has the same trouble; TCP finds out by itself. Frontends that are left to
+ * endpoints. UDP as upstream. SCTP, too, whose heartbeats would keep such an entry for ever, but there every endpoint that
+ * still exists counts, ready or not: an association goes on as a TCP connection would. TCP finds out by itself. Frontends that are left to
  * another network are none of ours. Entries are read once, in any order.
  *
  * @param lookup `Planner.lookup(family)`; flows of the other family are passed over
@@ -45,7 +46,7 @@ function groupOf(
   if (addressed !== undefined) return addressed;
   if (nodeAddresses !== undefined && !nodeAddresses.has(originalDestination)) return undefined;
   const group = lookup.atNodePort(protocol, originalPort);
-  return group === undefined || group.serving.length === 0 ? undefined : group;
+  return group === undefined || conversing(group).length === 0 ? undefined : group;
 }
 
 /** The protocols whose entries outlive their endpoint. */

@@ -56,6 +56,7 @@ export function buildGroup(
     frontends,
     annotations: service.annotations,
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
+    ...(protocol !== "SCTP" || sets.all === sets.serving ? undefined : { present: sets.all }),
     ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
     ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
   };

@@ -16,6 +16,8 @@ export interface EndpointSets {
   readonly serving: readonly PlanEndpoint[];
   /** All on this node, whatever they are good for. */
   readonly onNode: readonly PlanEndpoint[];
+  /** All there are, whatever they are good for. */
+  readonly all: readonly PlanEndpoint[];
   /** Whether anything can be reached, from whatever node. */
   readonly any: boolean;
 }
@@ -50,6 +52,7 @@ export function endpointSets(
     cluster: cluster === usable ? serving : oneArray(plannedOf(cluster), serving),
     local,
     onNode: oneArray(plannedOf(all.filter((one) => one.planned.local)), local, serving),
+    all: usable === all ? serving : plannedOf(all),
     any: cluster.length > 0,
   };
 }
