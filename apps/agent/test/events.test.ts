@@ -127,7 +127,7 @@ describe("ports that cannot be bound", () => {
     const { port } = other.address;
     const told: NodeEvent[] = [];
     const tell = async (event: NodeEvent) => void told.push(event);
-    const one = runningAgent({ events: { tell }, metricsPort: port, flags: ["--bind-address-hard-fail"] });
+    const one = runningAgent({ events: { tell }, metricsPort: port });
     const web = service("web", {
       type: "LoadBalancer",
       clusterIPs: ["10.96.67.75"],
@@ -144,8 +144,20 @@ describe("ports that cannot be bound", () => {
       FailedToStartMetricServer: undefined,
       FailedToStartServiceHealthcheck: { namespace: "default", name: "web" },
     });
+    await one.stop();
+    await other.close();
+  });
+
+  test("with --bind-address-hard-fail its own ends it, and it tells before that", async () => {
+    const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
+    const told: string[] = [];
+    const tell = async ({ reason }: NodeEvent) => void told.push(reason);
+    const flags = ["--bind-address-hard-fail"];
+    const one = runningAgent({ events: { tell }, metricsPort: other.address.port, flags });
+    await until(() => told.length === 1);
     await one.clock.advance(3_000);
     expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+    expect(told).toEqual(["FailedToStartMetricServer"]);
     await other.close();
   });
 });

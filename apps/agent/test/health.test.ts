@@ -151,41 +151,112 @@ describe("health-check node ports", () => {
     expect(await answer.json()).toMatchObject({ localEndpoints: 1, serviceProxyHealthy: false });
   });
 
-  test("ports open, follow and close with the plan, and a port in use is tried again", async () => {
+  const one = (port: number) => new Map<ServiceKey, HealthCheck>([["default/web", check(port, 1)]]);
+
+  /** Servers on addresses in memory, those in `refused` cannot be bound. */
+  function listening(...refused: readonly string[]) {
+    const clock = new VirtualClock();
+    const busy = new Set(refused);
     const bound = new Set<string>();
-    const errors: string[] = [];
-    const busy = new Set<number>([30_001]);
+    /** Every opening and closing, in order. */
+    const moves: string[] = [];
+    const told: string[] = [];
     const servers = new ServiceHealthServers({
       family: "IPv4",
+      clock,
+      random: () => 1,
       proxyHealthy: () => true,
       async listen(_app, at) {
-        if (busy.has(at.port)) throw new Error("EADDRINUSE");
         const key = `${at.host}:${at.port}`;
+        if (busy.has(key)) throw new Error("EADDRINUSE");
+        if (bound.has(key)) throw new Error(`${key} is open already`);
         bound.add(key);
+        moves.push(`+${key}`);
         return {
           address: at,
           async close() {
             bound.delete(key);
+            moves.push(`-${key}`);
           },
         };
       },
-      onOpened: () => {},
-      onError: (failed, at) => errors.push(`${failed.service} ${at.host}:${at.port}`),
+      onOpened: (_check, { host, port }, wasRefused) => told.push(`${wasRefused ? "at last " : ""}${host}:${port}`),
+      onRefused: (_check, { host, port }, error) => told.push(`${host}:${port} ${String(error)}`),
     });
-    const one = (port: number) => new Map<ServiceKey, HealthCheck>([["default/web", check(port, 1)]]);
+    return { clock, busy, bound, moves, told, servers };
+  }
 
+  test("ports open, follow and close with the plan", async () => {
+    const { servers, moves } = listening();
     await servers.update(one(30_000), undefined);
-    expect([...bound]).toEqual(["0.0.0.0:30000"]);
     await servers.update(one(30_001), undefined);
-    expect([...bound]).toEqual([]);
-    expect(errors).toEqual(["default/web 0.0.0.0:30001"]);
-    busy.clear();
-    await servers.update(one(30_001), ["192.0.2.1", "192.0.2.2"]);
-    expect([...bound]).toEqual(["192.0.2.1:30001", "192.0.2.2:30001"]);
-    await servers.update(one(30_001), ["192.0.2.2"]);
-    expect([...bound]).toEqual(["192.0.2.2:30001"]);
     await servers.update(new Map(), ["192.0.2.2"]);
-    expect([...bound]).toEqual([]);
+    expect(moves).toEqual(["+0.0.0.0:30000", "-0.0.0.0:30000", "+0.0.0.0:30001", "-0.0.0.0:30001"]);
+  });
+
+  test("node-port addresses that come and go leave the listeners of the others alone", async () => {
+    const { servers, moves } = listening();
+    await servers.update(one(30_000), ["192.0.2.1", "192.0.2.2"]);
+    await servers.update(one(30_000), ["192.0.2.0", "192.0.2.2", "192.0.2.3"]);
+    expect(moves).toEqual([
+      "+192.0.2.1:30000",
+      "+192.0.2.2:30000",
+      "-192.0.2.1:30000",
+      "+192.0.2.0:30000",
+      "+192.0.2.3:30000",
+    ]);
+  });
+
+  test("an address that cannot be bound yet keeps no other from answering, and is bound without another sync", async () => {
+    const { servers, moves, busy, bound, clock } = listening("192.0.2.2:30000");
+    await servers.update(one(30_000), ["192.0.2.1"]);
+    await servers.update(one(30_000), ["192.0.2.1", "192.0.2.2", "192.0.2.3"]);
+    expect(moves).toEqual(["+192.0.2.1:30000", "+192.0.2.3:30000"]);
+    // A tentative IPv6 address takes about two seconds.
+    await clock.advance(1_500);
+    busy.clear();
+    await clock.advance(2_000);
+    expect([...bound]).toContain("192.0.2.2:30000");
+    expect(moves).toHaveLength(3);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("a port in use is told once, whatever the number of syncs, and again with another reason", async () => {
+    const { servers, told, busy, clock } = listening("0.0.0.0:30000");
+    for (let sync = 0; sync < 5; sync++) await servers.update(one(30_000), undefined);
+    await clock.advance(600_000);
+    expect(told).toEqual(["0.0.0.0:30000 Error: EADDRINUSE"]);
+    busy.clear();
+    await servers.update(one(30_000), undefined);
+    expect(told.slice(1)).toEqual(["at last 0.0.0.0:30000"]);
+    await clock.advance(600_000);
+    expect(told).toHaveLength(2);
+  });
+
+  test("a port goes from one service to another in one update", async () => {
+    const { servers, moves, told } = listening();
+    const other: HealthCheck = {
+      service: "default/api",
+      namespace: "default",
+      name: "api",
+      port: 30_000,
+      localEndpoints: 1,
+    };
+    await servers.update(one(30_000), undefined);
+    await servers.update(new Map([[other.service, other]]), undefined);
+    expect(moves).toEqual(["+0.0.0.0:30000", "-0.0.0.0:30000", "+0.0.0.0:30000"]);
+    expect(told).toEqual(["0.0.0.0:30000", "0.0.0.0:30000"]);
+  });
+
+  test("after the close nothing is tried again", async () => {
+    const { servers, moves, busy, clock } = listening("192.0.2.1:30000");
+    await servers.update(one(30_000), ["192.0.2.1", "192.0.2.2"]);
+    await servers.close();
+    busy.clear();
+    await clock.advance(600_000);
+    await servers.update(one(30_000), ["192.0.2.1"]);
+    expect(moves).toEqual(["+192.0.2.2:30000", "-192.0.2.2:30000"]);
+    expect(clock.waiting).toBe(0);
   });
 });
 

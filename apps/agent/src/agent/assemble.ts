@@ -101,21 +101,26 @@ function familySyncs({ backends, config, clock, random }: AgentParts): readonly 
 }
 
 function serviceHealthServers(
-  { log, events }: AgentParts,
+  { log, events, clock, random }: AgentParts,
   family: IPFamily,
   health: ProxyHealth,
 ): ServiceHealthServers {
   return new ServiceHealthServers({
     family,
     listen,
+    clock,
+    random,
     proxyHealthy: () => health.report().healthy,
-    onOpened: ({ service, port }) =>
-      log.verbose(2, "Health-check node port opened", { service, port, ipFamily: family }),
-    onError(check, at, error) {
-      const { service, port } = check;
-      log.error("A health-check node port cannot be opened, trying again with the next sync", {
-        service,
-        port,
+    onOpened({ service }, { host, port }, wasRefused) {
+      const fields = { service, port, address: host, ipFamily: family };
+      if (wasRefused) log.info("A health-check node port is open at last", fields);
+      else log.verbose(2, "Health-check node port opened", fields);
+    },
+    onRefused(check, at, error) {
+      log.error("A health-check node port cannot be opened on one address, trying again; its other addresses answer", {
+        service: check.service,
+        port: check.port,
+        address: at.host,
         ipFamily: family,
         error: describeError(error),
       });

@@ -1,76 +1,108 @@
 import type { HealthCheck, IPFamily, ServiceKey } from "@fairlead/core";
+import type { Clock } from "../clock.ts";
 import type { App } from "../http/app.ts";
 import type { HostPort, Listener } from "../http/listen.ts";
+import { backoffDelay } from "../pacing/backoff.ts";
+import { HealthPort, type HealthPortOptions } from "./health-port.ts";
 import { serviceHealthApp } from "./service-app.ts";
 
-export interface ServiceHealthOptions {
+/** Milliseconds until what could not be bound is tried again: an address that is new on a node takes a second or two. */
+const retries = { first: 1_000, most: 30_000 };
+
+export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened" | "onRefused"> {
   readonly family: IPFamily;
   readonly listen: (app: App, at: HostPort, ipv6Only: boolean) => Promise<Listener>;
   readonly proxyHealthy: () => boolean;
-  readonly onOpened: (check: HealthCheck) => void;
-  /** Called for each failed attempt, with the address that could not be bound. */
-  readonly onError: (check: HealthCheck, at: HostPort, error: unknown) => void;
-}
-
-interface OpenCheck {
-  check: HealthCheck;
-  readonly hosts: readonly string[];
-  readonly listeners: readonly Listener[];
+  readonly clock: Pick<Clock, "after">;
+  /** A number in [0, 1). */
+  readonly random?: (() => number) | undefined;
 }
 
 /**
  * The health-check node ports of one family's Services: opened, followed and closed as the plan says, on the node-port
- * addresses. A port that cannot be opened is tried again with each call of `update`.
+ * addresses. What stays as it was is never closed. An address that cannot be bound leaves the others alone, and is tried
+ * again by itself and with each call of `update`; upstream closes all addresses of the port, and tries with each sync.
  */
 export class ServiceHealthServers {
   readonly #options: ServiceHealthOptions;
-  readonly #open = new Map<ServiceKey, OpenCheck>();
+  readonly #port: HealthPortOptions;
+  readonly #ports = new Map<ServiceKey, HealthPort>();
+  #hosts: readonly string[] = [];
+  #attempt = 0;
+  #cancelRetry: () => void = () => {};
+  /** Updates and retries, one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+  #closed = false;
 
   constructor(options: ServiceHealthOptions) {
+    const { family, listen, proxyHealthy, onOpened, onRefused } = options;
     this.#options = options;
+    this.#port = {
+      listen: (app, at) => listen(app, at, family === "IPv6"),
+      app: (check) => serviceHealthApp(check, proxyHealthy),
+      onOpened,
+      onRefused,
+    };
   }
 
   /** @param hosts addresses to listen on; undefined: all of the family */
-  async update(checks: ReadonlyMap<ServiceKey, HealthCheck>, hosts: readonly string[] | undefined): Promise<void> {
-    const on = hosts ?? [this.#options.family === "IPv4" ? "0.0.0.0" : "::"];
-    for (const [service, open] of this.#open) {
-      const wanted = checks.get(service);
-      if (wanted?.port === open.check.port && sameHosts(on, open.hosts)) open.check = wanted;
-      else await this.#close(service, open);
-    }
-    for (const [service, check] of checks) {
-      if (!this.#open.has(service)) await this.#listen(service, check, on);
-    }
+  update(checks: ReadonlyMap<ServiceKey, HealthCheck>, hosts: readonly string[] | undefined): Promise<void> {
+    return this.#next(async () => {
+      const before = this.#hosts;
+      this.#hosts = hosts ?? [this.#options.family === "IPv4" ? "0.0.0.0" : "::"];
+      await this.#release(
+        checks,
+        before.some((host) => !this.#hosts.includes(host)),
+      );
+      for (const [service, check] of checks) {
+        if (!this.#ports.has(service)) this.#ports.set(service, new HealthPort(check, this.#port));
+      }
+      await this.#open();
+    });
   }
 
   async close(): Promise<void> {
-    for (const [service, open] of this.#open) await this.#close(service, open);
+    const ended = this.#next(() => this.#release(new Map(), true));
+    this.#closed = true;
+    this.#cancelRetry();
+    await ended;
   }
 
-  async #listen(service: ServiceKey, check: HealthCheck, hosts: readonly string[]): Promise<void> {
-    const listeners: Listener[] = [];
-    const open: OpenCheck = { check, hosts, listeners };
-    const app = serviceHealthApp(() => open.check, this.#options.proxyHealthy);
-    let at: HostPort = { host: "", port: check.port };
-    try {
-      for (const host of hosts) {
-        at = { host, port: check.port };
-        listeners.push(await this.#options.listen(app, at, this.#options.family === "IPv6"));
-      }
-      this.#open.set(service, open);
-      this.#options.onOpened(check);
-    } catch (error) {
-      await Promise.all(listeners.map((listener) => listener.close()));
-      this.#options.onError(check, at, error);
+  #next(work: () => Promise<void>): Promise<void> {
+    if (this.#closed) return this.#turn;
+    this.#turn = this.#turn.catch(() => {}).then(work);
+    return this.#turn;
+  }
+
+  /** Closing comes before opening: a port may go from one service to another. */
+  async #release(checks: ReadonlyMap<ServiceKey, HealthCheck>, fewerHosts: boolean): Promise<void> {
+    const hosts = new Set(this.#hosts);
+    for (const [service, port] of this.#ports) {
+      const wanted = checks.get(service);
+      const stays = wanted?.port === port.check.port;
+      if (stays) port.check = wanted;
+      else this.#ports.delete(service);
+      if (!stays || fewerHosts) await port.release(stays ? hosts : new Set());
     }
   }
 
-  async #close(service: ServiceKey, open: OpenCheck): Promise<void> {
-    this.#open.delete(service);
-    await Promise.all(open.listeners.map((listener) => listener.close()));
+  async #open(): Promise<void> {
+    let [complete, news] = [true, false];
+    for (const port of this.#ports.values()) {
+      if (port.isOpenOn(this.#hosts)) continue;
+      if (await port.open(this.#hosts)) news = true;
+      complete &&= port.isOpenOn(this.#hosts);
+    }
+    this.#cancelRetry();
+    if (complete || news) this.#attempt = 0;
+    if (!complete && !this.#closed) this.#retryLater();
   }
-}
 
-function sameHosts(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((host, i) => host === b[i]);
+  #retryLater(): void {
+    const { clock, random = Math.random } = this.#options;
+    this.#cancelRetry = clock.after(backoffDelay(this.#attempt + 1, retries, random()), () => {
+      this.#attempt++;
+      void this.#next(() => this.#open());
+    });
+  }
 }
