@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { type Actions, commandLine } from "../src/command/command-line.ts";
 import { checkKeep } from "../src/command/keep.ts";
 import { type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
 import { planSpecs } from "../src/command/plan.ts";
 import { readRequest } from "../src/command/request.ts";
 import type { ClusterShape } from "../src/provider/cluster.ts";
 import type { Spec } from "../src/specs/spec.ts";
+import { lackingPrograms, lackText } from "../src/support/lack.ts";
 
 describe("options", () => {
   test("what is not given has its default", () => {
@@ -34,6 +36,40 @@ describe("options", () => {
     expect(() => readOptions(raw)).toThrow(UsageError);
     expect(() => readOptions(raw)).toThrow(message);
   });
+});
+
+describe("the command line", () => {
+  async function asked(...args: readonly string[]): Promise<readonly unknown[]> {
+    const calls: unknown[] = [];
+    const actions: Actions = {
+      run: async ({ kubernetes }) => void calls.push(["run", kubernetes]),
+      down: async () => void calls.push(["down"]),
+      binaries: async (kubernetes) => void calls.push(["binaries", kubernetes]),
+    };
+    await commandLine(actions).parseAsync(["node", "e2e", ...args]);
+    return calls;
+  }
+
+  test("an option behind a subcommand is the subcommand's", async () => {
+    expect(await asked("binaries", "--kubernetes", "v1.37")).toEqual([["binaries", "v1.37"]]);
+    expect(await asked("binaries")).toEqual([["binaries", "v1.36"]]);
+    expect(await asked("--kubernetes", "v1.37")).toEqual([["run", "v1.37"]]);
+    expect(await asked("down")).toEqual([["down"]]);
+  });
+});
+
+test("what a machine lacks ends with one command that installs all of it", async () => {
+  const programs = [
+    { by: "ovn", program: "ovn-northd", debian: "ovn-central" },
+    { by: "calico", program: "bird", debian: "bird2" },
+    { by: "flannel", program: "bridge", debian: "iproute2" },
+  ];
+  const lacks = await lackingPrograms(programs, async (program) => program === "bridge");
+  expect(lackText([...lacks, { what: "ovn has no IPv6" }, ...lacks])).toMatch(
+    /\napt-get install -y --no-install-recommends ovn-central bird2$/,
+  );
+  expect(lackText(lacks).split("\n").slice(0, 2)).toEqual(["ovn needs ovn-northd", "calico needs bird"]);
+  expect(lackText([{ what: "ovn has no IPv6" }])).toBe("ovn has no IPv6");
 });
 
 test("--keep is refused where nobody could look around", () => {

@@ -1,6 +1,6 @@
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { expect, test } from "vitest";
-import { balancerCommands } from "../cni/ovn/controller/balancers.ts";
+import { balancerCommands } from "../src/cni/ovn/controller/balancers.ts";
 
 const options = { podCIDRs: ["10.244.0.0/16", "fd00:244::/48"], switches: ["pods-1", "pods-2"] };
 const leave = { verdict: "leave" } as const;

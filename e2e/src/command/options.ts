@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { kubernetesVersion } from "../control-plane/versions.ts";
+import { defaultKubernetes, kubernetesVersion } from "../control-plane/versions.ts";
 import { MAX_NODES } from "../provider/netns/addresses.ts";
 import { type Subject, type Suite, subjects, suites } from "../specs/spec.ts";
 import { messageOf } from "../support/errors.ts";
@@ -62,7 +62,7 @@ export function readOptions(raw: RawOptions): RunOptions {
     suites: suiteList(text("suite"), text("package")),
     subject: subject(text("package")),
     keep: raw["keep"] === true,
-    kubernetes: version(text("kubernetes") ?? "v1.36"),
+    kubernetes: kubernetesOption(text("kubernetes") ?? defaultKubernetes),
     overlay: text("overlay"),
     junit: text("junit"),
   };
@@ -113,7 +113,8 @@ function byName<T extends string>(names: readonly T[]): Readonly<Record<string, 
   return Object.fromEntries(names.map((name) => [name, name]));
 }
 
-function version(value: string): string {
+/** @throws UsageError when it is not a version of Kubernetes */
+export function kubernetesOption(value: string): string {
   try {
     kubernetesVersion(value);
     return value;

@@ -1,5 +1,5 @@
-import type { CniFlavour } from "../../cni/flavour.ts";
-import { loadFlavour } from "../../cni/load.ts";
+import type { CniFlavour } from "../cni/flavour.ts";
+import { loadFlavour } from "../cni/load.ts";
 import { ELSEWHERE } from "../provider/flavours.ts";
 import { providers } from "../provider/index.ts";
 import type { ClusterRequest, Provider } from "../provider/provider.ts";

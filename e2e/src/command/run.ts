@@ -7,6 +7,7 @@ import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specs } from "../specs/index.ts";
+import { lackText } from "../support/lack.ts";
 import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { buildPrograms } from "./build-programs.ts";
 import { checkKeep, keepRunning } from "./keep.ts";
@@ -35,9 +36,9 @@ const LOOK_MS = 2_000;
 export async function run(options: RunOptions, signal: AbortSignal): Promise<number> {
   const { provider, requests } = await readRequest(options);
   const [first] = requests;
-  const missing = first === undefined ? [] : await provider.missing(first);
-  if (missing.length > 0) {
-    console.error(["This machine lacks what the run needs:", ...missing.map((one) => `  ${one}`)].join("\n"));
+  const lacks = first === undefined ? [] : await provider.lacks(first);
+  if (lacks.length > 0) {
+    console.error(`This machine lacks what the run needs:\n${lackText(lacks).replaceAll(/^/gm, "  ")}`);
     return CANNOT_RUN;
   }
   if (options.keep) for (const request of requests) checkKeep(await provider.shape(request));

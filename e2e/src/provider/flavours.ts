@@ -1,4 +1,4 @@
-import { loadFlavour } from "../../cni/load.ts";
+import { loadFlavour } from "../cni/load.ts";
 import type { ClusterShape } from "./cluster.ts";
 import { elsewhereCIDRs, familiesOnly } from "./netns/addresses.ts";
 import type { ClusterRequest } from "./provider.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CniFlavour, CniGround, PodNetwork } from "../../cni/flavour.ts";
+import type { CniFlavour, CniGround, PodNetwork } from "../cni/flavour.ts";
 import { startDaemon } from "../support/daemon.ts";
 import type { ClusterShape } from "./cluster.ts";
 

@@ -1,4 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
+import type { Lack } from "../support/lack.ts";
 import type { Cluster, ClusterShape } from "./cluster.ts";
 
 /** What a run asks for. */
@@ -26,8 +27,8 @@ export interface Provider {
   flavours(): Promise<readonly string[]>;
   /** Folders of deploy/overlays that Fairlead can come by; absent: agents are processes, without manifests. */
   overlays?(): Promise<readonly string[]>;
-  /** What this machine lacks for it, each with what would bring it; none: it can be opened. Changes nothing. */
-  missing(request: ClusterRequest): Promise<readonly string[]>;
+  /** What this machine lacks for it; none: it can be opened. Changes nothing. */
+  lacks(request: ClusterRequest): Promise<readonly Lack[]>;
   /** What the cluster will be. */
   shape(request: ClusterRequest): Promise<ClusterShape>;
   /**

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { createRunner } from "@fairlead/kernel";
-import { loadFlavour } from "../../../cni/load.ts";
+import { loadFlavour } from "../../cni/load.ts";
 import { createApiClient } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import type { CniFlavour } from "../../../cni/flavour.ts";
+import type { CniFlavour } from "../../cni/flavour.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { orDispose } from "../../support/or-dispose.ts";

@@ -1,11 +1,12 @@
 import { basename, dirname } from "node:path";
 import { createRunner } from "@fairlead/kernel";
-import { loadFlavour } from "../../../cni/load.ts";
+import { loadFlavour } from "../../cni/load.ts";
 import { missingPrograms } from "../../control-plane/program-set.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
-import { isProgram, missingHere } from "../../support/machine.ts";
+import { type Lack, lackingPrograms, lackOf, type NeededProgram } from "../../support/lack.ts";
+import { missingHere } from "../../support/machine.ts";
 import { shapeOf } from "../flavours.ts";
-import { missingPrograms as missingOfFlavours } from "../netns/networks.ts";
+import { programsOf } from "../netns/networks.ts";
 import type { ClusterRequest, Provider } from "../provider.ts";
 import { openCluster } from "./cluster.ts";
 import { provideImages } from "./images/provide.ts";
@@ -16,49 +17,55 @@ import { cluster, published as publishedSet } from "./programs.ts";
 import { published } from "./published/source.ts";
 import type { Source } from "./source.ts";
 
+const DOCKER: readonly NeededProgram[] = [
+  { by: "kind", program: "dockerd", debian: "docker.io" },
+  { by: "kind", program: "docker", debian: "docker.io" },
+  { by: "kind", program: "runc", debian: "runc" },
+];
+
 /** Kubernetes in Docker, all of it made on this machine: nodes with systemd, containerd and kubelets, and images. */
 export const kind: Provider = provider("kind", {
   source: { installers, images: (kubernetes, progress) => provideImages(createRunner(), kubernetes, progress) },
-  programs: { ...docker(), jq: "jq", mmdebstrap: "mmdebstrap", gcc: "gcc" },
-  missing: async ({ cni, kubernetes }) => {
-    const ofFlavours = await missingOfFlavours(await Promise.all(cni.map(loadFlavour)), isProgram);
-    const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)];
-    return [...(await Promise.all(built)), ...ofFlavours];
+  programs: [...DOCKER, ...["jq", "mmdebstrap", "gcc"].map((program) => ({ by: "kind", program, debian: program }))],
+  lacks: async ({ cni, kubernetes }) => {
+    const ofFlavours = lackingPrograms(programsOf(await Promise.all(cni.map(loadFlavour))));
+    const built = [missingControlPlane(kubernetes), missingPrograms(cluster, kubernetes)].map(lackOf);
+    return (await Promise.all([...built, ofFlavours])).flat();
   },
 });
 
 /** Kubernetes in Docker out of published images and manifests; all else is the same. */
 export const kindPublished: Provider = provider("kind-published", {
   source: published,
-  programs: docker(),
-  missing: async ({ kubernetes }) => [await missingPrograms(publishedSet, kubernetes)],
+  programs: DOCKER,
+  lacks: ({ kubernetes }) => lackOf(missingPrograms(publishedSet, kubernetes)),
 });
-
-/** Programs, and the Debian packages that bring them. */
-type NeededPrograms = Readonly<Record<string, string>>;
-
-function docker(): NeededPrograms {
-  return { dockerd: "docker.io", docker: "docker.io", runc: "runc" };
-}
 
 interface KindOf {
   readonly source: Source;
-  readonly programs: NeededPrograms;
-  /** Of the source alone. */
-  readonly missing: (request: ClusterRequest) => Promise<readonly (string | undefined)[]>;
+  readonly programs: readonly NeededProgram[];
+  /** What only this source needs. */
+  readonly lacks: (request: ClusterRequest) => Promise<readonly Lack[]>;
 }
 
-function provider(name: string, { source, programs, missing }: KindOf): Provider {
+function provider(name: string, { source, programs, lacks }: KindOf): Provider {
   return {
     name,
     flavours: async () => Object.keys(source.installers),
     overlays: overlayNames,
-    missing: async (request) => {
-      if (process.getuid?.() !== 0) return ["kind here takes root: it runs a Docker daemon of its own"];
+    lacks: async (request) => {
+      if (process.getuid?.() !== 0) return [{ what: "kind here takes root: it runs a Docker daemon of its own" }];
       const { mode } = request;
-      const modes = (await overlayNames()).includes(mode) ? [] : [`deploy/overlays has nothing for ${mode} mode`];
-      const lacking = [...(await lackingPrograms(programs)), await missingHere(), ...(await missing(request))];
-      return [...lacking, ...modes, misplacedNetwork(request)].filter((one) => one !== undefined);
+      const overlay = (await overlayNames()).includes(mode)
+        ? undefined
+        : `deploy/overlays has nothing for ${mode} mode`;
+      const misfits = [overlay, misplacedNetwork(request)].flatMap((what) => (what === undefined ? [] : [{ what }]));
+      return [
+        ...(await lackingPrograms(programs)),
+        ...(await lackOf(missingHere())),
+        ...(await lacks(request)),
+        ...misfits,
+      ];
     },
     shape,
     open: async (request, folder, progress) =>
@@ -72,14 +79,6 @@ function provider(name: string, { source, programs, missing }: KindOf): Provider
         progress,
       }),
   };
-}
-
-async function lackingPrograms(programs: NeededPrograms): Promise<readonly (string | undefined)[]> {
-  return Promise.all(
-    Object.entries(programs).map(async ([program, debian]) =>
-      (await isProgram(program)) ? undefined : `kind needs ${program}: apt-get install ${debian}`,
-    ),
-  );
 }
 
 async function shape(request: ClusterRequest) {

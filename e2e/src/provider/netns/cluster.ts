@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CniFlavour } from "../../../cni/flavour.ts";
+import type { CniFlavour } from "../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";

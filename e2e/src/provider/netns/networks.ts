@@ -1,6 +1,7 @@
 import { access, constants, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
+import type { CniFlavour, PodNetwork } from "../../cni/flavour.ts";
+import type { Lack, NeededProgram } from "../../support/lack.ts";
 import { daemonsHere, installFlavour } from "../install-flavour.ts";
 import type { ClusterRequest } from "../provider.ts";
 import type { Ground } from "./ground.ts";
@@ -31,26 +32,19 @@ async function install(
   return installFlavour(flavour, { nodes, families, folder, daemon: daemonsHere(folder, opened) }, opened);
 }
 
-/** Programs that the flavours of a request need and this machine does not have, with what brings them. */
-export async function missingPrograms(
-  flavours: readonly CniFlavour[],
-  isThere: (program: string) => Promise<boolean>,
-): Promise<readonly string[]> {
-  const needed = flavours.flatMap(({ name, programs }) => programs.map((one) => ({ flavour: name, ...one })));
-  const there = await Promise.all(needed.map(({ program }) => isThere(program)));
-  return needed
-    .filter((_, index) => !there[index])
-    .map(({ flavour, program, debian }) => `${flavour} needs ${program}: apt-get install ${debian}`);
+/** Programs that the flavours of a request run. */
+export function programsOf(flavours: readonly CniFlavour[]): readonly NeededProgram[] {
+  return flavours.flatMap(({ name, programs }) => programs.map((one) => ({ by: name, ...one })));
 }
 
 /** Devices that the flavours of a request open and this user may not. */
-export async function missingDevices(flavours: readonly CniFlavour[]): Promise<readonly string[]> {
+export async function lackingDevices(flavours: readonly CniFlavour[]): Promise<readonly Lack[]> {
   const needed = flavours.flatMap(({ name, devices = [] }) => devices.map((device) => ({ name, device })));
   const lacking = await Promise.all(
     needed.map(({ name, device }) =>
       access(device, constants.R_OK | constants.W_OK).then(
         () => undefined,
-        () => `${name} needs ${device}, which this user may not open`,
+        () => ({ what: `${name} needs ${device}, which this user may not open` }),
       ),
     ),
   );
@@ -58,8 +52,8 @@ export async function missingDevices(flavours: readonly CniFlavour[]): Promise<r
 }
 
 /** Families that the request names and a flavour cannot have. */
-export function missingFamilies(flavours: readonly CniFlavour[], { families }: ClusterRequest): readonly string[] {
+export function lackingFamilies(flavours: readonly CniFlavour[], { families }: ClusterRequest): readonly Lack[] {
   return flavours.flatMap(({ name, podCIDRs }) =>
-    families.filter((family) => podCIDRs[family] === undefined).map((family) => `${name} has no ${family}`),
+    families.filter((family) => podCIDRs[family] === undefined).map((family) => ({ what: `${name} has no ${family}` })),
   );
 }

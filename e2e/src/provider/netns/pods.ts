@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { PodNetwork } from "../../../cni/flavour.ts";
+import type { PodNetwork } from "../../cni/flavour.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";

@@ -1,7 +1,8 @@
-import { flavourNames, loadFlavour } from "../../../cni/load.ts";
+import { flavourNames, loadFlavour } from "../../cni/load.ts";
 import { missingControlPlane } from "../../control-plane/programs.ts";
+import { type Lack, lackingPrograms, lackOf } from "../../support/lack.ts";
 import { hasIpvs, isProgram, missingHere } from "../../support/machine.ts";
-import { missingForUml } from "../../uml/missing.ts";
+import { lacksForUml } from "../../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "../cluster.ts";
 import { shapeOf } from "../flavours.ts";
 import { openInGuest } from "../guest/open.ts";
@@ -10,13 +11,13 @@ import { fabricAddress, nodeName } from "./addresses.ts";
 import { openCluster } from "./cluster.ts";
 import { openControlPlane } from "./control-plane.ts";
 import { DNS_PROGRAM } from "./dns-server.ts";
-import { missingDevices, missingFamilies, missingPrograms } from "./networks.ts";
+import { lackingDevices, lackingFamilies, programsOf } from "./networks.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
 export const netns: Provider = {
   name: "netns",
   flavours: flavourNames,
-  missing,
+  lacks,
   shape,
   open,
 };
@@ -43,18 +44,17 @@ async function needsGuest({ mode }: ClusterRequest): Promise<boolean> {
   return mode === "ipvs" && !(await hasIpvs());
 }
 
-async function missing(request: ClusterRequest): Promise<readonly string[]> {
+async function lacks(request: ClusterRequest): Promise<readonly Lack[]> {
   const flavours = await Promise.all(request.cni.map(loadFlavour));
   const inGuest = await needsGuest(request);
-  const [kernel, controlPlane, programs, devices] = await Promise.all([
-    inGuest ? missingForUml() : missingHere(),
-    missingControlPlane(request.kubernetes),
-    missingPrograms(flavours, isProgram),
+  const parts = await Promise.all([
+    inGuest ? lacksForUml() : lackOf(missingHere()),
+    lackOf(missingControlPlane(request.kubernetes)),
+    lackingPrograms(programsOf(flavours)),
     // A guest has its own.
-    inGuest ? [] : missingDevices(flavours),
+    inGuest ? [] : lackingDevices(flavours),
   ]);
-  const families = missingFamilies(flavours, request);
-  return [kernel, controlPlane, ...programs, ...devices, ...families].filter((one) => one !== undefined);
+  return [...parts.flat(), ...lackingFamilies(flavours, request)];
 }
 
 async function shape(request: ClusterRequest): Promise<ClusterShape> {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
-import type { PodNetwork } from "../../../cni/flavour.ts";
+import type { PodNetwork } from "../../cni/flavour.ts";
 import { messageOf } from "../../support/errors.ts";
 import type { ClusterNode } from "../cluster.ts";
 

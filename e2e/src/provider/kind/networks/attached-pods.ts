@@ -1,8 +1,8 @@
 import { readlink, stat } from "node:fs/promises";
 import { createRunner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import type { CniNode, PodAddresses, PodNetwork, PodToAttach } from "../../../../cni/flavour.ts";
 import { waitUntil } from "../../../agent/wait-until.ts";
+import type { CniNode, PodAddresses, PodNetwork, PodToAttach } from "../../../cni/flavour.ts";
 import { type Daemon, startDaemon } from "../../../support/daemon.ts";
 import type { PluginRequest } from "./plugin-server.ts";
 

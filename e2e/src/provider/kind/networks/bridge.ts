@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { bridgedIsSeen } from "../../../../cni/bridge-plugin.ts";
-import { masqueradeOutgoing } from "../../../../cni/outgoing.ts";
+import { bridgedIsSeen } from "../../../cni/bridge-plugin.ts";
+import { masqueradeOutgoing } from "../../../cni/outgoing.ts";
 import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { type IpLines, route } from "../../../lab/ip-lines.ts";
 import type { KindNode } from "../kind-cluster.ts";

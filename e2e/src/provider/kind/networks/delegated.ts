@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork } from "../../../../cni/flavour.ts";
+import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork } from "../../../cni/flavour.ts";
 import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { up, veth } from "../../../lab/ip-lines.ts";
 import { daemonsHere, installFlavour } from "../../install-flavour.ts";
@@ -14,7 +14,7 @@ import { type PluginRequest, servePlugin } from "./plugin-server.ts";
 const SOCKET = "plugin.sock";
 
 /**
- * A flavour of e2e/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The flavour
+ * A flavour of e2e/src/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The flavour
  * configures them from this machine, and a CNI plugin of two lines has it connect each pod that a kubelet starts.
  */
 export async function delegated(ground: KindNetworkGround, opened: AsyncDisposableStack): Promise<KindNetwork> {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { bridgedIsSeen } from "../../../../cni/bridge-plugin.ts";
 import { toolPackages } from "../../../../kind/versions.ts";
+import { bridgedIsSeen } from "../../../cni/bridge-plugin.ts";
 import { providePrograms } from "../../../control-plane/program-set.ts";
 import { applySettings } from "../../../lab/apply.ts";
 import { flannel as flannelSet } from "../programs.ts";

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour } from "../../../../cni/flavour.ts";
+import type { CniFlavour } from "../../../cni/flavour.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { ClusterRequest, Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { CniFlavour, PodNetwork } from "../../../../cni/flavour.ts";
+import type { CniFlavour, PodNetwork } from "../../../cni/flavour.ts";
 import type { ApiClient } from "../../../control-plane/api-client.ts";
 import type { Progress } from "../../provider.ts";
 import type { KindCluster } from "../kind-cluster.ts";

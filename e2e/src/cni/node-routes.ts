@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../src/lab/apply.ts";
-import { route } from "../src/lab/ip-lines.ts";
+import { applyLines } from "../lab/apply.ts";
+import { route } from "../lab/ip-lines.ts";
 import type { CniNode } from "./flavour.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines, applySettings } from "../../src/lab/apply.ts";
-import { address, anywhere, type IpLines, route, up } from "../../src/lab/ip-lines.ts";
+import { applyLines, applySettings } from "../../lab/apply.ts";
+import { address, anywhere, type IpLines, route, up } from "../../lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
 import { blocks } from "./addresses.ts";
 

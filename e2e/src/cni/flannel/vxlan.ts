@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../../src/lab/apply.ts";
-import { address, type IpLines, route, up } from "../../src/lab/ip-lines.ts";
+import { applyLines } from "../../lab/apply.ts";
+import { address, type IpLines, route, up } from "../../lab/ip-lines.ts";
 import type { CniNode } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines, applySettings } from "../../src/lab/apply.ts";
-import { address, route, up } from "../../src/lab/ip-lines.ts";
+import { applyLines, applySettings } from "../../lab/apply.ts";
+import { address, route, up } from "../../lab/ip-lines.ts";
 import type { CniNode } from "../flavour.ts";
 import { joinLength, joinNode, joinRouter, mac, subnets, tunnelAddress, tunnelLength } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../../src/lab/apply.ts";
-import { address, anywhere, type IpLines, route, up, veth } from "../../src/lab/ip-lines.ts";
+import { applyLines } from "../../lab/apply.ts";
+import { address, anywhere, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
 import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavour.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { nodeSubnets } from "../node-subnets.ts";

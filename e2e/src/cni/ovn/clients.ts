@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { waitUntil } from "../../agent/wait-until.ts";
 import type { CniNode } from "../flavour.ts";
 import type { NbCommand } from "./topology.ts";
 

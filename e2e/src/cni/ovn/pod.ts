@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines } from "../../src/lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../../src/lab/ip-lines.ts";
+import { applyLines } from "../../lab/apply.ts";
+import { address, anywhere, route, up, veth } from "../../lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
 import { FIRST_POD } from "../node-subnets.ts";
 import { mac, subnets } from "./addresses.ts";

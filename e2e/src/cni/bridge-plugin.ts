@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { applyLines, applySettings } from "../src/lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../src/lab/ip-lines.ts";
+import { applyLines, applySettings } from "../lab/apply.ts";
+import { address, anywhere, route, up, veth } from "../lab/ip-lines.ts";
 import type { CniNode, PodAddresses, PodToAttach } from "./flavour.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { waitUntil } from "../../agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { masqueradeOutgoing } from "../outgoing.ts";
 import { blocks } from "./addresses.ts";

@@ -1,4 +1,4 @@
-import { waitUntil } from "../../src/agent/wait-until.ts";
+import { waitUntil } from "../../agent/wait-until.ts";
 import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 import { type OvnClients, openClients } from "./clients.ts";

@@ -1,0 +1,49 @@
+import { Command } from "commander";
+import { defaultKubernetes } from "../control-plane/versions.ts";
+import type { RawOptions } from "./options.ts";
+
+/** What the command line can ask for. */
+export interface Actions {
+  run(options: RawOptions): Promise<void>;
+  down(): Promise<void>;
+  /** @param kubernetes as it was written */
+  binaries(kubernetes: string): Promise<void>;
+}
+
+/** The command line of `pnpm e2e`. It throws CommanderError instead of ending the process. */
+export function commandLine(actions: Actions): Command {
+  const program = new Command("pnpm e2e")
+    .description("Specs of Fairlead on clusters with a real control plane, real pod networks and a real kernel")
+    .option("--provider <name>", "netns, kind or kind-published", "netns")
+    .option("--cni <names>", "pod networks, side by side: the folders of e2e/src/cni", "bridge")
+    .option(
+      "--exclude-cni <names>",
+      "which of them Fairlead leaves alone, and elsewhere; default: those with their own load balancer",
+    )
+    .option("--mode <modes>", "iptables, ipvs, nftables, userspace: a cluster for each", "iptables")
+    .option("--nodes <number>", "nodes of a cluster", "2")
+    .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
+    .option("--spec <pattern>", "regular expression: only specs whose names match")
+    .option("--suite <names>", "services, multi-cni, faults, swap, self-test; default: the first two")
+    .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
+    .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
+    .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+    .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
+    .option("--junit <file>", "where the results go as JUnit XML; default: e2e/.e2e/junit.xml")
+    // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
+    .enablePositionalOptions()
+    .exitOverride()
+    .action((options: RawOptions) => actions.run(options));
+
+  program
+    .command("down")
+    .description("removes what earlier runs have left, and ends runs that wait with --keep")
+    .action(() => actions.down());
+
+  program
+    .command("binaries")
+    .description("finds or builds the programs of the control plane and says where they are")
+    .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+    .action(({ kubernetes }: { kubernetes: string }) => actions.binaries(kubernetes));
+  return program;
+}
