@@ -3,20 +3,17 @@ import { runCommandLine } from "./cli.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { completionsOf } from "./completion/facts.ts";
 import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
+import { Ending } from "./frame/ending.ts";
 import { lazyRunner } from "./frame/runner.ts";
 import { LISTINGS } from "./node/listings-call.ts";
 import { createProgress } from "./output/progress.ts";
 import { styleFor } from "./output/style.ts";
 
-const stop = new AbortController();
-for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-// A reader that has seen enough (head, less) is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 3));
-
+const ending = new Ending(process);
 const [, file = "", ...argv] = process.argv;
 const code = await answer();
 // What is still on its way to a pipe gets there first; sockets that are still open keep nobody.
-process.stdout.write("", () => process.exit(code));
+process.stdout.write("", () => process.exit(ending.codeOf(code)));
 
 function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
@@ -45,6 +42,7 @@ function command(): Promise<number> {
     readStandardInput: async () => (await import("node:stream/consumers")).buffer(process.stdin),
     progress: createProgress(process.stderr),
     runner: lazyRunner(),
-    signal: stop.signal,
+    signal: ending.signal,
+    untilStopped: ending.untilStopped,
   });
 }

@@ -6,13 +6,15 @@ const healthy: NodeFacts = {
   variant: "nft",
   mayReadRules: true,
   rules: [
-    { variant: "nft", proxy: 40, others: 3, dropping: [] },
-    { variant: "legacy", proxy: 0, others: 0, dropping: [] },
+    { variant: "nft", readable: true, proxy: 40, others: 3, dropping: [] },
+    { variant: "legacy", readable: true, proxy: 0, others: 0, dropping: [] },
   ],
+  traceRules: { removed: [], running: [], unknown: [] },
   nftTables: [],
   sysctls: { "net/ipv4/ip_forward": "1", "net/ipv4/vs/conntrack": "1" },
   kernel: { "connection tracking": true, ipvs: true, ipset: true },
   proxies: [{ pid: 7, name: "fairlead-proxy" }],
+  allProcesses: true,
   routes: ["10.144.1.5/32", "10.144.2.0/24"],
   cidrs: [
     { cidr: "10.144.0.0/16", use: "pods" },
@@ -34,14 +36,18 @@ describe("the doctor", () => {
   test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
     ["a healthy node", {}, []],
     ["a healthy node in ipvs mode", { mode: "ipvs" }, []],
-    ["no iptables", { variant: undefined as never, rules: [] }, ["bad iptables: not found"]],
+    [
+      "no iptables",
+      { variant: undefined as never, rules: [] },
+      ["bad iptables: not found", "unknown policies: may not be read"],
+    ],
     ["no rights", { mayReadRules: false }, ["bad iptables: nft, but its rules may not be read"]],
     [
       "a proxy's leftovers in the other variant",
       {
         rules: [
-          { variant: "nft", proxy: 40, others: 0, dropping: [] },
-          { variant: "legacy", proxy: 12, others: 0, dropping: [] },
+          { variant: "nft", readable: true, proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", readable: true, proxy: 12, others: 0, dropping: [] },
         ],
       },
       ["bad rules of the other variant: legacy has 12 rules of a proxy and 0 of others, beside nft"],
@@ -50,15 +56,15 @@ describe("the doctor", () => {
       "others in the other variant",
       {
         rules: [
-          { variant: "nft", proxy: 40, others: 0, dropping: [] },
-          { variant: "legacy", proxy: 0, others: 5, dropping: [] },
+          { variant: "nft", readable: true, proxy: 40, others: 0, dropping: [] },
+          { variant: "legacy", readable: true, proxy: 0, others: 5, dropping: [] },
         ],
       },
       ["warning rules of the other variant: legacy has 0 rules of a proxy and 5 of others, beside nft"],
     ],
     [
       "a policy that drops",
-      { rules: [{ variant: "nft", proxy: 40, others: 0, dropping: ["FORWARD"] }] },
+      { rules: [{ variant: "nft", readable: true, proxy: 40, others: 0, dropping: ["FORWARD"] }] },
       ["warning policies: FORWARD of filter drop what no rule accepts"],
     ],
     ["firewalld", { nftTables: ["inet firewalld"] }, ["warning nft tables of others: inet firewalld"]],
@@ -70,7 +76,14 @@ describe("the doctor", () => {
     ["no forwarding", { sysctls: { "net/ipv4/ip_forward": "0" } }, ["bad net.ipv4.ip_forward: 0"]],
     [
       "IPv6 without forwarding",
-      { cidrs: [{ cidr: "fd00:144::/48", use: "pods" }], routes: ["fd00:144::/48"] },
+      {
+        cidrs: [
+          { cidr: "fd00:144::/48", use: "pods" },
+          { cidr: "fd00:96::/112", use: "services" },
+          { cidr: "fd00:201::10/128", use: "node" },
+        ],
+        routes: ["fd00:144::/48"],
+      },
       ["bad net.ipv6.conf.all.forwarding: not there"],
     ],
     [
@@ -123,6 +136,70 @@ describe("the doctor", () => {
       ["bad API server: https://10.0.0.1 does not allow: list endpointslices.discovery.k8s.io"],
     ],
   ])("%s", (_, facts, expected) => expect(complaints(facts)).toEqual(expected));
+
+  test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
+    [
+      "rules of either variant",
+      {
+        mayReadRules: false,
+        rules: [
+          { variant: "nft", readable: false, proxy: 0, others: 0, dropping: [] },
+          { variant: "legacy", readable: false, proxy: 0, others: 0, dropping: [] },
+        ],
+      },
+      [
+        "bad iptables: nft, but its rules may not be read",
+        "unknown rules of the other variant: those of legacy may not be read",
+        "unknown policies: may not be read",
+      ],
+    ],
+    ["nft's tables", { nftTables: undefined }, ["unknown nft tables of others: cannot be listed"]],
+    [
+      "what a trace left",
+      { traceRules: undefined },
+      ["unknown rules of fairlead trace: cannot be listed or not removed"],
+    ],
+    [
+      "whether a trace runs",
+      { traceRules: { removed: [], running: [], unknown: ["iptables-nft -t raw -I OUTPUT -j TRACE"] } },
+      [
+        "unknown rules of fairlead trace: whether their process runs cannot be seen from here: iptables-nft -t raw -I OUTPUT -j TRACE",
+      ],
+    ],
+    [
+      "a setting",
+      { sysctls: { ...healthy.sysctls, "net/ipv4/ip_forward": undefined } },
+      ["unknown net.ipv4.ip_forward: may not be read"],
+    ],
+    [
+      "a part of the kernel",
+      { mode: "ipvs", kernel: { ...healthy.kernel, ipset: undefined } },
+      ["unknown ipset: may not be looked at"],
+    ],
+    ["processes", { proxies: [], allProcesses: false }, ["unknown proxies on this node: none is seen"]],
+    ["some processes", { allProcesses: false }, ["unknown proxies on this node: fairlead-proxy (process 7) is seen"]],
+    ["routes", { routes: undefined }, ["unknown route to pods in 10.144.0.0/16: routes cannot be listed"]],
+    [
+      "CIDRs",
+      { cidrs: [{ cidr: "10.201.0.10/32", use: "node" }] },
+      [
+        "unknown route to pods: their CIDRs are not known",
+        "unknown CIDRs: those of pods and services are not known; the others do not overlap: node 10.201.0.10/32",
+      ],
+    ],
+    ["the API server", { api: { kind: "unasked" } }, ["unknown API server: not asked: no cluster is known"]],
+  ])("%s that cannot be looked at is unknown, never good", (_, facts, expected) =>
+    expect(complaints(facts)).toEqual(expected),
+  );
+
+  test("what a killed trace left is told when it has been removed", () => {
+    const traceRules = { removed: ["iptables-nft -t raw -I OUTPUT -j TRACE"], running: [12], unknown: [] };
+    const found = diagnose({ ...healthy, traceRules }).find(({ check }) => check === "rules of fairlead trace");
+    expect(found).toMatchObject({
+      state: "good",
+      found: "removed what a killed one left: iptables-nft -t raw -I OUTPUT -j TRACE; 1 of process 12, which runs",
+    });
+  });
 
   test("whatever is not good comes with what to do", () => {
     const all = diagnose({

@@ -16,6 +16,8 @@ export interface Context {
   readonly progress: <T>(what: string, work: () => Promise<T>) => Promise<T>;
   /** Starts programs on this host. */
   readonly runner: Runner;
-  /** Aborts with SIGINT and SIGTERM. */
+  /** Aborts with SIGINT, SIGTERM and SIGHUP, and when nobody reads standard output any more. */
   readonly signal: AbortSignal;
+  /** Runs work that ends by itself when `signal` aborts; any other work is ended at once then, wherever it is. */
+  readonly untilStopped: <T>(work: () => Promise<T>) => Promise<T>;
 }

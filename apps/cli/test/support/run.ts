@@ -50,6 +50,7 @@ export async function fairlead(
     progress: (_what, work) => work(),
     runner,
     signal,
+    untilStopped: (work) => work(),
   });
   return { code, out, err };
 }

@@ -1,13 +1,12 @@
 import { contains, overlap } from "./cidrs.ts";
+import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
+import { ruleChecks } from "./rules.ts";
 
 /** Everything that was looked at, in the order in which it matters. */
 export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
   return [
-    iptables(facts),
-    otherVariant(facts),
-    dropping(facts),
-    otherFirewalls(facts),
+    ...ruleChecks.map((check) => check(facts)),
     ...kernel(facts),
     ...sysctls(facts),
     secondProxy(facts),
@@ -16,67 +15,6 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     api(facts),
   ];
 }
-
-type Check = (facts: NodeFacts) => Diagnosis;
-
-const good = (check: string, found: string): Diagnosis => ({ check, state: "good", found });
-const warning = (check: string, found: string, advice: string): Diagnosis => ({
-  check,
-  state: "warning",
-  found,
-  advice,
-});
-const bad = (check: string, found: string, advice: string): Diagnosis => ({ check, state: "bad", found, advice });
-
-const iptables: Check = ({ variant, mayReadRules }) => {
-  const check = "iptables";
-  if (variant === undefined)
-    return bad(check, "not found", "install iptables 1.8 or newer (Debian: apt-get install iptables)");
-  if (!mayReadRules)
-    return bad(
-      check,
-      `${variant}, but its rules may not be read`,
-      "run as root, with NET_ADMIN and in the host's network namespace",
-    );
-  return good(check, `${variant} variant`);
-};
-
-const otherVariant: Check = ({ variant, rules }) => {
-  const check = "rules of the other variant";
-  const other = rules.find((count) => count.variant !== variant);
-  if (other === undefined || other.proxy + other.others === 0) return good(check, "none");
-  const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, beside ${variant}`;
-  const advice = `the kernel asks both: remove a proxy's leftovers with ${other.variant === "nft" ? "iptables-nft" : "iptables-legacy"}, or have all programs use one variant`;
-  return other.proxy > 0 ? bad(check, found, advice) : warning(check, found, advice);
-};
-
-const dropping: Check = ({ rules, variant }) => {
-  const check = "policies";
-  const chains = rules.filter((count) => count.variant === variant).flatMap((count) => count.dropping);
-  if (chains.length === 0) return good(check, "nothing is dropped by default");
-  return warning(
-    check,
-    `${chains.join(", ")} of filter drop what no rule accepts`,
-    "have whoever set them (a firewall, docker) let pods' and services' packets through, or set the policy to ACCEPT",
-  );
-};
-
-const otherFirewalls: Check = ({ nftTables }) => {
-  const check = "nft tables of others";
-  const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
-  if (proxies.length > 0)
-    return bad(
-      check,
-      `${proxies.join(", ")}: what kube-proxy's nftables mode left`,
-      "remove it: kube-proxy --cleanup, or nft delete table",
-    );
-  if (nftTables.length === 0) return good(check, "none");
-  return warning(
-    check,
-    nftTables.join(", "),
-    "make sure that these tables do not drop what services need; they are asked beside iptables",
-  );
-};
 
 const PARTS: Readonly<Record<KernelPart, string>> = {
   "connection tracking": "load nf_conntrack (modprobe nf_conntrack); without it no service works",
@@ -87,9 +25,11 @@ const PARTS: Readonly<Record<KernelPart, string>> = {
 function kernel({ kernel: parts, mode }: NodeFacts): readonly Diagnosis[] {
   const needed: readonly KernelPart[] =
     mode === "ipvs" ? ["connection tracking", "ipvs", "ipset"] : ["connection tracking"];
-  return needed.map((part) =>
-    parts[part] ? good(part, "there") : bad(part, "this kernel does not have it", PARTS[part]),
-  );
+  return needed.map((part) => {
+    const there = parts[part];
+    if (there === undefined) return unknown(part, "may not be looked at", AS_ROOT);
+    return there ? good(part, "there") : bad(part, "this kernel does not have it", PARTS[part]);
+  });
 }
 
 interface WantedSysctl {
@@ -138,27 +78,33 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
     const check = key.replaceAll("/", ".");
     const value = facts.sysctls[key];
     if (value === wanted) return good(check, value);
+    if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", AS_ROOT);
     return { check, state, found: value ?? "not there", advice: `sysctl -w ${check}=${wanted}: ${why}` };
   });
 }
 
-const secondProxy: Check = ({ proxies }) => {
+const ALL_PROCESSES = "run as root and in the host's process namespace: other processes cannot be seen from here";
+
+const secondProxy: Check = ({ proxies, allProcesses }) => {
   const check = "proxies on this node";
   const text = proxies.map(({ name, pid }) => `${name} (process ${pid})`).join(", ");
-  if (proxies.length === 0)
-    return warning(check, "none runs", "start the agent; rules that are there go on serving but follow no change");
+  if (proxies.length > 1)
+    return bad(
+      check,
+      text,
+      "leave one of them: they write the same chains and undo each other's work (docs/migrate-from-kube-proxy.md)",
+    );
+  if (!allProcesses) return unknown(check, text === "" ? "none is seen" : `${text} is seen`, ALL_PROCESSES);
   if (proxies.length === 1) return good(check, text);
-  return bad(
-    check,
-    text,
-    "leave one of them: they write the same chains and undo each other's work (docs/migrate-from-kube-proxy.md)",
-  );
+  return warning(check, "none runs", "start the agent; rules that are there go on serving but follow no change");
 };
 
 function podRoutes({ cidrs, routes }: NodeFacts): readonly Diagnosis[] {
   const pods = cidrs.filter(({ use }) => use === "pods");
+  if (pods.length === 0) return [unknown("route to pods", "their CIDRs are not known", "give --cluster-cidr")];
   return pods.map(({ cidr }) => {
     const check = `route to pods in ${cidr}`;
+    if (routes === undefined) return unknown(check, "routes cannot be listed", "install ip (iproute2)");
     const covering = routes.filter((route) => overlap(route, cidr));
     if (covering.some((route) => contains(route, cidr))) return good(check, covering.join(", "));
     if (covering.length > 0) return good(check, `${covering.length} routes to parts of it`);
@@ -181,18 +127,32 @@ const overlaps: Check = ({ cidrs }) => {
           : [],
       ),
   );
-  if (pairs.length === 0)
-    return good(check, cidrs.map(({ use, cidr }) => `${use} ${cidr}`).join(", ") || "none are known");
-  return bad(
-    check,
-    `overlapping: ${pairs.join("; ")}`,
-    "networks must not overlap: whose address a packet goes to cannot be told",
-  );
+  if (pairs.length > 0) {
+    return bad(
+      check,
+      `overlapping: ${pairs.join("; ")}`,
+      "networks must not overlap: whose address a packet goes to cannot be told",
+    );
+  }
+  const known = cidrs.map(({ use, cidr }) => `${use} ${cidr}`).join(", ");
+  const missing = COMPARED.filter(([use]) => cidrs.every((one) => one.use !== use));
+  if (missing.length === 0) return good(check, known);
+  const uses = missing.map(([use]) => use).join(" and ");
+  const found = `those of ${uses} are not known${known === "" ? "" : `; the others do not overlap: ${known}`}`;
+  return unknown(check, found, missing.map(([, advice]) => advice).join(", "));
 };
+
+/** Without one of these nothing is known about overlapping; excluded pods need not be there. */
+const COMPARED: readonly (readonly [use: NodeFacts["cidrs"][number]["use"], advice: string])[] = [
+  ["pods", "give --cluster-cidr"],
+  ["services", "give --service-cidr"],
+  ["node", "install ip (iproute2)"],
+];
 
 const api: Check = ({ api: facts }) => {
   const check = "API server";
-  if (facts.kind === "unasked") return good(check, "not asked");
+  if (facts.kind === "unasked")
+    return unknown(check, "not asked: no cluster is known", "give the agent's kubeconfig with --kubeconfig");
   if (facts.kind === "unreachable")
     return bad(check, facts.reason, "look at the kubeconfig's server and credentials, and at the way there");
   if (facts.denied.length === 0) return good(check, `${facts.server} allows all that the agent needs`);

@@ -1,22 +1,30 @@
-/** What a node's doctor knows of it. Absent: it could not be found out, which is a complaint where it matters. */
+/**
+ * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a program: it is
+ * told as unknown, never as good.
+ */
 export interface NodeFacts {
   readonly mode: "iptables" | "ipvs";
   /** Whether the rules of the kernel may be read and written. */
   readonly mayReadRules: boolean;
   /** The iptables that this host uses; absent: there is none. */
   readonly variant?: "nft" | "legacy";
-  /** How many rules each variant holds, of the proxy (KUBE-…) and of others. */
+  /** How many rules each variant that is installed holds, of the proxy (KUBE-…) and of others. */
   readonly rules: readonly RuleCount[];
+  /** What `fairlead trace --watch` left in raw. */
+  readonly traceRules: TraceRules | undefined;
   /** Names of tables that nft has beside those of iptables. */
-  readonly nftTables: readonly string[];
+  readonly nftTables: readonly string[] | undefined;
   /** By path below /proc/sys; absent keys are not there. */
-  readonly sysctls: Readonly<Record<string, string>>;
+  readonly sysctls: Readonly<Record<string, string | undefined>>;
   /** Parts of the kernel, and whether they are there. */
-  readonly kernel: Readonly<Record<KernelPart, boolean>>;
-  /** Processes that serve as a proxy on this node. */
+  readonly kernel: Readonly<Record<KernelPart, boolean | undefined>>;
+  /** Processes that serve as a proxy on this node, as far as they are seen. */
   readonly proxies: readonly { readonly pid: number; readonly name: string }[];
+  /** Whether every process of the node can be seen. */
+  readonly allProcesses: boolean;
   /** CIDRs of the node's routes, defaults left out. */
-  readonly routes: readonly string[];
+  readonly routes: readonly string[] | undefined;
+  /** The node's own addresses are missing in it where they could not be read. */
   readonly cidrs: readonly NamedCIDR[];
   readonly api: ApiFacts;
 }
@@ -25,10 +33,21 @@ export type KernelPart = "connection tracking" | "ipvs" | "ipset";
 
 export interface RuleCount {
   readonly variant: "nft" | "legacy";
+  /** False: its rules may not be read, and the counts say nothing. */
+  readonly readable: boolean;
   readonly proxy: number;
   readonly others: number;
   /** Policies of filter's built-in chains that drop. */
   readonly dropping: readonly string[];
+}
+
+export interface TraceRules {
+  /** Rules of processes that were killed; they have been removed. */
+  readonly removed: readonly string[];
+  /** Processes that run, one for each of their rules. */
+  readonly running: readonly number[];
+  /** Rules of which it cannot be seen whether their process runs. */
+  readonly unknown: readonly string[];
 }
 
 export interface NamedCIDR {
@@ -44,8 +63,8 @@ export type ApiFacts =
 /** One thing that was looked at. */
 export interface Diagnosis {
   readonly check: string;
-  /** bad: services do not work; warning: they may not, or not all of them. */
-  readonly state: "good" | "warning" | "bad";
+  /** bad: services do not work; warning: they may not, or not all of them; unknown: it could not be looked at. */
+  readonly state: "good" | "warning" | "bad" | "unknown";
   readonly found: string;
   /** What to do; absent where all is good. */
   readonly advice?: string;

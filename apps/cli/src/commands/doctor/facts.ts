@@ -1,8 +1,10 @@
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
-import type { ApiFacts, NamedCIDR, NodeFacts, RuleCount } from "@fairlead/verify";
+import type { ApiFacts, NamedCIDR, NodeFacts, RuleCount, TraceRules } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
+import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
+import { type Attempt, attemptWith, isThere, type Seen, textOf } from "./seen.ts";
 
 const SYSCTLS = [
   "net/ipv4/ip_forward",
@@ -11,7 +13,7 @@ const SYSCTLS = [
   "net/ipv4/vs/conntrack",
 ] as const;
 
-/** Looks at this node; what cannot be seen is left out. */
+/** Looks at this node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
   serviceCIDRs: readonly string[],
@@ -25,21 +27,25 @@ export async function nodeFacts(
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
   const addresses = await nodeAddresses(runner).catch(() => []);
   const sysctls = await Promise.all(
-    SYSCTLS.map(async (key) => [key, (await attempt("cat", `/proc/sys/${key}`))?.trim()] as const),
+    SYSCTLS.map(async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const),
   );
   return {
     mode,
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((count) => count.variant === variant && count.readable),
     rules: present,
+    traceRules: await traceRules(runner),
     nftTables: nftTables(await attempt("nft", "list", "flowtables")),
-    sysctls: Object.fromEntries(sysctls.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))),
+    sysctls: Object.fromEntries(
+      sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),
+    ),
     kernel: {
-      "connection tracking": (await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")) !== undefined,
-      ipvs: (await attempt("cat", "/proc/net/ip_vs")) !== undefined,
-      ipset: (await attempt("ipset", "list", "-n")) !== undefined,
+      "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
+      ipvs: isThere(await attempt("cat", "/proc/net/ip_vs")),
+      ipset: isThere(await attempt("ipset", "list", "-n")),
     },
     proxies: await proxies(attempt),
+    allProcesses: await seesAllProcesses(attempt),
     routes: await routes(attempt),
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
@@ -53,15 +59,14 @@ export async function nodeFacts(
   };
 }
 
-type Attempt = (program: string, ...args: readonly string[]) => Promise<string | undefined>;
-
-function attemptWith(runner: Runner): Attempt {
-  return async (program, ...args) => {
-    try {
-      return (await runner.run([program, ...args])).stdout;
-    } catch {
-      return undefined;
-    }
+async function traceRules(runner: Runner): Promise<TraceRules | undefined> {
+  const found = await removeLeftTraceRules(runner).catch(() => undefined);
+  if (found === undefined) return undefined;
+  const text = (rule: TraceRule) => traceRuleCommand("-I", rule).join(" ");
+  return {
+    removed: found.removed.map(text),
+    running: found.running.map(({ owner }) => owner.pid),
+    unknown: found.unknown.map(text),
   };
 }
 
@@ -71,13 +76,10 @@ function isLocal(address: string): boolean {
 }
 
 /** Undefined: the variant is not installed. */
-async function countRules(
-  runner: Runner,
-  variant: "nft" | "legacy",
-): Promise<(RuleCount & { readonly readable: boolean }) | undefined> {
+async function countRules(runner: Runner, variant: "nft" | "legacy"): Promise<RuleCount | undefined> {
   const attempt = attemptWith(runner);
-  if ((await attempt(`iptables-${variant}-save`, "--version")) === undefined) return undefined;
-  const text = await attempt(`iptables-${variant}-save`);
+  if ((await attempt(`iptables-${variant}-save`, "--version")).kind !== "seen") return undefined;
+  const text = textOf(await attempt(`iptables-${variant}-save`));
   const lines = (text ?? "").split("\n");
   const rules = lines.filter((line) => line.startsWith("-A "));
   const proxy = rules.filter((line) => / KUBE-|^-A KUBE-/.test(line)).length;
@@ -99,15 +101,16 @@ function droppingChains(text: string): readonly string[] {
  * `table ip kube-proxy {`; those of iptables have its own tables' names. Listing flowtables names every table and reads nothing else;
  * `list tables` reads all rules first, a minute beside those of 10,000 services (nftables 1.0).
  */
-function nftTables(text: string | undefined): readonly string[] {
-  const names = [...(text ?? "").matchAll(/^table (\S+) (\S+) \{$/gm)];
+function nftTables(listed: Seen): readonly string[] | undefined {
+  if (listed.kind !== "seen") return undefined;
+  const names = [...listed.text.matchAll(/^table (\S+) (\S+) \{$/gm)];
   const own: ReadonlySet<string> = new Set(["filter", "nat", "mangle", "raw", "security"]);
   return names.flatMap(([, family = "", name = ""]) => (own.has(name) ? [] : [`${family} ${name}`]));
 }
 
 async function proxies(attempt: Attempt): Promise<NodeFacts["proxies"]> {
   const fairlead = await nodeLockProcess().catch(() => undefined);
-  const listed = (await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
+  const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
   return [
     ...(fairlead === undefined ? [] : [{ pid: fairlead, name: "fairlead-proxy" }]),
@@ -115,18 +118,30 @@ async function proxies(attempt: Attempt): Promise<NodeFacts["proxies"]> {
   ];
 }
 
-async function routes(attempt: Attempt): Promise<readonly string[]> {
+/** The first process namespace's number in every kernel (PROC_PID_INIT_INO of linux/proc_ns.h). */
+const HOST_PROCESSES = "pid:[4026531836]";
+
+/** Root of the host sees every process and what it has open; others may not look, or are in a pod. */
+async function seesAllProcesses(attempt: Attempt): Promise<boolean> {
+  const namespace = textOf(await attempt("readlink", "/proc/self/ns/pid"))?.trim();
+  const first = await attempt("ls", "/proc/1/fd");
+  return namespace === HOST_PROCESSES && first.kind === "seen" && (await attempt("ps", "-e")).kind === "seen";
+}
+
+async function routes(attempt: Attempt): Promise<readonly string[] | undefined> {
   const families = [
     ["-4", "IPv4"],
     ["-6", "IPv6"],
   ] as const;
   const all = await Promise.all(
-    families.map(async ([flag, family]) =>
-      parseRoutes((await attempt("ip", "-json", flag, "route", "show")) ?? "", family),
-    ),
+    families.map(async ([flag, family]) => {
+      const text = textOf(await attempt("ip", "-json", flag, "route", "show"));
+      return text === undefined ? undefined : parseRoutes(text, family);
+    }),
   );
+  if (all.every((listed) => listed === undefined)) return undefined;
   return all
-    .flat()
+    .flatMap((listed) => listed ?? [])
     .flatMap(({ cidr }) =>
       /\/0$/.test(cidr) ? [] : [cidr.includes("/") ? cidr : `${cidr}/${cidr.includes(":") ? 128 : 32}`],
     );

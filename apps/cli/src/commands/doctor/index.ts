@@ -7,7 +7,8 @@ export const doctorCommand = defineCommand(
     summary: "Look for what keeps a service proxy on this host from working, and say what to do",
     description:
       "Looks at the kernel's features and settings, the variant of iptables and who else has rules, other proxies, the routes\n" +
-      "to pods, networks that overlap, and what the API server allows. Changes nothing. Run it as root on the node.",
+      "to pods, networks that overlap, and what the API server allows. What cannot be looked at is unknown (?), never good.\n" +
+      "Changes nothing but one thing: it removes the rule that a killed `fairlead trace --watch` left. Run it as root on the node.",
     arguments: [],
     options: doctorOptions,
     examples: [
@@ -17,7 +18,7 @@ export const doctorCommand = defineCommand(
         what: "With the proxy's own configuration and rights",
       },
     ],
-    finding: "something is bad",
+    finding: "something is bad; what is unknown does not count",
   },
   () => import("./run.ts"),
 );

@@ -25,7 +25,7 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
 }
 
 function diagnosisText({ check, state, found, advice }: Diagnosis, style: Style): string {
-  const signs = { good: style.good("✓"), warning: style.warn("!"), bad: style.bad("✗") };
+  const signs = { good: style.good("✓"), warning: style.warn("!"), bad: style.bad("✗"), unknown: style.warn("?") };
   const what = advice === undefined ? "" : `\n    ${style.bold("→")} ${advice}`;
   return `${signs[state]} ${check}: ${found}${what}\n`;
 }

@@ -73,7 +73,7 @@ async function report({ output }: Options, found: Report, context: Context): Pro
 }
 
 async function watch(options: Options, context: Context): Promise<void> {
-  const { out, style, signal } = context;
+  const { out, style, signal, untilStopped } = context;
   const source = await liveSource(options, context);
   const request = { ...agentSetup(options, context), nodeName: nodeNameOf(options) };
   const listener = {
@@ -81,5 +81,5 @@ async function watch(options: Options, context: Context): Promise<void> {
     onChange: (row: OwnershipRow) => out(changeText(row, style)),
     onGone: (row: OwnershipRow) => out(goneText(row)),
   };
-  await followOwnership(source, request, listener, signal);
+  await untilStopped(() => followOwnership(source, request, listener, signal));
 }

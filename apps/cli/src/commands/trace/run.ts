@@ -16,7 +16,9 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   oneKernel(options);
   const destination = readDestination(options);
   const live = options.rules === undefined;
-  if (options.watch && !live) throw new UsageError("--watch follows packets of this host: leave out --rules");
+  if (options.watch && (options.rules ?? options.on) !== undefined) {
+    throw new UsageError("--watch follows packets of this host: leave out --rules and --on");
+  }
   const runner = await runnerFor(options, context);
   const host: Environment = live ? await liveEnvironment(runner, destination.family) : {};
   const environment = withFacts(options, destination.family, host);

@@ -1,0 +1,43 @@
+import { readFileSync, readlinkSync } from "node:fs";
+
+/** A process that is told from every other one that ever had its number. */
+export interface ProcessMark {
+  readonly pid: number;
+  /** When it started, in ticks since boot (field 22 of /proc/PID/stat, proc_pid_stat(5)). */
+  readonly start: number;
+  /** The process namespace that `pid` counts in (the inode of /proc/PID/ns/pid). */
+  readonly namespace: number;
+  /** /proc/sys/kernel/random/boot_id */
+  readonly boot: string;
+}
+
+/** This process. */
+export function ownMark(): ProcessMark {
+  return { pid: process.pid, start: startOf(process.pid) ?? 0, namespace: ownNamespace(), boot: bootId() };
+}
+
+/** unknown: it is of another process namespace, whose processes are not seen from here. */
+export function stateOf({ pid, start, namespace, boot }: ProcessMark): "runs" | "gone" | "unknown" {
+  if (boot !== bootId()) return "gone";
+  if (namespace !== ownNamespace()) return "unknown";
+  return startOf(pid) === start ? "runs" : "gone";
+}
+
+/** Undefined: there is no such process. */
+function startOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name of the program stands in parentheses and may have any character in it, spaces and parentheses too.
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+  } catch {
+    return undefined;
+  }
+}
+
+function ownNamespace(): number {
+  return Number(/\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0]);
+}
+
+function bootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+}

@@ -1,0 +1,73 @@
+import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
+
+/** What is looked at of the rules that the node holds, of the proxy and of others. */
+export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables, traceRules];
+
+function iptables({ variant, mayReadRules }: Parameters<Check>[0]): ReturnType<Check> {
+  const check = "iptables";
+  if (variant === undefined)
+    return bad(check, "not found", "install iptables 1.8 or newer (Debian: apt-get install iptables)");
+  if (!mayReadRules) return bad(check, `${variant}, but its rules may not be read`, AS_ROOT);
+  return good(check, `${variant} variant`);
+}
+
+function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Check> {
+  const check = "rules of the other variant";
+  const other = rules.find((count) => count.variant !== variant);
+  if (other === undefined) return good(check, "none");
+  if (!other.readable) return unknown(check, `those of ${other.variant} may not be read`, AS_ROOT);
+  if (other.proxy + other.others === 0) return good(check, "none");
+  const found = `${other.variant} has ${other.proxy} rules of a proxy and ${other.others} of others, beside ${variant}`;
+  const advice = `the kernel asks both: remove a proxy's leftovers with ${other.variant === "nft" ? "iptables-nft" : "iptables-legacy"}, or have all programs use one variant`;
+  return other.proxy > 0 ? bad(check, found, advice) : warning(check, found, advice);
+}
+
+function policies({ rules, variant }: Parameters<Check>[0]): ReturnType<Check> {
+  const check = "policies";
+  const own = rules.filter((count) => count.variant === variant);
+  if (own.length === 0 || own.some(({ readable }) => !readable)) return unknown(check, "may not be read", AS_ROOT);
+  const chains = own.flatMap((count) => count.dropping);
+  if (chains.length === 0) return good(check, "nothing is dropped by default");
+  return warning(
+    check,
+    `${chains.join(", ")} of filter drop what no rule accepts`,
+    "have whoever set them (a firewall, docker) let pods' and services' packets through, or set the policy to ACCEPT",
+  );
+}
+
+function otherTables({ nftTables }: Parameters<Check>[0]): ReturnType<Check> {
+  const check = "nft tables of others";
+  if (nftTables === undefined) return unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`);
+  const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
+  if (proxies.length > 0)
+    return bad(
+      check,
+      `${proxies.join(", ")}: what kube-proxy's nftables mode left`,
+      "remove it: kube-proxy --cleanup, or nft delete table",
+    );
+  if (nftTables.length === 0) return good(check, "none");
+  return warning(
+    check,
+    nftTables.join(", "),
+    "make sure that these tables do not drop what services need; they are asked beside iptables",
+  );
+}
+
+/** `fairlead trace --watch` takes its rule away; one that was killed could not. */
+function traceRules({ traceRules: found }: Parameters<Check>[0]): ReturnType<Check> {
+  const check = "rules of fairlead trace";
+  if (found === undefined) return unknown(check, "cannot be listed or not removed", AS_ROOT);
+  const { removed, running, unknown: unseen } = found;
+  if (unseen.length > 0) {
+    return unknown(
+      check,
+      `whether their process runs cannot be seen from here: ${unseen.join("; ")}`,
+      "run it in the host's process namespace; or remove them, if no fairlead trace --watch runs: iptables-nft -t raw -D …",
+    );
+  }
+  const texts = [
+    ...(removed.length === 0 ? [] : [`removed what a killed one left: ${removed.join("; ")}`]),
+    ...(running.length === 0 ? [] : [`${running.length} of process ${running.join(", ")}, which runs`]),
+  ];
+  return good(check, texts.join("; ") || "none");
+}
