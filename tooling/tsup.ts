@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { Options } from "tsup";
+import { inspectorOption } from "./agent-node.ts";
 
 /**
  * Build settings of a published package: ESM with types beside it, one entry for each public subpath.
@@ -20,10 +21,14 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
   };
 }
 
-/** Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. */
-const banner = `#!/usr/bin/env node
+/**
+ * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1 keeps
+ * Node's inspector closed where the bundle is started by other means than its first line.
+ */
+const banner = `#!/usr/bin/env -S node ${inspectorOption}
 import { createRequire as createRequireOfBundle } from "node:module";
-const require = createRequireOfBundle(import.meta.url);`;
+const require = createRequireOfBundle(import.meta.url);
+process.on("SIGUSR1", () => {});`;
 
 export type BundlePlugin = NonNullable<Options["esbuildPlugins"]>[number];
 

@@ -1,7 +1,10 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withInterpreter } from "../src/image/agent-layer.ts";
-import { imageConfig } from "../src/image/config.ts";
+import { ENVIRONMENT, imageConfig } from "../src/image/config.ts";
 import { buildArgv } from "../src/image/from-dockerfile.ts";
+import { deployDir } from "../src/paths.ts";
 import { packageFolders } from "../src/sbom/bundle.ts";
 import { parseControl } from "../src/sbom/debian.ts";
 import { toSpdx } from "../src/sbom/spdx.ts";
@@ -43,8 +46,7 @@ test("packages of bundled files", () => {
 });
 
 test("the bundle starts with the image's own Node", () => {
-  const bundle = "#!/usr/bin/env node\nimport x;\n";
-  expect(withInterpreter(bundle)).toBe("#!/usr/local/bin/node\nimport x;\n");
+  const bundle = "#!/usr/bin/env -S node --disable-sigusr1\nimport x;\n";
   expect(withInterpreter(bundle, "--expose-gc")).toBe("#!/usr/local/bin/node --expose-gc\nimport x;\n");
 });
 
@@ -73,6 +75,14 @@ test("the SBOM names every part once and ties it to the image", () => {
     "pkg:npm/%40hono/node-server@1.0.0",
     "pkg:deb/debian/iptables@1.8.9-2%2Bb1?arch=amd64",
   ]);
+});
+
+test("SIGUSR1 opens no inspector in the image, whichever way it was built", async () => {
+  expect(ENVIRONMENT).toContain("NODE_OPTIONS=--disable-sigusr1");
+  const dockerfile = await readFile(join(deployDir, "image/Dockerfile"), "utf8");
+  const [, variables = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile) ?? [];
+  const [, ...own] = ENVIRONMENT;
+  expect(variables.split(/[\s\\]+/)).toEqual(own);
 });
 
 test("layers stand in the configuration in their order", () => {

@@ -1,7 +1,13 @@
 import { readFileSync } from "node:fs";
 import { runCommandLine } from "./cli.ts";
 import { setUpEngine } from "./start/engine.ts";
+import { inspectorProblem } from "./start/inspector.ts";
 
+const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
 setUpEngine();
 const code = await runCommandLine(process.argv.slice(2), {
   readFile: (path) => readFileSync(path, "utf8"),

@@ -40,6 +40,11 @@ describe("the bundle", () => {
     expect(text).not.toMatch(/from\s*"(?:node:)?http"/);
   });
 
+  test("its first line starts Node without the inspector's signal", async () => {
+    const [first] = (await readFile(bundle(), "utf8")).split("\n", 1);
+    expect(first).toBe("#!/usr/bin/env -S node --disable-sigusr1");
+  });
+
   test("--version", async () => {
     const { version } = JSON.parse(await readFile(join(import.meta.dirname, "..", "package.json"), "utf8"));
     expect(await proxy("--version")).toEqual({ code: 0, out: `Fairlead v${version}\n`, err: "" });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
-import { agentNodeOption } from "@fairlead/tooling/agent-node";
+import { agentNodeOptions } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";
 
@@ -48,7 +48,7 @@ export function fairlead(nodeOptions: readonly string[] = []): Subject {
     name: "fairlead",
     argv: (configFile, stateFolder) => [
       process.execPath,
-      agentNodeOption,
+      ...agentNodeOptions,
       ...nodeOptions,
       agentFile(),
       `--config=${configFile}`,

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { agentNodeOption } from "@fairlead/tooling/agent-node";
+import { heapOption, inspectorOption } from "@fairlead/tooling/agent-node";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle, Programs } from "../sbom/bundle.ts";
 
@@ -13,8 +13,8 @@ export const CLI_NAME = "/usr/local/bin/fairlead";
 /** Puts the programs, their names and their licences into a folder. */
 export async function fillWithPrograms(dir: string, { agent, cli }: Programs, notices: string): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
-  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: agentNodeOption });
-  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME] });
+  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: heapOption });
+  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME], nodeOption: inspectorOption });
   const documents = join(dir, "usr/local/share/doc/fairlead");
   await mkdir(documents, { recursive: true });
   await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));
@@ -26,7 +26,7 @@ interface Place {
   readonly folder: string;
   /** What the app is started by. */
   readonly names: readonly string[];
-  readonly nodeOption?: string;
+  readonly nodeOption: string;
 }
 
 async function fillWithApp(dir: string, bundle: Bundle, { folder, names, nodeOption }: Place): Promise<void> {
@@ -43,7 +43,10 @@ async function fillWithApp(dir: string, bundle: Bundle, { folder, names, nodeOpt
   for (const link of names) await symlink(`../lib/${folder}/main.js`, join(dir, link));
 }
 
-/** The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument. */
-export function withInterpreter(bundle: string, nodeOption?: string): string {
-  return bundle.replace(/^#!.*$/m, ["#!/usr/local/bin/node", nodeOption].filter(Boolean).join(" "));
+/**
+ * The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument: what else Node is to be
+ * given stands in the image's NODE_OPTIONS.
+ */
+export function withInterpreter(bundle: string, nodeOption: string): string {
+  return bundle.replace(/^#!.*$/m, `#!/usr/local/bin/node ${nodeOption}`);
 }

@@ -1,3 +1,4 @@
+import { inspectorOption } from "@fairlead/tooling/agent-node";
 import { AGENT_NAMES } from "./agent-layer.ts";
 import type { Arch } from "./arch.ts";
 import type { Layer } from "./layer.ts";
@@ -11,6 +12,13 @@ export interface ImageFacts {
   readonly epoch: number;
 }
 
+/** The agent's interpreter line has room for one option of Node's, and V8's are not allowed in NODE_OPTIONS. */
+export const ENVIRONMENT: readonly string[] = [
+  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  "MALLOC_ARENA_MAX=1",
+  `NODE_OPTIONS=${inspectorOption}`,
+];
+
 /** Configuration of an image (OCI image specification 1.1), as the Dockerfile describes it. */
 export function imageConfig(facts: ImageFacts, layers: readonly Pick<Layer, "diffId" | "createdBy">[]) {
   const created = new Date(facts.epoch * 1000).toISOString();
@@ -21,7 +29,7 @@ export function imageConfig(facts: ImageFacts, layers: readonly Pick<Layer, "dif
     config: {
       User: "0",
       WorkingDir: "/",
-      Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "MALLOC_ARENA_MAX=1"],
+      Env: ENVIRONMENT,
       Entrypoint: [AGENT_NAMES[0]],
       Labels: labels(facts, created),
     },
