@@ -81,6 +81,10 @@ describe("leaves an endpoint out with a problem", () => {
     ["link-local", { addresses: ["fe80::1"] }, "IPv6"],
     ["unspecified", { addresses: ["0.0.0.0"] }],
     ["multicast", { addresses: ["224.0.0.5"] }],
+    ["of this network", { addresses: ["0.1.2.3"] }],
+    ["reserved", { addresses: ["240.0.0.1"] }],
+    ["broadcast", { addresses: ["255.255.255.255"] }],
+    ["a broadcast on loopback", { addresses: ["127.255.255.255"] }],
     ["multicast", { addresses: ["ff02::5"] }, "IPv6"],
     ["no address", { addresses: [] }],
     ["an empty address", { addresses: [""] }],
@@ -96,6 +100,26 @@ describe("leaves an endpoint out with a problem", () => {
     const { object, problems } = decodeEndpointSlice(raw({ endpoints }));
     expect(object?.endpoints.map((endpoint) => endpoint.address)).toEqual(["10.144.1.6"]);
     expect(problems).toHaveLength(2);
+  });
+});
+
+describe("one address that several endpoints of a slice have is that of the last which doesn't terminate, as upstream", () => {
+  const on = (nodeName: string, conditions: object = {}) => ({ addresses: ["10.144.1.5"], nodeName, conditions });
+  const draining = { ready: false, serving: true, terminating: true };
+  test.each<[string, readonly object[], string]>([
+    ["the last", [on("node-a"), on("node-b")], "node-b"],
+    ["the last, ready or not", [on("node-a"), on("node-b", { ready: false })], "node-b"],
+    ["not one that terminates", [on("node-a"), on("node-b", draining)], "node-a"],
+    ["not one that terminates, wherever it stands", [on("node-b", draining), on("node-a")], "node-a"],
+    ["the first of those that terminate", [on("node-a", draining), on("node-b", draining)], "node-a"],
+    ["whatever it is written like", [on("node-a"), { ...on("node-b"), addresses: ["010.144.1.5"] }], "node-b"],
+  ])("%s", (_, endpoints, nodeName) => {
+    const others = [{ addresses: ["10.144.1.4"] }, { addresses: ["10.144.1.6"] }];
+    const { object, problems } = decodeEndpointSlice(raw({ endpoints: [others[0], ...endpoints, others[1]] }));
+    const addresses = object?.endpoints.map((endpoint) => endpoint.address);
+    expect(addresses).toEqual(["10.144.1.4", "10.144.1.5", "10.144.1.6"]);
+    expect(object?.endpoints[1]?.nodeName).toBe(nodeName);
+    expect(problems).toEqual([]);
   });
 });
 

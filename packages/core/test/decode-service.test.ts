@@ -104,6 +104,10 @@ describe("is skipped with a problem", () => {
     ["None with NodePort", raw({ type: "NodePort", clusterIP: "None" }), "spec.clusterIP"],
     ["a ClusterIP that is none", raw({ clusterIP: "ten" }), "spec.clusterIP"],
     ["a loopback ClusterIP", raw({ clusterIP: "127.0.0.1" }), "spec.clusterIP"],
+    ["a ClusterIP of this network", raw({ clusterIP: "0.0.0.7" }), "spec.clusterIP"],
+    ["a reserved ClusterIP", raw({ clusterIP: "240.0.0.1" }), "spec.clusterIP"],
+    ["a broadcast ClusterIP", raw({ clusterIP: "255.255.255.255" }), "spec.clusterIP"],
+    ["an IPv6 link-local ClusterIP, which means nothing without a device", raw({ clusterIP: "fe80::1" }), "spec.clusterIP"],
     ["no name", raw({}, { metadata: { name: "" } }), "metadata.name"],
     ["no namespace", raw({}, { metadata: { namespace: undefined } }), "metadata.namespace"],
     ["a name that ends a comment", raw({}, { metadata: { name: 'web" -j ACCEPT' } }), "metadata.name"],
@@ -123,6 +127,20 @@ describe("is skipped with a problem", () => {
     expect(decoded.object).toBeUndefined();
     expect(fieldsOf(decoded)).toContain(field);
   });
+});
+
+test("a link-local ClusterIP is served, as node-local DNS has one", () => {
+  const { object, problems } = decodeService(raw({ clusterIPs: ["169.254.20.10"] }));
+  expect(object?.clusterIPs).toEqual(["169.254.20.10"]);
+  expect(problems).toEqual([]);
+});
+
+test("of a load balancer's addresses only those are left out that no host can have", () => {
+  const refused = ["0.0.0.0", "0.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "ff02::1"];
+  const ingress = ["127.0.0.10", "169.254.1.1", "::1", ...refused].map((ip) => ({ ip }));
+  const { object, problems } = decodeService(raw({}, { status: { loadBalancer: { ingress } } }));
+  expect(object?.loadBalancerIPs).toEqual(["127.0.0.10", "169.254.1.1", "::1"]);
+  expect(problems.map(({ field }) => field)).toEqual(refused.map((_, i) => `status.loadBalancer.ingress[${i + 3}].ip`));
 });
 
 describe("loses just the bad part", () => {
@@ -170,6 +188,18 @@ describe("loses just the bad part", () => {
     [
       "a link-local external IP",
       { externalIPs: ["169.254.1.1", "198.51.100.1"] },
+      "spec.externalIPs[0]",
+      { externalIPs: ["198.51.100.1"] },
+    ],
+    [
+      "a reserved external IP",
+      { externalIPs: ["198.51.100.1", "240.0.0.1"] },
+      "spec.externalIPs[1]",
+      { externalIPs: ["198.51.100.1"] },
+    ],
+    [
+      "a multicast external IP",
+      { externalIPs: ["239.1.1.1", "198.51.100.1"] },
       "spec.externalIPs[0]",
       { externalIPs: ["198.51.100.1"] },
     ],

@@ -2,7 +2,7 @@ import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
-import { type EndpointReading, readEndpoint, SPECIAL } from "./endpoint.ts";
+import { type EndpointReading, readEndpoint, REFUSED } from "./endpoint.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";
@@ -18,7 +18,7 @@ export interface EndpointSliceOptions {
   readonly loopback?: boolean;
 }
 
-const ALL_BUT_LOOPBACK = SPECIAL.filter((kind) => kind !== "loopback");
+const ALL_BUT_LOOPBACK = REFUSED.filter((kind) => kind !== "loopback");
 
 /**
  * Reads a discovery.k8s.io/v1 EndpointSlice. Never throws: a bad port or endpoint is in `problems` and costs just itself.
@@ -36,7 +36,7 @@ export function decodeEndpointSlice(
   const slice = fieldsOf(raw);
   const ignored = reasonToIgnore(metadata, slice);
   if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
-  const object = readSlice(metadata, slice, { intern, refused: loopback ? ALL_BUT_LOOPBACK : SPECIAL }, problems);
+  const object = readSlice(metadata, slice, { intern, refused: loopback ? ALL_BUT_LOOPBACK : REFUSED }, problems);
   const decoded = { namespace, name, problems: problems.all };
   return object === undefined ? decoded : { ...decoded, object };
 }
@@ -100,17 +100,22 @@ function readSlicePort(field: string, item: Fields, intern: Intern, problems: Pr
   return undefined;
 }
 
+/**
+ * Where several endpoints have one address, it is the last of those that don't terminate, else the first, as in upstream's
+ * EndpointSliceCache.addEndpoints: a new pod may have the address of one that is not quite gone.
+ */
 function readEndpoints(
   items: readonly unknown[],
   reading: EndpointReading,
   problems: ProblemList,
 ): readonly SliceEndpoint[] {
-  const endpoints: SliceEndpoint[] = [];
+  const endpoints = new Map<string, SliceEndpoint>();
   for (let i = 0; i < items.length; i++) {
     const endpoint = readEndpoint(i, items[i], reading, problems);
-    if (endpoint !== undefined) endpoints.push(endpoint);
+    if (endpoint === undefined || (endpoint.terminating && endpoints.has(endpoint.address))) continue;
+    endpoints.set(endpoint.address, endpoint);
   }
-  return compact(endpoints);
+  return compact([...endpoints.values()]);
 }
 
 function readTriggerTime(value: unknown, problems: ProblemList): number | undefined {

@@ -1,13 +1,13 @@
 import { compact } from "../data/compact.ts";
 import type { IPFamily, SliceEndpoint } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
-import type { SpecialAddress } from "./address.ts";
+import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { fieldsOf, itemsOf } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 
 /** What no endpoint of a cluster can have as its address. */
-export const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+export const REFUSED: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
 
 /** How the endpoints of one slice are read. */
 export interface EndpointReading {

@@ -1,21 +1,21 @@
 import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import type { SpecialAddress } from "./address.ts";
+import { UNUSABLE } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { parseCIDR } from "./cidr.ts";
 import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
 
-/** Link-local addresses are left to those who hand out load-balancer addresses. */
-const REFUSED: readonly SpecialAddress[] = ["unspecified", "loopback", "multicast"];
-
-/** status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). */
+/**
+ * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). Loopback
+ * and link-local ones are left to those who hand them out: nobody else may write the status.
+ */
 export function readIngressAddresses(raw: Fields, problems: ProblemList): readonly string[] {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
   const found = new Set<string>();
   ingress.forEach((item, i) => {
     const { ip, ipMode } = fieldsOf(item);
     if (!isAbsent(ipMode) && ipMode !== "VIP") return;
-    const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, REFUSED, problems);
+    const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, UNUSABLE, problems);
     if (address !== undefined) found.add(address.text);
   });
   return compact([...found]);

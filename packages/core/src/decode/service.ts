@@ -1,7 +1,7 @@
 import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import { familyOf, type SpecialAddress } from "./address.ts";
+import { AMBIGUOUS, familyOf, type SpecialAddress, UNUSABLE } from "./address.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
@@ -13,7 +13,9 @@ import { readServicePorts } from "./service-ports.ts";
 /** Services with this label belong to another proxy (KEP-2447). */
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const ANNOTATION_PREFIX = "fairlead.dev/";
-const SPECIAL: readonly SpecialAddress[] = ["unspecified", "loopback", "link-local", "multicast"];
+/** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device beside them. */
+const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];
+const REFUSED_EXTERNAL_IPS: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
 /** core/v1 DefaultClientIPServiceAffinitySeconds, and the longest that the API allows. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 const LONGEST_AFFINITY_SECONDS = 86_400;
@@ -53,7 +55,7 @@ function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: 
   const clusterIPs = readClusterIPs(spec, problems);
   const ports = readServicePorts(spec, intern, problems);
   if (clusterIPs.length === 0 || ports.length === 0) return undefined;
-  const externalIPs = readAddresses("spec.externalIPs", itemsOf(spec["externalIPs"]), SPECIAL, problems);
+  const externalIPs = readAddresses("spec.externalIPs", itemsOf(spec["externalIPs"]), REFUSED_EXTERNAL_IPS, problems);
   const external = isExternal(spec, externalIPs);
   const externalTrafficPolicy = external ? readPolicy("externalTrafficPolicy", spec, problems) : "Cluster";
   return {
@@ -76,10 +78,10 @@ function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: 
 function readClusterIPs(spec: Fields, problems: ProblemList): readonly string[] {
   const listed = itemsOf(spec["clusterIPs"]);
   if (listed.length === 0) {
-    const only = readAddress("spec.clusterIP", spec["clusterIP"], SPECIAL, problems);
+    const only = readAddress("spec.clusterIP", spec["clusterIP"], REFUSED_CLUSTER_IPS, problems);
     return only === undefined ? [] : [only.text];
   }
-  const found = readAddresses("spec.clusterIPs", listed, SPECIAL, problems);
+  const found = readAddresses("spec.clusterIPs", listed, REFUSED_CLUSTER_IPS, problems);
   const first = found.filter((ip) => found.find((other) => familyOf(other) === familyOf(ip)) === ip);
   for (const ip of found) {
     if (!first.includes(ip))

@@ -51,6 +51,16 @@ const twoPorts = [
   }),
 ];
 
+const linkLocal = [
+  service("link-local", { clusterIPs: ["169.254.20.10"], ports: [{ port: 53 }] }),
+  endpointSlice("link-local-1", {
+    service: "link-local",
+    family: "IPv4",
+    ports: [{ port: 8080 }],
+    endpoints: [{ address: webA1.addresses.IPv4, nodeName: "node-a" }],
+  }),
+];
+
 const founding = [
   service("nginx-calico", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] }),
   endpointSlice("nginx-calico-1", {
@@ -117,6 +127,13 @@ export const clusterIPCases = [
     to: "10.96.3.1",
     port: 443,
     expected: everyMode(plain([webA1], { port: 9090 })),
+  }),
+  conformanceCase(TOPIC, "one in 169.254.0.0/16, as node-local DNS has", {
+    history: [linkLocal],
+    from: clientA,
+    to: "169.254.20.10",
+    port: 53,
+    expected: everyMode(plain([webA1])),
   }),
   conformanceCase(TOPIC, "the founding case: nginx-calico", {
     history: [founding],
