@@ -2,7 +2,7 @@ import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
 import { type Resource, subscriptions } from "@fairlead/intake";
 import { describe, expect, test } from "vitest";
 import { ProblemLog } from "../src/intake/problem-log.ts";
-import { Readiness } from "../src/intake/readiness.ts";
+import { type Prerequisite, Readiness } from "../src/intake/readiness.ts";
 import { serviceAddressReason } from "../src/intake/service-address.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
@@ -78,29 +78,41 @@ describe("intake", () => {
 });
 
 describe("readiness", () => {
-  function readiness() {
+  function readiness(...more: readonly Prerequisite[]) {
     const clock = new VirtualClock();
-    const at: number[] = [];
-    return { clock, at, one: new Readiness(clock, () => at.push(clock.monotonic())) };
+    const at: [number, readonly Prerequisite[]][] = [];
+    const needs: readonly Prerequisite[] = ["services", "endpointSlices", "node", ...more];
+    const onReady = (without: readonly Prerequisite[]) => at.push([clock.monotonic(), without]);
+    return { clock, at, one: new Readiness({ clock, needs, onReady }) };
   }
 
-  test("at once when Services, EndpointSlices and the Node are complete, in any order", () => {
-    const { at, one } = readiness();
-    one.synced("node");
-    one.synced("endpointSlices");
+  test("at once when all that is needed has come, in any order", () => {
+    const { at, one } = readiness("addresses");
+    for (const each of ["node", "endpointSlices", "addresses", "podCIDRs"] as const) one.known(each);
     expect(one.ready).toBe(false);
-    one.synced("services");
+    one.known("services");
     expect(one.ready).toBe(true);
-    expect(at).toEqual([0]);
+    expect(at).toEqual([[0, []]]);
   });
 
-  test("a Node that does not come is waited for only for a moment", async () => {
-    const { clock, at, one } = readiness();
-    one.synced("services");
-    one.synced("endpointSlices");
-    await clock.advance(5_000);
-    one.synced("node");
-    expect(at).toEqual([1_000]);
+  test("the Node is waited for 30 s after all else has come", async () => {
+    const { clock, at, one } = readiness("nodeAddresses", "addresses");
+    one.known("services");
+    one.known("endpointSlices");
+    await clock.advance(600_000);
+    one.known("addresses");
+    await clock.advance(1_000);
+    one.known("node");
+    await clock.advance(600_000);
+    one.known("nodeAddresses");
+    expect(at).toEqual([[630_000, ["nodeAddresses"]]]);
+  });
+
+  test.each<Prerequisite>(["addresses", "podCIDRs"])("%s are waited for without an end", async (needed) => {
+    const { clock, at, one } = readiness(needed);
+    for (const each of ["services", "endpointSlices", "node"] as const) one.known(each);
+    await clock.advance(86_400_000);
+    expect(at).toEqual([]);
   });
 });
 

@@ -31,6 +31,12 @@ export class NodeInputs {
     return this.#node;
   }
 
+  /** Whether a plan means nothing before the first `setAddresses`: node ports would be served nowhere. */
+  get needsAddresses(): boolean {
+    const chosen = Object.values(this.options().nodePortAddresses);
+    return this.#parts.needsNodeAddresses || chosen.some(({ kind }) => kind === "list");
+  }
+
   /** Returns whether it matters. A node that vanished keeps its zone and addresses: they were good a moment ago. */
   setNode(node: NodeState): boolean {
     this.#node = node;

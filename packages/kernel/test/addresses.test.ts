@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { interfaceAddresses } from "../src/addresses/interfaces.ts";
 import { isNodeChange, type MonitorLine, parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
 import { FakeNodeAddresses, FakeRunner, settled, VirtualTimers } from "../src/fake/index.ts";
 import { createNodeAddresses, createRunner, type NodeAddress, type NodeAddresses } from "../src/index.ts";
@@ -78,7 +79,8 @@ describe("watch with time turned by hand", () => {
     const timers = new VirtualTimers();
     const stop = new AbortController();
     const onProblem = (error: unknown) => problems.push(String(error));
-    const addresses = createNodeAddresses(runner, { timers, onProblem });
+    const fallback = () => [eth0("192.0.2.99")];
+    const addresses = createNodeAddresses(runner, { timers, onProblem, fallback });
     return { timers, stop, ...collect(addresses, stop.signal) };
   };
 
@@ -118,9 +120,54 @@ describe("watch with time turned by hand", () => {
     broken = false;
     await timers.advance(2000);
     expect(seen).toEqual([["192.0.2.1"]]);
+    broken = true;
+    await timers.advance(60_000);
+    expect(seen).toEqual([["192.0.2.1"]]);
     stop.abort();
     await done;
   });
+
+  test("where ip fails three times and has never given any, the C library's are given until it does", async () => {
+    let broken = true;
+    const runner = new FakeRunner({
+      ip: (args) => (broken && args.includes("-json") ? { exitCode: 1, stderr: "no" } : json([eth0("192.0.2.1")])),
+    });
+    const { timers, stop, seen, done } = start(runner);
+    await timers.advance(1_000);
+    expect(seen).toEqual([]);
+    await timers.advance(3_000);
+    expect(seen).toEqual([["192.0.2.99"]]);
+    broken = false;
+    await timers.advance(2_000);
+    expect(seen).toEqual([["192.0.2.99"], ["192.0.2.1"]]);
+    stop.abort();
+    await done;
+  });
+});
+
+test("addresses by the C library: those of interfaces that are up, but for kube-ipvs0", () => {
+  const common = { mac: "00:00:00:00:00:00", internal: false };
+  const six = { ...common, netmask: "ffff:ffff:ffff:ffff::", family: "IPv6", scopeid: 0 } as const;
+  const four = (address: string, cidr: string | null) =>
+    ({ ...common, address, netmask: "255.255.255.0", family: "IPv4", cidr }) as const;
+  const found = interfaceAddresses({
+    lo: [{ ...four("127.0.0.1", "127.0.0.1/8"), internal: true }],
+    eth0: [
+      four("192.0.2.1", "192.0.2.1/24"),
+      { ...six, address: "fe80::1", cidr: "fe80::1/64" },
+      { ...six, address: "2001:db8::1", cidr: "2001:db8::1/64" },
+    ],
+    "kube-ipvs0": [four("10.96.0.1", "10.96.0.1/32")],
+    wg0: [four("198.51.100.1", null)],
+    gone: undefined,
+  });
+  expect(found).toEqual([
+    { ...eth0("127.0.0.1"), interface: "lo", prefixLength: 8, scope: "host" },
+    eth0("192.0.2.1"),
+    { ...eth0("fe80::1"), prefixLength: 64, scope: "link" },
+    { ...eth0("2001:db8::1"), prefixLength: 64 },
+    { ...eth0("198.51.100.1"), interface: "wg0", prefixLength: 32 },
+  ]);
 });
 
 test("in memory: at once, at each change, not for the services' device", async () => {

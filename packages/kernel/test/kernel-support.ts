@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
-import { createRunner } from "../src/index.ts";
+// Not from the index: what it needs of other packages is not resolved to their sources here.
+import { createRunner } from "../src/runner/process-runner.ts";
 import { namespaceSupport } from "../src/netns/index.ts";
 
 declare module "vitest" {

@@ -1,7 +1,8 @@
+import type { AgentConfig } from "@fairlead/config";
 import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { sleep } from "../clock.ts";
-import { Readiness } from "../intake/readiness.ts";
+import { type Prerequisite, Readiness } from "../intake/readiness.ts";
 import { serviceAddressReason } from "../intake/service-address.ts";
 import { logSource } from "../intake/source-log.ts";
 import { describeError } from "../log/log.ts";
@@ -41,9 +42,8 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   const { config, clock, log, kernel } = parts;
   const eligibility = new NodeEligibility(config.manifests === undefined);
   openServers(parts, agent, eligibility, signal, fail);
-  // Manifests may do without a Node: then nothing is local.
-  const needsPodCIDRs = config.detectLocal.kind === "node-cidr" && config.manifests === undefined;
-  const readiness = new Readiness(clock, () => begin(parts, agent), needsPodCIDRs);
+  const needs = prerequisites(config, agent.inputs.needsAddresses);
+  const readiness = new Readiness({ clock, needs, onReady: (without) => begin(parts, agent, without) });
   const request = (kind: SyncKind) => {
     if (readiness.ready) requestSync(parts, agent, kind);
   };
@@ -60,6 +60,7 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   };
   const follow = followAddresses(kernel, watched, (addresses, ips) => {
     if (agent.inputs.setAddresses(addresses, ips)) request("partial");
+    readiness.known("addresses");
   });
   follow.catch(fatal("node addresses cannot be followed"));
   const podCIDRs = followPodCIDRs(parts, readiness, signal, fail);
@@ -76,6 +77,19 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   });
 }
 
+/** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
+function prerequisites(config: AgentConfig, needsAddresses: boolean): readonly Prerequisite[] {
+  const fromNode = config.manifests === undefined;
+  return [
+    "services",
+    "endpointSlices",
+    "node",
+    ...(needsAddresses ? (["addresses"] as const) : []),
+    ...(fromNode && config.nodePortAddresses.includes("primary") ? (["nodeAddresses"] as const) : []),
+    ...(fromNode && config.detectLocal.kind === "node-cidr" ? (["podCIDRs"] as const) : []),
+  ];
+}
+
 /** Undefined: local traffic is not known by them. */
 function followPodCIDRs(
   { config, clock, nodeName }: AgentParts,
@@ -85,7 +99,7 @@ function followPodCIDRs(
 ): PodCIDRs | undefined {
   if (config.detectLocal.kind !== "node-cidr") return undefined;
   const podCIDRs = new PodCIDRs({
-    onKnown: () => readiness.nodeKnown(),
+    onKnown: () => readiness.known("podCIDRs"),
     onChanged: (before, after) =>
       fail(`the podCIDRs of Node ${nodeName} changed from ${before.join(",")} to ${after.join(",") || "none"}`),
   });
@@ -121,12 +135,23 @@ function subscribe(
       if (node === undefined) return;
       if (agent.inputs.setNode(node)) request("partial");
       podCIDRs?.see(node);
+      if (node.addresses.length > 0) readiness.known("nodeAddresses");
     },
-    onSynced: (resource) => readiness.synced(resource),
+    onSynced: (resource) => readiness.known(resource),
   });
 }
 
-function begin({ clock, log }: AgentParts, { families, health, metrics, loop, state }: Assembled): void {
+function begin(
+  { clock, log, nodeName }: AgentParts,
+  { families, health, metrics, loop, state }: Assembled,
+  without: readonly Prerequisite[],
+): void {
+  if (without.length > 0) {
+    log.warn("The own Node is not known: serving as if it had no zone, and the address that the kernel sends from", {
+      node: nodeName,
+      missing: without.join(","),
+    });
+  }
   log.verbose(2, "All objects are known, writing rules", { serviceChanges: state.serviceChanges.total });
   for (const family of families) {
     health.started(family);

@@ -1,58 +1,55 @@
-import type { Resource } from "@fairlead/intake";
 import type { Clock } from "../clock.ts";
 
-/** Milliseconds that complete Services and EndpointSlices wait for the own Node, which comes at the same time or never. */
-const nodeGrace = 1_000;
-
 /**
- * Tells once when the first sync may be made: as soon as Services and EndpointSlices are complete, with the own Node if
- * it comes in time (its zone and addresses shape the rules).
+ * What the first sync may have to wait for: the complete lists, the first listing of this node's addresses, and of the
+ * own Node its object, its addresses and its podCIDRs.
  */
+export type Prerequisite = "services" | "endpointSlices" | "addresses" | "node" | "nodeAddresses" | "podCIDRs";
+
+/** These may never come, and there is something to serve without them. */
+const optional: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses"]);
+
+/** Milliseconds that everything else waits for those; kube-proxy waits as long for the Node's addresses. */
+const GRACE_MS = 30_000;
+
+export interface ReadinessOptions {
+  /** All that is waited for. */
+  readonly needs: readonly Prerequisite[];
+  readonly clock: Pick<Clock, "after">;
+  /** Told once: the first sync may be made. `without` is what has not come. */
+  readonly onReady: (without: readonly Prerequisite[]) => void;
+}
+
+/** Tells once when the first sync may be made. What rules were made without would be missing in them until the next sync. */
 export class Readiness {
-  readonly #clock: Clock;
-  readonly #onReady: () => void;
-  /** Whether the rules cannot be made without something of the own Node. */
-  #needsNode: boolean;
-  readonly #complete = new Set<Resource>();
+  readonly #options: ReadinessOptions;
+  readonly #missing: Set<Prerequisite>;
   #ready = false;
   #waiting = false;
 
-  /** @param needsNode nothing is begun before `nodeKnown` */
-  constructor(clock: Clock, onReady: () => void, needsNode = false) {
-    this.#clock = clock;
-    this.#onReady = onReady;
-    this.#needsNode = needsNode;
+  constructor(options: ReadinessOptions) {
+    this.#options = options;
+    this.#missing = new Set(options.needs);
   }
 
   get ready(): boolean {
     return this.#ready;
   }
 
-  synced(resource: Resource): void {
-    this.#complete.add(resource);
-    this.#look();
-  }
-
-  /** What is needed of the own Node is there. */
-  nodeKnown(): void {
-    this.#needsNode = false;
-    this.#look();
-  }
-
-  #look(): void {
-    if (this.#ready || this.#needsNode || !this.#complete.has("services") || !this.#complete.has("endpointSlices"))
-      return;
-    if (this.#complete.has("node")) {
-      this.#tell();
-    } else if (!this.#waiting) {
+  /** This has come. */
+  known(prerequisite: Prerequisite): void {
+    this.#missing.delete(prerequisite);
+    if (this.#ready) return;
+    if (this.#missing.size === 0) this.#tell();
+    else if (!this.#waiting && [...this.#missing].every((one) => optional.has(one))) {
       this.#waiting = true;
-      this.#clock.after(nodeGrace, () => this.#tell());
+      this.#options.clock.after(GRACE_MS, () => this.#tell());
     }
   }
 
   #tell(): void {
     if (this.#ready) return;
     this.#ready = true;
-    this.#onReady();
+    this.#options.onReady([...this.#missing]);
   }
 }

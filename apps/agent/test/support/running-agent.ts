@@ -11,6 +11,7 @@ import { type AgentConfig, parseArguments } from "@fairlead/config";
 import type { Backend, IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
+import type { WatchOptions } from "@fairlead/kernel";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl, Faults } from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
 import type { ObjectSource } from "@fairlead/watch";
@@ -32,6 +33,8 @@ export interface RunningAgentOptions {
   readonly clock?: VirtualClock;
   readonly mode?: ServedMode;
   readonly events?: AgentParts["events"];
+  /** The first listing of the node's addresses comes when this resolves; default: at once. */
+  readonly addressesAfter?: Promise<void>;
   /** Of the metrics server; default: any that is free. */
   readonly metricsPort?: number;
 }
@@ -104,7 +107,10 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       iptablesInUse: async (family) => [tables[family]],
       ipvs,
       modules,
-      addresses,
+      addresses: {
+        list: () => addresses.list(),
+        watch: (wanted) => watchAfter(options.addressesAfter, addresses, wanted),
+      },
       conntrack,
       nfacct,
       sysctl: new FakeSysctl(),
@@ -149,6 +155,11 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       return ending;
     },
   };
+}
+
+async function* watchAfter(first: Promise<void> | undefined, addresses: FakeNodeAddresses, wanted: WatchOptions) {
+  await first;
+  yield* addresses.watch(wanted);
 }
 
 export function address(text: string, scope = "global") {

@@ -1,7 +1,9 @@
+import { networkInterfaces } from "node:os";
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { sleep, systemTimers, type Timers } from "../timers.ts";
 import type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses.ts";
+import { interfaceAddresses } from "./interfaces.ts";
 import { isNodeChange, parseAddresses, parseMonitorLine, serviceDeviceChange } from "./parse.ts";
 import { Wake } from "./wake.ts";
 
@@ -11,16 +13,24 @@ export interface NodeAddressesOptions {
   readonly settleMs?: number;
   /** Milliseconds until a monitor that ended is started again, doubled up to the second. Default 1,000 to 60,000. */
   readonly restartMs?: readonly [first: number, longest: number];
+  /** Where addresses come from while `ip` has never given any. Default: the C library, with what is up. */
+  readonly fallback?: () => readonly NodeAddress[];
   /** Told each time that the monitor ended or a listing failed. */
   readonly onProblem?: (error: unknown) => void;
 }
+
+/** Failed first listings in a row after which the fallback has to do: one may fail at a busy start. */
+const FAILURES = 3;
+/** Milliseconds that a listing may take. */
+const LISTING_MS = 10_000;
 
 /**
  * The addresses as `ip` knows them. `ip monitor` says that something changed; what there is now is always listed anew, so
  * that a line that got lost or that this version of `ip` words differently does no harm.
  */
 export function createNodeAddresses(runner: Runner, options: NodeAddressesOptions = {}): NodeAddresses {
-  const list = async () => parseAddresses((await runner.run(["ip", "-json", "address"])).stdout);
+  const call = ["ip", "-json", "address"] as const;
+  const list = async () => parseAddresses((await runner.run(call, { timeoutMs: LISTING_MS })).stdout);
   return { list, watch: (wanted) => watch(runner, list, options, wanted) };
 }
 
@@ -36,12 +46,16 @@ async function* watch(
   const until = AbortSignal.any([signal, leave.signal]);
   const watched = { signal: until, changed: () => wake.up(), onServiceDevice };
   const monitor = keepMonitoring(runner, options, watched);
+  const { fallback = () => interfaceAddresses(networkInterfaces()) } = options;
   let last = "";
+  let failures = 0;
   try {
     while (!signal.aborted) {
       const addresses = await list().catch((error: unknown) => {
         onProblem(error);
         timers.after(options.restartMs?.[0] ?? 1_000, () => wake.up());
+        failures++;
+        return last === "" && failures >= FAILURES ? fallback() : undefined;
       });
       const text = addresses === undefined ? last : JSON.stringify(addresses);
       if (addresses !== undefined && text !== last) yield addresses;
