@@ -1,0 +1,40 @@
+import { type Register, registerNumber, registerOf } from "../registers.ts";
+import type { ExpressionKind } from "./kind.ts";
+
+/** Loads what the kernel knows of the packet beside its bytes, or sets the mark. */
+export type Meta =
+  | { readonly kind: "meta"; readonly key: MetaKey; readonly to: Register }
+  | { readonly kind: "meta"; readonly key: "mark"; readonly from: Register };
+
+/** enum nft_meta_keys, with nft's names. */
+const KEYS = { mark: 3, iifname: 6, oifname: 7, l4proto: 16 } as const;
+export type MetaKey = keyof typeof KEYS;
+
+const DATA = { to: 1, key: 2, from: 3 } as const;
+const FACTS = {
+  mark: { text: "meta mark", type: "mark", length: 4 },
+  iifname: { text: "iifname", type: "ifname", length: 16 },
+  oifname: { text: "oifname", type: "ifname", length: 16 },
+  l4proto: { text: "meta l4proto", type: "inet_proto", length: 1 },
+} as const;
+
+export const meta: ExpressionKind<Meta> = {
+  name: "meta",
+  encode(expression, writer) {
+    writer.u32(DATA.key, KEYS[expression.key]);
+    if ("from" in expression) writer.u32(DATA.from, registerNumber(expression.from));
+    else writer.u32(DATA.to, registerNumber(expression.to));
+  },
+  decode(data) {
+    // The keys of a constant are its own.
+    const key = (Object.keys(KEYS) as MetaKey[]).find((name) => KEYS[name] === data.u32(DATA.key));
+    const [to, from] = [data.u32(DATA.to), data.u32(DATA.from)];
+    if (key !== undefined && to !== undefined) return { kind: "meta", key, to: registerOf(to) };
+    return key === "mark" && from !== undefined ? { kind: "meta", key, from: registerOf(from) } : undefined;
+  },
+  print(expression, printer) {
+    const { text, type, length } = FACTS[expression.key];
+    if ("from" in expression) printer.say(`${text} set ${printer.value(expression.from, length).text}`);
+    else printer.load(expression.to, length, { text, type });
+  },
+};

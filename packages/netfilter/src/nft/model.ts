@@ -1,0 +1,81 @@
+import type { Expression } from "./expressions/index.ts";
+import type { Hex } from "./hex.ts";
+import type { DataType } from "./types.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** The address families of tables that are read and written here: NFPROTO_IPV4 and NFPROTO_IPV6. */
+export type NftFamily = "ip" | "ip6";
+
+/** A table as the kernel holds it. */
+export interface NftTable {
+  readonly family: NftFamily;
+  readonly name: string;
+  readonly comment?: string;
+  /** By name. */
+  readonly chains: ReadonlyMap<string, NftChain>;
+  /** Sets and maps, by name; anonymous ones have the names that the kernel gave them (`__set0`). */
+  readonly sets: ReadonlyMap<string, NftSet>;
+}
+
+export const HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;
+export type Hook = (typeof HOOKS)[number];
+
+/** What makes a chain a base chain: packets come to it by themselves. */
+export interface BaseChain {
+  readonly type: "filter" | "nat" | "route";
+  readonly hook: Hook;
+  /** Chains of one hook run in ascending order of this number. */
+  readonly priority: number;
+  readonly policy: "accept" | "drop";
+}
+
+export interface NftChain {
+  readonly name: string;
+  readonly base?: BaseChain;
+  readonly comment?: string;
+  readonly rules: readonly NftRule[];
+}
+
+export interface NftRule {
+  readonly expressions: readonly Expression[];
+  readonly comment?: string;
+  /** The number by which the kernel knows it; absent in what is only planned. */
+  readonly handle?: bigint;
+}
+
+/** A set, or a map where it has `data`. */
+export interface NftSet {
+  readonly name: string;
+  /** One type, or the parts of a concatenation. */
+  readonly key: readonly DataType[];
+  readonly data?: "verdict" | readonly DataType[];
+  readonly flags: readonly SetFlag[];
+  /** Of elements that packets add, milliseconds. */
+  readonly timeout?: number;
+  readonly comment?: string;
+  /** What `nft` needs to print the set as it was written, beside the comment: attributes of libnftnl's user data. */
+  readonly userData?: Hex;
+  /** By their key's bytes. */
+  readonly elements: ReadonlyMap<Hex, SetElement>;
+}
+
+/** linux/netfilter/nf_tables.h, enum nft_set_flags: those that are used here. */
+export const SET_FLAGS = {
+  anonymous: 0x1,
+  constant: 0x2,
+  interval: 0x4,
+  map: 0x8,
+  timeout: 0x10,
+  dynamic: 0x20,
+} as const;
+export type SetFlag = Exclude<keyof typeof SET_FLAGS, "map">;
+
+export interface SetElement {
+  /** Each part padded to a multiple of four bytes where the key is a concatenation. */
+  readonly key: Hex;
+  /** A map's value. */
+  readonly value?: Hex | Verdict;
+  /** In a set of intervals: the element is the first address behind one (NFT_SET_ELEM_INTERVAL_END). */
+  readonly intervalEnd?: true;
+  readonly comment?: string;
+}

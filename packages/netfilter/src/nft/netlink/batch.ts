@@ -1,0 +1,264 @@
+import { encodeVerdict } from "../expressions/immediate.ts";
+import { type Expression, kindOf } from "../expressions/index.ts";
+import { FAMILY_NUMBERS } from "../expressions/nat.ts";
+import type { Hex } from "../hex.ts";
+import { type NftChain, type NftFamily, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";
+import { lengthOf, typeId } from "../types.ts";
+import * as numbers from "./numbers.ts";
+import { commentData, setUserData } from "./user-data.ts";
+import { AttributeWriter } from "./writer.ts";
+
+const { FLAGS, MESSAGES } = numbers;
+
+/** nlmsghdr and nfgenmsg. */
+const HEADER = 20;
+/** A list of elements is one attribute, whose length has 16 bits; messages are closed well before that. */
+const FULL_LIST = 60_000;
+
+/** What a message is about, for the error that the kernel may answer. */
+export interface BatchObject {
+  readonly action: "add" | "delete" | "flush";
+  readonly what: "table" | "chain" | "rule" | "set" | "element";
+  /** The table's, chain's or set's; a rule has its chain's. */
+  readonly name: string;
+}
+
+/**
+ * One transaction on one table, as it goes over the socket in one piece: all of it counts or nothing. The kernel answers the
+ * last message once all is committed, and each one that it refuses.
+ */
+export class NftBatch {
+  readonly #writer: AttributeWriter;
+  readonly #family: NftFamily;
+  readonly #table: string;
+  readonly #objects: BatchObject[] = [];
+  #message = 0;
+  #finished = false;
+
+  /** @param size bytes that the whole will have, about */
+  constructor(family: NftFamily, table: string, size = 1 << 14) {
+    this.#writer = new AttributeWriter(size);
+    this.#family = family;
+    this.#table = table;
+    this.#frame(numbers.BATCH.begin);
+  }
+
+  get family(): NftFamily {
+    return this.#family;
+  }
+
+  /** Messages so far, without those that begin and end the batch. */
+  get count(): number {
+    return this.#objects.length;
+  }
+
+  /** What the message of a sequence number is about; the first one has 1. */
+  objectOf(sequence: number): BatchObject | undefined {
+    return this.#objects[sequence - 1];
+  }
+
+  addTable(comment?: string): this {
+    return this.#add("add", "table", this.#table, MESSAGES.newTable, FLAGS.create, (to) => {
+      to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, 0);
+      if (comment !== undefined) to.hex(numbers.TABLE.userData, commentData("table", comment));
+    });
+  }
+
+  deleteTable(): this {
+    return this.#add("delete", "table", this.#table, MESSAGES.delTable, 0, (to) => {
+      to.text(numbers.TABLE.name, this.#table);
+    });
+  }
+
+  /** Without its rules. A chain that is there stays as it is. */
+  addChain({ name, base, comment }: Pick<NftChain, "name" | "base" | "comment">): this {
+    return this.#add("add", "chain", name, MESSAGES.newChain, FLAGS.create, (to) => {
+      to.text(numbers.CHAIN.table, this.#table).text(numbers.CHAIN.name, name);
+      if (base !== undefined) {
+        to.nest(numbers.CHAIN.hook, (hook) => {
+          hook.u32(numbers.CHAIN_HOOK.number, numbers.HOOK_NUMBERS[base.hook]);
+          hook.u32(numbers.CHAIN_HOOK.priority, base.priority);
+        });
+        to.text(numbers.CHAIN.type, base.type).u32(numbers.CHAIN.policy, numbers.POLICIES[base.policy]);
+      }
+      if (comment !== undefined) to.hex(numbers.CHAIN.userData, commentData("chain", comment));
+    });
+  }
+
+  /** Its rules must be gone, and nothing may lead to it. */
+  deleteChain(name: string): this {
+    return this.#add("delete", "chain", name, MESSAGES.delChain, 0, (to) => {
+      to.text(numbers.CHAIN.table, this.#table).text(numbers.CHAIN.name, name);
+    });
+  }
+
+  /** Removes all rules of a chain. */
+  flushChain(name: string): this {
+    return this.#add("flush", "chain", name, MESSAGES.delRule, 0, (to) => {
+      to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, name);
+    });
+  }
+
+  /** At the end of its chain. */
+  addRule(chain: string, { expressions, comment }: Pick<NftRule, "expressions" | "comment">): this {
+    return this.#add("add", "rule", chain, MESSAGES.newRule, FLAGS.create | FLAGS.append, (to) => {
+      to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, chain);
+      to.nest(numbers.RULE.expressions, (list) => {
+        for (const expression of expressions) list.nest(numbers.LIST_ITEM, (item) => writeExpression(expression, item));
+      });
+      if (comment !== undefined) to.hex(numbers.RULE.userData, commentData("rule", comment));
+    });
+  }
+
+  deleteRule(chain: string, handle: bigint): this {
+    return this.#add("delete", "rule", chain, MESSAGES.delRule, 0, (to) => {
+      to.text(numbers.RULE.table, this.#table).text(numbers.RULE.chain, chain).u64(numbers.RULE.handle, handle);
+    });
+  }
+
+  /** Without its elements. A set that is there and has the same types stays as it is. */
+  addSet(set: Omit<NftSet, "elements">): this {
+    return this.#add("add", "set", set.name, MESSAGES.newSet, FLAGS.create, (to) => {
+      to.text(numbers.SET.table, this.#table).text(numbers.SET.name, set.name);
+      const flags = set.flags.reduce(
+        (bits, flag) => bits | SET_FLAGS[flag],
+        set.data === undefined ? 0 : SET_FLAGS.map,
+      );
+      to.u32(numbers.SET.flags, flags)
+        .u32(numbers.SET.keyType, typeId(set.key))
+        .u32(numbers.SET.keyLength, lengthOf(set.key));
+      if (set.data === "verdict") to.u32(numbers.SET.dataType, numbers.VERDICT_TYPE);
+      else if (set.data !== undefined)
+        to.u32(numbers.SET.dataType, typeId(set.data)).u32(numbers.SET.dataLength, lengthOf(set.data));
+      // The kernel wants one, and tells sets of one batch by it only where their names are not known yet.
+      to.u32(numbers.SET.id, this.#objects.length);
+      if (set.timeout !== undefined) to.u64(numbers.SET.timeout, BigInt(set.timeout));
+      const userData = set.userData ?? setUserData(set, this.#family);
+      if (userData !== "") to.hex(numbers.SET.userData, userData);
+    });
+  }
+
+  deleteSet(name: string): this {
+    return this.#add("delete", "set", name, MESSAGES.delSet, 0, (to) => {
+      to.text(numbers.SET.table, this.#table).text(numbers.SET.name, name);
+    });
+  }
+
+  /** Removes all elements of a set. */
+  flushSet(name: string): this {
+    return this.#add("flush", "set", name, MESSAGES.delElement, 0, (to) => {
+      to.text(numbers.ELEMENTS.table, this.#table).text(numbers.ELEMENTS.set, name);
+    });
+  }
+
+  /** An element that is there with another value is an error, the same one is not. */
+  addElements(set: string, elements: Iterable<SetElement>): this {
+    return this.#elements("add", set, elements, writeElement);
+  }
+
+  /** One that is not there is an error. */
+  deleteElements(set: string, keys: Iterable<Hex>): this {
+    return this.#elements("delete", set, keys, (key, item) => {
+      item.nest(numbers.ELEMENT.key, (value) => value.hex(numbers.DATA_VALUE, key));
+    });
+  }
+
+  /** The whole, ready to be sent; nothing can be added after that. */
+  finish(): Buffer {
+    if (!this.#finished) {
+      this.#finished = true;
+      this.#acknowledgeLast();
+      this.#frame(numbers.BATCH.end);
+    }
+    return this.#writer.bytes();
+  }
+
+  /** The same without its end: the kernel checks all of it, answers, and changes nothing. */
+  finishAsCheck(): Buffer {
+    if (!this.#finished) {
+      this.#finished = true;
+      this.#acknowledgeLast();
+    }
+    return this.#writer.bytes();
+  }
+
+  #elements<T>(
+    action: "add" | "delete",
+    set: string,
+    items: Iterable<T>,
+    write: (item: T, to: AttributeWriter) => void,
+  ): this {
+    const iterator = items[Symbol.iterator]();
+    for (let next = iterator.next(); next.done !== true; ) {
+      const type = action === "add" ? MESSAGES.newElement : MESSAGES.delElement;
+      this.#add(action, "element", set, type, action === "add" ? FLAGS.create : 0, (to) => {
+        to.text(numbers.ELEMENTS.table, this.#table).text(numbers.ELEMENTS.set, set);
+        to.nest(numbers.ELEMENTS.list, (list) => {
+          for (
+            const start = list.length;
+            next.done !== true && list.length - start < FULL_LIST;
+            next = iterator.next()
+          ) {
+            const { value } = next;
+            list.nest(numbers.LIST_ITEM, (item) => write(value, item));
+          }
+        });
+      });
+    }
+    return this;
+  }
+
+  #add(
+    action: BatchObject["action"],
+    what: BatchObject["what"],
+    name: string,
+    type: number,
+    flags: number,
+    write: (to: AttributeWriter) => void,
+  ): this {
+    this.#objects.push({ action, what, name });
+    const end = this.#begin((numbers.SUBSYSTEM << 8) | type, flags, FAMILY_NUMBERS[this.#family], 0);
+    write(this.#writer);
+    end();
+    return this;
+  }
+
+  /** The message that begins or ends the batch: its family is none, its resource the subsystem. */
+  #frame(type: number): void {
+    this.#begin(type, 0, 0, numbers.SUBSYSTEM)();
+  }
+
+  #begin(type: number, flags: number, family: number, resource: number): () => void {
+    const { bytes, at } = this.#writer.room(HEADER);
+    bytes.writeUInt16LE(type, at + 4);
+    bytes.writeUInt16LE(FLAGS.request | flags, at + 6);
+    bytes.writeUInt32LE(this.#objects.length, at + 8);
+    bytes[at + 16] = family;
+    bytes.writeUInt16BE(resource, at + 18);
+    this.#message = at;
+    return () => this.#writer.bytes().writeUInt32LE(this.#writer.length - at, at);
+  }
+
+  #acknowledgeLast(): void {
+    const bytes = this.#writer.bytes();
+    bytes.writeUInt16LE(bytes.readUInt16LE(this.#message + 6) | FLAGS.acknowledge, this.#message + 6);
+  }
+}
+
+function writeExpression(expression: Expression, to: AttributeWriter): void {
+  const kind = kindOf(expression);
+  to.text(numbers.EXPRESSION.name, kind.name);
+  to.nest(numbers.EXPRESSION.data, (data) => kind.encode(expression, data));
+}
+
+function writeElement({ key, value, intervalEnd, comment }: SetElement, to: AttributeWriter): void {
+  to.nest(numbers.ELEMENT.key, (inner) => inner.hex(numbers.DATA_VALUE, key));
+  if (value !== undefined) {
+    to.nest(numbers.ELEMENT.data, (inner) => {
+      if (typeof value === "string") inner.hex(numbers.DATA_VALUE, value);
+      else encodeVerdict(value, inner);
+    });
+  }
+  if (intervalEnd) to.u32(numbers.ELEMENT.flags, numbers.INTERVAL_END);
+  if (comment !== undefined) to.hex(numbers.ELEMENT.userData, commentData("element", comment));
+}

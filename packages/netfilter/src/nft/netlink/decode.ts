@@ -1,0 +1,127 @@
+import { decodeVerdict } from "../expressions/immediate.ts";
+import { type Expression, expressionKinds } from "../expressions/index.ts";
+import type { ExpressionKind } from "../expressions/kind.ts";
+import type { Hex } from "../hex.ts";
+import {
+  type BaseChain,
+  HOOKS,
+  type NftChain,
+  type NftFamily,
+  type NftRule,
+  type NftSet,
+  SET_FLAGS,
+  type SetElement,
+  type SetFlag,
+} from "../model.ts";
+import { typesOf } from "../types.ts";
+import type { Verdict } from "../verdict.ts";
+import * as numbers from "./numbers.ts";
+import type { Attributes } from "./reader.ts";
+import { commentOf } from "./user-data.ts";
+
+/** A rule or a set that has something which is not known here: whoever traces or compares must say so. */
+export class UnreadableNft extends Error {
+  override readonly name = "UnreadableNft";
+}
+
+/** A chain without its rules. */
+export function decodeChain(of: Attributes): Omit<NftChain, "rules"> {
+  const name = of.text(numbers.CHAIN.name) ?? "";
+  const base = baseOf(of, name);
+  const comment = commentOf("chain", of.hex(numbers.CHAIN.userData));
+  return { name, ...(base !== undefined && { base }), ...(comment !== undefined && { comment }) };
+}
+
+function baseOf(of: Attributes, name: string): BaseChain | undefined {
+  const hooked = of.nested(numbers.CHAIN.hook);
+  if (hooked === undefined) return undefined;
+  const hook = HOOKS[hooked.u32(numbers.CHAIN_HOOK.number) ?? -1];
+  const type = of.text(numbers.CHAIN.type);
+  if (hook === undefined || (type !== "filter" && type !== "nat" && type !== "route")) {
+    throw new UnreadableNft(`chain ${name}: its type ${type} or its hook is not known`);
+  }
+  const policy = of.u32(numbers.CHAIN.policy) === numbers.POLICIES.drop ? "drop" : "accept";
+  return { type, hook, priority: hooked.i32(numbers.CHAIN_HOOK.priority) ?? 0, policy };
+}
+
+/**
+ * @returns the rule, and the chain that it is in
+ * @throws UnreadableNft that names the expression
+ */
+export function decodeRule(of: Attributes, family: NftFamily): { readonly chain: string; readonly rule: NftRule } {
+  const chain = of.text(numbers.RULE.chain) ?? "";
+  const handle = of.u64(numbers.RULE.handle);
+  const comment = commentOf("rule", of.hex(numbers.RULE.userData));
+  const expressions = of.list(numbers.RULE.expressions).map((item) => decodeExpression(item, family, chain));
+  return {
+    chain,
+    rule: { expressions, ...(comment !== undefined && { comment }), ...(handle !== undefined && { handle }) },
+  };
+}
+
+const kindsByName: ReadonlyMap<string, ExpressionKind<Expression>> = new Map(
+  // Each reads what is of its own kind; which that is, its name has said.
+  Object.values(expressionKinds).map((kind) => [kind.name, kind as unknown as ExpressionKind<Expression>]),
+);
+
+function decodeExpression(item: Attributes, family: NftFamily, chain: string): Expression {
+  const name = item.text(numbers.EXPRESSION.name) ?? "";
+  const data = item.nested(numbers.EXPRESSION.data);
+  const expression = data && kindsByName.get(name)?.decode(data, family);
+  if (expression === undefined)
+    throw new UnreadableNft(`a rule of chain ${chain} has an expression ${name} that is not known`);
+  return expression;
+}
+
+/**
+ * A set without its elements.
+ *
+ * @throws UnreadableNft when its types are not known
+ */
+export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
+  const name = of.text(numbers.SET.name) ?? "";
+  const bits = of.u32(numbers.SET.flags) ?? 0;
+  const key = typesOf(of.u32(numbers.SET.keyType) ?? 0);
+  const data = (bits & SET_FLAGS.map) === 0 ? undefined : dataOf(of.u32(numbers.SET.dataType) ?? 0);
+  if (key === undefined || data === "unknown") throw new UnreadableNft(`set ${name}: its types are not known`);
+  const timeout = Number(of.u64(numbers.SET.timeout) ?? 0n);
+  const userData = of.hex(numbers.SET.userData);
+  const comment = commentOf("set", userData);
+  return {
+    name,
+    key,
+    flags: FLAG_NAMES.filter((flag) => (bits & SET_FLAGS[flag]) !== 0),
+    ...(data !== undefined && { data }),
+    ...(timeout > 0 && { timeout }),
+    ...(comment !== undefined && { comment }),
+    ...(userData !== undefined && { userData }),
+  };
+}
+
+const FLAG_NAMES: readonly SetFlag[] = ["anonymous", "constant", "interval", "timeout", "dynamic"];
+
+function dataOf(type: number): NftSet["data"] | "unknown" {
+  return type === numbers.VERDICT_TYPE ? "verdict" : (typesOf(type) ?? "unknown");
+}
+
+/** @returns the set's name, and the elements that one message has of it */
+export function decodeElements(of: Attributes): { readonly set: string; readonly elements: readonly SetElement[] } {
+  const set = of.text(numbers.ELEMENTS.set) ?? "";
+  const elements = of.list(numbers.ELEMENTS.list).flatMap((item) => decodeElement(item) ?? []);
+  return { set, elements };
+}
+
+function decodeElement(item: Attributes): SetElement | undefined {
+  const key = item.nested(numbers.ELEMENT.key)?.hex(numbers.DATA_VALUE);
+  if (key === undefined) return undefined;
+  const data = item.nested(numbers.ELEMENT.data);
+  const value: Hex | Verdict | undefined = data && (data.hex(numbers.DATA_VALUE) ?? decodeVerdict(data));
+  const comment = commentOf("element", item.hex(numbers.ELEMENT.userData));
+  const isEnd = ((item.u32(numbers.ELEMENT.flags) ?? 0) & numbers.INTERVAL_END) !== 0;
+  return {
+    key,
+    ...(value !== undefined && { value }),
+    ...(isEnd && { intervalEnd: true as const }),
+    ...(comment !== undefined && { comment }),
+  };
+}

@@ -1,0 +1,96 @@
+import type { Hex } from "../hex.ts";
+
+const NESTED = 0x8000;
+const HEADER = 4;
+/** An attribute's length has 16 bits. */
+const LONGEST = 0xffff;
+
+/** Writes netlink attributes one behind the other into a buffer that grows. Numbers are in network byte order. */
+export class AttributeWriter {
+  #bytes: Buffer;
+  #end = 0;
+  readonly #open: number[] = [];
+
+  constructor(size = 4096) {
+    this.#bytes = Buffer.allocUnsafe(size);
+  }
+
+  /** Bytes that were written. */
+  get length(): number {
+    return this.#end;
+  }
+
+  /** What was written; the next write may change the buffer behind it. */
+  bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  /** Room for `length` bytes at the end, zeroed. */
+  room(length: number): { readonly bytes: Buffer; readonly at: number } {
+    const at = this.#end;
+    if (at + length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, at + length));
+      this.#bytes.copy(larger, 0, 0, at);
+      this.#bytes = larger;
+    }
+    this.#bytes.fill(0, at, at + length);
+    this.#end += length;
+    return { bytes: this.#bytes, at };
+  }
+
+  /** @throws RangeError when what `write` wrote is longer than an attribute can be */
+  nest(type: number, write: (writer: this) => void): this {
+    this.#open.push(this.#end);
+    this.#header(type | NESTED, 0);
+    write(this);
+    const start = this.#open.pop() ?? 0;
+    const length = this.#end - start;
+    if (length > LONGEST) throw new RangeError(`a nested attribute of ${length} bytes; ${LONGEST} is the most`);
+    this.#bytes.writeUInt16LE(length, start);
+    return this;
+  }
+
+  u8(type: number, value: number): this {
+    const { bytes, at } = this.#header(type, 1);
+    bytes[at] = value;
+    return this;
+  }
+
+  u32(type: number, value: number): this {
+    const { bytes, at } = this.#header(type, 4);
+    bytes.writeUInt32BE(value >>> 0, at);
+    return this;
+  }
+
+  u64(type: number, value: bigint): this {
+    const { bytes, at } = this.#header(type, 8);
+    bytes.writeBigUInt64BE(value, at);
+    return this;
+  }
+
+  /** A text with its zero byte. */
+  text(type: number, value: string): this {
+    const { bytes, at } = this.#header(type, Buffer.byteLength(value) + 1);
+    bytes.write(value, at);
+    return this;
+  }
+
+  hex(type: number, value: Hex): this {
+    const { bytes, at } = this.#header(type, value.length / 2);
+    bytes.write(value, at, "hex");
+    return this;
+  }
+
+  raw(type: number, value: Uint8Array): this {
+    const { bytes, at } = this.#header(type, value.length);
+    bytes.set(value, at);
+    return this;
+  }
+
+  #header(type: number, length: number): { readonly bytes: Buffer; readonly at: number } {
+    const { bytes, at } = this.room((HEADER + length + 3) & ~3);
+    bytes.writeUInt16LE(HEADER + length, at);
+    bytes.writeUInt16LE(type, at + 2);
+    return { bytes, at: at + HEADER };
+  }
+}

@@ -1,0 +1,181 @@
+import { addressBits, addressWords, masked, prefixLengthOf, prefixMask, wordsText } from "@fairlead/base";
+import { ADDRESS_TYPES } from "./expressions/fib.ts";
+import type { Expression } from "./expressions/index.ts";
+import { portUnreachable } from "./expressions/reject.ts";
+import { addressHex, type Hex, hexOf, hostHex, portHex } from "./hex.ts";
+import type { NftFamily } from "./model.ts";
+import type { Register } from "./registers.ts";
+import type { Verdict } from "./verdict.ts";
+import { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";
+
+/** Where a family's addresses are in its header, and how many bytes they have. */
+const ADDRESSES = {
+  ip: { saddr: 12, daddr: 16, length: 4 },
+  ip6: { saddr: 8, daddr: 24, length: 16 },
+} as const;
+
+const ZERO = hostHex(0);
+
+/** A field of the packet, as a key begins with it or goes on with it. */
+export type Field = "saddr" | "daddr" | "l4proto" | "dport";
+
+/** Loads one field into a register. */
+export function load(family: NftFamily, field: Field, to: Register): Expression {
+  if (field === "l4proto") return { kind: "meta", key: "l4proto", to };
+  if (field === "dport") return { kind: "payload", base: "transport", offset: 2, length: 2, to };
+  const { length, [field]: offset } = ADDRESSES[family];
+  return { kind: "payload", base: "network", offset, length, to };
+}
+
+/** Loads fields one behind the other from register 0 on, as a concatenated key has them; `next` is the register behind them. */
+export function loadKey(family: NftFamily, fields: readonly Field[]): { expressions: Expression[]; next: Register } {
+  let next: Register = 0;
+  const expressions = fields.map((field) => {
+    const expression = load(family, field, next);
+    next += field === "saddr" || field === "daddr" ? ADDRESSES[family].length / 4 : 1;
+    return expression;
+  });
+  return { expressions, next };
+}
+
+/** `ip daddr . meta l4proto . th dport vmap @set`, `ip daddr @set`, … */
+export function lookUp(
+  family: NftFamily,
+  fields: readonly Field[],
+  set: string,
+  to?: "verdict",
+): readonly Expression[] {
+  const { expressions } = loadKey(family, fields);
+  return [...expressions, { kind: "lookup", set, from: 0, ...(to && { to }) }];
+}
+
+/**
+ * `ip saddr 10.144.0.0/16`: compares the bytes that the prefix has whole, and masks where it ends within one, as `nft` does.
+ *
+ * @throws RangeError when it is not a CIDR
+ */
+export function addressIn(
+  family: NftFamily,
+  field: "saddr" | "daddr",
+  cidr: string,
+  operator: "==" | "!=" = "==",
+): readonly Expression[] {
+  const length = prefixLengthOf(cidr);
+  const words = addressWords(cidr.split("/")[0] ?? "");
+  const network = addressHex(wordsText(masked(words, prefixMask(words.length, length))));
+  const { [field]: offset, length: whole } = ADDRESSES[family];
+  if (length % 8 === 0 && length > 0) {
+    const bytes = length / 8;
+    return [
+      { kind: "payload", base: "network", offset, length: bytes, to: 0 },
+      { kind: "cmp", operator, from: 0, value: network.slice(0, 2 * bytes) },
+    ];
+  }
+  const mask = prefixMask(words.length, length).map(wordHex).join("");
+  return [
+    { kind: "payload", base: "network", offset, length: whole, to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask, xor: "0".repeat(addressBits[family === "ip" ? "IPv4" : "IPv6"] / 4) },
+    { kind: "cmp", operator, from: 0, value: network },
+  ];
+}
+
+function wordHex(word: number): Hex {
+  return hexOf([word >>> 24, (word >>> 16) & 0xff, (word >>> 8) & 0xff, word & 0xff]);
+}
+
+/** `ct state new`. */
+export const newConnection: readonly Expression[] = anyBit("state", CT_STATES["new"] ?? 0);
+/** `ct status dnat`. */
+export const translatedConnection: readonly Expression[] = anyBit("status", CT_STATUSES["dnat"] ?? 0);
+/** `ct state invalid`. */
+export const invalidPacket: readonly Expression[] = anyBit("state", CT_STATES["invalid"] ?? 0);
+
+function anyBit(key: "state" | "status", bits: number): readonly Expression[] {
+  return [
+    { kind: "ct", key, to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask: hostHex(bits), xor: ZERO },
+    { kind: "cmp", operator: "!=", from: 0, value: ZERO },
+  ];
+}
+
+/** `meta mark & 0x4000 != 0`. */
+export function hasMark(bits: number): readonly Expression[] {
+  return [
+    { kind: "meta", key: "mark", to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask: hostHex(bits), xor: ZERO },
+    { kind: "cmp", operator: "!=", from: 0, value: ZERO },
+  ];
+}
+
+/** `meta mark set meta mark | 0x4000`. */
+export function setMark(bits: number): readonly Expression[] {
+  return changeMark(hostHex(~bits >>> 0), hostHex(bits));
+}
+
+/** `meta mark set meta mark ^ 0x4000`. */
+export function flipMark(bits: number): readonly Expression[] {
+  return changeMark("ffffffff", hostHex(bits));
+}
+
+function changeMark(mask: Hex, xor: Hex): readonly Expression[] {
+  return [
+    { kind: "meta", key: "mark", to: 0 },
+    { kind: "bitwise", from: 0, to: 0, mask, xor },
+    { kind: "meta", key: "mark", from: 0 },
+  ];
+}
+
+/** `fib saddr type local`. */
+export function addressTypeIs(of: "saddr" | "daddr", type: keyof typeof ADDRESS_TYPES): readonly Expression[] {
+  return [
+    { kind: "fib", of, to: 0 },
+    { kind: "cmp", operator: "==", from: 0, value: hostHex(ADDRESS_TYPES[type] ?? 0) },
+  ];
+}
+
+/** `meta l4proto tcp`. */
+export function protocolIs(protocol: keyof typeof PROTOCOLS): readonly Expression[] {
+  return [
+    { kind: "meta", key: "l4proto", to: 0 },
+    { kind: "cmp", operator: "==", from: 0, value: hexOf([PROTOCOLS[protocol] ?? 0]) },
+  ];
+}
+
+/** `iifname "eth0"`; a name that ends in `*` is a prefix. */
+export function interfaceIs(
+  key: "iifname" | "oifname",
+  name: string,
+  operator: "==" | "!=" = "==",
+): readonly Expression[] {
+  const bytes = hexOf(new TextEncoder().encode(name.replace(/\*$/, "")));
+  const value = name.endsWith("*") ? bytes : bytes.padEnd(32, "0");
+  return [
+    { kind: "meta", key, to: 0 },
+    { kind: "cmp", operator, from: 0, value },
+  ];
+}
+
+/** `dnat to 10.0.0.1:80`. */
+export function dnatTo(family: NftFamily, address: string, port: number): readonly Expression[] {
+  const behind = ADDRESSES[family].length / 4;
+  return [
+    { kind: "immediate", to: 0, value: addressHex(address) },
+    { kind: "immediate", to: behind, value: portHex(port) },
+    { kind: "nat", family, address: 0, port: behind },
+  ];
+}
+
+export function verdict(of: Verdict): readonly Expression[] {
+  return [{ kind: "immediate", verdict: of }];
+}
+
+export const jump = (chain: string): readonly Expression[] => verdict({ kind: "jump", chain });
+export const goTo = (chain: string): readonly Expression[] => verdict({ kind: "goto", chain });
+
+/** `reject`: ICMP's "port unreachable". */
+export function rejectPacket(family: NftFamily): readonly Expression[] {
+  return [{ kind: "reject", with: "port-unreachable", code: portUnreachable[family] }];
+}
+
+/** `masquerade fully-random`. */
+export const masquerade: readonly Expression[] = [{ kind: "masq", fullyRandom: true }];

@@ -1,0 +1,123 @@
+import type { BaseChain, NftChain, NftSet, NftTable } from "../model.ts";
+import type { DATA_TYPES } from "../types.ts";
+import { ruleText } from "./printer.ts";
+import { quoted } from "./quote.ts";
+import { elementTexts } from "./set.ts";
+
+/**
+ * A table as `nft list table` prints it, which `nft -f` takes: sets first, then chains, each in its order. Elements stand one
+ * in a line.
+ */
+export function tableText(table: NftTable): string {
+  return `${[...tableLines(table)].join("\n")}\n`;
+}
+
+/** The same by lines, for tables of a hundred thousand elements. */
+export function* tableLines(table: NftTable): Generator<string, void, void> {
+  yield `table ${table.family} ${table.name} {`;
+  if (table.comment !== undefined) yield `\tcomment ${quoted(table.comment)}`;
+  for (const set of table.sets.values()) {
+    if (set.flags.includes("anonymous")) continue;
+    yield* setLines(set);
+    yield "";
+  }
+  let first = true;
+  for (const chain of table.chains.values()) {
+    if (!first) yield "";
+    first = false;
+    yield* chainLines(chain, table.sets);
+  }
+  yield "}";
+}
+
+function* setLines(set: NftSet): Generator<string, void, void> {
+  yield `\t${set.data === undefined ? "set" : "map"} ${set.name} {`;
+  yield `\t\t${typeText(set)}`;
+  const flags = set.flags.filter((flag) => flag !== "anonymous");
+  if (flags.length > 0) yield `\t\tflags ${flags.join(",")}`;
+  if (set.timeout !== undefined) yield `\t\ttimeout ${durationText(set.timeout)}`;
+  if (set.comment !== undefined) yield `\t\tcomment ${quoted(set.comment)}`;
+  const elements = elementTexts(set);
+  for (const [at, element] of elements.entries()) {
+    const begin = at === 0 ? "\t\telements = { " : "\t\t\t     ";
+    yield `${begin}${element}${at + 1 === elements.length ? " }" : ","}`;
+  }
+  yield "\t}";
+}
+
+/** What numgen gives has no type of a name: the key is written by an expression that has it. */
+function typeText({ key, data }: NftSet): string {
+  const value = data === undefined ? "" : ` : ${data === "verdict" ? "verdict" : data.join(" . ")}`;
+  return key.includes("integer")
+    ? `typeof ${key.map((type) => TYPEOF[type]).join(" . ")}${typeofValue(data)}`
+    : `type ${key.join(" . ")}${value}`;
+}
+
+function typeofValue(data: NftSet["data"]): string {
+  if (data === undefined) return "";
+  return ` : ${data === "verdict" ? "verdict" : data.map((type) => TYPEOF[type]).join(" . ")}`;
+}
+
+/** `tcp dport`, not `th dport`: `nft -f` refuses its own listing of a map with the latter. */
+const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
+  ipv4_addr: "ip daddr",
+  ipv6_addr: "ip6 daddr",
+  inet_proto: "meta l4proto",
+  inet_service: "tcp dport",
+  mark: "meta mark",
+  integer: "numgen random mod 65536",
+  ct_state: "ct state",
+  ifname: "iifname",
+};
+
+function* chainLines({ name, base, comment, rules }: NftChain, sets: NftTable["sets"]): Generator<string, void, void> {
+  yield `\tchain ${name} {`;
+  if (comment !== undefined) yield `\t\tcomment ${quoted(comment)}`;
+  if (base !== undefined) yield `\t\t${baseText(base)}`;
+  for (const rule of rules) yield `\t\t${ruleText(rule, sets)}`;
+  yield "\t}";
+}
+
+function baseText({ type, hook, priority, policy }: BaseChain): string {
+  return `type ${type} hook ${hook} priority ${priorityText(priority, hook)}; policy ${policy};`;
+}
+
+/** nft names priorities of the IP families near to where they have a name at that hook (std_prios). */
+const NAMED: readonly (readonly [name: string, priority: number, hooks: readonly BaseChain["hook"][] | undefined])[] = [
+  ["raw", -300, undefined],
+  ["mangle", -150, undefined],
+  ["dstnat", -100, ["prerouting"]],
+  ["filter", 0, undefined],
+  ["security", 50, undefined],
+  ["srcnat", 100, ["postrouting"]],
+];
+
+/** How far from a named priority nft still tells one by it. */
+const NEAR = 10;
+
+function priorityText(priority: number, hook: BaseChain["hook"]): string {
+  const near = NAMED.find(([, value, hooks]) => Math.abs(priority - value) <= NEAR && (hooks?.includes(hook) ?? true));
+  if (near === undefined) return String(priority);
+  const [name, value] = near;
+  if (priority === value) return name;
+  return priority < value ? `${name} - ${value - priority}` : `${name} + ${priority - value}`;
+}
+
+const UNITS: readonly (readonly [unit: string, milliseconds: number])[] = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1_000],
+  ["ms", 1],
+];
+
+/** As nft writes it: `3h`, `1m30s`. */
+function durationText(milliseconds: number): string {
+  let rest = milliseconds;
+  const parts = UNITS.map(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? "" : `${count}${unit}`;
+  });
+  return parts.join("") || "0s";
+}

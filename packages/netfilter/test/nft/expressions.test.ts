@@ -1,0 +1,135 @@
+import {
+  Attributes,
+  AttributeWriter,
+  type Expression,
+  expressionKinds,
+  kindOf,
+  type NftFamily,
+} from "@fairlead/netfilter/nft";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+const register = fc.integer({ min: 0, max: 15 });
+const hex = (bytes: number) =>
+  fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((all) => Buffer.from(all).toString("hex"));
+const word = hex(4);
+const name = fc.stringMatching(/^[a-z][a-z0-9/_.-]{0,40}$/);
+const number = fc.integer({ min: 1, max: 0xffff_ffff });
+const constant = <const T>(value: T) => fc.constant(value);
+
+/** Arbitrary expressions of each kind; a kind that is missing here does not compile. */
+const arbitraries: {
+  readonly [Kind in Expression["kind"]]: fc.Arbitrary<Extract<Expression, { readonly kind: Kind }>>;
+} = {
+  bitwise: fc.record({ kind: constant("bitwise"), from: register, to: register, mask: word, xor: word }),
+  cmp: fc.record({
+    kind: constant("cmp"),
+    operator: fc.constantFrom("==", "!=", "<", "<=", ">", ">="),
+    from: register,
+    value: fc.oneof(hex(1), hex(2), word, hex(16)),
+  }),
+  counter: constant({ kind: "counter" }),
+  ct: fc.record({ kind: constant("ct"), key: fc.constantFrom("state", "status"), to: register }),
+  dynset: fc.record(
+    {
+      kind: constant("dynset"),
+      set: name,
+      operation: fc.constantFrom("add", "update", "delete"),
+      from: register,
+      value: register,
+      timeout: number,
+    },
+    { requiredKeys: ["kind", "set", "operation", "from"] },
+  ),
+  fib: fc.record({ kind: constant("fib"), of: fc.constantFrom("saddr", "daddr"), to: register }),
+  hash: fc.record({
+    kind: constant("hash"),
+    from: register,
+    length: number,
+    modulus: number,
+    seed: number,
+    to: register,
+  }),
+  immediate: fc.oneof(
+    fc.record({ kind: constant("immediate"), to: register, value: word }),
+    fc.record({
+      kind: constant("immediate"),
+      verdict: fc.oneof(
+        fc.record({ kind: fc.constantFrom("accept", "drop", "return", "continue") }),
+        fc.record({ kind: fc.constantFrom("jump", "goto"), chain: name }),
+      ),
+    }),
+  ),
+  lookup: fc.record(
+    {
+      kind: constant("lookup"),
+      set: name,
+      from: register,
+      to: fc.oneof(register, constant("verdict")),
+      inverted: constant(true),
+    },
+    { requiredKeys: ["kind", "set", "from"] },
+  ),
+  masq: fc.record({ kind: constant("masq"), fullyRandom: fc.boolean() }),
+  meta: fc.oneof(
+    fc.record({ kind: constant("meta"), key: fc.constantFrom("mark", "l4proto", "iifname", "oifname"), to: register }),
+    fc.record({ kind: constant("meta"), key: constant("mark"), from: register }),
+  ),
+  nat: fc.record(
+    { kind: constant("nat"), family: fc.constantFrom("ip", "ip6"), address: register, port: register },
+    { requiredKeys: ["kind", "family", "address"] },
+  ),
+  numgen: fc.record({ kind: constant("numgen"), modulus: number, to: register }),
+  payload: fc.record({
+    kind: constant("payload"),
+    base: fc.constantFrom("network", "transport"),
+    offset: fc.integer({ min: 0, max: 40 }),
+    length: fc.integer({ min: 1, max: 16 }),
+    to: register,
+  }),
+  reject: fc.oneof(
+    constant({ kind: "reject", with: "port-unreachable", code: 3 }),
+    constant({ kind: "reject", with: "tcp-reset", code: 0 }),
+  ),
+};
+
+function throughNetlink(expression: Expression, family: NftFamily): Expression | undefined {
+  const writer = new AttributeWriter(16);
+  kindOf(expression).encode(expression, writer);
+  return kindOf(expression).decode(new Attributes(writer.bytes()), family);
+}
+
+test.each(Object.keys(expressionKinds) as Expression["kind"][])("%s is read back as it was written", (kind) => {
+  fc.assert(
+    fc.property(arbitraries[kind] as fc.Arbitrary<Expression>, (expression) => {
+      expect(throughNetlink(expression, "ip")).toEqual(expression);
+    }),
+  );
+});
+
+test("what is not known in a kind is refused, not left out", () => {
+  const decode = (kind: Expression["kind"], write: (writer: AttributeWriter) => void, family: NftFamily = "ip") => {
+    const writer = new AttributeWriter();
+    write(writer);
+    return expressionKinds[kind].decode(new Attributes(writer.bytes()), family);
+  };
+  expect(decode("numgen", (to) => to.u32(1, 1).u32(2, 4).u32(3, 0))).toBeUndefined();
+  expect(decode("nat", (to) => to.u32(1, 0).u32(2, 2).u32(3, 1))).toBeUndefined();
+  expect(decode("meta", (to) => to.u32(1, 1).u32(2, 99))).toBeUndefined();
+  expect(decode("payload", (to) => to.u32(1, 1).u32(2, 0))).toBeUndefined();
+  expect(decode("bitwise", (to) => to.u32(1, 1).u32(2, 1).u32(6, 1))).toBeUndefined();
+  expect(decode("reject", (to) => to.u32(1, 0).u8(2, 3), "ip6")).toBeUndefined();
+  expect(decode("fib", (to) => to.u32(1, 1).u32(2, 1).u32(3, 1))).toBeUndefined();
+  expect(decode("masq", (to) => to.u32(1, 4))).toBeUndefined();
+});
+
+test("bytes that are cut short are not an attribute", () => {
+  const writer = new AttributeWriter().u32(1, 7);
+  expect(new Attributes(writer.bytes().subarray(0, 6)).u32(1)).toBeUndefined();
+  expect(new Attributes(Buffer.from([0, 0, 1, 0])).u32(1)).toBeUndefined();
+  expect(new Attributes(new AttributeWriter().u8(1, 7).bytes()).u32(1)).toBeUndefined();
+});
+
+test("an attribute that is too long to be one is refused", () => {
+  expect(() => new AttributeWriter().nest(1, (inner) => inner.raw(1, new Uint8Array(70_000)))).toThrow(RangeError);
+});

@@ -1,0 +1,161 @@
+import {
+  addressHex,
+  hostHex,
+  type NftRule,
+  type NftSet,
+  padded,
+  portHex,
+  ruleText,
+  statements,
+  tableText,
+} from "@fairlead/netfilter/nft";
+import { describe, expect, test } from "vitest";
+
+const { addressIn, addressTypeIs, dnatTo, flipMark, goTo, hasMark, interfaceIs, jump, load, lookUp, loadKey } =
+  statements;
+
+const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] = [
+  ["ct state new jump firewall-check", [...statements.newConnection, ...jump("firewall-check")]],
+  ["ct state invalid drop", [...statements.invalidPacket, ...statements.verdict({ kind: "drop" })]],
+  [
+    "ip saddr != 10.144.0.0/16 meta mark set meta mark | 0x00004000",
+    [...addressIn("ip", "saddr", "10.144.0.0/16", "!="), ...statements.setMark(0x4000)],
+  ],
+  [
+    "ip6 daddr fd00:10:96::/108 drop",
+    [...addressIn("ip6", "daddr", "fd00:10:96::/108"), ...statements.verdict({ kind: "drop" })],
+  ],
+  [
+    "ip saddr 10.0.0.0/9 return",
+    [...addressIn("ip", "saddr", "10.0.0.0/9"), ...statements.verdict({ kind: "return" })],
+  ],
+  [
+    "ip saddr 10.201.0.10 accept",
+    [...addressIn("ip", "saddr", "10.201.0.10"), ...statements.verdict({ kind: "accept" })],
+  ],
+  [
+    "meta mark & 0x00004000 != 0x00000000 meta mark set meta mark ^ 0x00004000 masquerade fully-random",
+    [...hasMark(0x4000), ...flipMark(0x4000), ...statements.masquerade],
+  ],
+  [
+    "ip daddr . meta l4proto . th dport vmap @service-ips",
+    lookUp("ip", ["daddr", "l4proto", "dport"], "service-ips", "verdict"),
+  ],
+  ["ip6 daddr @cluster-ips reject", [...lookUp("ip6", ["daddr"], "cluster-ips"), ...statements.rejectPacket("ip6")]],
+  ["fib saddr type local goto service-x", [...addressTypeIs("saddr", "local"), ...goTo("service-x")]],
+  ['iifname "cali*" goto service-x', [...interfaceIs("iifname", "cali*"), ...goTo("service-x")]],
+  ['iifname != "cbr0" goto service-x', [...interfaceIs("iifname", "cbr0", "!="), ...goTo("service-x")]],
+  ["meta l4proto tcp dnat to 10.144.1.5:8080", [...statements.protocolIs("tcp"), ...dnatTo("ip", "10.144.1.5", 8080)]],
+  [
+    "meta l4proto sctp dnat to [fd00:144::5]:8080",
+    [...statements.protocolIs("sctp"), ...dnatTo("ip6", "fd00:144::5", 8080)],
+  ],
+  [
+    "update @affinity-x { ip saddr }",
+    [load("ip", "saddr", 0), { kind: "dynset", set: "affinity-x", operation: "update", from: 0 }],
+  ],
+  [
+    "dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 4 map @endpoints-4",
+    [
+      ...loadKey("ip", ["daddr", "l4proto", "dport"]).expressions,
+      { kind: "numgen", modulus: 4, to: 3 },
+      { kind: "lookup", set: "endpoints-4", from: 0, to: 0 },
+      { kind: "nat", family: "ip", address: 0, port: 1 },
+    ],
+  ],
+];
+
+const endpoints: NftSet = {
+  name: "endpoints-4",
+  key: ["ipv4_addr", "inet_proto", "inet_service", "integer"],
+  data: ["ipv4_addr", "inet_service"],
+  flags: [],
+  comment: "endpoints of services",
+  elements: new Map(
+    [0, 1].map((slot) => {
+      const key = padded(addressHex("10.96.0.10")) + padded("06") + padded(portHex(80)) + hostHex(slot);
+      return [key, { key, value: padded(addressHex(`10.144.1.${slot}`)) + padded(portHex(8080)) }];
+    }),
+  ),
+};
+
+const sources: NftSet = {
+  name: "__set0",
+  key: ["ipv4_addr"],
+  flags: ["anonymous", "constant", "interval"],
+  elements: new Map(
+    (
+      [
+        ["10.201.0.0", undefined],
+        ["10.201.1.0", true],
+        ["203.0.113.10", undefined],
+        ["203.0.113.11", true],
+        ["198.51.100.3", undefined],
+        ["198.51.100.9", true],
+      ] as const
+    ).map(([address, end]) => {
+      const key = addressHex(address);
+      return [`${key}${end ?? ""}`, { key, ...(end && { intervalEnd: end }) }];
+    }),
+  ),
+};
+
+const sets = new Map([endpoints, sources].map((set) => [set.name, set]));
+
+describe("rules as nft prints them", () => {
+  test.each(rules)("%s", (text, expressions) => {
+    expect(ruleText({ expressions }, sets)).toBe(text);
+  });
+
+  test("an anonymous set stands where it is used, its intervals as prefixes and ranges", () => {
+    const expressions: NftRule["expressions"] = [
+      load("ip", "saddr", 0),
+      { kind: "lookup", set: "__set0", from: 0, inverted: true },
+      ...statements.verdict({ kind: "drop" }),
+    ];
+    expect(ruleText({ expressions, comment: "not allowed" }, sets)).toBe(
+      'ip saddr != { 10.201.0.0/24, 198.51.100.3-198.51.100.8, 203.0.113.10 } drop comment "not allowed"',
+    );
+  });
+});
+
+test("a table is printed as nft lists it", () => {
+  const chain = {
+    name: "nat-prerouting",
+    base: { type: "nat", hook: "prerouting", priority: -100, policy: "accept" },
+  } as const;
+  const table = {
+    family: "ip",
+    name: "kube-proxy",
+    comment: "rules for kube-proxy",
+    sets,
+    chains: new Map([["nat-prerouting", { ...chain, rules: [{ expressions: jump("services") }] }]]),
+  } as const;
+  expect(tableText(table)).toBe(`table ip kube-proxy {
+	comment "rules for kube-proxy"
+	map endpoints-4 {
+		typeof ip daddr . meta l4proto . tcp dport . numgen random mod 65536 : ip daddr . tcp dport
+		comment "endpoints of services"
+		elements = { 10.96.0.10 . tcp . 80 . 0 : 10.144.1.0 . 8080,
+			     10.96.0.10 . tcp . 80 . 1 : 10.144.1.1 . 8080 }
+	}
+
+	chain nat-prerouting {
+		type nat hook prerouting priority dstnat; policy accept;
+		jump services
+	}
+}
+`);
+});
+
+test.each([
+  [-110, "prerouting", "dstnat - 10"],
+  [-110, "output", "-110"],
+  [0, "input", "filter"],
+  [100, "postrouting", "srcnat"],
+  [-300, "output", "raw"],
+] as const)("priority %i at %s is %s", (priority, hook, text) => {
+  const chain = { name: "c", base: { type: "filter", hook, priority, policy: "accept" }, rules: [] } as const;
+  const table = { family: "ip", name: "t", sets: new Map(), chains: new Map([["c", chain]]) } as const;
+  expect(tableText(table)).toContain(`priority ${text};`);
+});
