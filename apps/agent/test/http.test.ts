@@ -1,5 +1,6 @@
 import { Server } from "node:net";
 import { describe, expect, test, vi } from "vitest";
+import { Admission } from "../src/http/admission.ts";
 import { plainText } from "../src/http/answers.ts";
 import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
@@ -23,7 +24,16 @@ function options(port: number, hardFail = false) {
     log,
     stop,
     failed,
-    bind: { name: "health", at, hardFail, clock, log, signal: stop.signal, onFailure } as const,
+    bind: {
+      name: "health",
+      at,
+      hardFail,
+      clock,
+      log,
+      signal: stop.signal,
+      admission: new Admission(),
+      onFailure,
+    } as const,
   };
 }
 

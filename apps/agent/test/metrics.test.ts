@@ -7,6 +7,7 @@ import { createMetrics } from "../src/agent/metrics.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { programmingBuckets } from "../src/metrics/buckets.ts";
 import { ask } from "./support/ask.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
 
 interface Metric {
   readonly type: string;
@@ -143,12 +144,15 @@ describe("metrics", () => {
 });
 
 describe("the metrics port", () => {
-  const app = metricsApp({
-    metrics: async () => ({ text: "a 1\n", contentType: "text/plain; version=0.0.4; charset=utf-8" }),
-    proxyMode: () => "iptables",
-    configuration: () => ({ kind: "KubeProxyConfiguration", apiVersion: "kubeproxy.config.k8s.io/v1alpha1" }),
-    ownership: () => ({ services: [] }),
-  });
+  const app = metricsApp(
+    {
+      metrics: async () => ({ text: "a 1\n", contentType: "text/plain; version=0.0.4; charset=utf-8" }),
+      proxyMode: () => "iptables",
+      configuration: () => ({ kind: "KubeProxyConfiguration", apiVersion: "kubeproxy.config.k8s.io/v1alpha1" }),
+      ownership: () => ({ services: [] }),
+    },
+    new VirtualClock(),
+  );
 
   /** Lines such as `GET :10249/healthz     200 text/plain; charset=utf-8        ok`. */
   const recorded = readFileSync(join(goldenFolder, "kube-proxy", "endpoints.txt"), "utf8")

@@ -8,6 +8,7 @@ import { healthFollower } from "../health/follower.ts";
 import { ProxyHealth } from "../health/proxy-health.ts";
 import { serviceHealthFollower } from "../health/service-follower.ts";
 import { ServiceHealthServers } from "../health/service-health.ts";
+import { Admission } from "../http/admission.ts";
 import { listen } from "../http/listen.ts";
 import { problemFollower } from "../intake/problem-follower.ts";
 import { ProblemLog } from "../intake/problem-log.ts";
@@ -63,7 +64,10 @@ export function assemble(parts: AgentParts) {
     clock,
     log,
   });
-  const serviceHealth = new Map(families.map((family) => [family, serviceHealthServers(parts, family, health)]));
+  const admission = new Admission();
+  const serviceHealth = new Map(
+    families.map((family) => [family, serviceHealthServers(parts, family, health, admission)]),
+  );
   const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
   const beside = (whole: Kernel) => [
     serviceHealthFollower(serviceHealth),
@@ -92,7 +96,20 @@ export function assemble(parts: AgentParts) {
   });
   const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config;
   const loop = new SyncLoop({ minInterval, checkInterval, fullInterval }, syncer, clock);
-  return { families, state, inputs, planner, metrics, problems, health, keeper, serviceHealth, syncer, loop };
+  return {
+    families,
+    state,
+    inputs,
+    planner,
+    metrics,
+    problems,
+    health,
+    keeper,
+    admission,
+    serviceHealth,
+    syncer,
+    loop,
+  };
 }
 
 function familySyncs({ backends, config, clock, random }: AgentParts): readonly FamilySync[] {
@@ -104,10 +121,11 @@ function serviceHealthServers(
   { log, events, clock, random }: AgentParts,
   family: IPFamily,
   health: ProxyHealth,
+  admission: Admission,
 ): ServiceHealthServers {
   return new ServiceHealthServers({
     family,
-    listen,
+    listen: (app, at, ipv6Only) => listen(app, at, ipv6Only, admission),
     clock,
     random,
     proxyHealthy: () => health.report().healthy,

@@ -20,25 +20,28 @@ export function openServers(
   signal: AbortSignal,
   onHardFail: (reason: string) => void,
 ): void {
-  const { metrics, planner, health } = agent;
+  const { metrics, planner, health, admission } = agent;
   const { bindAddressHardFail: hardFail } = config;
   const onFailure = (server: ServerName, reason: string) => {
     const told = events?.tell(serverNotListening(server, reason));
     if (hardFail) void Promise.race([told, sleep(clock, lastEvent)]).then(() => onHardFail(reason));
   };
-  const common = { hardFail, clock, log, signal, onFailure };
+  const common = { hardFail, clock, log, signal, admission, onFailure };
   const healthz = healthApp({
     report: () => health.report(),
     nodeEligible: () => eligibility.eligible,
     answered: (endpoint, code) => metrics.agent[endpoint].inc({ code: String(code) }),
   });
-  const operators = metricsApp({
-    metrics: () => metrics.text(),
-    proxyMode: () => mode.mode,
-    configuration: () => config.kubeProxyConfiguration,
-    ownership: () => ownershipReport(planner.ownerships()),
-    ...(config.enableProfiling ? { profiles: nodeProfiles } : {}),
-  });
+  const operators = metricsApp(
+    {
+      metrics: () => metrics.text(),
+      proxyMode: () => mode.mode,
+      configuration: () => config.kubeProxyConfiguration,
+      ownership: () => ownershipReport(planner.ownerships()),
+      ...(config.enableProfiling ? { profiles: nodeProfiles } : {}),
+    },
+    clock,
+  );
   const opened = [bind(operators, { name: "metrics", at: config.metricsBindAddress, ...common })];
   if (config.healthzBindAddress !== undefined) {
     opened.push(bind(healthz, { name: "health", at: config.healthzBindAddress, ...common }));

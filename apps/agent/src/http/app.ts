@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { plainText } from "./answers.ts";
@@ -6,10 +6,20 @@ import { plainText } from "./answers.ts";
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Readable;
+  readonly body: string | Uint8Array | Readable;
 }
 
-export type Handler = (query: URLSearchParams) => Answer | Promise<Answer>;
+/** What a client asked for, beside the path. */
+export interface Asked {
+  readonly method: string;
+  readonly query: URLSearchParams;
+  /** The Accept header, "" without one. */
+  readonly accept: string;
+  /** Aborts when the client is gone, and when it has its answer. */
+  readonly gone: AbortSignal;
+}
+
+export type Handler = (asked: Asked) => Answer | Promise<Answer>;
 
 /** What answers at a path, whatever the method, as Go's mux has it; undefined: nothing. */
 export type App = (path: string) => Handler | undefined;
@@ -25,28 +35,43 @@ export function routes(handlers: Readonly<Record<string, Handler>>): App {
  * for the two classes, which costs 15 MB of resident memory.
  */
 export function requestListener(app: App): RequestListener {
-  return ({ url = "/" }, response) => {
-    const [path = "/", query] = url.split("?", 2);
-    answerTo(app, path, new URLSearchParams(query))
-      .then((answer) => send(response, answer))
-      // Nobody reads any more.
-      .catch(() => response.destroy());
+  return (request, response) => {
+    const { path, asked } = read(request, response);
+    const answer = answerTo(app, path, asked);
+    // At once where it can be, so that whoever counts the time of a request counts all of it.
+    if (answer instanceof Promise) void answer.then((late) => send(response, late));
+    else send(response, answer);
   };
 }
 
-/** Never rejects: a handler that throws is an answer, too. */
-export async function answerTo(app: App, path: string, query: URLSearchParams): Promise<Answer> {
+function read(request: IncomingMessage, response: ServerResponse): { path: string; asked: Asked } {
+  const { url = "/", method = "GET", headers } = request;
+  const [path = "/", query] = url.split("?", 2);
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  return {
+    path,
+    asked: { method, query: new URLSearchParams(query), accept: headers.accept ?? "", gone: gone.signal },
+  };
+}
+
+/** Never throws or rejects: a handler that does is an answer, too. */
+export function answerTo(app: App, path: string, asked: Asked): Answer | Promise<Answer> {
   const handler = app(path);
   if (handler === undefined) return { status: 404, headers: plainText, body: "404 page not found\n" };
   try {
-    return await handler(query);
+    const answer = handler(asked);
+    return answer instanceof Promise ? answer.catch(() => broken) : answer;
   } catch {
-    return { status: 500, headers: plainText, body: "Internal Server Error\n" };
+    return broken;
   }
 }
 
-async function send(response: ServerResponse, { status, headers, body }: Answer): Promise<void> {
+const broken: Answer = { status: 500, headers: plainText, body: "Internal Server Error\n" };
+
+function send(response: ServerResponse, { status, headers, body }: Answer): void {
   response.writeHead(status, headers);
-  if (body instanceof Readable) await pipeline(body, response);
+  // A reader that is gone is no failure.
+  if (body instanceof Readable) pipeline(body, response).catch(() => response.destroy());
   else response.end(body);
 }

@@ -2,6 +2,7 @@ import type { SocketAddress } from "@fairlead/config";
 import type { Clock } from "../clock.ts";
 import type { ServerName } from "../events/port-events.ts";
 import { describeError, type Log } from "../log/log.ts";
+import type { Admission } from "./admission.ts";
 import type { App } from "./app.ts";
 import { type Listener, listenWhenFree } from "./listen.ts";
 
@@ -16,13 +17,14 @@ export interface BindOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
+  readonly admission: Admission;
   /** Called for each failed attempt, in words that name the server and its address. */
   readonly onFailure: (server: ServerName, reason: string) => void;
 }
 
 /** Serves an app on the agent's own address, and tries again while that is in use. */
 export async function bind(app: App, options: BindOptions): Promise<Listener | undefined> {
-  const { name, at, hardFail, clock, log, signal } = options;
+  const { name, at, hardFail, clock, log, signal, admission } = options;
   const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
   const onError = (error: unknown): boolean => {
     const what = describeError(error);
@@ -30,7 +32,11 @@ export async function bind(app: App, options: BindOptions): Promise<Listener | u
     if (!hardFail) log.error("A server cannot listen, trying again", { server: name, address, error: what });
     return hardFail;
   };
-  const listener = await listenWhenFree(app, { host: at.address, port: at.port }, { clock, every, signal, onError });
+  const listener = await listenWhenFree(
+    app,
+    { host: at.address, port: at.port },
+    { clock, every, signal, onError, admission },
+  );
   if (listener !== undefined) log.verbose(2, "Listening", { server: name, address });
   return listener;
 }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { type Clock, sleep } from "../clock.ts";
+import { Admission } from "./admission.ts";
 import { type App, requestListener } from "./app.ts";
 
 export interface HostPort {
@@ -14,14 +15,18 @@ export interface Listener {
   close(): Promise<void>;
 }
 
+/** Bytes that are kept for a connection beside what the kernel keeps, but for one chunk of libuv's (64 kB). */
+const highWaterMark = 4_096;
+
 /**
  * Serves an app on one address.
  *
+ * @param admission lets the clients in; servers that share it are bounded together
  * @throws Error with the code of listen(2), for example EADDRINUSE or EADDRNOTAVAIL
  */
-export async function listen(app: App, at: HostPort, ipv6Only = false): Promise<Listener> {
-  const server = createServer(requestListener(app));
-  server.requestTimeout = 10_000;
+export async function listen(app: App, at: HostPort, ipv6Only = false, admission = new Admission()): Promise<Listener> {
+  const server = createServer({ highWaterMark, requestTimeout: 10_000 }, requestListener(app));
+  admission.guard(server);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // Stays for good: a connection that cannot be accepted is lost, and no reason to end the process.
   server.on("error", reject);
@@ -46,6 +51,7 @@ export interface RetryingListenOptions {
   readonly signal: AbortSignal;
   /** Called for each failed attempt; true gives up. */
   readonly onError: (error: unknown) => boolean;
+  readonly admission: Admission;
 }
 
 /** Serves as soon as the address is free. Undefined: it gave up, or the signal aborted. */
@@ -56,7 +62,7 @@ export async function listenWhenFree(
 ): Promise<Listener | undefined> {
   while (!options.signal.aborted) {
     try {
-      return await listen(app, at);
+      return await listen(app, at, false, options.admission);
     } catch (error) {
       if (options.onError(error)) return undefined;
       await sleep(options.clock, options.every, options.signal);

@@ -1,6 +1,8 @@
+import type { Clock } from "../clock.ts";
 import { json, plainText } from "./answers.ts";
 import { type App, routes } from "./app.ts";
 import { type Profiles, profileRoutes } from "./profiles.ts";
+import { reused } from "./reused.ts";
 
 export interface MetricsSources {
   /** The metrics in the text format, with their content type. */
@@ -15,9 +17,20 @@ export interface MetricsSources {
   readonly profiles?: Profiles;
 }
 
+/** Milliseconds for which an answer that costs something is given again. */
+const freshness = 1_000;
+
 /** What the metrics port answers, in upstream's words where upstream has it. */
-export function metricsApp(sources: MetricsSources): App {
+export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "monotonic">): App {
   const { profiles } = sources;
+  // Bytes, so that many clients that read slowly wait for the same ones.
+  const metrics = reused(clock, freshness, async () => {
+    const { text, contentType } = await sources.metrics();
+    return { contentType, body: Buffer.from(text) };
+  });
+  const ownership = reused(clock, freshness, () => {
+    return Buffer.from(`${JSON.stringify(sources.ownership(), undefined, 2)}\n`);
+  });
   return routes({
     "/healthz": () => ({ status: 200, headers: plainText, body: "ok" }),
     "/proxyMode": () => ({ status: 200, headers: plainText, body: sources.proxyMode() }),
@@ -26,12 +39,10 @@ export function metricsApp(sources: MetricsSources): App {
       return { status: 200, headers: json, body };
     },
     "/metrics": async () => {
-      const { text, contentType } = await sources.metrics();
-      return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body: text };
+      const { body, contentType } = await metrics();
+      return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };
     },
-    "/ownership": () => {
-      return { status: 200, headers: json, body: `${JSON.stringify(sources.ownership(), undefined, 2)}\n` };
-    },
+    "/ownership": async () => ({ status: 200, headers: json, body: await ownership() }),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
   });
 }
