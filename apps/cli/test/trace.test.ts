@@ -101,7 +101,7 @@ test.each([
   [["--to", "10.96.0.1:80", "--from", "fd00::1"], "--from=fd00::1: must be IPv4, as --to is"],
   [["--to", "[fd00::1]:80", "--from", "pod"], "--from=pod: give the pods' IPv6 CIDR with --cluster-cidr"],
   [["--to", "10.96.0.1:80", "--route", "10.0.0.0/8"], "--route=10.0.0.0/8: must be CIDR=INTERFACE"],
-  [["--to", "10.96.0.1:80", "--watch"], "--watch follows packets of this host: leave out --rules"],
+  [["--to", "10.96.0.1:80", "--watch"], "--watch follows packets of this host: leave out --rules and --on"],
   [["--to", "10.96.0.1:80", "--live"], "only one of them"],
 ])("%j is refused", async (more, problem) => {
   const { err, code } = await over(iptables, ...more);
@@ -120,7 +120,10 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     await runner.run(["ip", "link", "set", "cali1", "up"]);
     await runner.run(["ip", "address", "add", "10.201.0.10/24", "dev", "lo"]);
     await runner.run(["ip", "route", "add", "10.144.1.0/24", "dev", "cali1"]);
+    await runner.run(["ip", "route", "add", "10.144.2.0/24", "dev", "cali1"]);
     await runner.run(["ip", "route", "add", "10.96.0.0/16", "dev", "cali1", "src", "10.201.0.10"]);
+    await runner.run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
+    await runner.run(["ip", "link", "set", "pod1", "up"]);
     const rules = iptables.replaceAll(/ -m nfacct --nfacct-name +\S+/g, "");
     await runner.run(["iptables-nft-restore"], { input: rules });
   });
@@ -132,7 +135,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     });
     expect(JSON.parse(out)).toMatchObject({
       packet: { inInterface: "cali1" },
-      outcomes: [{ outInterface: "cali1" }, {}],
+      outcomes: [{ outInterface: "cali1" }, { outInterface: "cali1" }],
     });
     const port = await fairlead(["trace", "--from", "outside", "--to", "10.201.0.10:30110", "-o", "json"], { runner });
     expect(ends(port.out)).toHaveLength(2);

@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/netfilter";
 import { type AddressRange, type AddressWords, addressRange, addressText, addressWords, inRange } from "./address.ts";
+import { checkHostAddress } from "./check-packet.ts";
 import type { Environment } from "./types.ts";
 import { VirtualServers } from "./virtual-servers.ts";
 
@@ -26,8 +27,8 @@ export class Host {
     this.environment = environment;
     this.servers = new VirtualServers(environment.ipvs, family);
     this.#family = family;
-    this.#local = canonicalAddresses(environment.localAddresses ?? [], family);
-    this.#broadcast = canonicalAddresses(environment.broadcastAddresses ?? [], family);
+    this.#local = canonicalAddresses("localAddresses", environment, family);
+    this.#broadcast = canonicalAddresses("broadcastAddresses", environment, family);
   }
 
   isLocal(address: AddressWords): boolean {
@@ -51,7 +52,16 @@ export class Host {
   }
 }
 
-function canonicalAddresses(addresses: Iterable<string>, family: IPFamily): Set<string> {
-  const own = [...addresses].filter((address) => address.includes(":") === (family === "IPv6"));
-  return new Set(own.map((address) => addressText(addressWords(address))));
+/** @throws PacketError for what is no address */
+function canonicalAddresses(
+  field: "localAddresses" | "broadcastAddresses",
+  environment: Environment,
+  family: IPFamily,
+): Set<string> {
+  const canonical = new Set<string>();
+  for (const address of environment[field] ?? []) {
+    checkHostAddress(field, address);
+    if (address.includes(":") === (family === "IPv6")) canonical.add(addressText(addressWords(address)));
+  }
+  return canonical;
 }

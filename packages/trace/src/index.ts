@@ -1,7 +1,10 @@
 export { type AddressRange, addressRange, inRange } from "./address.ts";
+export { PacketError } from "./check-packet.ts";
 export { TraceError } from "./errors.ts";
+export { type AskRoutes, exploreAsking } from "./explore-asking.ts";
 export { type Landing, landings } from "./landings.ts";
 export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";
+export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";
 export { parseRoutes, type Route, routing } from "./routes.ts";
 export { packetSet, packetSets } from "./sets.ts";
 export { createTracer, explore, type Tracer, trace } from "./trace.ts";
@@ -17,6 +20,8 @@ export type {
   PacketSet,
   PersistenceTemplate,
   RecentLists,
+  RouteAnswer,
+  RouteQuery,
   SetQuery,
   Stage,
   Undecided,

@@ -6,7 +6,7 @@ import type { Walk } from "./walk.ts";
  * The tables of each hook in the order of their priorities (linux/netfilter_ipv4.h), and where ip_vs stands among them
  * (ip_vs_ops).
  */
-export const STAGES_AT: Readonly<Record<Hook, readonly Stage[]>> = {
+export const STAGES_AT: Readonly<Record<Hook, readonly Exclude<Stage, "routing">[]>> = {
   PREROUTING: ["raw", "mangle", "nat"],
   INPUT: ["mangle", "filter", "security", "ipvs", "nat"],
   FORWARD: ["mangle", "filter", "security"],
@@ -19,12 +19,12 @@ export function nextHook(walk: Walk, host: Host): Hook | undefined {
   if (walk.sentOn) return "OUTPUT";
   switch (walk.hook) {
     case "PREROUTING":
-      return host.isLocal(walk.destination.words) ? "INPUT" : "FORWARD";
+      return isForHost(walk, host) ? "INPUT" : "FORWARD";
     case "FORWARD":
     case "OUTPUT":
       return "POSTROUTING";
     case "POSTROUTING":
-      return walk.inInterface === "" && host.isLocal(walk.destination.words) ? "PREROUTING" : undefined;
+      return walk.inInterface === "" && isForHost(walk, host) ? "PREROUTING" : undefined;
     case "INPUT":
       return undefined;
   }
@@ -44,10 +44,17 @@ export function enterHook(walk: Walk, hook: Hook): void {
   walk.step = 0;
 }
 
+/** By the routes where they are known (a route of type local is enough), else by the host's addresses. */
+function isForHost({ routed, destination }: Walk, host: Host): boolean {
+  if (routed === undefined || routed.answer.kind === "unknown") return host.isLocal(destination.words);
+  return routed.answer.kind === "local";
+}
+
 /** The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment doesn't tell. */
 export function outInterface(walk: Walk, host: Host): string | undefined {
   if (walk.hook === "PREROUTING" || walk.hook === "INPUT") return "";
-  return host.isLocal(walk.destination.words) ? "lo" : host.environment.outInterface?.(walk.destination.address);
+  if (walk.routed?.answer.kind === "unicast") return walk.routed.answer.outInterface;
+  return isForHost(walk, host) ? "lo" : host.environment.outInterface?.(walk.destination.address);
 }
 
 export function pathOf(walk: Walk): NonNullable<Outcome["path"]> {

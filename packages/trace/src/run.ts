@@ -1,5 +1,6 @@
 import type { Table } from "@fairlead/netfilter";
 import type { CompiledRuleSet } from "./compile.ts";
+import { type Refusal, routeAfterStage, routeAtStart } from "./decide-route.ts";
 import { TraceError } from "./errors.ts";
 import { enterChain, isAbove, leaveChain, loopText } from "./frames.ts";
 import { matchesHeader } from "./header.ts";
@@ -13,7 +14,11 @@ import type { Visit } from "./types.ts";
 import { toArray, type Walk } from "./walk.ts";
 
 /** How a way ended. */
-export type End = { readonly kind: "accept" | "drop" } | { readonly kind: "reject"; readonly with: string };
+export type End =
+  | { readonly kind: "accept" | "drop" }
+  | { readonly kind: "reject"; readonly with: string }
+  /** No route takes it. */
+  | Refusal;
 
 const ACCEPT: End = { kind: "accept" };
 const DROP: End = { kind: "drop" };
@@ -44,10 +49,16 @@ export class Runner {
 
   /** Walks from where the packet is to the end of its way. */
   run(walk: Walk): End {
+    const refusal = routeAtStart(walk, this.#host);
+    if (refusal !== undefined) return refusal;
     for (;;) {
       const stage = STAGES_AT[walk.hook][walk.step];
       const end = stage === "ipvs" ? this.#askServers(walk) : this.#askTable(walk, stage);
-      if (end.kind !== "accept" || !this.#advance(walk)) return end;
+      if (end.kind !== "accept") return end;
+      const last = walk.step + 1 === STAGES_AT[walk.hook].length;
+      const refused = routeAfterStage(walk, this.#host, last);
+      if (refused !== undefined) return refused;
+      if (!this.#advance(walk, last)) return end;
     }
   }
 
@@ -77,9 +88,9 @@ export class Runner {
   }
 
   /** @returns false when the way is at its end */
-  #advance(walk: Walk): boolean {
+  #advance(walk: Walk, last: boolean): boolean {
     walk.frame = undefined;
-    if (!walk.sentOn && walk.step + 1 < STAGES_AT[walk.hook].length) {
+    if (!walk.sentOn && !last) {
       walk.step += 1;
       return true;
     }

@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
+import { checkPacket } from "./check-packet.ts";
 import { CompiledRuleSet } from "./compile.ts";
 import { TraceError } from "./errors.ts";
 import { Host } from "./host.ts";
@@ -33,8 +33,9 @@ export function createTracer(ruleSet: RuleSet): Tracer {
  *
  * @throws TraceError when the packet reaches a match or target that the tracer doesn't know, a chain that isn't there, or a
  *   loop of chains; rules that it doesn't reach are not looked at
- * @throws RangeError for a packet whose addresses are not of its family, and for what a virtual server does that the
- *   tracer doesn't know: another scheduler or way of forwarding, a connection that was known before
+ * @throws PacketError for a packet or an environment that cannot be: addresses, ports, mark
+ * @throws RangeError for what a virtual server does that the tracer doesn't know: another scheduler or way of forwarding, a
+ *   connection that was known before
  */
 export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): readonly Outcome[] {
   return createTracer(ruleSet).trace(packet, environment);
@@ -44,6 +45,7 @@ export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment
  * As `trace`, for rules of any origin: where a match can't be decided the packet takes both ways, and each outcome says
  * what it takes for granted. Ways that end at a target that the tracer doesn't know are told apart. Nothing is guessed.
  *
+ * @throws PacketError as `trace`
  * @throws RangeError as `trace`, and when there are too many ways
  */
 export function explore(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): Exploration {
@@ -84,10 +86,10 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
   const name = outInterface(walk, host);
   return {
     probability: walk.probability,
-    verdict: end.kind,
-    ...(end.kind === "reject" ? { rejectWith: end.with } : {}),
+    ...verdictOf(end),
+    ...(walk.routeUnknown !== undefined && { routeUnknown: walk.routeUnknown }),
     hook: walk.hook,
-    table: STAGES_AT[walk.hook][walk.step] ?? "filter",
+    table: end.kind === "refused" ? "routing" : (STAGES_AT[walk.hook][walk.step] ?? "filter"),
     ...(end.kind === "accept" ? { path: pathOf(walk) } : {}),
     destination: endpointOf(walk.destination),
     translated: walk.translated,
@@ -104,18 +106,13 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
   };
 }
 
-function serverKey({ family, protocol, address, port }: VirtualServerKey): VirtualServerKey {
-  return { family, protocol, address, port };
+function verdictOf(end: End): Pick<Outcome, "verdict" | "rejectWith" | "noRoute"> {
+  if (end.kind === "reject") return { verdict: "reject", rejectWith: end.with };
+  if (end.kind !== "refused") return { verdict: end.kind };
+  const { problem: noRoute, rejectWith } = end;
+  return rejectWith === undefined ? { verdict: "drop", noRoute } : { verdict: "reject", rejectWith, noRoute };
 }
 
-function checkPacket(packet: Packet): void {
-  const version = packet.family === "IPv4" ? 4 : 6;
-  for (const address of [packet.source, packet.destination, packet.dnat?.address]) {
-    if (address !== undefined && isIP(address) !== version) {
-      throw new RangeError(`packet address "${address}": must be an ${packet.family} address`);
-    }
-  }
-  if (packet.dnat !== undefined && (packet.state === undefined || packet.state === "NEW")) {
-    throw new RangeError("packet.dnat: only a connection known before has a translation; state must not be NEW");
-  }
+function serverKey({ family, protocol, address, port }: VirtualServerKey): VirtualServerKey {
+  return { family, protocol, address, port };
 }

@@ -12,8 +12,11 @@ import type { TraceError } from "./errors.ts";
 /** Netfilter's hooks, by the names of their built-in chains. */
 export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
 
-/** Where a packet can be at a hook: in one of the tables, or with the virtual servers of ip_vs. */
-export type Stage = Table | "ipvs";
+/**
+ * Where a packet can be at a hook: in one of the tables, with the virtual servers of ip_vs, or at the routing decision that
+ * falls there (of the host's own packets before OUTPUT and again where a translation or mark asks for it; after PREROUTING).
+ */
+export type Stage = Table | "ipvs" | "routing";
 
 /** An address and, for protocols that have ports, a port. */
 export interface Endpoint {
@@ -59,6 +62,34 @@ export interface PacketSet {
   matches(query: SetQuery): boolean;
 }
 
+/** What the kernel decides about a packet's route by: its tables, and the rules of policy routing. */
+export interface RouteQuery {
+  readonly family: IPFamily;
+  readonly destination: string;
+  /** Absent: whatever sends it on has no source for it yet (ip_vs). */
+  readonly source?: string;
+  /** The interface that it came in by; absent: it is the host's own. */
+  readonly inInterface?: string;
+  readonly mark: number;
+  readonly protocol: string;
+  readonly sport?: number;
+  readonly dport?: number;
+}
+
+export type RouteAnswer =
+  | { readonly kind: "local" }
+  | { readonly kind: "unicast"; readonly outInterface: string }
+  /** No route takes it. */
+  | {
+      readonly kind: "refused";
+      /** Why, `no route to 10.144.2.6`. */
+      readonly problem: string;
+      /** What the sender is told; absent: nothing, the packet is dropped. */
+      readonly rejectWith?: string;
+    }
+  /** It cannot be told; the packet goes on as without `Environment.route`. */
+  | { readonly kind: "unknown"; readonly problem: string };
+
 /** The host that the packet meets. Everything may be left out; a rule that asks for an absent fact is an error. */
 export interface Environment {
   /** The host's own addresses; 127.0.0.0/8 and ::1 are always among them. */
@@ -67,6 +98,11 @@ export interface Environment {
   readonly broadcastAddresses?: Iterable<string>;
   /** The interface that packets to the address leave by; lo for the host's own. */
   readonly outInterface?: (destination: string) => string | undefined;
+  /**
+   * The host's routing decision. Absent: routes are not known; what is for an address of the host is for the host, and all
+   * else is sent on, by `outInterface`.
+   */
+  readonly route?: (query: RouteQuery) => RouteAnswer;
   /** The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family. */
   readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
   /** The address that REDIRECT takes of what comes in by the interface: its first; default: the first of `localAddresses`. */
@@ -143,6 +179,10 @@ export interface Outcome {
   readonly verdict: "accept" | "reject" | "drop";
   /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
   readonly rejectWith?: string;
+  /** Why no route takes the packet, where it ended at the stage routing. */
+  readonly noRoute?: string;
+  /** What of its routes could not be told: whether it gets there depends on that. Absent without `Environment.route`. */
+  readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
   readonly table: Stage;

@@ -1,7 +1,7 @@
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
 import { type AddressWords, addressText, addressWords } from "./address.ts";
 import type { CompiledChain } from "./compile.ts";
-import type { Assumption, Endpoint, Hook, Packet, PersistenceTemplate, Visit } from "./types.ts";
+import type { Assumption, Endpoint, Hook, Packet, PersistenceTemplate, RouteAnswer, Visit } from "./types.ts";
 
 /** A chain being walked, and how the packet came there. Shared between walks, never changed. */
 export interface Frame {
@@ -49,6 +49,10 @@ export interface Walk {
   template: PersistenceTemplate | undefined;
   /** A virtual server sends it to another host: it goes on as if this one had made it. */
   sentOn: boolean;
+  /** The last routing decision; undefined: none has been asked for, or the environment has no routes. */
+  routed: { readonly answer: RouteAnswer; readonly destination: string; readonly mark: number } | undefined;
+  /** What of its routes could not be told. */
+  routeUnknown: string | undefined;
   hook: Hook;
   /** Place in the hook's list of tables. */
   step: number;
@@ -80,6 +84,8 @@ export function startWalk(packet: Packet): Walk {
     server: undefined,
     template: undefined,
     sentOn: false,
+    routed: undefined,
+    routeUnknown: undefined,
     hook: packet.inInterface === undefined ? "OUTPUT" : "PREROUTING",
     step: 0,
     frame: undefined,

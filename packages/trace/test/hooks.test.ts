@@ -164,7 +164,7 @@ describe("routing follows the translation", () => {
 describe("packets that are none", () => {
   test("addresses of the other family", () => {
     expect(() => only(everywhere, packet({ family: "IPv6" }))).toThrow(
-      'packet address "192.0.2.9": must be an IPv6 address',
+      'packet.source: "192.0.2.9" must be an IPv6 address',
     );
   });
 

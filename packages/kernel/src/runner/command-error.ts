@@ -14,6 +14,7 @@ export interface CommandFailure {
   /** Name of the signal, `SIGKILL`. */
   readonly signal?: string | undefined;
   readonly stderr?: string | undefined;
+  readonly stdout?: string | undefined;
   /** Only `timeout`: the milliseconds it had. */
   readonly timeoutMs?: number | undefined;
   readonly cause?: unknown;
@@ -30,6 +31,8 @@ export class CommandError extends Error {
   readonly signal: string | undefined;
   /** Trimmed. */
   readonly stderr: string;
+  /** What it had printed, of `run`: a batch may fail in one of its lines only. */
+  readonly stdout: string;
   readonly timedOut: boolean;
 
   constructor(failure: CommandFailure) {
@@ -39,6 +42,7 @@ export class CommandError extends Error {
     this.exitCode = failure.exitCode;
     this.signal = failure.signal;
     this.stderr = (failure.stderr ?? "").trim();
+    this.stdout = failure.stdout ?? "";
     this.timedOut = failure.reason === "timeout";
   }
 }

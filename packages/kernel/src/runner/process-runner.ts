@@ -78,6 +78,7 @@ interface Ended {
   readonly signal?: string | undefined;
   readonly code?: string | undefined;
   readonly stderr?: unknown;
+  readonly stdout?: unknown;
   readonly cause?: unknown;
 }
 
@@ -89,6 +90,7 @@ function commandError(argv: Argv, settings: Settings, result: Ended): CommandErr
     exitCode: result.exitCode,
     signal: result.signal,
     stderr,
+    stdout: typeof result.stdout === "string" ? result.stdout : "",
     timeoutMs: settings.timeout,
     cause: result.cause,
   });

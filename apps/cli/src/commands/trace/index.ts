@@ -8,8 +8,9 @@ export const traceCommand = defineCommand(
     description:
       "Reads iptables rules of any origin, from a file or from this host's kernel (root). Where rules choose at random all\n" +
       "ends are told with their probability. A rule that cannot be decided, by its kind or for want of a fact, is named and\n" +
-      "taken both ways; nothing is guessed. Of the kernel the sets, virtual servers, affinity lists, addresses and routes\n" +
-      "are read as well, and with --sport the connection that is known already.",
+      "taken both ways; nothing is guessed. Of the kernel the sets, virtual servers, affinity lists and addresses are read\n" +
+      "as well, and with --sport the connection that is known already. The kernel is asked for each routing decision, with\n" +
+      "mark and interface: where there is no route, policy routing, forwarding or rp_filter say no, the way ends.",
     arguments: [],
     options: traceOptions,
     examples: [

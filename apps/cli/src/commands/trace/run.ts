@@ -1,8 +1,16 @@
-import { createTracer, type Environment, type Exploration } from "@fairlead/trace";
+import {
+  type AskRoutes,
+  createTracer,
+  type Environment,
+  type Exploration,
+  exploreAsking,
+  type Packet,
+} from "@fairlead/trace";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
+import { askRoutes } from "../../node/ask-routes.ts";
 import { liveEnvironment } from "../../node/environment.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
@@ -11,6 +19,8 @@ import type { traceOptions } from "./options.ts";
 import { readDestination, readPacket, withFacts } from "./packet.ts";
 import { answerData, answerText } from "./show.ts";
 import { watch } from "./watch.ts";
+
+type Values = CommandInput<typeof traceOptions>["options"];
 
 export async function run({ options }: CommandInput<typeof traceOptions>, context: Context): Promise<ExitCode> {
   oneKernel(options);
@@ -22,12 +32,16 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   const runner = await runnerFor(options, context);
   const host: Environment = live ? await liveEnvironment(runner, destination.family) : {};
   const environment = withFacts(options, destination.family, host);
-  const asked = readPacket(options, destination, environment);
+  const ask = asksKernel(options) ? askRoutes(runner) : undefined;
+  const asked = await arriving(readPacket(options, destination, environment), options, ask);
   if (options.watch) return watch(asked, options, { ...context, runner });
   const rules = await readRules(options.rules, destination.family, runner, context);
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
-  const exploration = createTracer(rules).explore(known.packet, environment);
-  const answer = { ...known, exploration };
+  const tracer = createTracer(rules);
+  const exploration = await (ask === undefined
+    ? tracer.explore(known.packet, environment)
+    : context.progress("asking for routes", () => exploreAsking(tracer, known.packet, environment, ask)));
+  const answer = { ...known, exploration, routes: ask === undefined ? "not asked" : "asked" } as const;
   await print(
     options.output,
     answerData(answer, rules),
@@ -37,6 +51,22 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   return arrives(exploration) ? 0 : 1;
 }
 
+/** What is given of the host stands in place of its own addresses and routes. */
+function asksKernel({ rules, route, "node-address": addresses }: Values): boolean {
+  return rules === undefined && route.length === 0 && addresses.length === 0;
+}
+
+/** Where nothing else is said the packet comes in by where answers to it go, with all rules of policy routing. */
+async function arriving(packet: Packet, options: Values, ask: AskRoutes | undefined): Promise<Packet> {
+  const { family, source, protocol, inInterface } = packet;
+  if (ask === undefined || inInterface === undefined || options["in-interface"] !== undefined) return packet;
+  const [back] = await ask([{ family, destination: source, protocol, mark: 0 }]);
+  return back?.kind === "unicast" ? { ...packet, inInterface: back.outInterface } : packet;
+}
+
 function arrives({ outcomes, undecided }: Exploration): boolean {
-  return undecided.length === 0 && outcomes.every(({ verdict }) => verdict === "accept");
+  return (
+    undecided.length === 0 &&
+    outcomes.every(({ verdict, routeUnknown }) => verdict === "accept" && routeUnknown === undefined)
+  );
 }

@@ -8,11 +8,17 @@ export interface Answer {
   readonly packet: Packet;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
+  /** Whether the kernel was asked for routes, or nobody. */
+  readonly routes: "asked" | "not asked";
 }
+
+/** What is left open where nobody was asked for routes. */
+const NOT_ASKED =
+  "\nRoutes, forwarding and rp_filter are not known here: whether a way leads on from this node is not told.\n";
 
 /** @param lines whether the rules come from a text whose lines are worth naming */
 export function answerText(
-  { packet, exploration, connections }: Answer,
+  { packet, exploration, connections, routes }: Answer,
   rules: SavedRules,
   lines: boolean,
   style: Style,
@@ -26,7 +32,7 @@ export function answerText(
     ({ probability, problem, visits, assumed }) =>
       `\n${style.warn(`${percent(probability)} cannot tell`)}: ${problem.message}\n${wayText(visits, assumed, place)}`,
   );
-  return [`${packetText(packet)}\n`, ...known, ...ways, ...open].join("");
+  return [`${packetText(packet)}\n`, ...known, ...ways, ...open, routes === "asked" ? "" : NOT_ASKED].join("");
 }
 
 type PlaceText = (visit: Visit) => string;
@@ -47,13 +53,14 @@ function packetText({ protocol, source, sport, destination, dport, inInterface, 
 function outcomeText(outcome: Outcome, place: PlaceText, style: Style): string {
   const { verdict, assumed = [], probability } = outcome;
   const paint = verdict === "accept" ? style.good : style.bad;
-  const end =
-    verdict === "accept" ? arrival(outcome) : `${verdict}${refusal(outcome)} in ${outcome.hook}, ${outcome.table}`;
+  const end = verdict === "accept" ? arrival(outcome) : `${verdict}${refusal(outcome)} ${lastPlace(outcome)}`;
   const when =
     assumed.length === 0
       ? ""
       : `, ${style.warn(`if ${assumed.map((one) => assumptionText(one, place)).join(" and ")}`)}`;
-  return `${paint(`${percent(probability)} ${end}`)}${when}\n${wayText(outcome.visits, assumed, place)}`;
+  const open =
+    outcome.routeUnknown === undefined ? "" : `, ${style.warn(`if routes allow it (${outcome.routeUnknown})`)}`;
+  return `${paint(`${percent(probability)} ${end}`)}${when}${open}\n${wayText(outcome.visits, assumed, place)}`;
 }
 
 function arrival({ destination, masqueraded, source, outInterface, path, virtualServer }: Outcome): string {
@@ -64,6 +71,11 @@ function arrival({ destination, masqueraded, source, outInterface, path, virtual
     virtualServer === undefined ? "" : "by a virtual server",
   ];
   return parts.filter((part) => part !== "").join(", ");
+}
+
+function lastPlace({ hook, table, noRoute }: Outcome): string {
+  if (noRoute === undefined) return `in ${hook}, ${table}`;
+  return `by routing ${hook === "OUTPUT" ? "at" : "after"} ${hook}: ${noRoute}`;
 }
 
 function refusal({ rejectWith }: Outcome): string {
@@ -96,7 +108,7 @@ function percent(share: number): string {
 }
 
 /** The answer as JSON: rules as text, with their places. */
-export function answerData({ packet, exploration, connections }: Answer, rules: RuleSet) {
+export function answerData({ packet, exploration, connections, routes }: Answer, rules: RuleSet) {
   const visit = ({ hook, table, chain, index, rule }: Visit) => {
     const state = rules.get(table)?.chains.get(chain);
     const line = state !== undefined && "lines" in state && Array.isArray(state.lines) ? state.lines[index] : undefined;
@@ -105,6 +117,7 @@ export function answerData({ packet, exploration, connections }: Answer, rules: 
   const assumption = ({ matched, problem, ...of }: Assumption) => ({ ...visit(of), matched, problem });
   return {
     packet,
+    routes,
     connections,
     outcomes: exploration.outcomes.map(({ visits, assumed = [], ...outcome }) => ({
       ...outcome,
