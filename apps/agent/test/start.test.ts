@@ -42,9 +42,14 @@ const denied = {
 } as const;
 
 describe("families", () => {
+  const opened = async (one: ReturnType<typeof kernel>, bindAddress = "0.0.0.0") => {
+    const { ports, unserved } = await openFamilies(one.kernel, bindAddress, one.log);
+    return [[...ports.keys()], Object.fromEntries(unserved)];
+  };
+
   test("both, where both work", async () => {
     const one = kernel();
-    expect([...(await openFamilies(one.kernel, "0.0.0.0", one.log)).keys()]).toEqual(["IPv4", "IPv6"]);
+    expect(await opened(one)).toEqual([["IPv4", "IPv6"], {}]);
     expect(one.log.lines).toEqual([]);
   });
 
@@ -53,18 +58,36 @@ describe("families", () => {
     [{ "net/ipv6/conf/all/disable_ipv6": 1 }, "IPv6 is turned off (sysctl net.ipv6.conf.all.disable_ipv6=1)"],
   ])("IPv6 is left out with one line: %j", async (sysctls, reason) => {
     const one = kernel(sysctls);
-    expect([...(await openFamilies(one.kernel, "0.0.0.0", one.log)).keys()]).toEqual(["IPv4"]);
+    expect(await opened(one)).toEqual([["IPv4"], { IPv6: reason }]);
     expect(one.log.lines).toMatchObject([{ level: "warn", fields: { ipFamily: "IPv6", reason } }]);
   });
 
-  test("the primary family has to work, and the error says what is missing", async () => {
+  test("which one is the primary is not known by an unspecified address: either may be left out", async () => {
     const one = kernel();
     one.tables.IPv4.faults.onCall(() => denied);
-    await expect(openFamilies(one.kernel, "0.0.0.0", one.log)).rejects.toThrow(/^IPv4 cannot be served: .*run as root/);
-    expect([...(await openFamilies(one.kernel, "::", one.log)).keys()]).toEqual(["IPv6"]);
+    for (const unspecified of ["0.0.0.0", "::"]) {
+      expect(await opened(one, unspecified)).toEqual([["IPv6"], { IPv4: expect.stringContaining("run as root") }]);
+    }
+  });
+
+  test("that of the bind address has to work, and the error says what is missing", async () => {
+    const one = kernel();
+    one.tables.IPv4.faults.onCall(() => denied);
+    await expect(openFamilies(one.kernel, "10.0.0.5", one.log)).rejects.toThrow(
+      /^IPv4, the primary family \(of bindAddress: 10\.0\.0\.5\), cannot be served: .*run as root/,
+    );
+    expect(await opened(one, "fd00::5")).toEqual([["IPv6"], { IPv4: expect.anything() }]);
     const off = kernel({});
     await expect(openFamilies(off.kernel, "fd00::5", off.log)).rejects.toThrow(
-      "IPv6 cannot be served: this kernel has no IPv6",
+      "cannot be served: this kernel has no IPv6",
+    );
+  });
+
+  test("one has to work", async () => {
+    const one = kernel({});
+    one.tables.IPv4.faults.onCall(() => denied);
+    await expect(openFamilies(one.kernel, "::", one.log)).rejects.toThrow(
+      /^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/,
     );
   });
 });
@@ -135,7 +158,7 @@ describe("--cleanup", () => {
     const config = configOf([]);
     await one.tables.IPv4.meddle(foreign);
     const before = one.tables.IPv4.table("nat");
-    const ports = await openFamilies(one.kernel, config.bindAddress, one.log);
+    const { ports } = await openFamilies(one.kernel, config.bindAddress, one.log);
     for (const [family, backend] of await iptablesBackends(config, ports, one.kernel, one.log)) {
       await backend.sync({
         family,

@@ -123,7 +123,7 @@ export interface AgentConfig {
   readonly mode: ProxyMode;
   /** Trimmed, lower case. Absent: the node is called as the host. */
   readonly hostnameOverride?: string;
-  /** Canonical address; unspecified (0.0.0.0, ::): find the node's own. Its family is the primary one. */
+  /** Canonical address, whose family is the primary one; unspecified (0.0.0.0, ::): the Node's own says so. */
   readonly bindAddress: string;
   /** Absent: no health server (`--healthz-bind-address=`). */
   readonly healthzBindAddress?: SocketAddress;

@@ -2,7 +2,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { EndpointFilter, IPFamily, ModeSemantics, NodeState, PlannerOptions } from "@fairlead/core";
 import { detectorFor } from "./detectors.ts";
 import { familyOf } from "./families.ts";
-import { type NodeIPs, nodeIPs } from "./node-ips.ts";
+import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 import { nodePortAddressesFor } from "./node-port-addresses.ts";
 
 export interface NodeInputsParts {
@@ -29,6 +29,11 @@ export class NodeInputs {
 
   get node(): NodeState | undefined {
     return this.#node;
+  }
+
+  /** As far as it is known now. */
+  get primaryFamily(): PrimaryFamily {
+    return primaryFamily(this.#ipSources());
   }
 
   /** Whether a plan means nothing before the first `setAddresses`: node ports would be served nowhere. */
@@ -67,10 +72,15 @@ export class NodeInputs {
     return true;
   }
 
+  #ipSources(): NodeIPSources {
+    const { bindAddress } = this.#parts.config;
+    return { bindAddress, node: this.#node?.addresses ?? [], kernel: this.#kernelIPs };
+  }
+
   #derive(): PlannerOptions {
     const { config, nodeName, families, semantics, filter, needsNodeAddresses } = this.#parts;
     const node = this.#node;
-    const ips = nodeIPs({ bindAddress: config.bindAddress, node: node?.addresses ?? [], kernel: this.#kernelIPs });
+    const ips = nodeIPs(this.#ipSources());
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
     return {

@@ -26,3 +26,25 @@ export function nodeIPs({ bindAddress, node, kernel }: NodeIPSources): NodeIPs {
   }
   return found;
 }
+
+/** The family that a node has to be able to serve. */
+export interface PrimaryFamily {
+  readonly family: IPFamily;
+  /** What says so: the bind address, the own Node, or the kernel where no Node is known. */
+  readonly source: keyof NodeIPSources;
+  /** The address that it is the family of; absent: the node has none. */
+  readonly address?: string;
+}
+
+/**
+ * The family of the bind address; else that of the Node's first address, as upstream (detectNodeIPs). Without both, where
+ * upstream takes IPv4, it is the family in which the kernel has an address, IPv4 before IPv6.
+ */
+export function primaryFamily({ bindAddress, node, kernel }: NodeIPSources): PrimaryFamily {
+  const found = (source: keyof NodeIPSources, address: string) => ({ family: familyOf(address), source, address });
+  if (!isUnspecified(bindAddress)) return found("bindAddress", bindAddress);
+  const [first] = node;
+  if (first !== undefined) return found("node", first);
+  const own = kernel.IPv4 ?? kernel.IPv6;
+  return own === undefined ? { family: "IPv4", source: "kernel" } : found("kernel", own);
+}

@@ -4,7 +4,7 @@ import { familyOf, isLoopback } from "./families.ts";
 import type { NodeIPs } from "./node-ips.ts";
 
 /** Keywords of KubeProxyConfiguration.nodePortAddresses; each of them speaks of both families. */
-const KEYWORDS: ReadonlySet<string> = new Set(["primary", "localhost", "all"]);
+export const KEYWORDS: ReadonlySet<string> = new Set(["primary", "localhost", "all"]);
 
 /**
  * On which addresses a family's node ports are served. A family that none of the selectors speaks of is served on all of

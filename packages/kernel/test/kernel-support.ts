@@ -1,7 +1,7 @@
 import type { TestProject } from "vitest/node";
+import { namespaceSupport } from "../src/netns/index.ts";
 // Not from the index: what it needs of other packages is not resolved to their sources here.
 import { createRunner } from "../src/runner/process-runner.ts";
-import { namespaceSupport } from "../src/netns/index.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -23,6 +23,8 @@ export interface AgentParts {
   readonly mode: ChosenMode;
   readonly semantics: ModeSemantics;
   readonly backends: ReadonlyMap<IPFamily, Backend>;
+  /** The families that this node cannot do, and why. */
+  readonly unserved: ReadonlyMap<IPFamily, string>;
   /** Where this process itself carries the traffic. */
   readonly relaying?: Relaying | undefined;
   /** What else follows from syncs. */

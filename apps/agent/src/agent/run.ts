@@ -1,4 +1,4 @@
-import type { AgentConfig } from "@fairlead/config";
+import type { NodeState } from "@fairlead/core";
 import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { sleep } from "../clock.ts";
@@ -8,11 +8,13 @@ import { logSource } from "../intake/source-log.ts";
 import { describeError } from "../log/log.ts";
 import { followAddresses } from "../node/follow-addresses.ts";
 import { PodCIDRs, podCIDRsTimeout } from "../node/pod-cidrs.ts";
+import { whyUnserved } from "../node/primary-family.ts";
 import type { SyncKind } from "../pacing/sync-loop.ts";
 import { watchConfigFile } from "../start/config-file.ts";
 import { type Assembled, assemble } from "./assemble.ts";
 import { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
+import { whyRefused } from "./refusal.ts";
 import { openServers } from "./servers.ts";
 
 /** Milliseconds that connections through this process get to end after SIGTERM. */
@@ -42,8 +44,12 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   const { config, clock, log, kernel } = parts;
   const eligibility = new NodeEligibility(config.manifests === undefined);
   openServers(parts, agent, eligibility, signal, fail);
-  const needs = prerequisites(config, agent.inputs.needsAddresses);
-  const readiness = new Readiness({ clock, needs, onReady: (without) => begin(parts, agent, without) });
+  const onReady = (without: readonly Prerequisite[]) => {
+    const refused = whyRefused(parts, agent);
+    if (refused === undefined) begin(parts, agent, without);
+    else fail(refused);
+  };
+  const readiness = new Readiness({ clock, needs: prerequisites(parts, agent), onReady });
   const request = (kind: SyncKind) => {
     if (readiness.ready) requestSync(parts, agent, kind);
   };
@@ -64,7 +70,18 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   });
   follow.catch(fatal("node addresses cannot be followed"));
   const podCIDRs = followPodCIDRs(parts, readiness, signal, fail);
-  const intake = subscribe(parts, agent, eligibility, readiness, request, podCIDRs);
+  const onNode = (node: NodeState | undefined) => {
+    eligibility.set(node);
+    if (node === undefined) return;
+    if (agent.inputs.setNode(node)) request("partial");
+    podCIDRs?.see(node);
+    if (node.addresses.length === 0) return;
+    readiness.known("nodeAddresses");
+    // Its addresses may change while the agent runs, too.
+    const unserved = whyUnserved(agent.inputs.primaryFamily, parts.unserved);
+    if (unserved !== undefined) fail(unserved);
+  };
+  const intake = subscribe(parts, agent, readiness, request, onNode);
   const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
   if (config.configFile === undefined) return;
@@ -78,8 +95,10 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
 }
 
 /** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
-function prerequisites(config: AgentConfig, needsAddresses: boolean): readonly Prerequisite[] {
+function prerequisites({ config, unserved }: AgentParts, { inputs }: Assembled): readonly Prerequisite[] {
   const fromNode = config.manifests === undefined;
+  // Which family has to be served is said by the addresses, too.
+  const needsAddresses = inputs.needsAddresses || unserved.size > 0;
   return [
     "services",
     "endpointSlices",
@@ -114,10 +133,9 @@ function followPodCIDRs(
 function subscribe(
   { config }: AgentParts,
   agent: Assembled,
-  eligibility: NodeEligibility,
   readiness: Readiness,
   request: (kind: SyncKind) => void,
-  podCIDRs: PodCIDRs | undefined,
+  onNode: (node: NodeState | undefined) => void,
 ): ProxySubscriptions {
   let announced = false;
   return subscriptions({
@@ -130,13 +148,7 @@ function subscribe(
       announced = true;
       request("partial");
     },
-    onNode(node) {
-      eligibility.set(node);
-      if (node === undefined) return;
-      if (agent.inputs.setNode(node)) request("partial");
-      podCIDRs?.see(node);
-      if (node.addresses.length > 0) readiness.known("nodeAddresses");
-    },
+    onNode,
     onSynced: (resource) => readiness.known(resource),
   });
 }

@@ -96,7 +96,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   await adjustOOMScore(config.oomScoreAdj, log);
   const mode = await chooseMode(config, kernel, log);
   // Mostly waiting for processes and files, none of them for another.
-  const [{ source, postEvent }, ports, memory] = await Promise.all([
+  const [{ source, postEvent }, { ports, unserved }, memory] = await Promise.all([
     openSource(config, nodeName),
     openFamilies(kernel, config.bindAddress, log),
     loadMemory(memoryPath(config.stateDir), filter.options, log),
@@ -120,6 +120,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     ...serving,
     followers: [tidying(systemClock, releaseMemory)],
     familiesAtOnce,
+    unserved,
     memory,
     source,
     events,

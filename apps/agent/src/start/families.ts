@@ -1,34 +1,44 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
-import { allFamilies, familyOf } from "@fairlead/intake";
+import { allFamilies, isUnspecified, primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
+import { whyUnserved } from "../node/primary-family.ts";
 import { StartError } from "./start-error.ts";
 
+export interface OpenedFamilies {
+  readonly ports: ReadonlyMap<IPFamily, IptablesPort>;
+  /** The families that this node cannot do, and why. */
+  readonly unserved: ReadonlyMap<IPFamily, string>;
+}
+
 /**
- * Opens the iptables of each family that this node can do. The primary family has to work; the other one is left out
- * with a line, as upstream leaves it out.
+ * Opens the iptables of each family that this node can do; what it cannot do is left out with a line. The primary family
+ * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the agent
+ * looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
  *
- * @param bindAddress KubeProxyConfiguration.bindAddress; its family is the primary one
+ * @param bindAddress KubeProxyConfiguration.bindAddress
  * @throws StartError saying what is missing and how to get it
  */
-export async function openFamilies(
-  kernel: Kernel,
-  bindAddress: string,
-  log: Log,
-): Promise<ReadonlyMap<IPFamily, IptablesPort>> {
-  const primary = familyOf(bindAddress);
+export async function openFamilies(kernel: Kernel, bindAddress: string, log: Log): Promise<OpenedFamilies> {
   const ports = new Map<IPFamily, IptablesPort>();
+  const unserved = new Map<IPFamily, string>();
   for (const { family, opened } of await openAll(kernel)) {
-    if (opened.status === "fulfilled") {
-      ports.set(family, opened.value);
-      continue;
-    }
-    const reason = describeError(opened.reason);
-    if (family === primary) throw new StartError(`${family} cannot be served: ${reason}`, { cause: opened.reason });
-    log.warn("This family is left out: its services are not served here", { ipFamily: family, reason });
+    if (opened.status === "fulfilled") ports.set(family, opened.value);
+    else unserved.set(family, describeError(opened.reason));
   }
-  return ports;
+  if (ports.size === 0) {
+    const reasons = Array.from(unserved, ([family, reason]) => `${family}: ${reason}`);
+    throw new StartError(`neither family can be served: ${reasons.join("; ")}`);
+  }
+  const refusal = isUnspecified(bindAddress)
+    ? undefined
+    : whyUnserved(primaryFamily({ bindAddress, node: [], kernel: {} }), unserved);
+  if (refusal !== undefined) throw new StartError(refusal);
+  for (const [ipFamily, reason] of unserved) {
+    log.warn("This family is left out: its services are not served here", { ipFamily, reason });
+  }
+  return { ports, unserved };
 }
 
 interface Opened {

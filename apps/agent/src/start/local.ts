@@ -33,6 +33,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
     backends,
     relaying,
     familiesAtOnce: true,
+    unserved: new Map(),
     followers: [localTableFollower(backends, print)],
     memory: await loadMemory(memoryPath(config.stateDir), filter.options, log),
     source,

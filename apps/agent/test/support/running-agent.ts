@@ -33,6 +33,8 @@ export interface RunningAgentOptions {
   readonly clock?: VirtualClock;
   readonly mode?: ServedMode;
   readonly events?: AgentParts["events"];
+  /** The families that this node cannot do, and why. */
+  readonly unserved?: AgentParts["unserved"];
   /** The first listing of the node's addresses comes when this resolves; default: at once. */
   readonly addressesAfter?: Promise<void>;
   /** Of the metrics server; default: any that is free. */
@@ -120,6 +122,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     mode: { mode },
     semantics: { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace: userspaceSemantics }[mode],
     backends: new Map(families.map((family) => [family, backendOf[mode](family)])),
+    unserved: options.unserved ?? new Map(),
     strangeChange: strangeTo(ipvsBackends),
     relaying: mode === "userspace" ? relayingOf(relaying, traffic) : undefined,
     familiesAtOnce: true,
