@@ -135,13 +135,16 @@ function serviceHealthServers(
       else log.verbose(2, "Health-check node port opened", fields);
     },
     onRefused(check, at, error) {
-      log.error("A health-check node port cannot be opened on one address, trying again; its other addresses answer", {
-        service: check.service,
-        port: check.port,
-        address: at.host,
-        ipFamily: family,
-        error: describeError(error),
-      });
+      log.error(
+        "A health-check node port cannot be opened on this address, trying again; its others and all traffic are served",
+        {
+          service: check.service,
+          port: check.port,
+          address: at.host,
+          ipFamily: family,
+          error: describeError(error),
+        },
+      );
       void events?.tell(healthCheckNotListening(check, at, error));
     },
   });

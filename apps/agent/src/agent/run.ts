@@ -75,15 +75,20 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     if (node === undefined) return;
     if (agent.inputs.setNode(node)) request("partial");
     podCIDRs?.see(node);
-    if (node.addresses.length === 0) return;
-    readiness.known("nodeAddresses");
-    // Its addresses may change while the agent runs, too.
-    const unserved = whyUnserved(agent.inputs.primaryFamily, parts.unserved);
+    const unserved = seeAddresses(node, parts, agent, readiness);
     if (unserved !== undefined) fail(unserved);
   };
   const intake = subscribe(parts, agent, readiness, request, onNode);
   const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
+  followConfigFile(parts, signal, fail);
+}
+
+function followConfigFile(
+  { config, clock, log }: AgentParts,
+  signal: AbortSignal,
+  fail: (reason: string) => void,
+): void {
   if (config.configFile === undefined) return;
   watchConfigFile({
     ...config.configFile,
@@ -107,6 +112,22 @@ function prerequisites({ config, unserved }: AgentParts, { inputs }: Assembled):
     ...(fromNode && config.nodePortAddresses.includes("primary") ? (["nodeAddresses"] as const) : []),
     ...(fromNode && config.detectLocal.kind === "node-cidr" ? (["podCIDRs"] as const) : []),
   ];
+}
+
+/**
+ * Addresses of the own Node may come late, and change while the agent runs.
+ *
+ * @returns why the node cannot be served with them
+ */
+function seeAddresses(
+  { addresses }: NodeState,
+  { unserved }: AgentParts,
+  { inputs }: Assembled,
+  readiness: Readiness,
+): string | undefined {
+  if (addresses.length === 0) return undefined;
+  readiness.known("nodeAddresses");
+  return whyUnserved(inputs.primaryFamily, unserved);
 }
 
 /** Undefined: local traffic is not known by them. */
