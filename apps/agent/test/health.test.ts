@@ -46,6 +46,55 @@ describe("ProxyHealth", () => {
     expect(health.report().healthy).toBe(false);
   });
 
+  test("a sync that takes long and gets on is healthy; one that stands still is not", async () => {
+    const { clock, health } = twoFamilies();
+    health.queued("IPv4");
+    health.taken("IPv4");
+    for (let step = 0; step < 20; step++) {
+      await clock.advance(30_000);
+      expect(health.report().healthy).toBe(true);
+      health.progressed("IPv4");
+    }
+    await clock.advance(59_999);
+    expect(health.report().healthy).toBe(true);
+    await clock.advance(1);
+    expect(health.report().status).toMatchObject({ IPv4: { healthy: false }, IPv6: { healthy: true } });
+  });
+
+  test("after such a sync its successor has as long for what was queued meanwhile", async () => {
+    const { clock, health } = twoFamilies();
+    health.queued("IPv4");
+    health.taken("IPv4");
+    await clock.advance(1_000);
+    health.queued("IPv4");
+    for (let step = 0; step < 3; step++) {
+      await clock.advance(40_000);
+      health.progressed("IPv4");
+    }
+    health.updated("IPv4");
+    await clock.advance(1_000);
+    expect(health.report().healthy).toBe(true);
+    health.taken("IPv4");
+    await clock.advance(40_000);
+    expect(health.report().healthy).toBe(true);
+  });
+
+  test("steps of syncs that go on failing count for nothing", async () => {
+    const { clock, health } = twoFamilies();
+    health.queued("IPv4");
+    for (let i = 0; i < 6; i++) {
+      health.taken("IPv4");
+      health.progressed("IPv4");
+      await clock.advance(10_000);
+      health.failed("IPv4");
+    }
+    health.taken("IPv4");
+    health.progressed("IPv4");
+    expect(health.report().healthy).toBe(false);
+    health.updated("IPv4");
+    expect(health.report().healthy).toBe(true);
+  });
+
   test("a change during a sync waits from its own arrival, however many syncs succeed before", async () => {
     const { clock, health } = twoFamilies();
     health.queued("IPv4");

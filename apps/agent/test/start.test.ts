@@ -5,6 +5,7 @@ import type { Kernel } from "../src/kernel/kernel.ts";
 import { chooseMode } from "../src/mode/choose.ts";
 import { CounterMaker } from "../src/mode/counters.ts";
 import { iptablesBackends, prepareIptables } from "../src/mode/iptables.ts";
+import { Progress } from "../src/pacing/progress.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
@@ -159,7 +160,7 @@ describe("--cleanup", () => {
     await one.tables.IPv4.meddle(foreign);
     const before = one.tables.IPv4.table("nat");
     const { ports } = await openFamilies(one.kernel, config.bindAddress, one.log);
-    for (const [family, backend] of await iptablesBackends(config, ports, one.kernel, one.log)) {
+    for (const [family, backend] of await iptablesBackends(config, ports, one.kernel, one.log, new Progress())) {
       await backend.sync({
         family,
         groups: new Map(),

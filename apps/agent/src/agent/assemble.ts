@@ -58,6 +58,7 @@ export function assemble(parts: AgentParts) {
   metrics.agent.modeFallback.set(parts.mode.fallback === undefined ? 0 : 1);
   const problems = new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind }));
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
+  parts.progress?.follow((family) => health.progressed(family));
   const keeper = new MemoryKeeper(parts.memory, {
     path: memoryPath(config.stateDir),
     scope: parts.filter,
@@ -81,7 +82,14 @@ export function assemble(parts: AgentParts) {
     families: familySyncs(parts),
     familiesAtOnce: parts.familiesAtOnce,
     options: () => inputs.options(),
-    slicing: { clock, budget: sliceBudget, pause: nextTurn },
+    slicing: {
+      clock,
+      budget: sliceBudget,
+      pause() {
+        for (const family of families) health.progressed(family);
+        return nextTurn();
+      },
+    },
     followers: [
       healthFollower(health, families),
       ownershipFollower(keeper, log),

@@ -10,6 +10,7 @@ import type { LocalKernel } from "../kernel/local.ts";
 import type { Log } from "../log/log.ts";
 import type { ChosenMode } from "../mode/choose.ts";
 import type { Relaying } from "../mode/userspace.ts";
+import type { Progress } from "../pacing/progress.ts";
 import type { SyncFollower } from "../sync/syncer.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
@@ -34,7 +35,9 @@ export interface AgentParts {
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;
-  /** Events about the own Node; absent without an API server. */
+  /** Where the backends tell that a sync gets on. */
+  readonly progress?: Progress;
+  /** Events about the own Node and Services; absent without an API server. */
   readonly events?: Pick<NodeEvents, "tell"> | undefined;
   /** Has `ask` called whenever somebody wants a full sync; absent: nobody can. */
   readonly onFullSyncAsked?: (ask: () => void) => void;

@@ -9,6 +9,7 @@ export function healthFollower(health: ProxyHealth, families: Parameters<ProxyHe
     },
     ran({ family, outcome }) {
       if (outcome.kind === "synced" || outcome.kind === "unchanged") health.updated(family);
+      if (outcome.kind === "failed") health.failed(family);
     },
   };
 }

@@ -7,6 +7,10 @@ interface FamilyHealth {
   queuedSince?: number;
   /** The same of the changes that the running sync took. */
   takenSince?: number;
+  /** When a sync last got on: it made a step, or succeeded. */
+  progressAt?: number;
+  /** No sync has succeeded since one failed: their steps count for nothing. */
+  failing?: true;
 }
 
 export interface HealthReport {
@@ -19,8 +23,9 @@ export interface HealthReport {
 
 /**
  * Tells whether queued changes reach the kernel in time. A family is unhealthy while a change has waited for `timeout`
- * milliseconds (upstream: 2 × syncPeriod); an idle one is healthy. Unlike upstream's, a change that arrives during a
- * sync keeps its own waiting time.
+ * milliseconds (upstream: 2 × syncPeriod) and no sync got on in that time; an idle one is healthy. Unlike upstream's, a change
+ * that arrives during a sync keeps its own waiting time; and a sync that takes long, but gets on, is no reason to start the
+ * proxy again, which would begin it anew. What a sync does after one that failed counts when it has succeeded.
  */
 export class ProxyHealth {
   readonly #timeout: number;
@@ -50,19 +55,36 @@ export class ProxyHealth {
     delete health.queuedSince;
   }
 
-  /** The sync reached the kernel. After a failed one nothing is called: what it took goes on waiting. */
+  /** The running sync has made a step. */
+  progressed(family: IPFamily): void {
+    const health = this.#of(family);
+    if (health.failing === undefined) health.progressAt = this.#now();
+  }
+
+  /** The sync failed: what it took goes on waiting. */
+  failed(family: IPFamily): void {
+    const health = this.#of(family);
+    health.failing = true;
+    delete health.progressAt;
+  }
+
+  /** The sync reached the kernel. */
   updated(family: IPFamily): void {
     const health = this.#of(family);
     health.lastUpdated = this.#now();
     delete health.takenSince;
+    delete health.failing;
+    this.progressed(family);
   }
 
   report(): HealthReport {
     const currentTime = this.#now();
     const status: Partial<Record<IPFamily, { lastUpdated: number; healthy: boolean }>> = {};
     for (const [family, health] of this.#families) {
-      const since = health.takenSince ?? health.queuedSince;
-      const healthy = since === undefined || currentTime - since < this.#timeout;
+      const { takenSince, queuedSince, progressAt } = health;
+      const since = takenSince ?? queuedSince;
+      const recently = (at: number | undefined) => at !== undefined && currentTime - at < this.#timeout;
+      const healthy = since === undefined || recently(since) || recently(progressAt);
       status[family] = { lastUpdated: health.lastUpdated, healthy };
     }
     const all = Object.values(status);

@@ -4,6 +4,7 @@ import type { Backend, IPFamily, NodePlan } from "@fairlead/core";
 import { selectsIPv4Loopback } from "@fairlead/intake";
 import type { Kernel } from "../kernel/kernel.ts";
 import type { Log } from "../log/log.ts";
+import type { Progress } from "../pacing/progress.ts";
 import { CounterMaker } from "./counters.ts";
 
 export { iptablesSemantics } from "@fairlead/backend-iptables";
@@ -32,6 +33,7 @@ export async function iptablesBackends(
   ports: ReadonlyMap<IPFamily, IptablesPort>,
   kernel: Kernel,
   log: Log,
+  progress: Progress,
 ): Promise<ReadonlyMap<IPFamily, Backend>> {
   const { masqueradeBit, localhostNodePorts } = config.iptables;
   const tcpBeLiberal = ((await kernel.sysctl.read(beLiberal)) ?? "0") !== "0";
@@ -47,6 +49,7 @@ export async function iptablesBackends(
         localhostNodePorts,
         tcpBeLiberal,
         counters: (names) => counters.ensure(names),
+        breathe: progress.breathe(family),
         syncPeriod: config.syncPeriodMs,
         onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
       }),

@@ -13,6 +13,7 @@ import { kernelVersion } from "@fairlead/kernel";
 import type { AgentParts } from "../agent/parts.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
+import type { Progress } from "../pacing/progress.ts";
 
 export { ipvsSemantics } from "@fairlead/backend-ipvs";
 
@@ -74,6 +75,7 @@ export function ipvsServing(
   ports: ReadonlyMap<IPFamily, IpvsPort["rules"]>,
   kernel: Kernel,
   log: Log,
+  progress: Progress,
 ): IpvsServing {
   const loadScheduler = async (scheduler: Scheduler) => {
     const result = await kernel.modules.load(`ip_vs_${scheduler}`);
@@ -87,6 +89,7 @@ export function ipvsServing(
         scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : probe.scheduler,
         excludeCIDRs: config.ipvs.excludeCIDRs,
         loadScheduler,
+        breathe: progress.breathe(family),
         onProblem: (problem) => log.warn("ipvs", { ipFamily: family, problem }),
       }),
     ]),

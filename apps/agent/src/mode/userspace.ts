@@ -13,6 +13,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
 import { allFamilies, familyOf } from "@fairlead/intake";
 import type { Log } from "../log/log.ts";
+import type { Progress } from "../pacing/progress.ts";
 
 export { userspaceSemantics } from "@fairlead/backend-userspace";
 
@@ -35,11 +36,16 @@ export function userspaceBackends(
   config: AgentConfig,
   ports: ReadonlyMap<IPFamily, RulesPort>,
   log: Log,
+  progress: Progress,
 ): UserspaceBackends<RelayingBackend> {
   const options = sharedOptions(config);
   const backends = Array.from(ports, ([family, port]): [IPFamily, RelayingBackend] => [
     family,
-    createUserspaceBackend(port, { ...options, ...familyOptions(family, config, log) }),
+    createUserspaceBackend(port, {
+      ...options,
+      ...familyOptions(family, config, log),
+      breathe: progress.breathe(family),
+    }),
   ]);
   return relayingBackends(backends, options.traffic);
 }

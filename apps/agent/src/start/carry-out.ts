@@ -18,6 +18,7 @@ import { iptablesBackends, iptablesSemantics, prepareIptables } from "../mode/ip
 import { ipvsSemantics, ipvsServing, prepareIpvs } from "../mode/ipvs.ts";
 import { userspaceBackends, userspaceSemantics } from "../mode/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
+import { Progress } from "../pacing/progress.ts";
 import { tidying } from "../pacing/tidying.ts";
 import { version } from "../version.ts";
 import { cleanUp } from "./cleanup.ts";
@@ -74,11 +75,11 @@ const semantics = { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace:
 
 async function backendsOf(
   mode: ServedMode,
-  ...[config, ports, kernel, log]: Parameters<typeof iptablesBackends>
+  ...[config, ports, kernel, log, progress]: Parameters<typeof iptablesBackends>
 ): Promise<Pick<AgentParts, "backends" | "relaying" | "strangeChange">> {
-  if (mode === "userspace") return userspaceBackends(config, ports, log);
-  if (mode === "ipvs") return ipvsServing(config, ports, kernel, log);
-  return { backends: await iptablesBackends(config, ports, kernel, log) };
+  if (mode === "userspace") return userspaceBackends(config, ports, log, progress);
+  if (mode === "ipvs") return ipvsServing(config, ports, kernel, log, progress);
+  return { backends: await iptablesBackends(config, ports, kernel, log, progress) };
 }
 
 async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<number> {
@@ -108,7 +109,8 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   if (mode.fallback !== undefined) void events?.tell(fallbackEvent(mode.fallback));
   // Opening again would look once more which variant the host uses, over all the rules that there are by then.
   const opened: Kernel = { ...kernel, iptables: async (family) => ports.get(family) ?? kernel.iptables(family) };
-  const serving = await backendsOf(mode.mode, config, ports, kernel, log);
+  const progress = new Progress();
+  const serving = await backendsOf(mode.mode, config, ports, kernel, log, progress);
   // In ipvs mode both families have the service device and the tools in common.
   const familiesAtOnce = mode.mode !== "ipvs" && [...ports.values()].every(({ variant }) => variant === "nft");
   const parts = {
@@ -118,6 +120,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     kernel: opened,
     mode,
     ...serving,
+    progress,
     followers: [tidying(systemClock, releaseMemory)],
     familiesAtOnce,
     unserved,

@@ -20,6 +20,7 @@ import { runAgent } from "../../src/agent/run.ts";
 import type { ServedMode } from "../../src/mode/choose.ts";
 import { strangeTo } from "../../src/mode/ipvs.ts";
 import { relayingOf } from "../../src/mode/userspace.ts";
+import { Progress } from "../../src/pacing/progress.ts";
 import { fakeIpvs } from "./fake-ipvs.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { ScriptedSource } from "./scripted-source.ts";
@@ -81,10 +82,11 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const now = () => clock.monotonic();
   const sockets = new FakeSockets();
   const traffic = createTraffic();
+  const progress = new Progress();
   const relaying = new Map<IPFamily, RelayingBackend>();
   const ipvsBackends: IpvsModeBackend[] = [];
   const backendOf: Record<ServedMode, (family: IPFamily) => Backend> = {
-    iptables: (family) => createIptablesBackend(tables[family], { counters, now }),
+    iptables: (family) => createIptablesBackend(tables[family], { counters, now, breathe: progress.breathe(family) }),
     ipvs: (family) => {
       const backend = createIpvsBackend({ ...ipvs, rules: tables[family] }, { now });
       ipvsBackends.push(backend);
@@ -126,6 +128,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     strangeChange: strangeTo(ipvsBackends),
     relaying: mode === "userspace" ? relayingOf(relaying, traffic) : undefined,
     familiesAtOnce: true,
+    progress,
     memory,
     source: () => options.source ?? scripted,
     events: options.events,
