@@ -24,7 +24,7 @@ export function commandLine(actions: Actions): Command {
     .option("--nodes <number>", "nodes of a cluster", "2")
     .option("--ip-family <family>", "ipv4, ipv6 or dual", "dual")
     .option("--spec <pattern>", "regular expression: only specs whose names match")
-    .option("--suite <names>", "services, multi-cni, faults, swap, self-test; default: the first two")
+    .option("--suite <names>", "services, multi-cni, faults, swap, attacks, self-test; default: the first two")
     .option("--package <name>", "only specs about this package (pnpm --filter PACKAGE e2e), of all suites")
     .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
     .option("--kubernetes <version>", "of the control plane", defaultKubernetes)

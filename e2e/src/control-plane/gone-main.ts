@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, request } from "node:https";
+import { createServer } from "node:https";
 import { createInterface } from "node:readline";
+import { answerLines } from "../support/answer-lines.ts";
+import { leadOn } from "./lead-on.ts";
 
 /**
  * Stands before the API server, with its certificate: every watch ends with 410 Gone, by turns as the response's status and
  * as an event; everything else is led on. A list that is asked for as a watch (WatchList) is whole before it ends so.
- * Ends with standard input, and then prints how many watches it has answered so.
+ * Says when it is asked how many watches it has answered so.
  * Usage: gone-main.ts CERTIFICATE KEY PORT HOST HOST-PORT
  */
 const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = ""] = process.argv;
@@ -22,7 +24,10 @@ const server = createServer(files, (incoming, response) => {
   const query = new URL(incoming.url ?? "/", "https://host").searchParams;
   const watches = query.get("watch") === "true" || query.get("watch") === "1";
   if (watches && query.get("sendInitialEvents") !== "true") return refuse(response);
-  leadOn(incoming, response, watches);
+  leadOn(incoming, response, { host, port: hostPort }, (answer) => {
+    if (watches && answer.statusCode === 200) giveInitialEvents(answer, response);
+    else answer.pipe(response);
+  });
 });
 
 function refuse(response: ServerResponse): void {
@@ -30,35 +35,16 @@ function refuse(response: ServerResponse): void {
   else response.writeHead(200, json).end(goneEvent);
 }
 
-function leadOn(incoming: IncomingMessage, response: ServerResponse, watches: boolean): void {
-  const { method, url: path, headers } = incoming;
-  // Its certificate is the one in hand.
-  const outgoing = request({ host, port: hostPort, method, path, headers, rejectUnauthorized: false });
-  outgoing.on("error", () => response.destroy());
-  response.on("close", () => outgoing.destroy());
-  outgoing.on("response", (answer) => {
-    // The client may be gone before the answer is whole.
-    answer.on("error", () => response.destroy());
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
-    if (!watches || answer.statusCode !== 200) {
-      answer.pipe(response);
-      return;
-    }
-    const lines = createInterface({ input: answer });
-    lines.on("error", () => response.destroy());
-    lines.on("line", (line) => {
-      if (response.writableEnded) return;
-      response.write(`${line}\n`);
-      if (!line.includes("k8s.io/initial-events-end")) return;
-      count++;
-      response.end(goneEvent);
-    });
+function giveInitialEvents(answer: IncomingMessage, response: ServerResponse): void {
+  const lines = createInterface({ input: answer });
+  lines.on("error", () => response.destroy());
+  lines.on("line", (line) => {
+    if (response.writableEnded) return;
+    response.write(`${line}\n`);
+    if (!line.includes("k8s.io/initial-events-end")) return;
+    count++;
+    response.end(goneEvent);
   });
-  incoming.pipe(outgoing);
 }
 
-server.listen(Number(port), () => process.stdout.write("ready\n"));
-process.stdin.resume().on("end", () => {
-  console.log(String(count));
-  process.exit(0);
-});
+server.listen(Number(port), () => answerLines(() => String(count)));

@@ -18,16 +18,19 @@ export interface KubeconfigFields {
   /** Absent where there is no TLS, or nobody looks at the certificate. */
   readonly caFile?: string;
   readonly token: string;
+  readonly proxyUrl?: string;
 }
 
 /** JSON is YAML. Without a CA a server's certificate is not looked at. */
-export function kubeconfig({ server, caFile, token }: KubeconfigFields): string {
+export function kubeconfig({ server, caFile, token, proxyUrl }: KubeconfigFields): string {
   const unseen = server.startsWith("https:") ? { "insecure-skip-tls-verify": true } : {};
   const trust = caFile === undefined ? unseen : { "certificate-authority": caFile };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "test", cluster: { server, ...trust } }],
+    clusters: [
+      { name: "test", cluster: { server, ...trust, ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }) } },
+    ],
     users: [{ name: "user", user: { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
     "current-context": "test",

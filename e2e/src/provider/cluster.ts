@@ -2,6 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { ApiClient } from "../control-plane/api-client.ts";
 import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
+import type { Script } from "../support/script.ts";
 
 /** What a cluster is before it runs; specs say by it whether they can run there. */
 export interface ClusterShape {
@@ -20,9 +21,11 @@ export interface ClusterShape {
 
 /**
  * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock: `AgentStart.ownClock`,
- * `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`.
+ * `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes of this machine that can be
+ * started with flags and an environment of their own, and scripts run beside them: `AgentOnNode.pid`, `AgentStart.flags`, `.env`,
+ * `.openFiles`, `ClusterNode.startScript`, `ApiServerControl.startScript`, `.turnHostile`.
  */
-export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk";
+export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {
@@ -75,6 +78,19 @@ interface ApiServerControl {
    * @returns how many watches were answered so
    */
   expireWatches?(ms: number): Promise<number>;
+  /** Until the script is stopped, lists of services are answered in that way; it says `HostileSeen` as JSON when it is asked. */
+  turnHostile?(way: HostileWay): Promise<Script>;
+  /** Runs a script beside the API server. */
+  startScript?(file: string, args?: readonly string[]): Promise<Script>;
+}
+
+/** silent: no request of any kind is answered. The others know no watch; two send 700 MB that are no list yet. */
+export type HostileWay = "silent" | "one string" | "nesting" | "endless continue";
+
+/** What a hostile API server has answered in its own way. */
+export interface HostileSeen {
+  readonly requests: number;
+  readonly bytes: number;
 }
 
 export interface WholeKubernetes {
@@ -104,10 +120,14 @@ export interface ClusterNode extends Client {
   readonly agent: AgentOnNode;
   /** Runs a program on the node, in its network namespace. */
   run(argv: Argv): Promise<RunResult>;
+  /** Runs a script in its network namespace. */
+  startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }
 
 /** Fairlead on one node. */
 export interface AgentOnNode {
+  /** The process that runs, or ran last, as this machine numbers it. */
+  pid?(): number;
   /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */
   get(path: string): Promise<string>;
   /** The HTTP status at a port of the node's own address, 0 when nobody answers. */
@@ -134,6 +154,11 @@ export interface AgentStart {
   readonly stateDiskFull?: boolean;
   /** Its wall clock can be stepped (`AgentOnNode.stepClock`). */
   readonly ownClock?: boolean;
+  /** After its own flags; the last of a name counts. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The most files and sockets that it may have open. */
+  readonly openFiles?: number;
 }
 
 /** What proxies services on a node. */

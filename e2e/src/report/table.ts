@@ -29,7 +29,7 @@ export function resultTable(outcomes: readonly Outcome[]): string {
   return [head, ...rows, ...figureTable(outcomes), ...failures.map((text) => `\n${text}`)].join("\n");
 }
 
-/** Specs that sent requests while something went wrong, a row each; what one alone has counted stands last. */
+/** Specs that sent requests while something went wrong, a row each; what not all of them have counted stands last. */
 function figureTable(outcomes: readonly Outcome[]): readonly string[] {
   const rows = outcomes.flatMap(({ name, mode, result }) =>
     result.kind === "passed" && result.figures?.["requests"] !== undefined
@@ -38,9 +38,10 @@ function figureTable(outcomes: readonly Outcome[]): readonly string[] {
   );
   if (rows.length === 0) return [];
   const width = Math.max(...rows.map(({ title }) => title.length));
-  const shared = ["requests", "failed", "longest gap"];
+  const [first = { figures: {} }] = rows;
+  const shared = Object.keys(first.figures).filter((what) => rows.every(({ figures }) => figures[what] !== undefined));
   const line = (title: string, cells: readonly string[], rest: string) =>
-    `${title.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}  ${rest}`.trimEnd();
+    `${title.padEnd(width)} ${cells.map((cell) => cell.padStart(COLUMN)).join("")}  ${rest}`.trimEnd();
   return [
     "",
     line("under load", shared, ""),
@@ -54,6 +55,8 @@ function figureTable(outcomes: readonly Outcome[]): readonly string[] {
     }),
   ];
 }
+
+const COLUMN = 16;
 
 export function summaryLine(outcomes: readonly Outcome[]): string {
   const { passed, failed, skipped } = count(outcomes);

@@ -1,3 +1,4 @@
+import { attacks } from "./attacks/index.ts";
 import { agents } from "./faults/agents.ts";
 import { apiServer } from "./faults/api-server.ts";
 import { byHand } from "./faults/by-hand.ts";
@@ -35,6 +36,7 @@ export const specs: readonly Spec[] = [
   ...clock,
   ...byHand,
   ...swaps,
+  ...attacks,
   ...checker,
   ...sigNetwork,
   ...rollout,

@@ -30,7 +30,7 @@ export async function startNodeAgent(
   const start = async (how: AgentStart = {}) => {
     const { kubeProxy } = proxy;
     const agent = startAgent(namespace, {
-      flags: flags(proxy),
+      flags: [...flags(proxy), ...(how.flags ?? [])],
       ...(kubeProxy === undefined ? await startSettings(folder, how) : { program: kubeProxy }),
     });
     await (kubeProxy === undefined ? inPlace(agent, families) : kubeProxyInPlace(agent, asks));
@@ -43,6 +43,7 @@ export async function startNodeAgent(
   };
   return {
     ...asks,
+    pid: () => agent.pid,
     log: async () => (logs.at(-1) === agent.log() ? logs : [...logs, agent.log()]).join("\n"),
     kill: () => end("kill"),
     restart: async (how) => {

@@ -1,10 +1,12 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { CniFlavour } from "../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { orDispose } from "../../support/or-dispose.ts";
+import { startScript } from "../../support/script.ts";
 import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
 import { requireMode } from "../node-http.ts";
@@ -12,6 +14,7 @@ import type { Progress } from "../provider.ts";
 import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
 import { startNodeAgent } from "./agent.ts";
 import { expireWatches } from "./expire-watches.ts";
+import { openGate } from "./gate.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
@@ -19,6 +22,8 @@ import { numberedPods } from "./pods.ts";
 import { proxyFlags } from "./proxy-flags.ts";
 import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
+
+const HOSTILE = fileURLToPath(new URL("../../control-plane/hostile-main.ts", import.meta.url));
 
 export interface ClusterParts {
   readonly shape: ClusterShape;
@@ -74,7 +79,11 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       run: (argv, options) => runnerIn(ground.fabric).run(argv, options),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
-      ...(certificate !== undefined && { expireWatches: (ms) => expireWatches(ground, certificate, ms) }),
+      startScript: (file, args) => startScript(ground.fabric, file, args),
+      ...(certificate !== undefined && {
+        expireWatches: (ms) => expireWatches(ground, certificate, ms),
+        turnHostile: (way) => openGate(ground, certificate, HOSTILE, [way]),
+      }),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
@@ -101,7 +110,15 @@ async function openNode(
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
   opened.defer(() => agent.dispose());
   await requireMode(agent, shape.mode);
-  return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
+  return {
+    name,
+    zone,
+    addresses,
+    agent,
+    send: (probe) => peer.send(probe),
+    run: (argv) => runner.run(argv),
+    startScript: (file, args) => startScript(namespace, file, args),
+  };
 }
 
 async function peerIn(namespace: GroundNode["namespace"], name: string, opened: AsyncDisposableStack) {

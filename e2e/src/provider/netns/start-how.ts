@@ -12,14 +12,18 @@ const FULL_DISK =
 /** What an agent may be given beside its flags. @param folder of the agent's own, for its state and its clock */
 export async function startSettings(
   folder: string,
-  { stateDiskFull = false, ownClock = false }: AgentStart,
+  { stateDiskFull = false, ownClock = false, env = {}, openFiles }: AgentStart,
 ): Promise<Omit<AgentSettings, "flags">> {
   const state = stateFolder(folder);
   await mkdir(state, { recursive: true });
   await stepClockTo(folder, 0);
+  const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
   return {
-    ...(ownClock && { env: { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } }),
-    ...(stateDiskFull && { behind: ["unshare", "--mount", "sh", "-c", FULL_DISK, "sh", state] }),
+    env: { ...clock, ...env },
+    behind: [
+      ...(openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`]),
+      ...(stateDiskFull ? ["unshare", "--mount", "sh", "-c", FULL_DISK, "sh", state] : []),
+    ],
   };
 }
 

@@ -1,0 +1,88 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { folderPrefix } from "../../agent/manifests.ts";
+import type { Scene } from "../scene.ts";
+import type { Figures, Spec } from "../spec.ts";
+import { until } from "../until.ts";
+import { type Attacked, underAttack } from "./under-attack.ts";
+
+/** Stands before the tool of its own name: the order in a file beside it counts for one call (stop) or for all (lie). */
+const TOOL = `#!/bin/sh
+here=$(dirname "$0")
+order=
+[ -e "$here/order" ] && read -r order <"$here/order"
+case $order in
+stop) rm "$here/order"; kill -STOP $$ ;;
+lie) cat >/dev/null; exit 0 ;;
+esac
+PATH=\${PATH#*:} exec "$(basename "$0")" "$@"
+`;
+
+const programs = ["iptables", "ip6tables"].flatMap((tool) =>
+  ["restore", "nft-restore", "legacy-restore"].map((rest) => `${tool}-${rest}`),
+);
+/** How long a tool may be waited for, and its failure be told. */
+const NOTICED_MS = 45_000;
+
+async function toolFolder({ later }: Scene): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
+  later(() => rm(folder, { recursive: true, force: true }));
+  for (const program of programs) {
+    await writeFile(join(folder, program), TOOL);
+    await chmod(join(folder, program), 0o755);
+  }
+  return folder;
+}
+
+/** A line of severity E that was not there before. */
+async function untilTold({ node }: Attacked, before: string): Promise<string> {
+  const began = performance.now();
+  await until(
+    "an error in the agent's log",
+    async () => {
+      const lines = (await node.agent.log()).slice(before.length).split("\n");
+      return lines.some((line) => line.startsWith("E")) ? undefined : "none";
+    },
+    NOTICED_MS,
+  );
+  return `${((performance.now() - began) / 1000).toFixed(1)} s`;
+}
+
+function misbehaving(
+  order: "stop" | "lie",
+  name: string,
+  act: (attacked: Attacked, file: string) => Promise<Figures>,
+): Spec {
+  const folders = new WeakMap<Scene, string>();
+  return underAttack({
+    name: `attack: ${name}`,
+    mayBeUnwell: true,
+    start: async ({ scene }) => {
+      const folder = await toolFolder(scene);
+      folders.set(scene, folder);
+      return { env: { PATH: `${folder}:${process.env["PATH"]}` } };
+    },
+    act: async (attacked) => {
+      const file = join(folders.get(attacked.scene) ?? "", "order");
+      await writeFile(file, `${order}\n`);
+      return act(attacked, file);
+    },
+  });
+}
+
+const stopped = misbehaving("stop", "iptables-restore is stopped for good (SIGSTOP)", async (attacked) => ({
+  meanwhile: await attacked.change("meanwhile", NOTICED_MS),
+}));
+
+const lying = misbehaving("lie", "iptables-restore does nothing and says that it did", async (attacked, file) => {
+  const before = await attacked.node.agent.log();
+  const served = attacked.change("meanwhile", 2 * NOTICED_MS);
+  // Waited for below, unless nothing is told.
+  served.catch(() => {});
+  const told = await untilTold(attacked, before);
+  await rm(file);
+  return { told, meanwhile: await served };
+});
+
+export const badTools: readonly Spec[] = [stopped, lying];

@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
+import { RUN_VARIABLE } from "./run-variable.ts";
+
+/** A script of the test ground at work inside a namespace; its side of it is `answerLines`. */
+export interface Script {
+  /** What it said when it was ready. */
+  readonly ready: string;
+  /** Sends a line and gives the line that answers it; one at a time. @throws Error with its last words when it has ended */
+  ask(line: string): Promise<string>;
+  /** Ends it. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a script and waits until it is ready. It ends with its standard input: with `stop`, or with this process.
+ *
+ * @param file a path of TypeScript that Node runs as it is
+ * @throws Error with its last words when it does not get ready
+ */
+export async function startScript(
+  namespace: Pick<NetworkNamespace, "argvPrefix">,
+  file: string,
+  args: readonly string[] = [],
+): Promise<Script> {
+  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
+  const child = execa(program, [...prefix, process.execPath, "--no-warnings", file, ...args], {
+    stdin: "pipe",
+    buffer: { stdout: false, stderr: true },
+    reject: false,
+    // What a test runner sets for its own workers is not for it.
+    extendEnv: false,
+    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin", [RUN_VARIABLE]: process.env[RUN_VARIABLE] ?? "" },
+  });
+  const lines = createInterface({ input: child.stdout });
+  const ended = child.then(({ stderr }): never => {
+    throw new Error(`${file} ended: ${stderr}`);
+  });
+  // Heeded where an answer is waited for.
+  ended.catch(() => {});
+  const next = async () => {
+    const [line] = await Promise.race([once(lines, "line"), ended]);
+    return String(line);
+  };
+  return {
+    ready: await next(),
+    ask: (line) => {
+      const answer = next();
+      child.stdin.write(`${line}\n`);
+      return answer;
+    },
+    stop: async () => {
+      child.stdin.end();
+      child.kill("SIGKILL");
+      await child;
+    },
+  };
+}
