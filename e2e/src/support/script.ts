@@ -8,7 +8,7 @@ import { RUN_VARIABLE } from "./run-variable.ts";
 export interface Script {
   /** What it said when it was ready. */
   readonly ready: string;
-  /** Sends a line and gives the line that answers it; one at a time. @throws Error with its last words when it has ended */
+  /** Sends a line and gives the line that answers it. @throws Error with its last words when it has ended */
   ask(line: string): Promise<string>;
   /** Ends it. May be called twice. */
   stop(): Promise<void>;
@@ -44,11 +44,17 @@ export async function startScript(
     const [line] = await Promise.race([once(lines, "line"), ended]);
     return String(line);
   };
+  const ready = await next();
+  let last: Promise<unknown> = Promise.resolve();
   return {
-    ready: await next(),
+    ready,
     ask: (line) => {
-      const answer = next();
-      child.stdin.write(`${line}\n`);
+      const answer = last.then(() => {
+        const answered = next();
+        child.stdin.write(`${line}\n`);
+        return answered;
+      });
+      last = answer.catch(() => {});
       return answer;
     },
     stop: async () => {

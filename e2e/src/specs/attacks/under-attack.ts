@@ -26,7 +26,7 @@ export interface Attacked extends Awaited<ReturnType<typeof openStage>> {
   /**
    * A service and its endpoint come now, and are served here.
    *
-   * @param withinMs default: as long as specs wait for anything
+   * @param withinMs default: half a minute
    * @returns how long that took, in words
    * @throws Error when they are not
    */
@@ -35,6 +35,7 @@ export interface Attacked extends Awaited<ReturnType<typeof openStage>> {
 
 /** Rules are looked at as seldom as with kube-proxy's default: what is slow is not taken for stuck. */
 const FLAGS = ["--iptables-sync-period=30s"];
+const CHANGE_MS = 30_000;
 const LONGEST_MS = 900_000;
 
 /**
@@ -52,8 +53,11 @@ export function underAttack(attack: Attack): Spec {
     run: async (scene) => {
       const attacked = await openAttacked(scene, attack);
       const { node, caller, atService, by, ways } = attacked;
-      // Comes after everything that the attack itself takes back.
-      scene.later(() => node.agent.restart());
+      // Comes after everything that the attack itself takes back. Who does not answer is not asked to end.
+      scene.later(async () => {
+        await node.agent.kill();
+        await node.agent.restart();
+      });
       const how = await attack.start?.(attacked);
       await attack.carry?.(attacked, []);
       await node.agent.restart({ ...how, flags: [...FLAGS, ...(how?.flags ?? [])] });
@@ -77,12 +81,12 @@ async function openAttacked(scene: Scene, attack: Attack): Promise<Attacked> {
     ...stage,
     scene,
     node,
-    change: async (name, withinMs) => {
+    change: async (name, withinMs = CHANGE_MS) => {
       const pod = await scene.pod({ node, app: name });
       const service = await scene.service(name, { selector: { app: name }, ports });
       const began = performance.now();
       await attack.carry?.(attacked, [pod.addresses[scene.family] ?? ""]);
-      const target = { to: service.clusterIP, port: 80, ...(withinMs !== undefined && { withinMs }) };
+      const target = { to: service.clusterIP, port: 80, withinMs };
       await expectAnswers(node, target, { by: [pod] });
       return `${((performance.now() - began) / 1000).toFixed(1)} s`;
     },

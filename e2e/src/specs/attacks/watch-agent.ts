@@ -16,7 +16,7 @@ export interface Limits {
 }
 
 export interface AgentWatch {
-  /** Rejects when the process ends. */
+  /** Rejects when the process ends, or has not answered for so long that the rest of the attack would show nothing more. */
   readonly ended: Promise<never>;
   /** @throws Error that says what it has not kept to */
   finish(limits: Partial<Limits>): Promise<Figures>;
@@ -26,6 +26,7 @@ const HEALTH_PORT = "10256";
 const LIVEZ_MS = 1_000;
 const MOST_MIB = 256;
 const LOOK_MS = 250;
+const SILENT_MS = 20_000;
 const LAST_LINES = 8;
 const PROBER = new URL("programs/livez-main.ts", import.meta.url).pathname;
 
@@ -40,9 +41,14 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
     over = true;
     await prober.stop();
   });
+  const look = async (): Promise<Seen> => JSON.parse(await prober.ask("seen"));
   const lastWords = async () => (await agent.log()).trimEnd().split("\n").slice(-LAST_LINES).join("\n");
   const watch = async (): Promise<never> => {
-    while (!over && (await isRunning(id))) await sleep(LOOK_MS);
+    while (!over && (await isRunning(id))) {
+      const { slowest } = await look();
+      if (slowest > SILENT_MS) throw new Error(`/livez did not answer for ${SILENT_MS / 1_000} s`);
+      await sleep(LOOK_MS);
+    }
     if (over) return new Promise(() => {});
     throw new Error(`the agent has ended; its last words:\n${await lastWords()}`);
   };
@@ -50,7 +56,7 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
   // Heeded where the attack is waited for.
   ended.catch(() => {});
   const finish = async ({ mostMiB = MOST_MIB, mayBeUnwell = false }: Partial<Limits>) => {
-    const seen: Seen = JSON.parse(await prober.ask("seen"));
+    const seen = await look();
     const peak = await peakMiB(pid);
     over = true;
     const told = figures(seen, peak);

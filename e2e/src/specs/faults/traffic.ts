@@ -43,6 +43,8 @@ export function startTraffic(ways: readonly Way[], later: Scene["later"], mostMs
   if (ways.length > MOST_WAYS) throw new Error(`traffic has ${MOST_WAYS} ways at most`);
   const stopped = { value: false };
   const lanes = ways.map((way) => lane(way, stopped, mostMs));
+  // Heeded where traffic is stopped: a peer may end before that.
+  for (const one of lanes) one.catch(() => {});
   const stop = async () => {
     stopped.value = true;
     const seen = await Promise.all(lanes);
