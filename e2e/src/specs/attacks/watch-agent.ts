@@ -76,7 +76,7 @@ function figures({ asked, refused, slowest, slowerThanControl }: Seen, peak: num
   return {
     "peak memory": `${Math.round(peak)} MiB`,
     "slowest livez": `${Math.round(slowest)} ms`,
-    "without machine": `${Math.round(slowerThanControl)} ms`,
+    "over control": `${Math.round(slowerThanControl)} ms`,
     ...(refused.length > 0 && { unwell: `${refused.length} of ${asked}` }),
   };
 }
