@@ -107,7 +107,11 @@ describe("is skipped with a problem", () => {
     ["a ClusterIP of this network", raw({ clusterIP: "0.0.0.7" }), "spec.clusterIP"],
     ["a reserved ClusterIP", raw({ clusterIP: "240.0.0.1" }), "spec.clusterIP"],
     ["a broadcast ClusterIP", raw({ clusterIP: "255.255.255.255" }), "spec.clusterIP"],
-    ["an IPv6 link-local ClusterIP, which means nothing without a device", raw({ clusterIP: "fe80::1" }), "spec.clusterIP"],
+    [
+      "an IPv6 link-local ClusterIP, which means nothing without a device",
+      raw({ clusterIP: "fe80::1" }),
+      "spec.clusterIP",
+    ],
     ["no name", raw({}, { metadata: { name: "" } }), "metadata.name"],
     ["no namespace", raw({}, { metadata: { namespace: undefined } }), "metadata.namespace"],
     ["a name that ends a comment", raw({}, { metadata: { name: 'web" -j ACCEPT' } }), "metadata.name"],

@@ -1,3 +1,4 @@
+import { BadObjects } from "./bad-objects.ts";
 import type { ObjectChange, ObjectKey, ResourceName, Subscription } from "./change.ts";
 import { errorText } from "./raw.ts";
 import type { OnReport } from "./report.ts";
@@ -13,6 +14,8 @@ export interface Publisher {
   /** One object as it is now. The same version as last time is given once. */
   upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
   remove(key: ObjectKey): Promise<void>;
+  /** One object that can't be read: it is reported once, and what was given of it before stays. */
+  skip(key: ObjectKey | undefined, error: string): void;
   /** All that exists has been given. Told once. */
   complete(): Promise<void>;
   /** Begins a complete list; what an unfinished one before it had given stays until this one ends. */
@@ -25,19 +28,24 @@ export interface ListSession {
   /** One object of the list, given on whether its version is known or not: versions may restart with a restored etcd. */
   upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
   remove(key: ObjectKey): Promise<void>;
+  /** As the publisher's; the list holds the object all the same. */
+  skip(key: ObjectKey | undefined, error: string): void;
   /** The list is complete: deletes what it did not hold and, the first time, says so. */
   end(): Promise<void>;
 }
 
 export function publisher<T>(resource: ResourceName, to: Subscription<T>, onReport: OnReport): Publisher {
   const given = new Map<ObjectKey, string>();
+  const bad = new BadObjects(resource, onReport);
   let synced = false;
 
   const decode = (key: ObjectKey, raw: unknown): T | undefined => {
     try {
-      return to.decode(raw);
+      const object = to.decode(raw);
+      bad.forget(key);
+      return object;
     } catch (error) {
-      onReport({ type: "badObject", resource, key, error: errorText(error) });
+      bad.report(key, errorText(error));
       return undefined;
     }
   };
@@ -48,12 +56,17 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
       throw new ConsumerError(`the consumer of ${resource} failed: ${errorText(error)}`, { cause: error });
     }
   };
-  const remove = async (key: ObjectKey) => {
+  const withdraw = async (key: ObjectKey) => {
     if (given.delete(key)) await tell({ type: "delete", key });
   };
+  const remove = (key: ObjectKey) => {
+    bad.forget(key);
+    return withdraw(key);
+  };
+  const skip = (key: ObjectKey | undefined, error: string) => bad.report(key, error);
   const give = async (key: ObjectKey, version: string, raw: unknown) => {
     const object = decode(key, raw);
-    if (object === undefined) return remove(key);
+    if (object === undefined) return withdraw(key);
     given.set(key, version);
     await tell({ type: "upsert", key, object });
   };
@@ -70,14 +83,22 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
     await complete();
   };
 
-  return { resource, upsert, remove, complete, beginList: () => listSession(give, remove, endList) };
+  return {
+    resource,
+    upsert,
+    remove,
+    skip,
+    complete,
+    beginList: () => listSession({ give, remove, skip, end: endList }),
+  };
 }
 
-function listSession(
-  give: Publisher["upsert"],
-  remove: Publisher["remove"],
-  end: (seen: ReadonlySet<ObjectKey>) => Promise<void>,
-): ListSession {
+interface ListPorts extends Pick<Publisher, "remove" | "skip"> {
+  readonly give: Publisher["upsert"];
+  readonly end: (seen: ReadonlySet<ObjectKey>) => Promise<void>;
+}
+
+function listSession({ give, remove, skip, end }: ListPorts): ListSession {
   const seen = new Set<ObjectKey>();
   return {
     get size() {
@@ -90,6 +111,10 @@ function listSession(
     remove: (key) => {
       seen.delete(key);
       return remove(key);
+    },
+    skip: (key, error) => {
+      if (key !== undefined) seen.add(key);
+      skip(key, error);
     },
     end: () => end(seen),
   };

@@ -1,3 +1,4 @@
+import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
 import { backoff, sparing } from "../src/api/backoff.ts";
 import { httpTransport } from "../src/api/http-transport.ts";
@@ -40,31 +41,84 @@ test("Retry-After of 429 and 503 is waited for", async () => {
   expect(api.requests.every(({ query }) => query.has("sendInitialEvents"))).toBe(true);
 });
 
-test("a watch on which nothing comes for 150 s is resumed, without a word", async () => {
+/** A server that is asked for a sign of life answers, or not. */
+const asked = ({ requests }: LightApiServer) => requests.filter(({ path }) => path === "/version").length;
+const followed = ({ requests }: LightApiServer) => requests.filter(({ path }) => path !== "/version");
+
+test("a server that stops saying anything is noticed after 45 s, as by client-go, and it is said", async () => {
   const clock = new VirtualClock();
   const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
-  await clock.timer((delay) => delay === 150_000);
-  clock.advance(100_000);
+  await clock.timer((delay) => delay === 90_000);
+  api.intercept(({ path }) => path === "/version");
+  clock.advance(29_999);
+  expect(asked(api)).toBe(0);
+  clock.advance(1);
+  await until(() => asked(api) === 1);
+  clock.advance(14_999);
+  await turn();
+  expect(reports.map(({ type }) => type)).toEqual(["listed"]);
+  clock.advance(1);
+  await until(() => reports.some(({ type }) => type === "unreachable"));
+  expect(reports.find(({ type }) => type === "unreachable")).toMatchObject({
+    error: "the server is silent: nothing came for 30 s, nor an answer to a question within 15 s",
+  });
+  await clock.timer((delay) => delay === 800);
+  clock.advance(800);
   api.store.put(servicesPath, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
-  await clock.timer((delay) => delay === 150_000);
-  clock.advance(149_999);
-  expect(api.requests).toHaveLength(1);
+  expect(followed(api)[1]?.query.get("resourceVersion")).toBe("101");
+});
+
+test("a quiet server that answers when it is asked is left in peace", async () => {
+  const clock = new VirtualClock();
+  const { api, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  await clock.timer((delay) => delay === 90_000);
+  for (let times = 1; times <= 2; times++) {
+    clock.advance(30_000);
+    await until(() => asked(api) === times && !clock.pending.includes(15_000));
+  }
+  expect(followed(api)).toHaveLength(1);
+  expect(reports.map(({ type }) => type)).toEqual(["listed"]);
+});
+
+test("what comes on one connection is a sign for all", async () => {
+  const clock = new VirtualClock();
+  const { api, consumer } = await following(() => {}, { clock });
+  for (let seconds = 20; seconds <= 100; seconds += 20) {
+    clock.advance(20_000);
+    api.store.put(servicesPath, service(`s${seconds}`));
+    await consumer.until(() => consumer.state.has(`default/s${seconds}`));
+  }
+  expect(asked(api)).toBe(0);
+});
+
+test("a watch on which nothing comes for 90 s, though the server lives, is resumed without a word", async () => {
+  const clock = new VirtualClock();
+  const { api, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  await clock.timer((delay) => delay === 90_000);
+  for (let times = 1; times <= 2; times++) {
+    clock.advance(30_000);
+    await until(() => asked(api) === times && !clock.pending.includes(15_000));
+  }
+  clock.advance(29_999);
+  expect(followed(api)).toHaveLength(1);
   clock.advance(1);
-  await api.requestsCame(2);
-  expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
-  expect(reports.map((report) => report.type)).toEqual(["listed"]);
+  await until(() => followed(api).length === 2);
+  expect(followed(api)[1]?.query.get("resourceVersion")).toBe("101");
+  expect(reports.map(({ type }) => type)).toEqual(["listed"]);
 });
 
 test("a request without any answer is given up", async () => {
   const { api, server } = await fakeApi();
   const clock = new VirtualClock();
-  api.intercept(() => true);
+  for (let requests = 1; requests <= 2; requests++) api.intercept(() => true);
   const { reports } = run(server, { services: new Consumer().subscription }, { clock });
   await api.requestsCame(1);
-  clock.advance(150_000);
+  clock.advance(30_000);
+  await api.requestsCame(2);
+  clock.advance(15_000);
   await clock.timer((delay) => delay === 800);
-  expect(reports[0]).toMatchObject({ type: "unreachable", error: "no answer for 150 s", milliseconds: 0 });
+  expect(reports[0]).toMatchObject({ type: "unreachable", error: expect.stringMatching(/^the server is silent/) });
 });
 
 test("an API server that is back is found within 10 s, however long it was away", async () => {
@@ -194,5 +248,9 @@ function pending(clock: VirtualClock, delay: number | undefined): boolean {
 
 /** Gives the event loop turns until it holds; the test's time-out bounds it. */
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  while (!holds()) await turn();
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -2,7 +2,7 @@ import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import type { Decoded } from "./decoded.ts";
-import { type EndpointReading, readEndpoint, REFUSED } from "./endpoint.ts";
+import { type EndpointReading, REFUSED, readEndpoint } from "./endpoint.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
 import { type Intern, keepAsIs } from "./intern.ts";
 import { checkName, checkNames, type Metadata, metadataOf } from "./metadata.ts";

@@ -1,3 +1,4 @@
+export { type Excess, hugeEvent, hugeList } from "./huge.ts";
 export { collectionOf } from "./resource-path.ts";
 export { fail, line } from "./respond.ts";
 export { selection } from "./selection.ts";

@@ -40,6 +40,11 @@ export class BrokenResponseError extends Error {
   override readonly name = "BrokenResponseError";
 }
 
+/** The connection stands, and the server on it gives no sign of life. */
+export class SilentServerError extends Error {
+  override readonly name = "SilentServerError";
+}
+
 /** A Status of a few hundred bytes is expected; more is not read. */
 const maxStatusBytes = 64 * 1024;
 const maxRetryAfterSeconds = 300;

@@ -1,7 +1,13 @@
-import { ProtocolError } from "./errors.ts";
+import { Gathered } from "../json/gathered.ts";
+import { maxObjectBytes, mebibytes } from "../limits.ts";
 
-/** etcd takes objects of 1.5 MiB; their JSON is a few times that. */
-const maxLineBytes = 32 * 1024 * 1024;
+/** A line of a stream. */
+export interface Line {
+  /** UTF-8 without the line's end; only its beginning where `tooMuch` says why. */
+  readonly text: string;
+  readonly tooMuch: string | undefined;
+}
+
 const newline = 0x0a;
 
 /**
@@ -9,28 +15,26 @@ const newline = 0x0a;
  * left at the end of the stream is not a line.
  *
  * @returns the lines that the chunk completes, without line ends and empty ones
- * @throws ProtocolError a line that doesn't end
  */
-export function lineSplitter(limit = maxLineBytes): (chunk: Uint8Array) => Generator<string> {
-  let parts: Uint8Array[] = [];
-  let size = 0;
-  const take = (part: Uint8Array): string => {
-    const line = parts.length === 0 ? utf8(part) : Buffer.concat([...parts, part]).toString("utf8");
-    parts = [];
-    size = 0;
-    return line.trimEnd();
+export function lineSplitter(limit = maxObjectBytes): (chunk: Uint8Array) => Generator<Line> {
+  const line = new Gathered();
+  const add = (part: Uint8Array) => {
+    line.add(part);
+    if (line.size > limit) line.drop(`larger than ${mebibytes(limit)}`);
+  };
+  const take = (): Line => {
+    const { dropped: tooMuch } = line;
+    return { tooMuch, text: utf8(line.take()).trimEnd() };
   };
   return function* (chunk) {
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      const line = take(chunk.subarray(start, end));
+      add(chunk.subarray(start, end));
       start = end + 1;
-      if (line !== "") yield line;
+      const found = take();
+      if (found.text !== "") yield found;
     }
-    if (start === chunk.length) return;
-    parts.push(chunk.subarray(start));
-    size += chunk.length - start;
-    if (size > limit) throw new ProtocolError(`a line of more than ${limit} bytes`);
+    add(chunk.subarray(start));
   };
 }
 

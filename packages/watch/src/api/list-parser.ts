@@ -1,4 +1,4 @@
-import { JSONParser } from "@streamparser/json";
+import { JsonSplitter } from "../json/splitter.ts";
 import { errorText, objectAt, textAt } from "../raw.ts";
 import { BrokenResponseError, ProtocolError } from "./errors.ts";
 
@@ -9,42 +9,51 @@ export interface ListHead {
   readonly next: string | undefined;
 }
 
+/** An item as read, or why it was passed over and how it begins. */
+export type ListItem = { readonly raw: unknown } | { readonly tooMuch: string; readonly beginning: string };
+
 export interface ListParser {
   /** @returns the items that the chunk completes. @throws ProtocolError not JSON */
-  write(chunk: Uint8Array): readonly unknown[];
+  write(chunk: Uint8Array): readonly ListItem[];
   /** @throws BrokenResponseError the text has not ended. @throws ProtocolError it is no list */
   end(): ListHead;
 }
 
-/** Reads a list of any size item by item; never holds more of it than one chunk's items. */
+/** Reads a list of any size item by item; never holds more of it than one chunk's items and one that has not ended. */
 export function listParser(): ListParser {
-  let items: unknown[] = [];
-  let metadata: unknown;
-  const parser = new JSONParser({ paths: ["$.metadata", "$.items.*"], keepStack: false });
-  parser.onValue = ({ key, value }) => {
-    if (key === "metadata") metadata = value;
-    else items.push(value);
-  };
+  const splitter = new JsonSplitter();
+  // Bytes that are no UTF-8 would have become others' names.
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   return {
-    write: (chunk) => {
-      try {
-        parser.write(chunk);
-      } catch (error) {
-        throw new ProtocolError(`the list is not JSON: ${errorText(error)}`);
-      }
-      const completed = items;
-      items = [];
-      return completed;
-    },
+    write: (chunk) =>
+      asProtocol(() =>
+        splitter
+          .write(chunk)
+          .map(({ text, tooMuch }) =>
+            tooMuch === undefined
+              ? { raw: JSON.parse(decoder.decode(text)) as unknown }
+              : { tooMuch, beginning: Buffer.from(text).toString("utf8") },
+          ),
+      ),
     end: () => {
-      if (!parser.isEnded) throw new BrokenResponseError("the list broke off");
-      return headOf(metadata);
+      const around = splitter.end();
+      if (around === undefined) throw new BrokenResponseError("the list broke off");
+      return headOf(asProtocol(() => JSON.parse(decoder.decode(around)) as unknown));
     },
   };
 }
 
-function headOf(metadata: unknown): ListHead {
-  const head = objectAt({ metadata }, "metadata");
+/** @throws ProtocolError instead of what reading JSON throws */
+function asProtocol<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new ProtocolError(`the list is not JSON: ${errorText(error)}`);
+  }
+}
+
+function headOf(list: unknown): ListHead {
+  const head = objectAt(list, "metadata");
   const resourceVersion = textAt(head, "resourceVersion");
   if (resourceVersion === undefined) throw new ProtocolError("the list has no resourceVersion");
   return { resourceVersion, next: textAt(head, "continue") };

@@ -1,35 +1,33 @@
 import { type Breathe, breather } from "../breathe.ts";
 import type { ListSession } from "../publisher.ts";
 import { keyOf, resourceVersionOf } from "../raw.ts";
-import { type ListHead, listParser } from "./list-parser.ts";
+import { identityIn } from "./identity.ts";
+import { type ListHead, type ListItem, listParser } from "./list-parser.ts";
 
 /**
  * Reads one response of a list, item by item as it arrives.
  *
- * @param onNameless told of items without a usable name
  * @throws ProtocolError, BrokenResponseError
  */
-export async function readList(
-  chunks: AsyncIterable<Uint8Array>,
-  session: ListSession,
-  onNameless: () => void,
-): Promise<ListHead> {
+export async function readList(chunks: AsyncIterable<Uint8Array>, session: ListSession): Promise<ListHead> {
   const parser = listParser();
   const breathe = breather();
-  for await (const chunk of chunks) await giveAll(parser.write(chunk), session, onNameless, breathe);
+  for await (const chunk of chunks) {
+    for (const item of parser.write(chunk)) await give(item, session, breathe);
+    await breathe();
+  }
   return parser.end();
 }
 
-async function giveAll(
-  items: readonly unknown[],
-  session: ListSession,
-  onNameless: () => void,
-  breathe: Breathe,
-): Promise<void> {
-  for (const raw of items) {
-    const key = keyOf(raw);
-    if (key === undefined) onNameless();
-    else await session.upsert(key, resourceVersionOf(raw) ?? "", raw);
-    await breathe();
+async function give(item: ListItem, session: ListSession, breathe: Breathe): Promise<void> {
+  if ("tooMuch" in item) session.skip(identityIn(item.beginning).key, item.tooMuch);
+  else {
+    const key = keyOf(item.raw);
+    if (key === undefined) session.skip(undefined, nameless);
+    else await session.upsert(key, resourceVersionOf(item.raw) ?? "", item.raw);
   }
+  await breathe();
 }
+
+/** Said of an object that nothing can be called by. */
+export const nameless = "metadata.name is missing";

@@ -1,7 +1,7 @@
 import type { ResourceSpec } from "../resources.ts";
 
 /** Objects a page, as client-go asks for. */
-const pageSize = 500;
+export const pageSize = 500;
 
 /** A watch from a version on. */
 export function watchPath(spec: ResourceSpec, version: string, timeoutSeconds: number): string {

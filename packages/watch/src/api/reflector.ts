@@ -14,10 +14,10 @@ import {
   failureOf,
   type ListMode,
 } from "./cursor.ts";
-import { ApiError, BrokenResponseError } from "./errors.ts";
+import { ApiError, BrokenResponseError, ProtocolError } from "./errors.ts";
 import type { BookmarkEvent, ObjectEvent } from "./events.ts";
-import { readList } from "./list.ts";
-import { listPath, pagePath, watchListPath, watchPath } from "./query.ts";
+import { nameless, readList } from "./list.ts";
+import { listPath, pagePath, pageSize, watchListPath, watchPath } from "./query.ts";
 import type { Reachability } from "./reachability.ts";
 import { get, type Requester } from "./request.ts";
 import type { TakeToken } from "./token-bucket.ts";
@@ -32,8 +32,11 @@ export interface ReflectorPorts {
   readonly onReport: OnReport;
 }
 
-/** Bookmarks come about once a minute: no byte for this long is a dead connection (or a watch worth renewing). */
-const watchIdle = 150_000;
+/**
+ * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another one that
+ * answers: a load balancer's, beside the one that the watch is with.
+ */
+const watchIdle = 90_000;
 /** The API server's own limit for a request that is no watch is 60 s. */
 const listIdle = 65_000;
 /** A watch that ends sooner, with nothing in it, has failed. */
@@ -96,17 +99,25 @@ export class Reflector {
     }
   }
 
+  /** Full pages don't count against qps; what would keep asking for little or nothing does. */
   async #list(mode: "list" | "chunks", signal: AbortSignal): Promise<void> {
     const session = this.#to.beginList();
     const firstPath = mode === "list" ? listPath(this.#spec, this.#cursor.version) : pagePath(this.#spec, undefined);
+    let before = 0;
     let head = await this.#page(firstPath, session, signal);
-    while (head.next !== undefined) head = await this.#page(pagePath(this.#spec, head.next), session, signal);
+    while (head.next !== undefined) {
+      const added = session.size - before;
+      if (added === 0) throw new ProtocolError("a page of the list holds nothing new, and yet there is another");
+      before = session.size;
+      if (added < pageSize) await this.#ports.takeToken(signal);
+      head = await this.#page(pagePath(this.#spec, head.next), session, signal);
+    }
     await this.#listed(mode, session, head.resourceVersion);
   }
 
   #page(path: string, session: ListSession, signal: AbortSignal) {
     const request = { path, idleMilliseconds: listIdle, signal };
-    return get(this.#ports.requester, request, (chunks) => readList(chunks, session, () => this.#nameless()));
+    return get(this.#ports.requester, request, (chunks) => readList(chunks, session));
   }
 
   async #watchList(signal: AbortSignal): Promise<void> {
@@ -114,6 +125,7 @@ export class Reflector {
     let complete = false;
     await this.#events(watchListPath(this.#spec, this.#cursor.version, this.#timeoutSeconds()), signal, {
       object: (event) => (complete ? this.#event(event) : this.#apply(session, event)),
+      tooMuch: ({ key }, why) => (complete ? this.#to : session).skip(key, why),
       bookmark: async (event) => {
         if (complete) return this.#advance(event);
         if (!event.endsInitialEvents) return;
@@ -127,6 +139,10 @@ export class Reflector {
   async #watch(signal: AbortSignal): Promise<void> {
     await this.#events(watchPath(this.#spec, this.#cursor.version ?? "", this.#timeoutSeconds()), signal, {
       object: (event) => this.#event(event),
+      tooMuch: ({ key, version }, why) => {
+        this.#to.skip(key, why);
+        if (version !== undefined) this.#advance({ version });
+      },
       bookmark: async (event) => this.#advance(event),
     });
     if (!this.#worked()) throw new Error("the watch ended as soon as it began");
@@ -146,12 +162,15 @@ export class Reflector {
     this.#advance(event);
   }
 
-  async #apply(to: Pick<Publisher, "upsert" | "remove">, { type, key, version, object }: ObjectEvent): Promise<void> {
-    if (key === undefined) return this.#nameless();
+  async #apply(
+    to: Pick<Publisher, "upsert" | "remove" | "skip">,
+    { type, key, version, object }: ObjectEvent,
+  ): Promise<void> {
+    if (key === undefined) return to.skip(undefined, nameless);
     await (type === "DELETED" ? to.remove(key) : to.upsert(key, version, object));
   }
 
-  #advance({ version }: ObjectEvent | BookmarkEvent): void {
+  #advance({ version }: Pick<BookmarkEvent, "version">): void {
     this.#attempt.progressed = true;
     this.#cursor = afterEvent(this.#cursor, version);
   }
@@ -179,10 +198,6 @@ export class Reflector {
   /** 5 to 10 minutes, at random, so that the watches of all nodes don't end together. */
   #timeoutSeconds(): number {
     return Math.floor(300 * (1 + this.#ports.random()));
-  }
-
-  #nameless(): void {
-    this.#ports.onReport({ type: "badObject", resource: this.#spec.name, error: "metadata.name is missing" });
   }
 
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,13 @@
 import type { Clock } from "../clock.ts";
-import { BrokenResponseError, errorOf } from "./errors.ts";
+import { BrokenResponseError, errorOf, SilentServerError } from "./errors.ts";
+import { answerWithin, type Pulse, quietFor } from "./pulse.ts";
 import type { ApiResponse, Transport } from "./transport.ts";
 import { type Watchdog, watchdog } from "./watchdog.ts";
 
 export interface Requester {
   readonly transport: Transport;
   readonly clock: Clock;
+  readonly pulse: Pulse;
 }
 
 export interface RequestOptions {
@@ -22,10 +24,11 @@ export interface RequestOptions {
  *
  * @throws ApiError any status but 200
  * @throws BrokenResponseError the body broke off or stood still
+ * @throws SilentServerError the server has given no sign of life
  * @throws Error no connection, or what `read` threw
  */
 export async function get<R>(
-  { transport, clock }: Requester,
+  { transport, clock, pulse }: Requester,
   { path, idleMilliseconds, signal, onOpen }: RequestOptions,
   read: (chunks: AsyncIterable<Uint8Array>) => Promise<R>,
 ): Promise<R> {
@@ -34,16 +37,23 @@ export async function get<R>(
   signal.addEventListener("abort", abort);
   if (signal.aborted) stop.abort();
   const dog = watchdog(clock, idleMilliseconds, abort);
+  const stopWaiting = pulse.wait(() => dog.bite(silence));
   try {
     const response = await open(transport, path, stop.signal, dog);
+    pulse.heard();
     onOpen?.();
-    return await read(guarded(response.body, dog));
+    return await read(guarded(response.body, dog, pulse));
   } finally {
+    stopWaiting();
     dog.rest();
     signal.removeEventListener("abort", abort);
     stop.abort();
   }
 }
+
+const silence = new SilentServerError(
+  `the server is silent: nothing came for ${quietFor / 1000} s, nor an answer to a question within ${answerWithin / 1000} s`,
+);
 
 async function open(transport: Transport, path: string, signal: AbortSignal, dog: Watchdog): Promise<ApiResponse> {
   dog.watch();
@@ -52,18 +62,19 @@ async function open(transport: Transport, path: string, signal: AbortSignal, dog
     if (response.status !== 200) throw await errorOf(response);
     return response;
   } catch (error) {
-    throw dog.bit() ? new BrokenResponseError(`no answer for ${dog.seconds} s`) : error;
+    throw dog.why(`no answer for ${dog.seconds} s`) ?? error;
   } finally {
     dog.rest();
   }
 }
 
-async function* guarded(body: AsyncIterable<Uint8Array>, dog: Watchdog): AsyncGenerator<Uint8Array> {
+async function* guarded(body: AsyncIterable<Uint8Array>, dog: Watchdog, pulse: Pulse): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]();
   try {
     while (true) {
       const next = await nextOf(chunks, dog);
       if (next.done === true) return;
+      pulse.heard();
       yield next.value;
     }
   } finally {
@@ -76,8 +87,10 @@ async function nextOf(chunks: AsyncIterator<Uint8Array>, dog: Watchdog): Promise
   try {
     return await chunks.next();
   } catch (error) {
-    const why = dog.bit() ? `nothing came for ${dog.seconds} s` : "the connection broke off";
-    throw new BrokenResponseError(why, { cause: error });
+    throw (
+      dog.why(`nothing came for ${dog.seconds} s`) ??
+      new BrokenResponseError("the connection broke off", { cause: error })
+    );
   } finally {
     dog.rest();
   }

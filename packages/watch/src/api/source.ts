@@ -5,6 +5,7 @@ import { resourceSpecs } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
 import type { ApiConnection } from "./connection.ts";
 import { httpTransport } from "./http-transport.ts";
+import { pulse } from "./pulse.ts";
 import { reachability } from "./reachability.ts";
 import { Reflector, type ReflectorPorts } from "./reflector.ts";
 import { tokenBucket } from "./token-bucket.ts";
@@ -49,8 +50,9 @@ export function createApiSource(options: ApiSourceOptions): ObjectSource {
 function portsOf(options: ApiSourceOptions): ReflectorPorts {
   const { connection, userAgent, qps = 5, burst = 10, clock = systemClock, random = Math.random } = options;
   const onReport = options.onReport ?? (() => {});
+  const transport = options.transport ?? httpTransport(connection, userAgent, clock);
   return {
-    requester: { transport: options.transport ?? httpTransport(connection, userAgent, clock), clock },
+    requester: { transport, clock, pulse: pulse(transport, clock) },
     takeToken: tokenBucket(clock, qps, burst),
     clock,
     random,

@@ -1,26 +1,33 @@
 import type { Clock } from "../clock.ts";
+import { BrokenResponseError } from "./errors.ts";
 
-/** Bites when it is left watching for too long at a stretch. */
+/** Ends a request when it is left watching for too long at a stretch, or when it is told to. */
 export interface Watchdog {
   readonly seconds: number;
   watch(): void;
   rest(): void;
-  bit(): boolean;
+  /** Ends the request because of `error`. */
+  bite(error: Error): void;
+  /** The error that the request was ended for; undefined: it was not. @param idle what to say of too long a wait */
+  why(idle: string): Error | undefined;
 }
 
-export function watchdog(clock: Clock, milliseconds: number, bite: () => void): Watchdog {
+/** @param end ends the request */
+export function watchdog(clock: Clock, milliseconds: number, end: () => void): Watchdog {
   let cancel: (() => void) | undefined;
-  let bitten = false;
+  let bitten: Error | "idle" | undefined;
   const rest = () => {
     cancel?.();
     cancel = undefined;
   };
+  const biteFor = (reason: Error | "idle") => {
+    bitten ??= reason;
+    end();
+  };
   const watch = () => {
     rest();
-    cancel = clock.after(milliseconds, () => {
-      bitten = true;
-      bite();
-    });
+    cancel = clock.after(milliseconds, () => biteFor("idle"));
   };
-  return { seconds: milliseconds / 1000, watch, rest, bit: () => bitten };
+  const why = (idle: string) => (bitten === "idle" ? new BrokenResponseError(idle) : bitten);
+  return { seconds: milliseconds / 1000, watch, rest, bite: biteFor, why };
 }

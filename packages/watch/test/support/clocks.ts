@@ -52,13 +52,13 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Back-offs without jitter, half a minute at most, take no time. Other timers never run out: connecting, watchdogs, reports. */
+/** Back-offs without jitter, less than half a minute, take no time. Other timers never run out: connecting, watchdogs, reports. */
 export function instantClock(): Clock {
   let now = 0;
   return {
     now: () => now,
     after: (delay, run) => {
-      if (delay > 30_000 || delay === 10_000) return () => {};
+      if (delay >= 30_000 || delay === 10_000) return () => {};
       now += delay;
       const immediate = setImmediate(run);
       return () => clearImmediate(immediate);

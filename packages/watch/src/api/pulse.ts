@@ -1,0 +1,80 @@
+import type { Clock } from "../clock.ts";
+import type { Transport } from "./transport.ts";
+
+/** Notices a server that keeps its connections and says nothing, as one does whose process stands still. */
+export interface Pulse {
+  /** Something came from the server. */
+  heard(): void;
+  /**
+   * For as long as somebody waits for the server it is asked for a sign whenever nothing came.
+   *
+   * @param silent called when it has given none
+   * @returns ends the waiting
+   */
+  wait(silent: () => void): () => void;
+}
+
+/** client-go's health check of HTTP/2 connections: a ping after so long without a byte (ReadIdleTimeout) … */
+export const quietFor = 30_000;
+/** … and so long for its answer (PingTimeout). */
+export const answerWithin = 15_000;
+
+/** Answered without a look at etcd, and allowed to everybody who has an account (system:public-info-viewer). */
+const askedFor = "/version";
+
+/**
+ * HTTP/1.1 has no ping, so another request takes its place: whatever is answered, be it a refusal, is a sign of life. An error in
+ * sending it says nothing of the connections that there are; TCP keepalive looks after those.
+ */
+export function pulse(transport: Transport, clock: Clock): Pulse {
+  const waiting = new Set<() => void>();
+  let heardAt = clock.now();
+  let cancel = () => {};
+
+  const heard = () => {
+    heardAt = clock.now();
+  };
+  const check = () => {
+    const quiet = clock.now() - heardAt;
+    if (quiet < quietFor) cancel = clock.after(quietFor - quiet, check);
+    else cancel = ask();
+  };
+  const ask = () => {
+    const asked = clock.now();
+    const stop = new AbortController();
+    const answered = async () => {
+      const { body } = await transport({ path: askedFor, signal: stop.signal });
+      heard();
+      // Read to its end, so that the connection can be used again.
+      for await (const _ of body);
+    };
+    const cancelTimer = clock.after(answerWithin, () => {
+      stop.abort();
+      // A byte on any of the connections is a sign, too.
+      if (heardAt > asked) check();
+      else for (const silent of [...waiting]) silent();
+    });
+    const done = () => {
+      if (stop.signal.aborted) return;
+      cancelTimer();
+      heard();
+      check();
+    };
+    answered().then(done, done);
+    return () => {
+      cancelTimer();
+      stop.abort();
+    };
+  };
+  const wait = (silent: () => void) => {
+    waiting.add(silent);
+    if (waiting.size === 1) {
+      heard();
+      check();
+    }
+    return () => {
+      if (waiting.delete(silent) && waiting.size === 0) cancel();
+    };
+  };
+  return { heard, wait };
+}

@@ -1,0 +1,204 @@
+import { maxDepth, maxObjectBytes, mebibytes } from "../limits.ts";
+import { Gathered } from "./gathered.ts";
+
+/** One item of a list as it stands in the text. */
+export interface JsonItem {
+  /** Of its first byte, from the text's beginning. */
+  readonly offset: number;
+  /** Only its beginning where `tooMuch` says why. */
+  readonly text: Uint8Array;
+  /** It is too large or too deeply nested to be read, and was passed over. */
+  readonly tooMuch: string | undefined;
+}
+
+const [space, quote, comma, open, backslash, close, openObject, closeObject] = [
+  0x20, 0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d,
+];
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+/** As many bytes before a bracket are looked at for the key that it belongs to. */
+const keyReach = 32;
+
+/**
+ * Cuts the JSON of a list (an object with `items`, or an array) into its items as it comes, without reading them: it looks at
+ * texts, brackets and commas only. What is too large is passed over at the cost of its bytes; the rest is for `JSON.parse`.
+ */
+export class JsonSplitter {
+  readonly #around = new Gathered();
+  readonly #item = new Gathered();
+  #completed: JsonItem[] = [];
+  #where: "around" | "between" | "item" | "scalar" = "around";
+  #inText = false;
+  #escaped = false;
+  #depth = 0;
+  /** Depth that the list's items are at; -1: no list has begun. */
+  #itemDepth = -1;
+  #itemOffset = 0;
+  #last: "open" | "item" | "comma" = "open";
+  /** Bytes in the chunks before this one. */
+  #offset = 0;
+  /** The first byte of the chunk that has not been gathered yet. */
+  #from = 0;
+  /** The end of what stood around the items in the chunks before this one. */
+  #tail = "";
+
+  /**
+   * @returns the items that the chunk completes
+   * @throws SyntaxError what stands between the items can't be JSON; what stands around them is too large or too deep
+   */
+  write(chunk: Uint8Array): readonly JsonItem[] {
+    this.#completed = [];
+    this.#from = 0;
+    let at = this.#offset === 0 && byteOrderMark.every((byte, i) => chunk[i] === byte) ? byteOrderMark.length : 0;
+    this.#from = at;
+    while (at < chunk.length) at = this.#step(chunk, at);
+    if (this.#where === "around") {
+      this.#tail = latin1(this.#tail, chunk, this.#from, chunk.length);
+      this.#gatherAround(chunk, chunk.length);
+    } else if (this.#where !== "between") this.#gatherItem(chunk, chunk.length);
+    this.#offset += chunk.length;
+    return this.#completed;
+  }
+
+  /** @returns the text with an empty list in place of its items; undefined: it has not ended */
+  end(): Uint8Array | undefined {
+    const whole = this.#where === "around" && this.#depth === 0 && !this.#inText && this.#around.size > 0;
+    return whole ? this.#around.take() : undefined;
+  }
+
+  #step(chunk: Uint8Array, at: number): number {
+    if (this.#inText) return this.#text(chunk, at);
+    if (this.#where === "between") return this.#between(chunk, at);
+    return this.#where === "scalar" ? this.#scalar(chunk, at) : this.#structure(chunk, at);
+  }
+
+  #text(chunk: Uint8Array, from: number): number {
+    let at = from;
+    if (this.#escaped) {
+      this.#escaped = false;
+      at++;
+    }
+    while (at < chunk.length && chunk[at] !== quote) at += chunk[at] === backslash ? 2 : 1;
+    if (at >= chunk.length) {
+      this.#escaped = at > chunk.length;
+      return chunk.length;
+    }
+    this.#inText = false;
+    if (this.#where === "item" && this.#depth === this.#itemDepth) this.#complete(chunk, at + 1);
+    return at + 1;
+  }
+
+  /** Outside of texts, around the items or in one. */
+  #structure(chunk: Uint8Array, from: number): number {
+    for (let at = from; at < chunk.length; at++) {
+      switch (chunk[at]) {
+        case quote:
+          this.#inText = true;
+          return at + 1;
+        case open:
+          if (this.#where === "around" && this.#beginsList(chunk, at)) return this.#beginList(chunk, at + 1);
+          this.#deeper(chunk, at);
+          break;
+        case openObject:
+          this.#deeper(chunk, at);
+          break;
+        case close:
+        case closeObject:
+          this.#depth--;
+          if (this.#where === "item" && this.#depth === this.#itemDepth) {
+            this.#complete(chunk, at + 1);
+            return at + 1;
+          }
+      }
+    }
+    return chunk.length;
+  }
+
+  #between(chunk: Uint8Array, from: number): number {
+    let at = from;
+    while (at < chunk.length && Number(chunk[at]) <= space) at++;
+    if (at === chunk.length) return at;
+    const byte = chunk[at];
+    if (byte === comma || byte === close) {
+      if (this.#last === "comma" || (byte === comma && this.#last === "open")) throw misplaced(byte);
+      this.#last = "comma";
+      if (byte === close) this.#endList(at);
+      return at + 1;
+    }
+    if (this.#last === "item") throw new SyntaxError("a comma is missing between two items");
+    this.#from = at;
+    this.#itemOffset = this.#offset + at;
+    this.#where = byte === quote || byte === open || byte === openObject ? "item" : "scalar";
+    return at;
+  }
+
+  #scalar(chunk: Uint8Array, from: number): number {
+    let at = from;
+    while (at < chunk.length && !endsScalar(Number(chunk[at]))) at++;
+    if (at < chunk.length) this.#complete(chunk, at);
+    return at;
+  }
+
+  #beginsList(chunk: Uint8Array, at: number): boolean {
+    if (this.#itemDepth !== -1 || this.#depth > 1) return false;
+    return this.#depth === 0 || /(?<!\\)"items"\s*:\s*$/.test(latin1(this.#tail, chunk, this.#from, at));
+  }
+
+  #beginList(chunk: Uint8Array, at: number): number {
+    this.#gatherAround(chunk, at);
+    this.#depth++;
+    this.#itemDepth = this.#depth;
+    this.#where = "between";
+    return at;
+  }
+
+  #endList(at: number): void {
+    this.#depth--;
+    this.#where = "around";
+    this.#from = at;
+    this.#tail = "";
+  }
+
+  #complete(chunk: Uint8Array, end: number): void {
+    this.#gatherItem(chunk, end);
+    const tooMuch = this.#item.dropped;
+    this.#completed.push({ offset: this.#itemOffset, text: this.#item.take(), tooMuch });
+    this.#where = "between";
+    this.#last = "item";
+  }
+
+  #deeper(chunk: Uint8Array, at: number): void {
+    this.#depth++;
+    if (this.#depth - Math.max(this.#itemDepth, 0) <= maxDepth) return;
+    const why = `nested deeper than ${maxDepth} levels`;
+    if (this.#where === "around") throw new SyntaxError(why);
+    if (this.#item.dropped !== undefined) return;
+    this.#gatherItem(chunk, at);
+    this.#item.drop(why);
+  }
+
+  #gatherItem(chunk: Uint8Array, end: number): void {
+    this.#item.add(chunk.subarray(this.#from, end));
+    this.#from = end;
+    if (this.#item.size > maxObjectBytes) this.#item.drop(`larger than ${mebibytes(maxObjectBytes)}`);
+  }
+
+  #gatherAround(chunk: Uint8Array, end: number): void {
+    this.#around.add(chunk.subarray(this.#from, end));
+    this.#from = end;
+    if (this.#around.size > maxObjectBytes) throw new SyntaxError(`larger than ${mebibytes(maxObjectBytes)}`);
+  }
+}
+
+function endsScalar(byte: number): boolean {
+  return byte <= space || byte === comma || byte === close || byte === closeObject;
+}
+
+function misplaced(byte: number): SyntaxError {
+  return new SyntaxError(`a ${JSON.stringify(String.fromCharCode(byte))} where an item should be`);
+}
+
+/** The last bytes before `end`, those of the chunks before included. */
+function latin1(tail: string, chunk: Uint8Array, from: number, end: number): string {
+  const bytes = chunk.subarray(Math.max(from, end - keyReach), end);
+  return (tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")).slice(-keyReach);
+}

@@ -1,0 +1,18 @@
+/**
+ * Bounds of what is read, wherever it comes from. etcd takes objects of 1.5 MiB; their JSON is a few times that. Nothing that a
+ * proxy reads is nested deeper than a dozen levels, managedFields included.
+ */
+
+/** Bytes of one object's text. */
+export const maxObjectBytes = 8 * 2 ** 20;
+/** Objects and arrays inside one another. */
+export const maxDepth = 100;
+/** Bytes of one manifest file. */
+export const maxFileBytes = 64 * 2 ** 20;
+/** Bytes of the beginning of something too long that are kept, to say what it was. */
+export const beginningBytes = 4096;
+
+/** For error messages: `8 MiB`. */
+export function mebibytes(bytes: number): string {
+  return `${Math.round((bytes * 10) / 2 ** 20) / 10} MiB`;
+}

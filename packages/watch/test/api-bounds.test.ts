@@ -1,0 +1,149 @@
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import {
+  type Excess,
+  hugeEvent,
+  hugeList,
+  type LightApiServer,
+  line,
+  type SeenRequest,
+} from "@fairlead/testkit/api-server";
+import { expect, test } from "vitest";
+import { VirtualClock } from "./support/clocks.ts";
+import { Consumer } from "./support/consumer.ts";
+import { followElsewhere } from "./support/peak-memory.ts";
+import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+
+endAfterEach();
+
+/** The whole attack is 700 MB; less shows the same, as nothing that grows with it may be kept. */
+const { FAIRLEAD_ATTACK_MEGABYTES: megabytes = "100" } = process.env;
+const bytes = Number(megabytes) * 1e6;
+/** The chunks that Node lets pile up before it collects them are some 64 MiB of it. */
+const mostMebibytes = 128;
+
+const excesses: readonly Excess[] = ["text", "nesting"];
+/** A line of a watch that is too long is not looked into. */
+const why = { text: "larger than 8 MiB", nesting: "nested deeper than 100 levels" };
+const isList = ({ query }: SeenRequest) => !query.has("watch");
+const before = { ...service("before"), metadata: { name: "before", namespace: "default" } };
+const after = { ...service("after"), metadata: { name: "after", namespace: "default" } };
+
+function serveHugeList(api: LightApiServer, excess: Excess): void {
+  api.watchList = false;
+  api.intercept((request, response) => {
+    if (!isList(request)) return false;
+    Readable.from(hugeList(excess, bytes, [JSON.stringify(before), JSON.stringify(after)])).pipe(response);
+    return true;
+  });
+}
+
+test.each(excesses)(
+  "a list with an object of endless %s: the others are there, it is reported by name",
+  async (excess) => {
+    const { api, server } = await fakeApi();
+    serveHugeList(api, excess);
+    const { services, reports, mebibytes } = await followElsewhere(server, "default/after");
+    expect(services).toEqual(["default/before", "default/after"]);
+    expect(reports).toContainEqual({
+      type: "badObject",
+      resource: "services",
+      key: "default/huge",
+      error: why[excess],
+    });
+    expect(mebibytes).toBeLessThan(mostMebibytes);
+  },
+);
+
+test.each(excesses)("a watch with an object of endless %s goes on behind it", async (excess) => {
+  const { api, server } = await fakeApi();
+  api.intercept((_request, response) => {
+    response.write(line("ADDED", { ...before, metadata: { ...before.metadata, resourceVersion: "120" } }));
+    const end = line("BOOKMARK", {
+      metadata: { resourceVersion: "180", annotations: { "k8s.io/initial-events-end": "true" } },
+    });
+    Readable.from(
+      (function* () {
+        yield* hugeEvent(excess, bytes, "150");
+        yield end;
+        yield line("ADDED", { ...after, metadata: { ...after.metadata, resourceVersion: "190" } });
+      })(),
+    ).pipe(response);
+    return true;
+  });
+  const { services, reports, mebibytes } = await followElsewhere(server, "default/after");
+  expect(services).toEqual(["default/before", "default/after"]);
+  expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/huge", error: why.text });
+  expect(mebibytes).toBeLessThan(mostMebibytes);
+});
+
+test("an object that has become too large stays as it was, and is reported once however often it is listed", async () => {
+  const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")));
+  const huge = service("a", { filler: "x".repeat(9 * 2 ** 20) });
+  api.store.put(servicesPath, huge);
+  api.store.put(servicesPath, service("b"));
+  await consumer.until(() => consumer.state.has("default/b"));
+  for (const name of ["c", "d"]) {
+    api.endWatches();
+    api.store.compact();
+    api.store.put(servicesPath, service(name));
+    await consumer.until(() => consumer.state.has(`default/${name}`));
+  }
+  expect(consumer.keys()).toEqual(["default/a", "default/b", "default/c", "default/d"]);
+  expect(reports.filter(({ type }) => type === "badObject")).toEqual([
+    { type: "badObject", resource: "services", key: "default/a", error: "larger than 8 MiB" },
+  ]);
+  api.store.delete(servicesPath, "default/a");
+  await consumer.until(() => !consumer.state.has("default/a"));
+});
+
+test("objects without a name are reported once, not at every list", async () => {
+  const nameless = (request: SeenRequest, response: ServerResponse) =>
+    isList(request) &&
+    !!response.end(JSON.stringify({ metadata: { resourceVersion: "100" }, items: [{ metadata: {} }, service("a")] }));
+  const { api, consumer, reports } = await following((fake) => {
+    fake.watchList = false;
+    fake.intercept(nameless);
+  });
+  api.intercept(nameless);
+  api.store.version = 101;
+  api.store.compact();
+  api.endWatches();
+  await consumer.until(() => consumer.changes.length === 3);
+  expect(reports.filter(({ type }) => type === "badObject")).toHaveLength(1);
+});
+
+/** Answers each page with these items and the token of another. */
+function endless(api: LightApiServer, items: (page: number) => readonly unknown[]): void {
+  api.watchList = false;
+  let page = 0;
+  const answer = (request: SeenRequest, response: ServerResponse) => {
+    api.intercept(answer);
+    if (request.query.has("watch")) return !!response.writeHead(422).end();
+    page++;
+    response.end(JSON.stringify({ metadata: { resourceVersion: "7", continue: "again" }, items: items(page) }));
+    return true;
+  };
+  api.intercept(answer);
+}
+
+test("a list whose pages hold nothing new and never end is a failure that is waited after", async () => {
+  const { api, server } = await fakeApi();
+  endless(api, () => [service("same")]);
+  const clock = new VirtualClock();
+  const { reports } = run(server, { services: new Consumer().subscription }, { clock });
+  await clock.timer((delay) => delay === 800);
+  expect(reports.at(-1)).toMatchObject({ type: "retry", error: expect.stringMatching(/holds nothing new/) });
+  expect(api.requests.length).toBeLessThan(5);
+});
+
+test("pages that are not full count against qps", async () => {
+  const { api, server } = await fakeApi();
+  endless(api, (page) => [service(`s${page}`)]);
+  const clock = new VirtualClock();
+  run(server, { services: new Consumer().subscription }, { clock, qps: 1, burst: 4 });
+  await clock.timer((delay) => delay === 1000);
+  expect(api.requests).toHaveLength(4);
+  clock.advance(1000);
+  await api.requestsCame(5);
+});
