@@ -137,6 +137,26 @@ test("of many rivals only those that a change moves are planned again", () => {
   expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.id).toBe(`default/${name(1)}/tcp`);
 });
 
+test("however many services want one address, each is planned once, and once more when it loses it", () => {
+  const state = new ClusterState();
+  const planner = new Planner(OPTIONS);
+  const many = 3_000;
+  // Each takes it from the one before.
+  for (let i = many; i > 0; i--) {
+    const clusterIPs = [`10.96.${i >> 8}.${i & 0xff}`];
+    state.upsertService(service(`s${String(i).padStart(5, "0")}`, { clusterIPs, externalIPs: ["198.51.100.1"] }));
+  }
+  const step = planner.replan(state, state.takeDirty().services, { get: () => undefined });
+  let steps = 0;
+  let slice = step.next();
+  for (; !slice.done; slice = step.next()) steps++;
+  // Of the steps one is for each group that changed.
+  expect(steps).toBeLessThanOrEqual(3 * many);
+  expect(slice.value.problems).toHaveLength(many - 1);
+  const reasons = new Set(slice.value.problems.map(({ reason }) => reason));
+  expect([...reasons]).toEqual(["is default/s00001/tcp's already; it is served for that one alone"]);
+});
+
 test("a ClusterIP is its service's own, whatever the name of a service that names it as an external IP", () => {
   const { planner, state } = rivals({ externalIPs: ["10.96.0.122"] }, ["a", "b"]);
   state.upsertService(service("z", { clusterIPs: ["10.96.0.122"] }));

@@ -306,6 +306,26 @@ describe("in every plan", () => {
     );
   });
 
+  test("no external or load-balancer address is the ClusterIP of another service, which another network serves", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(fakeFilter(), fakeFilter("cluster-ip")), histories, (filter, history) => {
+        const { planner, state } = lived({ ...OPTIONS, filter }, history);
+        for (const family of ["IPv4", "IPv6"] as const) {
+          const { groups, foreignClusterIPs } = planner.plan(family);
+          const taken = [...groups.values()].flatMap(({ service: key, frontends }) => {
+            const own = state.service(key)?.clusterIPs ?? [];
+            const others = frontends.filter(
+              ({ kind, address = "" }) => kind !== "cluster-ip" && !own.includes(address),
+            );
+            return others.filter(({ address = "" }) => foreignClusterIPs.has(address));
+          });
+          expect(taken).toEqual([]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("nothing of the other network is proxied to through a ClusterIP", () => {
     fc.assert(
       fc.property(fc.constantFrom(fakeFilter(), fakeFilter("cluster-ip")), histories, (filter, history) => {

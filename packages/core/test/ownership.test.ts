@@ -115,19 +115,6 @@ describe("excluded frontends cluster-ip", () => {
     expect(plan.groups.size).toBe(0);
     expect([...plan.foreignClusterIPs]).toEqual(["10.96.0.10"]);
   });
-
-  test("make no claim on the ClusterIP", () => {
-    const { state, planner, memory } = cluster([FOREIGN], LOAD_BALANCER, fakeFilter("cluster-ip"));
-    state.upsertService(
-      service("zzz", {
-        clusterIPs: ["10.96.0.99"],
-        externalIPs: ["10.96.0.10"],
-        ports: [{ name: "", protocol: "UDP", port: 53 }],
-      }),
-    );
-    expect(replan(planner, state, memory).problems).toEqual([]);
-    expect(planner.lookup("IPv4").at("UDP", "10.96.0.10", 53)?.id).toBe("default/zzz/udp");
-  });
 });
 
 describe("a change of owner", () => {

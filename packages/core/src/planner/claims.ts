@@ -1,3 +1,5 @@
+import { Claimants } from "./claimants.ts";
+
 /** Frontends that one group asks for, as claim keys. */
 export interface GroupClaims {
   readonly group: string;
@@ -9,15 +11,22 @@ export interface GroupClaims {
 /**
  * Who holds which frontend. Where several groups claim one, the one whose ClusterIP it is holds it (else anybody could
  * take a service's traffic by an external IP), then the one with the smallest id in byte order, whoever came first; when
- * it goes the next one takes it. The cost of a change follows the claims that change.
+ * it goes the next one takes it. The cost of a change follows the claims that change, however many claim the same.
  */
 export class ClaimIndex {
-  /** The only claimant, or all of them in byte order. */
-  readonly #claimants = new Map<string, string | readonly string[]>();
+  /** The only claimant, or all of them. */
+  readonly #claimants = new Map<string, string | Claimants>();
 
   holder(key: string): string | undefined {
     const claimants = this.#claimants.get(key);
-    return groupOf(typeof claimants === "string" ? claimants : claimants?.[0]);
+    return groupOf(typeof claimants === "string" ? claimants : claimants?.first);
+  }
+
+  /** Whether it is the ClusterIP of its holder. */
+  isAllocated(key: string): boolean {
+    const claimants = this.#claimants.get(key);
+    const first = typeof claimants === "string" ? claimants : claimants?.first;
+    return first !== undefined && !first.startsWith(WRITTEN);
   }
 
   /** Replaces the claims of a service; gives the groups, of whatever service, that gained or lost a frontend by it. */
@@ -39,22 +48,18 @@ export class ClaimIndex {
   }
 
   #add(key: string, added: string): void {
-    const claimants = this.#list(key);
-    if (claimants.includes(added)) return;
-    this.#claimants.set(key, claimants.length === 0 ? added : [...claimants, added].sort(byBytes));
+    const known = this.#claimants.get(key);
+    if (known === undefined) this.#claimants.set(key, added);
+    else if (typeof known !== "string") known.add(added);
+    else if (known !== added) this.#claimants.set(key, new Claimants([known, added]));
   }
 
   #remove(key: string, removed: string): void {
-    const left = this.#list(key).filter((claimant) => claimant !== removed);
-    const [only] = left;
-    if (only === undefined) this.#claimants.delete(key);
-    else this.#claimants.set(key, left.length === 1 ? only : left);
-  }
-
-  #list(key: string): readonly string[] {
-    const claimants = this.#claimants.get(key);
-    if (claimants === undefined) return [];
-    return typeof claimants === "string" ? [claimants] : claimants;
+    const known = this.#claimants.get(key);
+    if (known === removed) this.#claimants.delete(key);
+    if (known === undefined || typeof known === "string") return;
+    known.delete(removed);
+    if (known.size === 1 && known.first !== undefined) this.#claimants.set(key, known.first);
   }
 }
 
@@ -70,9 +75,4 @@ function forEachClaim(claims: readonly GroupClaims[], visit: (key: string, claim
 
 function groupOf(claimant: string | undefined): string | undefined {
   return claimant?.startsWith(WRITTEN) ? claimant.slice(WRITTEN.length) : claimant;
-}
-
-function byBytes(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

@@ -1,19 +1,27 @@
 import type { Ownership, OwnershipDecision, OwnershipMemory } from "../filter.ts";
-import { type IPFamily, type Protocol, type ServiceKey, serviceKey } from "../objects.ts";
+import type { IPFamily, Protocol, ServiceKey } from "../objects.ts";
 import type { ServicePortGroup } from "../plan.ts";
 import type { ClusterView } from "../state/view.ts";
-import { ClaimIndex } from "./claims.ts";
 import { FamilyCounts } from "./family-counts.ts";
+import { FrontendClaims } from "./frontend-claims.ts";
 import { claimKey } from "./frontend-spec.ts";
 import { LivePlan } from "./live-plan.ts";
 import type { FrontendLookup } from "./lookup.ts";
 import { nodePlan, type PlannerOptions } from "./options.ts";
 import { clusterIPOf, decideOwnership } from "./ownership.ts";
-import { newProblems } from "./problems.ts";
+import { annotationProblems, newConflicts } from "./problems.ts";
 import { releasedGroups, releasedUnseen } from "./released.ts";
-import { claimsOfRecord, draftService, finishService, type ServiceDraft, type ServiceRecord } from "./service-plan.ts";
+import {
+  claimsOfDraft,
+  claimsOfRecord,
+  draftService,
+  finishService,
+  type ServiceDraft,
+  type ServiceRecord,
+} from "./service-plan.ts";
 import type { ReleasedGroup } from "./step.ts";
 import type { StepCollector } from "./step-collector.ts";
+import { isLeft } from "./treatments.ts";
 
 /** What one planning step works with. */
 export interface StepInput {
@@ -29,7 +37,7 @@ export class FamilyPlanner implements FrontendLookup {
   readonly plan: LivePlan;
   readonly counts = new FamilyCounts();
   readonly #records = new Map<ServiceKey, ServiceRecord>();
-  readonly #claims = new ClaimIndex();
+  readonly #claims = new FrontendClaims();
 
   constructor(family: IPFamily, options: PlannerOptions) {
     this.family = family;
@@ -56,12 +64,12 @@ export class FamilyPlanner implements FrontendLookup {
   replan(key: ServiceKey, input: StepInput): readonly ServiceKey[] {
     const draft = this.#draft(key, input);
     const before = this.#records.get(key);
-    const moved = this.#claims.replace(before ? claimsOfRecord(before) : [], draft?.claims ?? []);
+    const moved = this.#claims.replace(key, before && claimsOfRecord(before), draft && claimsOfDraft(draft));
     const after = draft && finishService(draft, this.#holder, before?.groups);
     this.#store(key, before, after);
     if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);
     else this.#tellGone(key, input);
-    return [...moved].map(serviceOfGroup).filter((other) => other !== key);
+    return moved;
   }
 
   #draft(key: ServiceKey, { state, memory, options }: StepInput): ServiceDraft | undefined {
@@ -89,7 +97,8 @@ export class FamilyPlanner implements FrontendLookup {
     step.remember(key, this.family, remembered, decision);
     step.changeOwner(key, this.family, before?.decision.ownership ?? remembered, decision);
     step.release(this.#released(draft, before, after, remembered));
-    step.report(newProblems(draft, before, after, this.#holder));
+    step.report(annotationProblems(draft, before));
+    step.lose(key, this.family, newConflicts(draft, before, after, this.#claims));
   }
 
   #tellGone(key: ServiceKey, { step, memory, options }: StepInput): void {
@@ -112,14 +121,14 @@ export class FamilyPlanner implements FrontendLookup {
 
   #holding(key: string): ServicePortGroup | undefined {
     const id = this.#claims.holder(key);
-    return id === undefined ? undefined : this.plan.groups.get(id);
+    const group = id === undefined ? undefined : this.plan.groups.get(id);
+    return group === undefined || leaves(group, key) ? undefined : group;
   }
 
   readonly #holder = (key: string): string | undefined => this.#claims.holder(key);
 }
 
-/** `namespace/name` at the head of a group's id; neither can hold `:` or `/`. */
-function serviceOfGroup(id: string): ServiceKey {
-  const [namespace = "", rest = ""] = id.split("/");
-  return serviceKey(namespace, rest.split(":")[0] ?? "");
+/** Whether the frontend of a claim is one that the group leaves to another network. */
+function leaves({ protocol, frontends }: ServicePortGroup, claim: string): boolean {
+  return frontends.some((one) => isLeft(one) && claimKey(protocol, one.address, one.port) === claim);
 }

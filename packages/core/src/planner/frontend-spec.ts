@@ -9,28 +9,35 @@ export interface FrontendSpec {
   readonly address?: string;
   readonly port: number;
   readonly policy: "Cluster" | "Local";
-  /** Another network serves it: it is not ours to claim. */
+  /** Another network serves it: it is not ours to program, nor another service's. */
   readonly left: boolean;
 }
+
+/** What of a service another network serves. */
+export type Leaves = "nothing" | "cluster-ip" | "everything";
 
 /** The frontends of a service port in a family, in the order cluster-ip, external-ip, load-balancer, node-port. */
 export function frontendSpecs(
   service: Service,
   port: ServicePortSpec,
   family: IPFamily,
-  leaveClusterIP: boolean,
+  leaves: Leaves,
 ): readonly FrontendSpec[] {
+  const leavesOthers = leaves === "everything";
   const ofKind = (kind: FrontendKind, addresses: readonly string[], left: boolean): FrontendSpec[] =>
     addresses
       .filter((address) => familyOf(address) === family)
       .map((address) => ({ kind, address, port: port.port, policy: policyOf(kind, service), left }));
   const specs = [
-    ...ofKind("cluster-ip", service.clusterIPs, leaveClusterIP),
-    ...ofKind("external-ip", service.externalIPs, false),
-    ...ofKind("load-balancer", service.loadBalancerIPs, false),
+    ...ofKind("cluster-ip", service.clusterIPs, leaves !== "nothing"),
+    ...ofKind("external-ip", service.externalIPs, leavesOthers),
+    ...ofKind("load-balancer", service.loadBalancerIPs, leavesOthers),
   ];
   if (port.nodePort === undefined) return specs;
-  return [...specs, { kind: "node-port", port: port.nodePort, policy: service.externalTrafficPolicy, left: false }];
+  return [
+    ...specs,
+    { kind: "node-port", port: port.nodePort, policy: service.externalTrafficPolicy, left: leavesOthers },
+  ];
 }
 
 function policyOf(kind: FrontendKind, service: Service): "Cluster" | "Local" {
@@ -39,5 +46,12 @@ function policyOf(kind: FrontendKind, service: Service): "Cluster" | "Local" {
 
 /** What only one service port can have, whatever kind of frontend asks for it. */
 export function claimKey(protocol: Protocol, address: string | undefined, port: number): string {
-  return [protocol, address ?? "*", port].join(" ");
+  return [protocol, address ?? ANY, port].join(" ");
 }
+
+/** The address in a claim key; a node port's has none that any other could have. */
+export function addressOfClaim(key: string): string {
+  return key.split(" ")[1] ?? ANY;
+}
+
+const ANY = "*";

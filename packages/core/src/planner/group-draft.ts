@@ -1,7 +1,7 @@
 import type { IPFamily, Service, ServicePortSpec } from "../objects.ts";
 import type { FrontendKind } from "../plan.ts";
 import type { GroupClaims } from "./claims.ts";
-import { claimKey, type FrontendSpec, frontendSpecs } from "./frontend-spec.ts";
+import { claimKey, type FrontendSpec, frontendSpecs, type Leaves } from "./frontend-spec.ts";
 
 /** A group before it is known which of its frontends it holds. */
 export interface GroupDraft {
@@ -11,24 +11,24 @@ export interface GroupDraft {
   readonly frontends: readonly FrontendSpec[];
 }
 
-/** The groups that a service asks for in a family. Those of which every frontend is left to another network are none. */
-export function draftGroups(service: Service, family: IPFamily, leaveClusterIP: boolean): readonly GroupDraft[] {
-  return service.ports.flatMap((port): GroupDraft[] => {
-    const frontends = frontendSpecs(service, port, family, leaveClusterIP);
-    if (frontends.every((frontend) => frontend.left)) return [];
+/** The groups that a service asks for in a family, for us or for another network. */
+export function draftGroups(service: Service, family: IPFamily, leaves: Leaves): readonly GroupDraft[] {
+  return service.ports.map((port): GroupDraft => {
+    const frontends = frontendSpecs(service, port, family, leaves);
     // Joined strings are flat: templates would leave each of these kept strings with its parts.
     const owner = [service.namespace, service.name].join("/");
     const name = port.name === "" ? owner : [owner, port.name].join(":");
     const id = [name, port.protocol.toLowerCase()].join("/");
-    return [{ id, name, port, frontends }];
+    return { id, name, port, frontends };
   });
 }
 
-export function claimsOf(draft: GroupDraft): readonly GroupClaims[] {
-  const ours = draft.frontends.filter((frontend) => !frontend.left);
+/** @param left those of the frontends that another network serves, or those that we do */
+export function claimsOf(draft: GroupDraft, left: boolean): readonly GroupClaims[] {
+  const frontends = draft.frontends.filter((frontend) => frontend.left === left);
   return groupClaims(
     draft.id,
-    ours.map(({ kind, address, port }) => ({ kind, key: claimKey(draft.port.protocol, address, port) })),
+    frontends.map(({ kind, address, port }) => ({ kind, key: claimKey(draft.port.protocol, address, port) })),
   );
 }
 

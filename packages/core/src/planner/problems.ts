@@ -1,8 +1,10 @@
 import type { FrontendKind } from "../plan.ts";
 import type { Problem } from "../problem.ts";
-import type { FrontendSpec } from "./frontend-spec.ts";
+import type { FrontendClaims } from "./frontend-claims.ts";
 import { draftClaimKey } from "./group-draft.ts";
-import type { Holder, ServiceDraft, ServiceRecord } from "./service-plan.ts";
+import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
+
+type Claims = Pick<FrontendClaims, "holder" | "foreignHolder">;
 
 const FIELDS: Readonly<Record<FrontendKind, string>> = {
   "cluster-ip": "spec.clusterIPs",
@@ -11,39 +13,62 @@ const FIELDS: Readonly<Record<FrontendKind, string>> = {
   "node-port": "spec.ports",
 };
 
-/** What is wrong with a service since this change: what was so before has been reported. */
-export function newProblems(
-  draft: ServiceDraft,
-  before: ServiceRecord | undefined,
-  after: ServiceRecord,
-  holder: Holder,
-): readonly Problem[] {
-  const known = new Set(before?.lost.flatMap(({ keys }) => keys));
-  const lost = after.lost.flatMap(({ keys }) => keys).filter((key) => !known.has(key));
-  return [
-    ...annotationProblem(draft, before),
-    ...lost.map((key) => conflict(draft, key, holder(key) ?? "another service")),
-  ];
-}
-
-function annotationProblem(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+/** What the filter finds wrong with a service since this change: what was so before has been reported. */
+export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
   const reason = draft.decision.problem;
   if (reason === undefined || reason === before?.decision.problem) return [];
   return [problem(draft, "metadata.annotations", "", reason)];
 }
 
-function conflict(draft: ServiceDraft, key: string, holder: string): Problem {
-  const spec = specOf(draft, key);
-  const field = spec === undefined ? "spec" : FIELDS[spec.kind];
-  return problem(draft, field, JSON.stringify(key), `is ${holder}'s already; it is served for that one alone`);
+/** A frontend that another service holds. */
+export interface Conflict {
+  readonly claim: string;
+  /** What to report when the step is over; undefined: the service has it by then. */
+  readonly problem: () => Problem | undefined;
 }
 
-function specOf(draft: ServiceDraft, key: string): FrontendSpec | undefined {
+/** The frontends that a service lost by this change: what was so before has been reported. */
+export function newConflicts(
+  draft: ServiceDraft,
+  before: ServiceRecord | undefined,
+  after: ServiceRecord,
+  claims: Claims,
+): readonly Conflict[] {
+  const known = new Set(before?.lost.flatMap(({ keys }) => keys));
+  const lost = after.lost.flatMap(({ group, keys }) => keys.map((claim) => ({ group, claim })));
+  const fresh = lost.filter(({ claim }) => !known.has(claim));
+  if (fresh.length === 0) return [];
+  const kinds = kindsByClaim(draft);
+  return fresh.map(({ group, claim }) => {
+    const kind = kinds.get(claim);
+    const field = kind === undefined ? "spec" : FIELDS[kind];
+    return {
+      claim,
+      problem: () => {
+        const reason = whyLost(group, claim, claims);
+        return reason === undefined ? undefined : problem(draft, field, JSON.stringify(claim), reason);
+      },
+    };
+  });
+}
+
+function whyLost(group: string, claim: string, claims: Claims): string | undefined {
+  const foreign = claims.foreignHolder(claim);
+  if (foreign !== undefined) return `is the ClusterIP of ${foreign}, which another network serves`;
+  const holder = claims.holder(claim);
+  return holder === group ? undefined : `is ${holder ?? "another service"}'s already; it is served for that one alone`;
+}
+
+/** Of an address that stands in several fields it is the first of them. */
+function kindsByClaim(draft: ServiceDraft): ReadonlyMap<string, FrontendKind> {
+  const kinds = new Map<string, FrontendKind>();
   for (const group of draft.groups) {
-    const found = group.frontends.find((spec) => draftClaimKey(group, spec) === key);
-    if (found !== undefined) return found;
+    for (const spec of group.frontends) {
+      const key = draftClaimKey(group, spec);
+      if (!kinds.has(key)) kinds.set(key, spec.kind);
+    }
   }
-  return undefined;
+  return kinds;
 }
 
 function problem(draft: ServiceDraft, field: string, value: string, reason: string): Problem {

@@ -40,7 +40,7 @@ export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortG
 
 function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
   const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
-  const owners = new Map(ours.claims.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
+  const owners = new Map(ours.ours.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
   return finishService(ours, (key) => owners.get(key)).groups;
 }
 

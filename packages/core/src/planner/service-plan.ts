@@ -3,7 +3,8 @@ import type { OwnershipDecision } from "../filter.ts";
 import type { HealthCheck, ServicePortGroup } from "../plan.ts";
 import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
-import { claimKey } from "./frontend-spec.ts";
+import type { ServiceClaims } from "./frontend-claims.ts";
+import { claimKey, type Leaves } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupInput } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
 import { isLeft } from "./treatments.ts";
@@ -12,8 +13,11 @@ import { isLeft } from "./treatments.ts";
 export interface ServiceDraft {
   readonly clusterIP: string;
   readonly decision: OwnershipDecision;
+  /** Those with anything for us to serve. */
   readonly groups: readonly GroupDraft[];
-  readonly claims: readonly GroupClaims[];
+  /** The claims of what is ours, and of what another network serves. */
+  readonly ours: readonly GroupClaims[];
+  readonly left: readonly GroupClaims[];
   readonly input: GroupInput;
 }
 
@@ -21,7 +25,9 @@ export interface ServiceDraft {
 export interface ServiceRecord {
   readonly decision: OwnershipDecision;
   readonly groups: readonly ServicePortGroup[];
-  /** The claims that other groups hold. */
+  /** The claims of what another network serves. */
+  readonly left: readonly GroupClaims[];
+  /** Those of all of them that others hold. */
   readonly lost: readonly GroupClaims[];
   readonly healthCheck: HealthCheck | undefined;
   readonly foreignClusterIP: string | undefined;
@@ -31,19 +37,25 @@ export interface ServiceRecord {
 
 export type Holder = (claim: string) => string | undefined;
 
+const LEAVES: Readonly<Record<OwnershipDecision["frontends"], Leaves>> = {
+  all: "nothing",
+  "all-but-cluster-ip": "cluster-ip",
+  none: "everything",
+};
+
 export function draftService(
   input: Omit<GroupInput, "excludes">,
   clusterIP: string,
   decision: OwnershipDecision,
 ): ServiceDraft {
   const { service, family } = input;
-  const groups =
-    decision.frontends === "none" ? [] : draftGroups(service, family, decision.frontends === "all-but-cluster-ip");
+  const groups = draftGroups(service, family, LEAVES[decision.frontends]);
   return {
     clusterIP,
     decision,
-    groups,
-    claims: groups.flatMap(claimsOf),
+    groups: groups.filter((group) => group.frontends.some((frontend) => !frontend.left)),
+    ours: compact(groups.flatMap((group) => claimsOf(group, false))),
+    left: compact(groups.flatMap((group) => claimsOf(group, true))),
     input: { ...input, excludes: decision.excludes },
   };
 }
@@ -57,24 +69,33 @@ export function finishService(
   holder: Holder,
   before: readonly ServicePortGroup[] = [],
 ): ServiceRecord {
-  const groupBefore = ({ id }: GroupDraft) => before.find((group) => group.id === id);
+  const known = new Map(before.map((group) => [group.id, group]));
   const built = draft.groups.flatMap((group): BuiltGroup[] => {
     const held = group.frontends.filter((one) => one.left || holder(draftClaimKey(group, one)) === group.id);
-    return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input, groupBefore(group))];
+    return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input, known.get(group.id))];
   });
   return {
     decision: draft.decision,
     groups: built.map((one) => one.group),
-    lost: lostClaims(draft.claims, holder),
+    left: draft.left,
+    lost: lostClaims([...draft.ours, ...draft.left], holder),
     healthCheck: built.length === 0 ? undefined : healthCheck(draft),
-    foreignClusterIP: draft.decision.frontends === "all" ? undefined : draft.clusterIP,
+    foreignClusterIP: foreignClusterIP(draft),
     noLocalInternal: built.filter((one) => one.noLocalInternal).length,
     noLocalExternal: built.filter((one) => one.noLocalExternal).length,
   };
 }
 
+function foreignClusterIP({ decision, clusterIP }: ServiceDraft): string | undefined {
+  return decision.frontends === "all" ? undefined : clusterIP;
+}
+
+export function claimsOfDraft(draft: ServiceDraft): ServiceClaims {
+  return { claims: [...draft.ours, ...draft.left], foreignClusterIP: foreignClusterIP(draft) };
+}
+
 /** All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the heap. */
-export function claimsOfRecord({ groups, lost }: ServiceRecord): readonly GroupClaims[] {
+export function claimsOfRecord({ groups, left, lost, foreignClusterIP }: ServiceRecord): ServiceClaims {
   const held = groups.flatMap(({ id, protocol, frontends }) =>
     groupClaims(
       id,
@@ -83,7 +104,7 @@ export function claimsOfRecord({ groups, lost }: ServiceRecord): readonly GroupC
         .map(({ kind, address, port }) => ({ kind, key: claimKey(protocol, address, port) })),
     ),
   );
-  return [...held, ...lost];
+  return { claims: [...held, ...left, ...lost], foreignClusterIP };
 }
 
 function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly GroupClaims[] {

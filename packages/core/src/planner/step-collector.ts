@@ -2,6 +2,7 @@ import type { Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { PlanChange } from "../plan.ts";
 import type { Problem } from "../problem.ts";
+import type { Conflict } from "./problems.ts";
 import type { MemoryUpdate, OwnershipChange, PlanStep, ReleasedGroup } from "./step.ts";
 
 /** Gathers what a planning step comes to, beside the plan's own change. A service planned twice in a step counts once. */
@@ -10,6 +11,7 @@ export class StepCollector {
   readonly #ownership = new Map<string, OwnershipChange>();
   readonly #released = new Map<string, ReleasedGroup>();
   readonly #problems: Problem[] = [];
+  readonly #conflicts = new Map<string, Conflict["problem"]>();
 
   remember(service: ServiceKey, family: IPFamily, remembered: Ownership | undefined, now: OwnershipDecision): void {
     if (!now.decided || now.ownership === remembered) return;
@@ -30,6 +32,11 @@ export class StepCollector {
     for (const group of groups) this.#released.set(`${group.family} ${group.id}`, group);
   }
 
+  /** Who holds a frontend in the end is known when the step is over: till then it may go from one to the next. */
+  lose(service: ServiceKey, family: IPFamily, conflicts: readonly Conflict[]): void {
+    for (const { claim, problem } of conflicts) this.#conflicts.set(`${family} ${service} ${claim}`, problem);
+  }
+
   report(problems: readonly Problem[]): void {
     for (const problem of problems) this.#problems.push(problem);
   }
@@ -40,7 +47,7 @@ export class StepCollector {
       memory: [...this.#memory.values()],
       ownershipChanges: [...this.#ownership.values()],
       released: [...this.#released.values()],
-      problems: this.#problems,
+      problems: [...this.#problems, ...[...this.#conflicts.values()].flatMap((problem) => problem() ?? [])],
     };
   }
 }

@@ -1,4 +1,7 @@
 import { clientA, nodeA, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
+import { endpointSlice } from "../../objects/endpoint-slice.ts";
+import { service } from "../../objects/service.ts";
+import { conformanceCase } from "../case.ts";
 import { everyMode, leave, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
@@ -22,6 +25,21 @@ const annotatedWrongly = workload(117, {
   annotations: { "fairlead.dev/ownership": "mine" },
 });
 
+/** Our own service with the foreign ClusterIP among its external IPs, at the same port and at another. */
+const takers = [80, 443].map((port, i) => [
+  service(`taker-${port}`, {
+    clusterIPs: [`10.96.3.${10 + i}`],
+    externalIPs: [ovn.clusterIP.IPv4],
+    ports: [{ port, targetPort: 8080 }],
+  }),
+  endpointSlice(`taker-${port}-1`, {
+    service: `taker-${port}`,
+    family: "IPv4",
+    ports: [{ port: 8080 }],
+    endpoints: [{ address: webA1.addresses.IPv4, nodeName: "node-a" }],
+  }),
+]);
+
 const clusterIPOnly = { excludedFrontends: "cluster-ip" } as const;
 const left = everyMode(leave);
 
@@ -39,6 +57,15 @@ export const foreignCases = [
     options: { excludeClusterCIDRs: [] },
     expected: everyMode(plain([ovnA, ovnB])),
   }),
+  ...[80, 443].map((port) =>
+    conformanceCase("foreign", `its ClusterIP as another's external IP, port ${port}`, {
+      history: [takers.flat(), [...takers.flat(), ...ovn.objects]],
+      to: ovn.clusterIP.IPv4,
+      port,
+      from: clientA,
+      expected: left,
+    }),
+  ),
   row("excluded-frontends cluster-ip: the ClusterIP is left", ovn, {
     from: clientA,
     options: clusterIPOnly,
