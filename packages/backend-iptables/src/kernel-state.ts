@@ -1,4 +1,4 @@
-import { parseSave, type Rule, type TableState } from "@fairlead/netfilter";
+import { goesOn, type IPFamily, parseSave, type Rule, type TableState } from "@fairlead/netfilter";
 import { digestOf } from "./plan/digest.ts";
 import { isGroupChain } from "./plan/group-names.ts";
 import { JUMPS } from "./plan/jumps.ts";
@@ -30,19 +30,28 @@ const BUILT_IN: readonly string[] = JUMPS.filter(({ table }) => table === "nat")
 class NatReader {
   readonly #groupChains = new Map<string, string>();
   readonly #jumpLines: string[] = [];
+  /** Chains are declared before the first rule; what looks like one behind it is in somebody's comment. */
+  #declaring = true;
+  /** A rule that may go on in the next line. */
+  #rule: string | undefined;
   /** The chain whose rules are being read; they stand together. */
   #chain = "";
   #rules: string[] = [];
 
   read(line: string): void {
-    if (line.startsWith(":")) this.#chainLine(line);
-    else if (line.startsWith("-A ")) this.#ruleLine(line);
+    if (this.#rule !== undefined && goesOn(this.#rule, line)) this.#rule += `\n${line}`;
+    else {
+      this.#endRule();
+      if (line.startsWith("-A ")) this.#rule = line;
+      else if (line.startsWith(":") && this.#declaring) this.#chainLine(line);
+    }
   }
 
-  end(family: IptablesPort["family"]): Omit<KernelState, "filter"> {
+  end(family: IPFamily): Omit<KernelState, "filter"> {
+    this.#endRule();
     this.#endChain();
     const text = ["*nat", ...BUILT_IN.map((chain) => `:${chain} ACCEPT [0:0]`), ...this.#jumpLines, "COMMIT", ""];
-    const chains = parseSave(text.join("\n"), { family }).get("nat")?.chains;
+    const chains = parseSave(text.join("\n"), { family, lenient: true }).get("nat")?.chains;
     const natJumps = new Map(BUILT_IN.map((chain) => [chain, chains?.get(chain)?.rules ?? []]));
     return { natJumps, groupChains: this.#groupChains };
   }
@@ -52,14 +61,18 @@ class NatReader {
     if (isGroupChain(chain)) this.#groupChains.set(chain, digestOf([]));
   }
 
-  #ruleLine(line: string): void {
-    const end = line.indexOf(" ", 3);
-    const chain = line.slice(3, end);
-    if (BUILT_IN.includes(chain)) this.#jumpLines.push(line);
+  #endRule(): void {
+    const rule = this.#rule;
+    if (rule === undefined) return;
+    this.#rule = undefined;
+    this.#declaring = false;
+    const end = rule.indexOf(" ", 3);
+    const chain = rule.slice(3, end);
+    if (BUILT_IN.includes(chain)) this.#jumpLines.push(rule);
     if (!this.#groupChains.has(chain)) return;
     if (chain !== this.#chain) this.#endChain();
     this.#chain = chain;
-    this.#rules.push(line.slice(end + 1));
+    this.#rules.push(rule.slice(end + 1));
   }
 
   #endChain(): void {

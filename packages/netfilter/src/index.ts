@@ -5,9 +5,9 @@ export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector
 export { RuleParseError, RuleTextError } from "./errors.ts";
 export type * from "./ipset.ts";
 export type * from "./ipvs.ts";
-export { canonicalRule, ruleEquals, ruleKey } from "./key.ts";
+export { canonicalRule, isWritable, ruleEquals, ruleKey } from "./key.ts";
 export { atLine, parseChainLine, parseTableLine } from "./line.ts";
-export { parseList } from "./list.ts";
+export { type ListOptions, parseList } from "./list.ts";
 export {
   endpointChainName,
   endpointText,
@@ -29,6 +29,7 @@ export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
 export { parseRestore } from "./restore.ts";
 export type * from "./rule.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./rule-blocks.ts";
+export { goesOn } from "./rule-ends.ts";
 export { comment, jump } from "./rule-parts.ts";
 export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
 export { readSave } from "./save-bytes.ts";

@@ -1,4 +1,6 @@
+import { RuleTextError } from "./errors.ts";
 import { parseRuleWords } from "./parse-rule.ts";
+import { Problem } from "./problem.ts";
 import { renderRule } from "./render-rule.ts";
 import type { IPFamily, Rule } from "./rule.ts";
 import { tokenize } from "./tokenize.ts";
@@ -13,12 +15,25 @@ export function canonicalRule(rule: Rule, family: IPFamily = "IPv4"): Rule {
   return parseRuleWords(tokenize(renderRule(rule)), 0, family);
 }
 
-/** A text that two rules share exactly when they are the same rule: for sets, maps and differences. */
+/**
+ * A text that two rules share exactly when they are the same rule: for sets, maps and differences. Rules of others that can't be
+ * written have one, too; no rule that can be written shares it.
+ */
 export function ruleKey(rule: Rule): string {
-  return renderRule(canonicalRule(rule));
+  try {
+    return renderRule(canonicalRule(rule));
+  } catch (error) {
+    if (!(error instanceof RuleTextError || error instanceof Problem)) throw error;
+    return `\0${JSON.stringify(rule)}`;
+  }
+}
+
+/** False: a rule of somebody else, with a text that can't be read, or written so that it would be read back. */
+export function isWritable(rule: Rule): boolean {
+  return !ruleKey(rule).startsWith("\0");
 }
 
 /** True when the kernel could not tell the rules apart. */
 export function ruleEquals(a: Rule, b: Rule): boolean {
-  return a === b || renderRule(a) === renderRule(b) || ruleKey(a) === ruleKey(b);
+  return a === b || ruleKey(a) === ruleKey(b);
 }

@@ -58,3 +58,13 @@ export function chainOf(line: string): string {
 export function parseRuleText(line: string, from: number, family: IPFamily): Rule {
   return parseRuleWords(tokenize(line, from), 0, family);
 }
+
+/** The same of a rule that may be anybody's: one that can't be read is its text, as a match of kind "unreadable". */
+export function readRule(line: string, from: number, family: IPFamily): Rule {
+  try {
+    return parseRuleText(line, from, family);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { matches: [{ kind: "unreadable", text: line.slice(from).trimStart() }] };
+  }
+}

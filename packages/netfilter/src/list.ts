@@ -1,7 +1,18 @@
-import { atLine, chainOf, parseRuleText, policyField, withoutCounters } from "./line.ts";
+import { atLine, chainOf, parseRuleText, policyField, readRule, withoutCounters } from "./line.ts";
 import { linesOf } from "./lines.ts";
 import { Problem } from "./problem.ts";
 import type { ChainState, IPFamily, Rule, Table, TableState } from "./rule.ts";
+import { goesOn, isOpen } from "./rule-ends.ts";
+
+export interface ListOptions {
+  /** Decides the defaults that the text leaves out. Default: IPv4. */
+  readonly family?: IPFamily;
+  /**
+   * What can't be read stops nothing: a rule is kept as its text (a match of kind "unreadable"), a line that begins nothing
+   * belongs to the rule before it. Default: it is an error.
+   */
+  readonly lenient?: boolean;
+}
 
 /**
  * Reads what `iptables -t TABLE -S [CHAIN [NUMBER]]` prints, with or without -v. With a NUMBER iptables prints the rule
@@ -12,25 +23,41 @@ import type { ChainState, IPFamily, Rule, Table, TableState } from "./rule.ts";
 export function parseList(
   input: string | Iterable<string>,
   table: Table,
-  options: { readonly family?: IPFamily } = {},
+  { family = "IPv4", lenient = false }: ListOptions = {},
 ): TableState {
-  const chains = new Map<string, ChainState & { readonly rules: Rule[] }>();
-  let number = 0;
-  for (const line of linesOf(input)) {
-    number += 1;
-    if (line !== "" && !line.startsWith("#")) {
-      atLine(number, line, () => readLine(withoutCounters(line), chains, options.family ?? "IPv4"));
-    }
+  const chains: Chains = new Map();
+  const read = lenient ? readRule : parseRuleText;
+  for (const { line, text } of entriesOf(input, lenient)) {
+    if (text === "" || text.startsWith("#")) continue;
+    atLine(line, text, () => readEntry(withoutCounters(text), chains, (rule, from) => read(rule, from, family)));
   }
   return { table, chains };
 }
 
-function readLine(line: string, chains: Map<string, ChainState & { readonly rules: Rule[] }>, family: IPFamily): void {
+/** The lines of a listing, those of a rule together, with the number of the first one. */
+function* entriesOf(input: string | Iterable<string>, lenient: boolean): Generator<{ line: number; text: string }> {
+  let held: { line: number; text: string } | undefined;
+  let number = 0;
+  for (const line of linesOf(input)) {
+    number += 1;
+    if (held?.text.startsWith("-A ") && (lenient ? goesOn(held.text, line) : isOpen(held.text)))
+      held.text += `\n${line}`;
+    else {
+      if (held !== undefined) yield held;
+      held = { line: number, text: line };
+    }
+  }
+  if (held !== undefined) yield held;
+}
+
+type Chains = Map<string, ChainState & { readonly rules: Rule[] }>;
+
+function readEntry(line: string, chains: Chains, read: (rule: string, from: number) => Rule): void {
   const name = chainOf(line);
   if (line.startsWith("-A ")) {
     const chain = chains.get(name) ?? { name, rules: [] };
     chains.set(name, chain);
-    chain.rules.push(parseRuleText(line, 3 + name.length, family));
+    chain.rules.push(read(line, 3 + name.length));
   } else if (line.startsWith("-N ")) chains.set(name, { name, rules: [] });
   else if (line.startsWith("-P ")) {
     const policy =

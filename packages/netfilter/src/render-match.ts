@@ -38,6 +38,8 @@ export function renderMatch(match: Match): string {
       return renderIpvs(match);
     case "unknown":
       return ` -m ${checkValue("match", match.module)}${renderWords(match.args)}`;
+    case "unreadable":
+      throw new RuleTextError("rule", match.text, "can't be written, as it could not be read");
   }
 }
 

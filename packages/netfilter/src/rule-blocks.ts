@@ -1,4 +1,6 @@
-/** Rules of one chain that stand together in a text: whole lines `-A CHAIN …`, with or without counters. */
+import { nextLine, OPEN, RuleEnds } from "./rule-ends.ts";
+
+/** Rules of one chain that stand together in a text: lines `-A CHAIN …`, with or without counters, and those that they go on in. */
 export interface RuleBlock {
   /** The lines are in it somewhere. */
   readonly text: string;
@@ -10,6 +12,14 @@ export interface RuleBlock {
   readonly line: number;
   /** How many lines. */
   readonly lines: number;
+}
+
+export interface ScanOptions {
+  /**
+   * A line that begins nothing belongs to the rule before it: extensions print names without quotes, which may have a line end
+   * in them. For what the tools print themselves.
+   */
+  readonly lenient?: boolean;
 }
 
 /** What takes a text apart. */
@@ -30,12 +40,14 @@ const BRACKET = 0x5b;
  */
 export class BlockScanner {
   readonly #sink: BlockSink;
+  readonly #lenient: boolean;
   #rest = "";
   /** Lines read so far. */
   #line = 0;
 
-  constructor(sink: BlockSink) {
+  constructor(sink: BlockSink, { lenient = false }: ScanOptions = {}) {
     this.#sink = sink;
+    this.#lenient = lenient;
   }
 
   get line(): number {
@@ -48,22 +60,26 @@ export class BlockScanner {
       this.#rest += chunk;
       return;
     }
-    this.#scan(this.#rest + chunk, this.#rest.length + complete);
-    this.#rest = chunk.slice(complete);
+    const text = this.#rest + chunk;
+    this.#rest = text.slice(this.#scan(text, this.#rest.length + complete, false));
   }
 
   /** A last line without an end counts too. */
   end(): void {
     const last = this.#rest;
     this.#rest = "";
-    if (last !== "") this.#scan(last, last.length);
+    if (last !== "") this.#scan(last, last.length, true);
   }
 
-  #scan(text: string, to: number): void {
-    for (let at = 0; at < to; ) {
+  /** @returns the place up to which it is clear what the text says: all of it where nothing comes after it */
+  #scan(text: string, to: number, last: boolean): number {
+    const limit: Limit = { ends: new RuleEnds(text), to, last, reached: false };
+    let at = 0;
+    while (at < to && !limit.reached) {
       const name = appendedTo(text, at);
-      at = name === undefined ? this.#scanLine(text, at) : this.#scanBlock(text, at, to, name);
+      at = name === undefined ? this.#scanLine(text, at) : this.#scanBlock(text, at, name, limit);
     }
+    return at;
   }
 
   #scanLine(text: string, from: number): number {
@@ -74,29 +90,90 @@ export class BlockScanner {
   }
 
   /** @returns the place after the block */
-  #scanBlock(text: string, from: number, limit: number, name: string): number {
+  #scanBlock(text: string, from: number, name: string, limit: Limit): number {
     const line = this.#line + 1;
     const start = `-A ${name}`;
-    let to = from;
-    while (to < limit && appendsTo(text, afterCounters(text, to), start)) {
-      to = nextLine(text, to);
-      this.#line += 1;
+    let at = from;
+    while (at < limit.to && appendsTo(text, afterCounters(text, at), start)) {
+      const next = this.#afterRule(text, at, limit);
+      limit.reached = next === OPEN;
+      if (limit.reached) break;
+      at = next;
     }
-    this.#sink.rules(name, { text, from, to, line, lines: this.#line + 1 - line });
-    return to;
+    if (at > from) this.#sink.rules(name, { text, from, to: at, line, lines: this.#line + 1 - line });
+    return at;
   }
+
+  /** OPEN: what comes next decides. */
+  #afterRule(text: string, from: number, { ends, to, last }: Limit): number {
+    let next = ends.after(from);
+    let { lines } = ends;
+    if (next === OPEN || next > to) {
+      if (!last) return OPEN;
+      next = nextLine(text, from);
+      lines = 1;
+    }
+    if (this.#lenient) {
+      for (; next < to && !begins(text, next); next = nextLine(text, next)) lines += 1;
+      if (next >= to && !last) return OPEN;
+    }
+    this.#line += lines;
+    return next;
+  }
+}
+
+/** How far a text is scanned. */
+interface Limit {
+  readonly ends: RuleEnds;
+  readonly to: number;
+  /** Nothing comes after it. */
+  readonly last: boolean;
+  /** What comes next decides where the rule ends that the scan has come to. */
+  reached: boolean;
 }
 
 /** The texts of a block's rules without `-A CHAIN `. */
 export function ruleTexts(chain: string, { text, from, to }: RuleBlock): string[] {
   const texts: string[] = [];
+  const ends = new RuleEnds(text);
+  const start = `-A ${chain}`;
   for (let at = from; at < to; ) {
-    const next = nextLine(text, at);
+    let next = ends.after(at);
+    if (next === OPEN) next = nextLine(text, at);
+    while (next < to && !appendsTo(text, afterCounters(text, next), start)) next = nextLine(text, next);
     // Past the blank, which a rule that says nothing has not got.
     texts.push(text.slice(afterCounters(text, at) + chain.length + 4, endOfLine(text, next)));
     at = next;
   }
   return texts;
+}
+
+/** The number of the line that each of a block's rules begins in. */
+export function ruleLines({ line }: RuleBlock, texts: readonly string[]): number[] {
+  let next = line;
+  return texts.map((text) => {
+    const own = next;
+    next += 1;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) next += 1;
+    return own;
+  });
+}
+
+/** Whether a table, a chain, a rule, a remark, COMMIT or nothing may begin there. */
+function begins(text: string, at: number): boolean {
+  switch (text[at]) {
+    case "-":
+      return text.startsWith("-A ", at);
+    case "[":
+    case ":":
+    case "*":
+    case "#":
+    case "\n":
+    case "\r":
+      return true;
+    default:
+      return text.startsWith("COMMIT", at);
+  }
 }
 
 /** The chain that the line appends to, if it does. */
@@ -124,11 +201,6 @@ function afterCounters(text: string, at: number): number {
 }
 
 const COUNTERS = /\[\d+:\d+\] */y;
-
-function nextLine(text: string, from: number): number {
-  const end = text.indexOf("\n", from);
-  return end < 0 ? text.length : end + 1;
-}
 
 /** Where the line before `next` ends: before its line feed, alone or after a carriage return. */
 function endOfLine(text: string, next: number): number {

@@ -84,7 +84,9 @@ export type Match =
       readonly port: number;
     }
   /** A match this package has no type for, kept word for word; `args` are the arguments after `-m module`. */
-  | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] };
+  | { readonly kind: "unknown"; readonly module: string; readonly args: readonly string[] }
+  /** Stands for a whole rule of somebody else that can't be read: its text without `-A CHAIN `. It can't be written. */
+  | { readonly kind: "unreadable"; readonly text: string };
 
 export type Target =
   | { readonly kind: "jump" | "goto"; readonly chain: string }

@@ -1,7 +1,8 @@
 import { ChainsInBytes } from "./chains-in-bytes.ts";
+import { RuleParseError } from "./errors.ts";
 import { atLine, parseChainLine } from "./line.ts";
 import type { IPFamily, Table } from "./rule.ts";
-import type { SavedRules } from "./save.ts";
+import { LazySaveParser, type SavedRules } from "./save.ts";
 import { undeclared } from "./save-reader.ts";
 import { SavedTables } from "./saved-tables.ts";
 import { isSame } from "./word-index.ts";
@@ -16,7 +17,15 @@ const [CAPITAL_A, OPEN, CLOSE, ZERO, NINE] = [0x41, 0x5b, 0x5d, 0x30, 0x39] as c
  * @throws RuleParseError as `LazySaveParser` does
  */
 export function readSave(bytes: Uint8Array, { family = "IPv4" }: { readonly family?: IPFamily } = {}): SavedRules {
-  return new ByteReader(bytes, family).read();
+  try {
+    return new ByteReader(bytes, family).read();
+  } catch (error) {
+    if (!(error instanceof RuleParseError)) throw error;
+    // It looks at lines. A comment may have several, which the other one knows, and costs more.
+    const parser = new LazySaveParser({ family });
+    parser.push(new TextDecoder().decode(bytes));
+    return parser.end();
+  }
 }
 
 interface ByteTable {

@@ -1,7 +1,7 @@
 import { atLine, parseChainLine } from "./line.ts";
 import { Problem } from "./problem.ts";
 import type { ChainState, Table } from "./rule.ts";
-import { BlockScanner, type RuleBlock } from "./rule-blocks.ts";
+import { BlockScanner, type RuleBlock, type ScanOptions } from "./rule-blocks.ts";
 import { SavedTables } from "./saved-tables.ts";
 
 /** What takes the rules of a chain. */
@@ -17,14 +17,22 @@ interface ReadTable<Chain> {
 /** Sorts the rules of iptables-save by table and chain. */
 export class SaveReader<Chain extends ChainSink> {
   readonly #open: (declared: Omit<ChainState, "rules">, table: Table) => Chain;
-  readonly #scanner = new BlockScanner({
-    rules: (chain, block) => this.#addRules(chain, block),
-    line: (text, line) => this.#readLine(text, line),
-  });
+  readonly #lenient: boolean;
+  readonly #scanner: BlockScanner;
   readonly #tables = new SavedTables<ReadTable<Chain>>((table) => ({ table, chains: new Map() }));
 
-  constructor(open: (declared: Omit<ChainState, "rules">, table: Table) => Chain) {
+  /** @param lenient what can't be read within a table is passed over */
+  constructor(
+    open: (declared: Omit<ChainState, "rules">, table: Table) => Chain,
+    { lenient = false }: ScanOptions = {},
+  ) {
     this.#open = open;
+    this.#lenient = lenient;
+    const sink = {
+      rules: (chain: string, block: RuleBlock) => this.#addRules(chain, block),
+      line: (text: string, line: number) => this.#readLine(text, line),
+    };
+    this.#scanner = new BlockScanner(sink, { lenient });
   }
 
   push(chunk: string): void {
@@ -42,6 +50,7 @@ export class SaveReader<Chain extends ChainSink> {
       if (text.startsWith(":")) this.#addChain(text);
       else this.#tables.read(text);
     } catch (error) {
+      if (this.#lenient && this.#tables.open !== undefined && !text.startsWith("*")) return;
       atLine(line, text, () => {
         throw error;
       });
@@ -51,13 +60,15 @@ export class SaveReader<Chain extends ChainSink> {
   #addChain(line: string): void {
     const { table, chains } = this.#tables.current;
     const declared = parseChainLine(line);
+    if (this.#lenient && chains.has(declared.name)) return;
     chains.set(declared.name, this.#open(declared, table));
   }
 
   #addRules(name: string, block: RuleBlock): void {
     const chain = this.#tables.open?.chains.get(name);
     if (chain !== undefined) chain.add(block);
-    else atLine(block.line, firstLine(block), () => undeclared(this.#tables, name));
+    else if (!this.#lenient || this.#tables.open === undefined)
+      atLine(block.line, firstLine(block), () => undeclared(this.#tables, name));
   }
 }
 

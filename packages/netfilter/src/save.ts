@@ -1,12 +1,17 @@
-import { atLine, parseRuleText } from "./line.ts";
+import { atLine, parseRuleText, readRule } from "./line.ts";
 import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "./rule.ts";
-import { type RuleBlock, ruleTexts } from "./rule-blocks.ts";
+import { type RuleBlock, ruleLines, ruleTexts } from "./rule-blocks.ts";
 import { type ChainSink, SaveReader } from "./save-reader.ts";
 import { type SavedChain, TextChain } from "./saved-chain.ts";
 
 export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;
+  /**
+   * What can't be read within a table stops nothing, as it may be anybody's: a rule is kept as its text (a match of kind
+   * "unreadable"), other lines are passed over. Default: it is an error.
+   */
+  readonly lenient?: boolean;
   /** Whose rules to keep; the others are passed over unread, their chains kept without rules. Default: all. */
   readonly keepRules?: (table: Table, chain: string) => boolean;
 }
@@ -35,10 +40,13 @@ export function parseSave(input: string | Iterable<string>, options: SaveOptions
 export class SaveParser {
   readonly #reader: SaveReader<EagerChain>;
 
-  constructor({ family = "IPv4", keepRules = () => true }: SaveOptions = {}) {
-    this.#reader = new SaveReader((declared, table) => {
-      return new EagerChain(declared, family, keepRules(table, declared.name));
-    });
+  constructor({ family = "IPv4", keepRules = () => true, lenient = false }: SaveOptions = {}) {
+    const read = lenient ? readRule : parseRuleText;
+    this.#reader = new SaveReader(
+      (declared, table) =>
+        new EagerChain(declared, keepRules(table, declared.name) ? (text) => read(text, 0, family) : undefined),
+      { lenient },
+    );
   }
 
   /** @throws RuleParseError */
@@ -82,21 +90,22 @@ export class LazySaveParser {
 class EagerChain implements ChainSink {
   readonly state: ChainState;
   readonly #rules: Rule[] = [];
-  readonly #family: IPFamily;
-  readonly #keep: boolean;
+  readonly #read: ((text: string) => Rule) | undefined;
 
-  constructor(declared: Omit<ChainState, "rules">, family: IPFamily, keep: boolean) {
+  /** @param read undefined: rules are passed over */
+  constructor(declared: Omit<ChainState, "rules">, read: ((text: string) => Rule) | undefined) {
     this.state = { ...declared, rules: this.#rules };
-    this.#family = family;
-    this.#keep = keep;
+    this.#read = read;
   }
 
   add(block: RuleBlock): void {
-    if (!this.#keep) return;
+    const read = this.#read;
+    if (read === undefined) return;
     const { name } = this.state;
-    for (const [at, text] of ruleTexts(name, block).entries()) {
-      const rule = () => parseRuleText(text, 0, this.#family);
-      this.#rules.push(atLine(block.line + at, `-A ${name} ${text}`, rule));
+    const texts = ruleTexts(name, block);
+    const lines = ruleLines(block, texts);
+    for (const [at, text] of texts.entries()) {
+      this.#rules.push(atLine(lines[at] ?? block.line, `-A ${name} ${text}`, () => read(text)));
     }
   }
 }

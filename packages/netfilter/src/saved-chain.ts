@@ -1,6 +1,6 @@
 import { atLine, parseRuleText } from "./line.ts";
 import type { ChainState, IPFamily, Rule } from "./rule.ts";
-import { type RuleBlock, ruleTexts } from "./rule-blocks.ts";
+import { type RuleBlock, ruleLines, ruleTexts } from "./rule-blocks.ts";
 
 /** A chain as it stands in a listing. Its rules are read when they are first asked for: most packets reach few of many. */
 export interface SavedChain extends ChainState {
@@ -68,7 +68,7 @@ export class TextChain implements SavedChain {
   }
 
   get lines(): readonly number[] {
-    return this.#all.flatMap(({ line, lines }) => Array.from({ length: lines }, (_, at) => line + at));
+    return this.#all.flatMap((block) => ruleLines(block, ruleTexts(this.name, block)));
   }
 
   get rules(): readonly Rule[] {
@@ -86,16 +86,14 @@ export class TextChain implements SavedChain {
   }
 
   #parse(text: string, index: number): Rule {
-    return atLine(this.#lineOf(index), `-A ${this.name} ${text}`, () => parseRuleText(text, 0, this.#family));
-  }
-
-  #lineOf(index: number): number {
-    let before = 0;
-    for (const { line, lines } of this.#all) {
-      if (index < before + lines) return line + index - before;
-      before += lines;
+    try {
+      return parseRuleText(text, 0, this.#family);
+    } catch (error) {
+      // Its line costs a walk through the chain, and most rules can be read.
+      return atLine(this.lines[index] ?? 0, `-A ${this.name} ${text}`, () => {
+        throw error;
+      });
     }
-    return 0;
   }
 
   hasTextsOf(other: SavedChain): boolean {

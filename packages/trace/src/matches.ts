@@ -47,6 +47,8 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
       return walk.server !== undefined && keyOf(walk.server) === `${match.protocol} ${match.address} ${match.port}`;
     case "unknown":
       return matchesOther(match, place);
+    case "unreadable":
+      throw undecidable(place, "the tracer cannot read this rule");
   }
 }
 

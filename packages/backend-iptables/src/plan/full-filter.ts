@@ -1,4 +1,12 @@
-import { type ChainFill, type Command, ruleEquals, ruleKey, type TableState } from "@fairlead/netfilter";
+import {
+  type ChainFill,
+  type Command,
+  isWritable,
+  type Rule,
+  ruleEquals,
+  ruleKey,
+  type TableState,
+} from "@fairlead/netfilter";
 import { append, emptyChain, fillChains, remove } from "./commands.ts";
 import { DISPATCH_CHAINS, forwardChain, LOCALNET_RULE } from "./frame.ts";
 import { allDispatch, type FullPlan, rulesOf } from "./full.ts";
@@ -20,7 +28,9 @@ export class FilterFrame {
     this.#full = full;
     this.#state = state;
     for (const chain of DISPATCH_CHAINS.filter) {
-      for (const rule of rulesOf(state, chain)) this.#old.set(`${chain} ${ruleKey(rule)}`, append(chain, rule));
+      for (const rule of rulesOf(state, chain)) {
+        if (mayBeOurs(rule)) this.#old.set(`${chain} ${ruleKey(rule)}`, append(chain, rule));
+      }
     }
   }
 
@@ -59,4 +69,13 @@ export class FilterFrame {
     const there = rulesOf(this.#state, KUBELET_FIREWALL).some((rule) => ruleEquals(rule, LOCALNET_RULE));
     if (!there) yield append(KUBELET_FIREWALL, LOCALNET_RULE);
   }
+}
+
+/**
+ * Rules of this mode have matches and targets of known types. What somebody else put into our chains goes at once: written
+ * again, it might not be the same, or be refused.
+ */
+function mayBeOurs(rule: Rule): boolean {
+  const typed = rule.matches.every(({ kind }) => kind !== "unknown" && kind !== "unreadable");
+  return typed && rule.target?.kind !== "unknown" && isWritable(rule);
 }

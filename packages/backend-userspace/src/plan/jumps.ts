@@ -1,4 +1,4 @@
-import { type Command, comment, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import { type Command, comment, isWritable, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
 import { OWN_CHAINS, type RuleTable } from "./chains.ts";
 import type { RenderContext } from "./context.ts";
 import {
@@ -88,7 +88,11 @@ export function placeJumps({ table, chain, first, last }: Jumps, existing: reado
   ];
 }
 
-/** Jumps of any form to chains that only this mode has, such as those to node-port addresses that are gone. */
-export function leadsToOwn({ target }: Rule, table: RuleTable): boolean {
-  return target?.kind === "jump" && OWN_CHAINS[table].includes(target.chain);
+/**
+ * Jumps of any form to chains that only this mode has, such as those to node-port addresses that are gone. Not those of somebody
+ * else whose text can't be written, and so not be named to be deleted.
+ */
+export function leadsToOwn(rule: Rule, table: RuleTable): boolean {
+  const { target } = rule;
+  return target?.kind === "jump" && OWN_CHAINS[table].includes(target.chain) && isWritable(rule);
 }

@@ -6,7 +6,10 @@ import type { Glance } from "./glance.ts";
 /** Which kernel API the tools speak to: nf_tables, or the x_tables of old. */
 export type Variant = "nft" | "legacy";
 
-/** The iptables of one family. It fits the port that `@fairlead/backend-iptables` declares; so does `FakeIptables`. */
+/**
+ * The iptables of one family. Rules of others are read leniently: one that can't be read stands as its text (a match of kind
+ * "unreadable"), and stops nothing. It fits the port that `@fairlead/backend-iptables` declares; so does `FakeIptables`.
+ */
 export interface IptablesClient {
   readonly family: IPFamily;
   readonly variant: Variant;

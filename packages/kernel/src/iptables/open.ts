@@ -147,7 +147,7 @@ async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: nu
 }
 
 async function save(saved: AsyncIterable<string>, family: IPFamily): Promise<RuleSet> {
-  const parser = new SaveParser({ family });
+  const parser = new SaveParser({ family, lenient: true });
   await explained(async () => {
     for await (const piece of saved) parser.push(piece);
   });
@@ -172,9 +172,12 @@ async function* savedLines(saved: AsyncIterable<string>): AsyncGenerator<string,
 
 async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<ReadonlySet<string>> {
   const names = new Set(builtinChains[table]);
+  // Chains stand before the first rule; what looks like one behind it is in somebody's comment.
+  let declaring = true;
   await explained(async () => {
     for await (const line of lines(saved)) {
-      if (line.startsWith(":")) names.add(line.slice(1, line.indexOf(" ")));
+      if (line.startsWith("-")) declaring = false;
+      else if (declaring && line.startsWith(":")) names.add(line.slice(1, line.indexOf(" ")));
     }
   });
   return names;
@@ -190,7 +193,7 @@ async function list(
 ): Promise<readonly Rule[] | undefined> {
   try {
     const { stdout } = await runner.run(argv);
-    return parseList(stdout, table, { family }).chains.get(chain)?.rules ?? [];
+    return parseList(stdout, table, { family, lenient: true }).chains.get(chain)?.rules ?? [];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     if (error.exitCode === 1 && NO_CHAIN.test(error.stderr)) return undefined;
