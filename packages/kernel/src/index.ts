@@ -26,6 +26,9 @@ export { createModules, type ModuleResult, type Modules, type ModulesOptions } f
 export { NetlinkError } from "./netlink/error.ts";
 export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
+export type { NftablesClient } from "./nftables/client.ts";
+export { NftablesError } from "./nftables/error.ts";
+export { type NftablesOptions, openNftables } from "./nftables/open.ts";
 export { isNftTableThere } from "./nftables/table-there.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";

@@ -1,4 +1,4 @@
-import { aligned, type Range } from "./attributes.ts";
+import { aligned, findAttribute, type Range } from "./attributes.ts";
 
 /** Flags of a request (linux/netlink.h). */
 export const flags = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
@@ -68,12 +68,13 @@ export function number(request: Buffer, sequence: number, acknowledge: boolean):
 }
 
 /**
- * data: where the attributes of an object lie, after four bytes of the family's header. result: how the request of that number ended, 0 or the kernel's error number.
+ * data: where the attributes of an object lie, after four bytes of the family's header. result: how the request of that
+ * number ended, 0 or the kernel's error number, with its own words where it has some.
  * done: a dump is complete.
  */
 export type Reply =
-  | { readonly kind: "data"; readonly attributes: Range }
-  | { readonly kind: "result"; readonly sequence: number; readonly errno: number }
+  | { readonly kind: "data"; readonly message: number; readonly attributes: Range }
+  | { readonly kind: "result"; readonly sequence: number; readonly errno: number; readonly text?: string }
   | { readonly kind: "done" };
 
 /**
@@ -99,7 +100,25 @@ function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   if (type === errorType) {
     // The number is negative there.
     const errno = -bytes.readInt32LE(start + headerSize);
-    return { kind: "result", sequence: bytes.readUInt32LE(start + sequenceAt), errno };
+    const text = extendedText(bytes, start, end);
+    const result = { kind: "result", sequence: bytes.readUInt32LE(start + sequenceAt), errno } as const;
+    return text === undefined ? result : { ...result, text };
   }
-  return { kind: "data", attributes: { start: start + headerSize + familyHeaderSize, end } };
+  return { kind: "data", message: type, attributes: { start: start + headerSize + familyHeaderSize, end } };
+}
+
+/** NLM_F_CAPPED: of the request only its header is repeated. NLM_F_ACK_TLVS: attributes follow. */
+const replyFlags = { capped: 0x100, attributes: 0x200 } as const;
+/** NLMSGERR_ATTR_MSG. */
+const errorText = 1;
+
+/** What an extended ACK says, if it is one (NETLINK_EXT_ACK of netlink(7)). */
+function extendedText(bytes: Buffer, start: number, end: number): string | undefined {
+  const set = bytes.readUInt16LE(start + flagsAt);
+  if ((set & replyFlags.attributes) === 0) return undefined;
+  const request = start + headerSize + 4;
+  if (request + headerSize > end) return undefined;
+  const repeated = (set & replyFlags.capped) === 0 ? aligned(bytes.readUInt32LE(request)) : headerSize;
+  const found = findAttribute(bytes, { start: Math.min(end, request + repeated), end }, errorText);
+  return found && bytes.toString("utf8", found.start, found.end).replace(/\0+$/, "");
 }

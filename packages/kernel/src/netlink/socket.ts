@@ -13,6 +13,20 @@ export interface NetlinkSocket {
 
 export type OpenNetlink = () => Promise<NetlinkSocket>;
 
+/** A socket for transactions, which are one datagram each, however large. */
+export interface TransactionSocket extends NetlinkSocket {
+  /**
+   * Makes room for a datagram.
+   *
+   * @param bytes its length
+   * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, net.core.wmem_max in a user
+   *   namespace
+   */
+  makeRoom(bytes: number): number;
+}
+
+export type OpenTransactions = () => Promise<TransactionSocket>;
+
 /** linux/socket.h. All replies are there when send() is over, so nothing ever has to wait for one. */
 const family = 16;
 const type = 0o3 | 0o4000 | 0o2000000;
@@ -45,27 +59,72 @@ export const openGenericSocket: OpenNetlink = () => openSocket("NETLINK_GENERIC"
 export const openRouteSocket: OpenNetlink = () => openSocket("NETLINK_ROUTE");
 
 /**
+ * Opens a socket of nfnetlink for transactions of nf_tables in the network namespace of this process.
+ *
+ * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ */
+export const openTransactionSocket: OpenTransactions = () => openTransactions();
+
+/**
  * The same in another network namespace, for a process that may enter it.
  *
  * @param file such as /proc/PID/ns/net
  */
-export function socketsIn(file: string): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> {
+export function socketsIn(
+  file: string,
+): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> & { readonly transactions: OpenTransactions } {
   return {
+    transactions: () => openTransactions(file),
     route: () => openSocket("NETLINK_ROUTE", file),
     netfilter: () => openSocket("NETLINK_NETFILTER", file),
     generic: () => openSocket("NETLINK_GENERIC", file),
   };
 }
 
-/** Opening is what Node cannot. */
 async function openSocket(protocol: keyof typeof protocols, namespace?: string): Promise<NetlinkSocket> {
+  const descriptor = await openDescriptor(protocol, namespace);
+  return protocol === "NETLINK_GENERIC" ? hereAndNow(descriptor) : offThread(descriptor);
+}
+
+/** Opening is what Node cannot. */
+async function openDescriptor(protocol: keyof typeof protocols, namespace?: string): Promise<number> {
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
   const socket = libc.func("int socket(int, int, int)");
   const make = (): number => socket(family, type, protocols[protocol]);
   const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
   if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
-  return protocol === "NETLINK_GENERIC" ? hereAndNow(descriptor) : offThread(descriptor);
+  return descriptor;
+}
+
+/** SOL_SOCKET and SOL_NETLINK with their options (asm-generic/socket.h, linux/netlink.h). */
+const level = { socket: 1, netlink: 270 } as const;
+const option = { sendBuffer: 7, sendBufferForce: 32, capAck: 10, extAck: 11 } as const;
+/** What every socket can have without asking; the kernel takes its own part of it. */
+const DEFAULT_ROOM = 64 * 1024;
+
+async function openTransactions(namespace?: string): Promise<TransactionSocket> {
+  const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
+  const { default: koffi } = await import("koffi");
+  const setsockopt = koffi.load(null).func("int setsockopt(int, int, int, void *, uint32_t)");
+  const getsockopt = koffi.load(null).func("int getsockopt(int, int, int, void *, void *)");
+  const set = (at: number, name: number, value: number) =>
+    setsockopt(descriptor, at, name, Buffer.from(Int32Array.of(value).buffer), 4) === 0;
+  // Errors say what they are about, and don't repeat megabytes of what was sent.
+  set(level.netlink, option.extAck, 1);
+  set(level.netlink, option.capAck, 1);
+  let room = DEFAULT_ROOM;
+  return {
+    ...offThread(descriptor),
+    makeRoom(bytes) {
+      if (bytes <= room) return room;
+      if (!set(level.socket, option.sendBufferForce, bytes)) set(level.socket, option.sendBuffer, bytes);
+      const [value, length] = [Buffer.alloc(4), Buffer.from(Int32Array.of(4).buffer)];
+      // The kernel says twice what a datagram can have (SO_SNDBUF of socket(7)).
+      if (getsockopt(descriptor, level.socket, option.sendBuffer, value, length) === 0) room = value.readInt32LE() / 2;
+      return room;
+    },
+  };
 }
 
 /** For answers over which the kernel may take its time: it walks whole tables. */

@@ -1,4 +1,4 @@
-import { type OpenNetlink, socketsIn } from "../netlink/socket.ts";
+import { type OpenNetlink, type OpenTransactions, socketsIn } from "../netlink/socket.ts";
 import type { NetworkNamespace } from "./namespace.ts";
 
 export interface NetlinkSockets {
@@ -8,6 +8,8 @@ export interface NetlinkSockets {
   readonly netfilter: OpenNetlink;
   /** For virtual servers. */
   readonly generic: OpenNetlink;
+  /** For transactions of nf_tables. */
+  readonly transactions: OpenTransactions;
 }
 
 /** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */

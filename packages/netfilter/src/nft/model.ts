@@ -1,10 +1,8 @@
 import type { Expression } from "./expressions/index.ts";
+import type { Verdict } from "./expressions/verdict.ts";
+import type { NftFamily } from "./family.ts";
 import type { Hex } from "./hex.ts";
 import type { DataType } from "./types.ts";
-import type { Verdict } from "./verdict.ts";
-
-/** The address families of tables that are read and written here: NFPROTO_IPV4 and NFPROTO_IPV6. */
-export type NftFamily = "ip" | "ip6";
 
 /** A table as the kernel holds it. */
 export interface NftTable {

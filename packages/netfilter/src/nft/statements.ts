@@ -1,11 +1,11 @@
 import { addressBits, addressWords, masked, prefixLengthOf, prefixMask, wordsText } from "@fairlead/base";
 import { ADDRESS_TYPES } from "./expressions/fib.ts";
 import type { Expression } from "./expressions/index.ts";
+import type { Register } from "./expressions/registers.ts";
 import { portUnreachable } from "./expressions/reject.ts";
+import type { Verdict } from "./expressions/verdict.ts";
+import type { NftFamily } from "./family.ts";
 import { addressHex, type Hex, hexOf, hostHex, portHex } from "./hex.ts";
-import type { NftFamily } from "./model.ts";
-import type { Register } from "./registers.ts";
-import type { Verdict } from "./verdict.ts";
 import { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";
 
 /** Where a family's addresses are in its header, and how many bytes they have. */

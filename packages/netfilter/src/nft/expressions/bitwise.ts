@@ -1,7 +1,7 @@
 import type { Hex } from "../hex.ts";
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import { DATA_VALUE } from "./cmp.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** `to` becomes `from & mask ^ xor`; an or is one with the bits left out of the mask. */
 export interface Bitwise {

@@ -1,6 +1,6 @@
 import type { Hex } from "../hex.ts";
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Goes on with the rule only where a register compares to a constant. */
 export interface Cmp {
@@ -12,7 +12,7 @@ export interface Cmp {
 
 /** enum nft_cmp_ops, by their numbers. */
 const OPERATORS = ["==", "!=", "<", "<=", ">", ">="] as const;
-export type Operator = (typeof OPERATORS)[number];
+type Operator = (typeof OPERATORS)[number];
 
 const DATA = { from: 1, operator: 2, value: 3 } as const;
 /** NFTA_DATA_VALUE. */

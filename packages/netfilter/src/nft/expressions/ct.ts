@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Loads what connection tracking knows of the packet, 32 bits in the machine's byte order. */
 export interface Ct {
@@ -10,7 +10,7 @@ export interface Ct {
 
 /** enum nft_ct_keys. */
 const KEYS = { state: 0, status: 2 } as const;
-export type CtKey = keyof typeof KEYS;
+type CtKey = keyof typeof KEYS;
 
 const DATA = { to: 1, key: 2, direction: 3 } as const;
 

@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Puts what is in registers into a set that packets may change. */
 export interface Dynset {

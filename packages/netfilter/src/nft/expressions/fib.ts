@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Asks the routing tables what kind of address one is: RTN_LOCAL and kin, 32 bits in the machine's byte order. */
 export interface Fib {

@@ -1,10 +1,10 @@
+import type { Attributes } from "../attributes/reader.ts";
+import type { AttributeWriter } from "../attributes/writer.ts";
 import type { Hex } from "../hex.ts";
-import type { Attributes } from "../netlink/reader.ts";
-import type { AttributeWriter } from "../netlink/writer.ts";
-import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "../registers.ts";
-import { type Verdict, verdictCode, verdictOf, verdictText } from "../verdict.ts";
 import { DATA_VALUE } from "./cmp.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "./registers.ts";
+import { type Verdict, verdictCode, verdictOf, verdictText } from "./verdict.ts";
 
 /** Puts a constant into a register, or gives a verdict. */
 export type Immediate =

@@ -1,7 +1,7 @@
-import type { NftFamily } from "../model.ts";
-import type { Attributes } from "../netlink/reader.ts";
-import type { AttributeWriter } from "../netlink/writer.ts";
-import type { RulePrinter } from "../text/printer.ts";
+import type { Attributes } from "../attributes/reader.ts";
+import type { AttributeWriter } from "../attributes/writer.ts";
+import type { NftFamily } from "../family.ts";
+import type { Printer } from "./printer.ts";
 
 /**
  * A kind of expression, all of it: how netlink has it, and how `nft` prints it. What it does to a packet is the tracer's.
@@ -18,5 +18,5 @@ export interface ExpressionKind<E extends { readonly kind: string }> {
    */
   decode(data: Attributes, family: NftFamily): E | undefined;
   /** Adds its words, or leaves a value in a register for those that follow. */
-  print(expression: E, printer: RulePrinter): void;
+  print(expression: E, printer: Printer): void;
 }

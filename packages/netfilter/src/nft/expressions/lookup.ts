@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "./registers.ts";
 
 /**
  * Goes on with the rule only where a set has what is in the registers from `from` on (inverted: has not); a map leaves its

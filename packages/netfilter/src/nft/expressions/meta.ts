@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Loads what the kernel knows of the packet beside its bytes, or sets the mark. */
 export type Meta =
@@ -8,7 +8,7 @@ export type Meta =
 
 /** enum nft_meta_keys, with nft's names. */
 const KEYS = { mark: 3, iifname: 6, oifname: 7, l4proto: 16 } as const;
-export type MetaKey = keyof typeof KEYS;
+type MetaKey = keyof typeof KEYS;
 
 const DATA = { to: 1, key: 2, from: 3 } as const;
 const FACTS = {

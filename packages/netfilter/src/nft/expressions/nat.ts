@@ -1,6 +1,6 @@
-import type { NftFamily } from "../model.ts";
-import { type Register, registerNumber, registerOf } from "../registers.ts";
+import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Translates the destination, for the connection that the packet begins. */
 export interface Nat {
@@ -12,9 +12,8 @@ export interface Nat {
   readonly port?: Register;
 }
 
-/** NFT_NAT_DNAT and NFPROTO_IPV4, NFPROTO_IPV6. */
+/** NFT_NAT_DNAT. */
 const DNAT = 1;
-export const FAMILY_NUMBERS: Readonly<Record<NftFamily, number>> = { ip: 2, ip6: 10 };
 const DATA = { type: 1, family: 2, addressMin: 3, addressMax: 4, portMin: 5, portMax: 6, flags: 7 } as const;
 /** NF_NAT_RANGE_PROTO_SPECIFIED, which the kernel adds by itself where there is a port. */
 const PORT_GIVEN = 0x2;

@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Draws a number from 0 to before `modulus`, in the machine's byte order. */
 export interface Numgen {

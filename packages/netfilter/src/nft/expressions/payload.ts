@@ -1,5 +1,5 @@
-import { type Register, registerNumber, registerOf } from "../registers.ts";
 import type { ExpressionKind } from "./kind.ts";
+import { type Register, registerNumber, registerOf } from "./registers.ts";
 
 /** Loads bytes of the packet. */
 export interface Payload {

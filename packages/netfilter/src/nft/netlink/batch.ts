@@ -1,12 +1,12 @@
+import { AttributeWriter } from "../attributes/writer.ts";
 import { encodeVerdict } from "../expressions/immediate.ts";
 import { type Expression, kindOf } from "../expressions/index.ts";
-import { FAMILY_NUMBERS } from "../expressions/nat.ts";
+import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
-import { type NftChain, type NftFamily, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";
+import { type NftChain, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";
 import { lengthOf, typeId } from "../types.ts";
 import * as numbers from "./numbers.ts";
 import { commentData, setUserData } from "./user-data.ts";
-import { AttributeWriter } from "./writer.ts";
 
 const { FLAGS, MESSAGES } = numbers;
 
@@ -45,6 +45,10 @@ export class NftBatch {
 
   get family(): NftFamily {
     return this.#family;
+  }
+
+  get table(): string {
+    return this.#table;
   }
 
   /** Messages so far, without those that begin and end the batch. */

@@ -1,12 +1,14 @@
+import type { Attributes } from "../attributes/reader.ts";
 import { decodeVerdict } from "../expressions/immediate.ts";
 import { type Expression, expressionKinds } from "../expressions/index.ts";
 import type { ExpressionKind } from "../expressions/kind.ts";
+import type { Verdict } from "../expressions/verdict.ts";
+import type { NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import {
   type BaseChain,
   HOOKS,
   type NftChain,
-  type NftFamily,
   type NftRule,
   type NftSet,
   SET_FLAGS,
@@ -14,14 +16,17 @@ import {
   type SetFlag,
 } from "../model.ts";
 import { typesOf } from "../types.ts";
-import type { Verdict } from "../verdict.ts";
 import * as numbers from "./numbers.ts";
-import type { Attributes } from "./reader.ts";
 import { commentOf } from "./user-data.ts";
 
 /** A rule or a set that has something which is not known here: whoever traces or compares must say so. */
 export class UnreadableNft extends Error {
   override readonly name = "UnreadableNft";
+}
+
+/** The comment of a table; undefined where it has none. */
+export function tableCommentOf(of: Attributes): string | undefined {
+  return commentOf("table", of.hex(numbers.TABLE.userData));
 }
 
 /** A chain without its rules. */

@@ -1,5 +1,6 @@
+import type { NftFamily } from "../family.ts";
 import { bytesOf, type Hex, hexOf } from "../hex.ts";
-import type { NftFamily, NftSet } from "../model.ts";
+import type { NftSet } from "../model.ts";
 import type { DataType } from "../types.ts";
 
 /**

@@ -1,38 +1,17 @@
 import { bracketed, bytesText } from "@fairlead/base";
 import { kindOf } from "../expressions/index.ts";
+import type { Printer, SetWords, Value } from "../expressions/printer.ts";
+import type { Register } from "../expressions/registers.ts";
+import type { NftFamily } from "../family.ts";
 import { bytesOf, type Hex, hostNumber } from "../hex.ts";
-import type { NftFamily, NftRule, NftSet } from "../model.ts";
-import type { Register } from "../registers.ts";
-import { DATA_TYPES, type DataType, lengthOf } from "../types.ts";
+import type { NftRule, NftSet } from "../model.ts";
+import { DATA_TYPES, lengthOf } from "../types.ts";
 import { ctStateText, ctStatusText } from "../words.ts";
 import { quoted } from "./quote.ts";
 import { setText } from "./set.ts";
 
-/** What a register holds, in words. */
-export interface Value {
-  readonly text: string;
-  readonly type?: DataType;
-  /** Bits that have names of their own. */
-  readonly bits?: "state" | "status";
-  /** Numbers that have names, by name. */
-  readonly words?: Readonly<Record<string, number>>;
-  /** The length of the whole field, where only its first bytes were loaded or masked: a prefix is compared. */
-  readonly length?: number;
-  /** Bytes that were kept of it by a mask. */
-  readonly masked?: Hex;
-  /** A constant's bytes. */
-  readonly constant?: Hex;
-}
-
-/** What is said of a set in a rule, and how long its keys and values are, bytes. */
-interface SetWords {
-  readonly text: string;
-  readonly keyLength: number;
-  readonly valueLength: number;
-}
-
 /** Prints one rule, as `nft list` does: follows what each register holds, and says what is compared, looked up and done. */
-export class RulePrinter {
+class RulePrinter implements Printer {
   readonly #sets: ReadonlyMap<string, NftSet>;
   readonly #words: string[] = [];
   readonly #registers = new Map<Register, Value & { readonly loaded: number }>();
@@ -49,7 +28,6 @@ export class RulePrinter {
     this.#words.push(words);
   }
 
-  /** A register gets `length` bytes of something. */
   load(to: Register, length: number, value: Value): void {
     this.#registers.set(to, { ...value, loaded: length });
   }
@@ -58,7 +36,6 @@ export class RulePrinter {
     this.load(to, value.length / 2, { text: `0x${value}`, constant: value });
   }
 
-  /** What the registers hold from `from` on, `length` bytes: parts of a concatenation with dots between them. */
   value(from: Register, length: number): Value {
     const parts: (Value & { readonly loaded: number })[] = [];
     for (let at = from; (at - from) * 4 < length; ) {

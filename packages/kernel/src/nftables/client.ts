@@ -1,0 +1,39 @@
+import type { Hex, NftBatch, NftFamily, NftTable, SetElement } from "@fairlead/netfilter/nft";
+
+/** Tables of nf_tables in one network namespace, by netlink. */
+export interface NftablesClient {
+  /**
+   * Carries a transaction out, all of it or nothing.
+   *
+   * @throws NftablesError when the kernel refuses it: nothing has changed then
+   */
+  commit(batch: NftBatch): Promise<void>;
+  /**
+   * Has the kernel check a transaction without carrying it out.
+   *
+   * @throws NftablesError when it would refuse it
+   */
+  check(batch: NftBatch): Promise<void>;
+  /**
+   * How many bytes a transaction can have: in a user namespace not as many as one likes.
+   *
+   * @param wanted bytes
+   */
+  roomFor(wanted: number): number;
+  /** A number that every transaction of anybody in this namespace raises. */
+  generation(): Promise<number>;
+  /**
+   * A whole table; what it costs grows with the square of its largest set.
+   *
+   * @returns undefined when there is no such table
+   * @throws UnreadableNft when it has what is not known here
+   */
+  table(family: NftFamily, name: string): Promise<NftTable | undefined>;
+  /**
+   * What a set has of these keys; the cost is that of the keys, not of the set.
+   *
+   * @returns an element for each key that is there
+   */
+  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,145 @@
+import {
+  Attributes,
+  decodeChain,
+  decodeElements,
+  decodeRule,
+  decodeSet,
+  type Hex,
+  type NftChain,
+  type NftFamily,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+  nftNumbers,
+  type SetElement,
+  tableCommentOf,
+} from "@fairlead/netfilter/nft";
+import { dump } from "../netlink/dump.ts";
+import { NetlinkError } from "../netlink/error.ts";
+import type { NetlinkSocket } from "../netlink/socket.ts";
+import { exchange } from "./exchange.ts";
+import { encodeDumpOfSet, encodeGet, encodeLookUp } from "./requests.ts";
+
+/** `NftablesClient.table` */
+export async function readTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<NftTable | undefined> {
+  const comment = await commentOfTable(socket, family, name);
+  if (comment === undefined) return undefined;
+  const all = (what: "getChain" | "getRule" | "getSet", tableAt: number) =>
+    attributesOf(
+      socket,
+      encodeGet(what, family, name),
+      `reading table ${family} ${name}`,
+      (of) => of.text(tableAt) === name,
+    );
+  const chains = (await all("getChain", nftNumbers.CHAIN.table)).map(decodeChain);
+  const rules = (await all("getRule", nftNumbers.RULE.table)).map((of) => decodeRule(of, family));
+  const sets = (await all("getSet", nftNumbers.SET.table)).map(decodeSet);
+  return {
+    family,
+    name,
+    ...(comment !== "" && { comment }),
+    chains: withRules(chains, rules),
+    sets: await withElements(socket, family, name, sets),
+  };
+}
+
+/** @returns undefined: there is no such table; "": it has no comment */
+async function commentOfTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<string | undefined> {
+  for (const { reply, bytes } of await exchange(socket, encodeGet("getTable", family, name, false))) {
+    if (reply.kind === "data") return tableCommentOf(attributes(bytes, reply.attributes)) ?? "";
+    if (reply.kind !== "result" || reply.errno === 0) continue;
+    const error = new NetlinkError(`reading table ${family} ${name}`, reply.errno);
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
+  throw new Error(`netlink: no answer about table ${family} ${name}`);
+}
+
+function withRules(
+  chains: readonly Omit<NftChain, "rules">[],
+  rules: readonly { readonly chain: string; readonly rule: NftRule }[],
+): NftTable["chains"] {
+  const byChain = Map.groupBy(rules, ({ chain }) => chain);
+  return new Map(
+    chains.map((chain) => [chain.name, { ...chain, rules: (byChain.get(chain.name) ?? []).map(({ rule }) => rule) }]),
+  );
+}
+
+async function withElements(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  sets: readonly Omit<NftSet, "elements">[],
+): Promise<NftTable["sets"]> {
+  const filled = new Map<string, NftSet>();
+  for (const set of sets) {
+    const request = encodeDumpOfSet(family, table, set.name);
+    const lists = await attributesOf(socket, request, `reading set ${family} ${table} ${set.name}`);
+    const elements = lists.flatMap((of) => decodeElements(of).elements);
+    filled.set(set.name, { ...set, elements: new Map(elements.map((one) => [elementKey(one), one])) });
+  }
+  return filled;
+}
+
+/** Where an interval ends and the next one begins, the key alone stands there twice. */
+function elementKey({ key, intervalEnd }: SetElement): string {
+  return intervalEnd ? `${key} end` : key;
+}
+
+/** Keys in one request: the answer fits into one datagram. */
+const KEYS_AT_ONCE = 100;
+
+/** `NftablesClient.elements` */
+export async function lookUp(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  set: string,
+  keys: readonly Hex[],
+): Promise<readonly SetElement[]> {
+  const found: SetElement[] = [];
+  for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
+    const some = keys.slice(at, at + KEYS_AT_ONCE);
+    const together = await ask(socket, encodeLookUp(family, table, set, some), `looking into set ${set}`);
+    // One key that is not there ends the request: then each is asked for by itself.
+    if (together !== undefined) found.push(...together);
+    else
+      for (const key of some)
+        found.push(...((await ask(socket, encodeLookUp(family, table, set, [key]), `looking into set ${set}`)) ?? []));
+  }
+  return found;
+}
+
+/** @returns undefined: a key is not there */
+async function ask(socket: NetlinkSocket, request: Buffer, what: string): Promise<readonly SetElement[] | undefined> {
+  const received = await exchange(socket, request);
+  const errors = received.flatMap(({ reply }) =>
+    reply.kind === "result" && reply.errno !== 0 ? [new NetlinkError(what, reply.errno)] : [],
+  );
+  const fatal = errors.find(({ code }) => code !== "ENOENT");
+  if (fatal !== undefined) throw fatal;
+  if (errors.length > 0) return undefined;
+  return received.flatMap(({ reply, bytes }) =>
+    reply.kind === "data" ? decodeElements(attributes(bytes, reply.attributes)).elements : [],
+  );
+}
+
+async function attributesOf(
+  socket: NetlinkSocket,
+  request: Buffer,
+  what: string,
+  wanted: (of: Attributes) => boolean = () => true,
+): Promise<readonly Attributes[]> {
+  const all: Attributes[] = [];
+  await dump(socket, request, what, (bytes, message) => {
+    // The next datagram comes into the same buffer.
+    const own = Buffer.from(bytes.subarray(message.start, message.end));
+    const of = new Attributes(own);
+    if (wanted(of)) all.push(of);
+  });
+  return all;
+}
+
+function attributes(bytes: Buffer, { start, end }: { readonly start: number; readonly end: number }): Attributes {
+  return new Attributes(bytes, start, end);
+}

@@ -1,0 +1,47 @@
+import { AttributeWriter, type Hex, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
+import { addressFamilies } from "../netlink/address-families.ts";
+import { encodeRequest } from "../netlink/messages.ts";
+
+const { ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, SUBSYSTEM } = nftNumbers;
+
+export const protocolFamily: Readonly<Record<NftFamily, number>> = {
+  ip: addressFamilies.IPv4,
+  ip6: addressFamilies.IPv6,
+};
+
+/** Attributes of a table's name in requests for it, its chains, rules and sets: the same number in each. */
+const TABLE_NAME = 1;
+
+/** Asks for one object, or for all of a kind. */
+export function encodeGet(message: keyof typeof MESSAGES, family: NftFamily, table?: string, dump = true): Buffer {
+  const attributes = new AttributeWriter(64);
+  if (table !== undefined) attributes.text(TABLE_NAME, table);
+  return request(message, family, FLAGS.request | (dump ? FLAGS.dump : 0), attributes);
+}
+
+/** Asks for all elements of a set. */
+export function encodeDumpOfSet(family: NftFamily, table: string, set: string): Buffer {
+  const attributes = new AttributeWriter(64).text(ELEMENTS.table, table).text(ELEMENTS.set, set);
+  return request("getElement", family, FLAGS.request | FLAGS.dump, attributes);
+}
+
+/** Asks for the elements of these keys; the kernel answers ENOENT where one of them is not there. */
+export function encodeLookUp(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Buffer {
+  const attributes = new AttributeWriter(4096).text(ELEMENTS.table, table).text(ELEMENTS.set, set);
+  attributes.nest(ELEMENTS.list, (list) => {
+    for (const key of keys) {
+      list.nest(LIST_ITEM, (item) => item.nest(ELEMENT.key, (value) => value.hex(DATA_VALUE, key)));
+    }
+  });
+  return request("getElement", family, FLAGS.request, attributes);
+}
+
+function request(
+  message: keyof typeof MESSAGES,
+  family: NftFamily,
+  flags: number,
+  attributes: AttributeWriter,
+): Buffer {
+  const type = (SUBSYSTEM << 8) | MESSAGES[message];
+  return encodeRequest({ type, flags, addressFamily: protocolFamily[family], attributes: attributes.bytes() });
+}
