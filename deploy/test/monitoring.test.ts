@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ClusterState } from "@fairlead/core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { createMetrics } from "../../apps/agent/src/agent/metrics.ts";
+import { createMetrics } from "../../apps/agent/src/metrics/metrics.ts";
 import { deployDir } from "../src/paths.ts";
 import { labelsOf, seriesOf } from "./support/promql.ts";
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { watchConfigFile } from "../src/start/config-file.ts";
+import { watchConfigFile } from "../src/run/config-file.ts";
 import { aWhile, until } from "./support/until.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 

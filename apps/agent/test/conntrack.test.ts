@@ -2,10 +2,10 @@ import { ClusterState, frontendLookup, type PlanChange, type ServicePortGroup } 
 import { CommandError } from "@fairlead/kernel";
 import { FakeConntrack } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import { createMetrics } from "../src/agent/metrics.ts";
 import { conntrackFollower } from "../src/conntrack/follower.ts";
 import { CleaningQueue } from "../src/conntrack/queue.ts";
-import type { FamilyRun } from "../src/sync/syncer.ts";
+import { createMetrics } from "../src/metrics/metrics.ts";
+import type { FamilyRun } from "../src/sync/follower.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 

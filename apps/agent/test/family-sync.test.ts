@@ -1,8 +1,8 @@
 import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { backoffDelay } from "../src/pacing/backoff.ts";
-import { FamilySync } from "../src/pacing/family-sync.ts";
+import { backoffDelay } from "../src/sync/backoff.ts";
+import { FamilySync } from "../src/sync/family-sync.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 
 const plan: ForwardingPlan = {

@@ -1,10 +1,10 @@
 import type { HealthCheck, ServiceKey } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
-import { NodeEligibility } from "../src/agent/eligibility.ts";
 import { healthApp } from "../src/health/app.ts";
 import { ProxyHealth } from "../src/health/proxy-health.ts";
 import { serviceHealthApp } from "../src/health/service-app.ts";
 import { ServiceHealthServers } from "../src/health/service-health.ts";
+import { NodeEligibility } from "../src/run/eligibility.ts";
 import { ask } from "./support/ask.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 

@@ -1,9 +1,9 @@
 import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
 import { type Resource, subscriptions } from "@fairlead/intake";
 import { describe, expect, test } from "vitest";
-import { ProblemLog } from "../src/intake/problem-log.ts";
-import { type Prerequisite, Readiness } from "../src/intake/readiness.ts";
-import { serviceAddressReason } from "../src/intake/service-address.ts";
+import { ProblemLog } from "../src/objects/problem-log.ts";
+import { serviceAddressReason } from "../src/objects/service-address.ts";
+import { type Prerequisite, Readiness } from "../src/run/readiness.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 

@@ -1,9 +1,9 @@
 import type { IPFamily } from "@fairlead/core";
 import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import { removeNftTables } from "../src/kernel/nft-leftovers.ts";
-import { leftoversFollower } from "../src/mode/leftovers.ts";
-import type { FamilyRun } from "../src/sync/syncer.ts";
+import { removeNftTables } from "../src/host/nft-leftovers.ts";
+import { leftoversFollower } from "../src/modes/leftovers.ts";
+import type { FamilyRun } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 

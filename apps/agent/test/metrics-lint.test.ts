@@ -1,6 +1,6 @@
 import { ClusterState } from "@fairlead/core";
 import { expect, test } from "vitest";
-import { createMetrics } from "../src/agent/metrics.ts";
+import { createMetrics } from "../src/metrics/metrics.ts";
 
 /** What `promtool check metrics` complains of, after Prometheus' promlint. */
 function lint(text: string): readonly string[] {

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { ClusterState } from "@fairlead/core";
 import { goldenFolder } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { createMetrics } from "../src/agent/metrics.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { programmingBuckets } from "../src/metrics/buckets.ts";
+import { createMetrics } from "../src/metrics/metrics.ts";
 import { ask } from "./support/ask.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 

@@ -1,6 +1,6 @@
 import { node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
-import type { ServedMode } from "../src/mode/choose.ts";
+import type { ServedMode } from "../src/start/choose-mode.ts";
 import { address, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
 import { settle } from "./support/virtual-clock.ts";
 

@@ -1,13 +1,13 @@
 import { filterSettings } from "@fairlead/intake";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import type { Kernel } from "../src/kernel/kernel.ts";
-import { chooseMode } from "../src/mode/choose.ts";
-import { CounterMaker } from "../src/mode/counters.ts";
-import { iptablesBackends, prepareIptables } from "../src/mode/iptables.ts";
-import { Progress } from "../src/pacing/progress.ts";
+import type { Kernel } from "../src/host/kernel.ts";
+import { CounterMaker } from "../src/modes/counters.ts";
+import { iptablesBackends, prepareIptables } from "../src/modes/iptables.ts";
+import { chooseMode } from "../src/start/choose-mode.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
+import { Progress } from "../src/sync/progress.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";

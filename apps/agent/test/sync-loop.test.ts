@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/pacing/sync-loop.ts";
+import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/sync/sync-loop.ts";
 import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 const settings: SyncLoopSettings = {

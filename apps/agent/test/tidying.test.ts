@@ -1,7 +1,7 @@
 import type { ForwardingPlan } from "@fairlead/core";
 import { expect, test } from "vitest";
-import type { FamilyOutcome } from "../src/pacing/family-sync.ts";
-import { tidying } from "../src/pacing/tidying.ts";
+import type { FamilyOutcome } from "../src/sync/family-sync.ts";
+import { tidying } from "../src/sync/tidying.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 
 const synced: FamilyOutcome = { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 };

@@ -3,7 +3,7 @@ import { CHAINS, createUserspaceBackend } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
-import type { ServedMode } from "../src/mode/choose.ts";
+import type { ServedMode } from "../src/start/choose-mode.ts";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
 import { settle } from "./support/virtual-clock.ts";
 

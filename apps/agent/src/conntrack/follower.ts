@@ -3,7 +3,7 @@ import { CommandError, type Conntrack } from "@fairlead/kernel";
 import type { Clock } from "../clock.ts";
 import { describeError, type Log } from "../log/log.ts";
 import type { IptablesMetrics } from "../metrics/iptables-metrics.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import { cleanConntrack } from "./clean.ts";
 import { CleaningQueue } from "./queue.ts";
 

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { describeError } from "../log/log.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import type { NodeEvents } from "./node-events.ts";
 
 /** One failure is repaired by the next sync; more of them in a row are a state that somebody should look at. */

@@ -1,10 +1,8 @@
 import type { HealthCheck } from "@fairlead/core";
+import type { ServerName } from "../http/bind.ts";
 import type { HostPort } from "../http/listen.ts";
 import { describeError } from "../log/log.ts";
 import type { NodeEvent } from "./node-event.ts";
-
-/** The agent's own servers, by what log lines call them. */
-export type ServerName = "health" | "metrics";
 
 const reasons: Readonly<Record<ServerName, string>> = {
   health: "FailedToStartProxierHealthcheck",

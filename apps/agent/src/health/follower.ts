@@ -1,4 +1,4 @@
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
 /** Tells the proxy's health which changes have reached the kernel. */

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import type { ServiceHealthServers } from "./service-health.ts";
 
 /** Keeps the health-check node ports as the plan has them, whether or not the rules could be written. */

@@ -2,7 +2,7 @@ import type { HealthCheck, IPFamily, ServiceKey } from "@fairlead/core";
 import type { Clock } from "../clock.ts";
 import type { App } from "../http/app.ts";
 import type { HostPort, Listener } from "../http/listen.ts";
-import { backoffDelay } from "../pacing/backoff.ts";
+import { backoffDelay } from "../sync/backoff.ts";
 import { HealthPort, type HealthPortOptions } from "./health-port.ts";
 import { serviceHealthApp } from "./service-app.ts";
 

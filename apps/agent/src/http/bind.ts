@@ -1,6 +1,5 @@
 import type { SocketAddress } from "@fairlead/config";
 import type { Clock } from "../clock.ts";
-import type { ServerName } from "../events/port-events.ts";
 import { describeError, type Log } from "../log/log.ts";
 import type { Admission } from "./admission.ts";
 import type { App } from "./app.ts";
@@ -8,6 +7,9 @@ import { type Listener, listenWhenFree } from "./listen.ts";
 
 /** Milliseconds between attempts to take an address that is in use, as upstream. */
 const every = 5_000;
+
+/** The agent's own servers, by what log lines call them. */
+export type ServerName = "health" | "metrics";
 
 export interface BindOptions {
   readonly name: ServerName;

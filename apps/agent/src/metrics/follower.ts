@@ -1,6 +1,6 @@
 import type { ClusterView, DirtyServices, IPFamily, Planner } from "@fairlead/core";
 import type { Clock } from "../clock.ts";
-import type { FamilyRun, SyncFollower } from "../sync/syncer.ts";
+import type { FamilyRun, SyncFollower } from "../sync/follower.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { IptablesMetrics } from "./iptables-metrics.ts";
 import type { SyncMetrics } from "./sync-metrics.ts";

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { allFamilies, isLoopback, type NodeIPs } from "@fairlead/intake";
 import type { NodeAddress, WatchOptions } from "@fairlead/kernel";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 
 /** Gives the node's addresses now and after each change, until the signal of `watched` aborts. */
 export async function followAddresses(

@@ -1,5 +1,5 @@
 import type { Log } from "../log/log.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import type { MemoryKeeper } from "./keeper.ts";
 
 /** Keeps the memory, and writes a line for each change of ownership. */

@@ -2,7 +2,7 @@ import type { MemoryUpdate } from "@fairlead/core";
 import { type Memory, type MemoryScope, serialiseInSteps } from "@fairlead/endpoint-filter";
 import type { Clock } from "../clock.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { inSlices, nextTurn, sliceBudget } from "../pacing/slices.ts";
+import { inSlices, nextTurn, sliceBudget } from "../sync/slices.ts";
 import { replaceFile } from "./memory-file.ts";
 
 /** Milliseconds that changes are gathered for: a rollout changes many services in a row. */

@@ -1,9 +1,9 @@
 import { removeIptablesMode } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import { allFamilies } from "@fairlead/intake";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import { removeIpvsLeftovers, removeLeftovers, removeUserspaceLeftovers } from "../mode/leftovers.ts";
+import { removeIpvsLeftovers, removeLeftovers, removeUserspaceLeftovers } from "../modes/leftovers.ts";
 
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {

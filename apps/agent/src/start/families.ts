@@ -1,7 +1,7 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import { allFamilies, isUnspecified, primaryFamily } from "@fairlead/intake";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { StartError } from "./start-error.ts";

@@ -1,17 +1,17 @@
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
-import { runAgent } from "../agent/run.ts";
 import { systemClock } from "../clock.ts";
-import { localKernel } from "../kernel/local.ts";
+import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
-import { localTableFollower } from "../mode/local-table.ts";
-import { localBackends, userspaceSemantics } from "../mode/userspace.ts";
+import { localBackends, userspaceSemantics } from "../modes/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
-import { version } from "../version.ts";
+import { runAgent } from "../run/run-agent.ts";
+import { localTableFollower } from "./local-table.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
 import { StartError } from "./start-error.ts";
+import { version } from "./version.ts";
 
 /** Serves on local ports alone (--userspace-only): no rule, no root, beside any other agent. Resolves to the exit code. */
 export async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {

@@ -1,8 +1,8 @@
 import type { AgentConfig } from "@fairlead/config";
-import type { AgentParts } from "../agent/parts.ts";
 import { describeError } from "../log/log.ts";
-import { version } from "../version.ts";
+import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
+import { version } from "./version.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];

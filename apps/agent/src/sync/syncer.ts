@@ -1,36 +1,9 @@
-import type {
-  ClusterState,
-  DirtyServices,
-  ForwardingPlan,
-  IPFamily,
-  OwnershipMemory,
-  PlanChange,
-  Planner,
-  PlannerOptions,
-  PlanStep,
-} from "@fairlead/core";
+import type { ClusterState, OwnershipMemory, PlanChange, Planner, PlannerOptions, PlanStep } from "@fairlead/core";
 import { describeError, type Log } from "../log/log.ts";
-import type { FamilyOutcome, FamilySync } from "../pacing/family-sync.ts";
-import { inSlices, type Slicing } from "../pacing/slices.ts";
-import type { SyncKind, SyncLoopWork } from "../pacing/sync-loop.ts";
-
-/** One family's part of a run. */
-export interface FamilyRun {
-  readonly family: IPFamily;
-  readonly plan: ForwardingPlan;
-  readonly change: PlanChange | undefined;
-  readonly outcome: FamilyOutcome;
-}
-
-/** What follows from syncs beside the rules. Called in this order in each run. */
-export interface SyncFollower {
-  /** A run begins, with all changes that are known. */
-  taken?(): void;
-  /** The plans are new. */
-  planned?(step: PlanStep, dirty: DirtyServices): void;
-  /** The kernel has taken a family's plan, or has not. The plan holds still until this resolves. */
-  ran?(run: FamilyRun): void | Promise<void>;
-}
+import type { FamilySync } from "./family-sync.ts";
+import type { SyncFollower } from "./follower.ts";
+import { inSlices, type Slicing } from "./slices.ts";
+import type { SyncKind, SyncLoopWork } from "./sync-loop.ts";
 
 export interface SyncerParts {
   readonly planner: Planner;

@@ -3,10 +3,10 @@ import { CHAINS, DEVICE, IPVS_FILTER, removeIpvsMode } from "@fairlead/backend-i
 import { removeUserspaceMode, CHAINS as USERSPACE_CHAINS } from "@fairlead/backend-userspace";
 import type { IPFamily } from "@fairlead/core";
 import type { Table } from "@fairlead/netfilter";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
-import type { ServedMode } from "./choose.ts";
+import type { ServedMode } from "../start/choose-mode.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import { ipvsPort } from "./ipvs.ts";
 
 /** What has to be at hand to remove what other modes left. */

@@ -17,9 +17,9 @@ import {
   openRouteSocket,
 } from "@fairlead/kernel";
 import { describeError, type Log } from "../log/log.ts";
-import { sourceAddress } from "../node/source-address.ts";
 import type { Kernel } from "./kernel.ts";
 import { removeNftTables } from "./nft-leftovers.ts";
+import { sourceAddress } from "./source-address.ts";
 
 /** The kernel of the network namespace that this process runs in. */
 export function realKernel(log: Log): Kernel {

@@ -1,6 +1,6 @@
 import type { LocalBackend, LocalService } from "@fairlead/backend-userspace";
 import type { IPFamily } from "@fairlead/core";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 
 /** Prints where each service is to be had: once all families have it, and again whenever it is another place. */
 export function localTableFollower(

@@ -2,9 +2,9 @@ import { COUNTERS, createIptablesBackend, type IptablesPort, requiredSysctls } f
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, NodePlan } from "@fairlead/core";
 import { selectsIPv4Loopback } from "@fairlead/intake";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { Progress } from "../pacing/progress.ts";
+import type { Progress } from "../sync/progress.ts";
 import { CounterMaker } from "./counters.ts";
 
 export { iptablesSemantics } from "@fairlead/backend-iptables";

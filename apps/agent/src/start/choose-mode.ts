@@ -1,8 +1,8 @@
 import type { AgentConfig } from "@fairlead/config";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import { StartError } from "../start/start-error.ts";
-import { whyNoIpvs } from "./ipvs.ts";
+import { whyNoIpvs } from "../modes/ipvs.ts";
+import { StartError } from "./start-error.ts";
 
 /** The modes that there are backends for. */
 export type ServedMode = "iptables" | "ipvs" | "userspace";

@@ -13,7 +13,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
 import { allFamilies, familyOf } from "@fairlead/intake";
 import type { Log } from "../log/log.ts";
-import type { Progress } from "../pacing/progress.ts";
+import type { Progress } from "../sync/progress.ts";
 
 export { userspaceSemantics } from "@fairlead/backend-userspace";
 

@@ -1,8 +1,8 @@
 import { ownershipReport } from "@fairlead/intake";
 import { sleep } from "../clock.ts";
-import { type ServerName, serverNotListening } from "../events/port-events.ts";
+import { serverNotListening } from "../events/port-events.ts";
 import { healthApp } from "../health/app.ts";
-import { bind } from "../http/bind.ts";
+import { bind, type ServerName } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
 import type { Assembled } from "./assemble.ts";

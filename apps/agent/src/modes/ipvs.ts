@@ -10,10 +10,10 @@ import {
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { kernelVersion } from "@fairlead/kernel";
-import type { AgentParts } from "../agent/parts.ts";
-import type { Kernel } from "../kernel/kernel.ts";
+import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import type { Progress } from "../pacing/progress.ts";
+import type { AgentParts } from "../run/parts.ts";
+import type { Progress } from "../sync/progress.ts";
 
 export { ipvsSemantics } from "@fairlead/backend-ipvs";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "./follower.ts";
 
 /** A start is over by then, and what it read is collected. */
 const REST_MS = 30_000;

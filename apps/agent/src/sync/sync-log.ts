@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import type { FamilyRun, SyncFollower } from "../sync/syncer.ts";
-import { describeError, type Log } from "./log.ts";
+import { describeError, type Log } from "../log/log.ts";
+import type { FamilyRun, SyncFollower } from "./follower.ts";
 
 /** Lines about syncs: the first one that serves, every failure, every recovery; the others at verbosity 2. */
 export function syncLog(log: Log): SyncFollower {

@@ -5,13 +5,13 @@ import type { ServiceDeviceChange } from "@fairlead/kernel";
 import type { ObjectSource, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
 import type { NodeEvents } from "../events/node-events.ts";
-import type { Kernel } from "../kernel/kernel.ts";
-import type { LocalKernel } from "../kernel/local.ts";
+import type { Kernel } from "../host/kernel.ts";
+import type { LocalKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
-import type { ChosenMode } from "../mode/choose.ts";
-import type { Relaying } from "../mode/userspace.ts";
-import type { Progress } from "../pacing/progress.ts";
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { Relaying } from "../modes/userspace.ts";
+import type { ChosenMode } from "../start/choose-mode.ts";
+import type { SyncFollower } from "../sync/follower.ts";
+import type { Progress } from "../sync/progress.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts {

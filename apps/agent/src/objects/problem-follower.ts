@@ -1,4 +1,4 @@
-import type { SyncFollower } from "../sync/syncer.ts";
+import type { SyncFollower } from "../sync/follower.ts";
 import type { ProblemLog } from "./problem-log.ts";
 
 /** Tells what planning found wrong between objects; it tells each problem once by itself. */

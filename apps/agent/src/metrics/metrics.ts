@@ -1,12 +1,12 @@
 import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "@fairlead/backend-iptables";
 import type { ClusterState } from "@fairlead/core";
 import type { Nfacct } from "@fairlead/kernel";
-import { agentMetrics } from "../metrics/agent-metrics.ts";
-import { copyChangeCounts } from "../metrics/change-counts.ts";
-import { iptablesMetrics } from "../metrics/iptables-metrics.ts";
-import { addPacketCounters } from "../metrics/packet-counters.ts";
-import { addProcessMetrics, type MetricFactory, metricFactory } from "../metrics/registry.ts";
-import { syncMetrics } from "../metrics/sync-metrics.ts";
+import { agentMetrics } from "./agent-metrics.ts";
+import { copyChangeCounts } from "./change-counts.ts";
+import { iptablesMetrics } from "./iptables-metrics.ts";
+import { addPacketCounters } from "./packet-counters.ts";
+import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry.ts";
+import { syncMetrics } from "./sync-metrics.ts";
 
 /**
  * All metrics of an agent in one registry of its own.
