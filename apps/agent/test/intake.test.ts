@@ -47,6 +47,51 @@ describe("intake", () => {
     });
   });
 
+  test("a hundred mistakes of one object are ten lines and one that counts the others", () => {
+    const { give, log, counted } = intake();
+    const ports = Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, port: 70_000 + i }));
+    for (let i = 0; i < 3; i++) give(service("web", ports));
+    // One for each port, and that none is left.
+    expect(counted.length).toBeGreaterThanOrEqual(100);
+    expect(log.lines).toHaveLength(11);
+    expect(log.lines.at(-1)?.fields).toEqual({ kind: "Service", object: "default/web", more: counted.length - 10 });
+  });
+
+  test("objects without a name are told once, however their lists alternate", () => {
+    const { subscribed, log, counted } = intake();
+    const labels = { "kubernetes.io/service-name": "web" };
+    const nameless = (addressType: string) => ({ metadata: { namespace: "default", labels }, addressType });
+    for (let list = 0; list < 3; list++) {
+      for (const type of ["IPv4", "IPv5", "IPv8"]) subscribed.endpointSlices.decode(nameless(type));
+      subscribed.services.decode({ spec: { clusterIP: "10.96.0.3" } });
+    }
+    const lines = log.lines.length;
+    expect(lines).toBe(new Set(log.lines.map(({ fields }) => JSON.stringify(fields))).size);
+    expect(counted).toHaveLength(lines);
+  });
+
+  test("of conflicts that are alike, and of many in one step, only some are lines", () => {
+    const log = recordedLog();
+    const counted: Problem[] = [];
+    const problems = new ProblemLog(log, (problem) => counted.push(problem));
+    const problem = (name: number, value: number) => ({
+      kind: "Service" as const,
+      namespace: "default",
+      name: `s${name}`,
+      field: "spec.externalIPs",
+      value: `"TCP 198.51.100.${value} 80"`,
+      reason: "is default/a/tcp's already",
+    });
+    problems.step(Array.from({ length: 12_000 }, (_, i) => problem(i, 1)));
+    expect(counted).toHaveLength(12_000);
+    expect(log.lines).toHaveLength(4);
+    expect(log.lines.at(-1)?.fields).toMatchObject({ value: '"TCP 198.51.100.1 80"', more: 11_997 });
+    log.lines.length = 0;
+    problems.step(Array.from({ length: 12_000 }, (_, i) => problem(i, i)));
+    expect(log.lines.length).toBeLessThanOrEqual(100);
+    expect(log.lines.at(-1)?.fields).toEqual({ more: 11_901 });
+  });
+
   test("the good part of a bad object is served", () => {
     const { give, state } = intake();
     give(service("web", [{ port: 80 }, { name: "b", port: 70_000 }]));

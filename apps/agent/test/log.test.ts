@@ -28,6 +28,24 @@ describe("log", () => {
     expect(lines.join("").split("\n")).toHaveLength(2);
   });
 
+  /** Right-to-left override and isolate, line separator, zero width space, next line, a tag. */
+  const hidden = "a\u202eb\u2066c\u2028d\u200be\u0085f\u{e0041}g";
+
+  test.each(["text", "json"] as const)("%s shows what would hide or turn the rest of the line round", (format) => {
+    const { lines, log } = collect(format);
+    log.warn(`message ${hidden}`, { [`name${hidden}`]: hidden, list: [hidden] });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}\u0080-\u009f]/u);
+    expect(lines[0]).toContain("a\\u202eb\\u2066c\\u2028d\\u200be\\u0085f\\udb40\\udc41g");
+    if (format === "json") expect(JSON.parse(lines[0] ?? "")).toMatchObject({ list: [hidden] });
+  });
+
+  test("letters of whatever script stay as they are", () => {
+    const { lines, log } = collect("text");
+    log.info("שלום Ünïcode 日本 👍");
+    expect(lines[0]).toContain('"שלום Ünïcode 日本 👍"');
+  });
+
   test("JSON has one object a line with ts, v and msg", () => {
     const { lines, log } = collect("json", 2);
     log.verbose(2, "Sync done", { ipFamily: "IPv6" });

@@ -3,6 +3,7 @@ export type * from "./conntrack/flow.ts";
 export { frontendLookup } from "./conntrack/flow-lookup.ts";
 export { releasedFlows } from "./conntrack/released-flows.ts";
 export { type StaleFlowOptions, staleFlows } from "./conntrack/stale-flows.ts";
+export { quoted, withoutHidden } from "./data/printable.ts";
 export { parseAddress } from "./decode/address.ts";
 export type * from "./decode/decoded.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";

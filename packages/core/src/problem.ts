@@ -1,3 +1,5 @@
+import { withoutHidden } from "./data/printable.ts";
+
 /** The Kubernetes objects that core reads. */
 export type ObjectKind = "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
 
@@ -48,13 +50,13 @@ export class ProblemList {
   }
 }
 
-/** A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach a log unescaped. */
+/** A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach anybody unescaped. */
 function printable(name: string): string {
   return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
 }
 
 function printableValue(value: unknown): string {
   if (value === undefined) return "";
-  const json = typeof value === "bigint" ? `${value}` : (JSON.stringify(value) ?? "");
+  const json = withoutHidden(typeof value === "bigint" ? `${value}` : (JSON.stringify(value) ?? ""));
   return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE - 1)}…` : json;
 }

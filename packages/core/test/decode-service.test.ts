@@ -93,6 +93,12 @@ describe("is none of ours", () => {
   });
 });
 
+test("what a problem quotes shows what would hide or turn text round", () => {
+  const { problems } = decodeService(raw({ clusterIP: "10.\u202e1" }, { metadata: { name: "web\u2066" } }));
+  for (const { name, value } of problems) expect(name + value).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u);
+  expect(problems[0]?.name).toBe('"web\\u2066"');
+});
+
 describe("is skipped with a problem", () => {
   test.each<[string, unknown, string]>([
     ["no ports", raw({ ports: [] }), "spec.ports"],

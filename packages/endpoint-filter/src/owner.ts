@@ -1,4 +1,4 @@
-import type { Ownership, Service } from "@fairlead/core";
+import { type Ownership, quoted, type Service } from "@fairlead/core";
 import { type FilterOptions, OWNERSHIP_ANNOTATION } from "./options.ts";
 import type { Survey } from "./survey.ts";
 import { fromCIDRs, fromMemory } from "./why.ts";
@@ -49,6 +49,6 @@ export function readAnnotation({ annotations }: Service): Annotation {
   const value = annotations[OWNERSHIP_ANNOTATION];
   if (value === undefined) return {};
   if (value === "ours" || value === "foreign") return { ownership: value };
-  const shown = JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  const shown = quoted(value.length > 40 ? `${value.slice(0, 40)}…` : value);
   return { problem: `annotation ${OWNERSHIP_ANNOTATION} is ${shown}, ignored; it must be ours or foreign` };
 }

@@ -56,6 +56,10 @@ describe("who owns a service", () => {
   });
 });
 
+test("a bad annotation is quoted so that it cannot turn a line round", () => {
+  expect(decide(own, { annotation: "o\u202eurs" }).problem).toContain('"o\\u202eurs"');
+});
+
 test("an address of an excluded CIDR is another network's, whatever service has it", () => {
   const { isForeign } = createEndpointFilter(OPTIONS);
   expect([...both, "fd00:244::5", "fd00:144::5"].filter((address) => isForeign?.(address))).toEqual([

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { withoutHidden } from "@fairlead/core";
 import { pino } from "pino";
 import type { Fields, Log } from "./log.ts";
 import { textLine } from "./text.ts";
@@ -12,7 +13,10 @@ export interface LogOptions {
   readonly now?: () => number;
 }
 
-/** The agent's log on pino: JSON lines with the keys of Kubernetes' own JSON format, or klog's text. */
+/**
+ * The agent's log on pino: JSON lines with the keys of Kubernetes' own JSON format, or klog's text. Whatever is in a field,
+ * nothing of it is hidden or turns the line round: these characters are escaped.
+ */
 export function createLog(options: LogOptions): Log {
   const write = options.write ?? writeStderr;
   const now = options.now ?? Date.now;
@@ -22,7 +26,7 @@ export function createLog(options: LogOptions): Log {
       timestamp: () => `,"ts":${now()}`,
       formatters: { level: (level) => ({ level }) },
     },
-    { write: options.format === "json" ? write : (line) => write(textLine(line, process.pid)) },
+    { write: (line) => write(withoutHidden(options.format === "json" ? line : textLine(line, process.pid))) },
   );
   return {
     info: (message, fields) => logger.info({ v: 0, ...fields }, message),

@@ -5,7 +5,7 @@ import type { ProblemLog } from "./problem-log.ts";
 export function problemFollower(problems: ProblemLog): SyncFollower {
   return {
     planned(step) {
-      for (const problem of step.problems) problems.tell(problem);
+      problems.step(step.problems);
     },
   };
 }
