@@ -44,8 +44,8 @@ async function fillWithApp(dir: string, bundle: Bundle, { folder, names, nodeOpt
 }
 
 /**
- * The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument: what else Node is to be
- * given stands in the image's NODE_OPTIONS.
+ * The image has Node at one place and no `env`. The kernel hands on what follows the program as one argument: what else
+ * Node is to be given stands in the image's NODE_OPTIONS.
  */
 export function withInterpreter(bundle: string, nodeOption: string): string {
   return bundle.replace(/^#!.*$/m, `#!/usr/local/bin/node ${nodeOption}`);

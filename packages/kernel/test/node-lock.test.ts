@@ -1,59 +1,161 @@
-import { createServer } from "node:net";
-import { expect, test } from "vitest";
-import { acquireNodeLock, createRunner, NodeLockHeldError, nodeLockProcess } from "../src/index.ts";
+import { chownSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { acquireNodeLock, createRunner, lines, NodeLockHeldError } from "../src/index.ts";
+import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
+import { kernelSuite } from "./kernel-test.ts";
 
-const name = (test: string) => `fairlead-test-${process.pid}-${test}`;
-const version = "1.2.3";
-const startedAt = Date.UTC(2030, 0, 1);
+const common = { version: "1.2.3", startedAt: Date.UTC(2030, 0, 1) };
+let dir = "";
+let proc = "";
+let count = 0;
 
-test("the second is told who holds it; released, it can be had", async () => {
-  const lock = await acquireNodeLock({ version, startedAt, name: name("two") });
-  const error = await acquireNodeLock({ version, startedAt, name: name("two") }).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(NodeLockHeldError);
-  expect(error).toMatchObject({
-    holder: { pid: process.pid, startedAt: "2030-01-01T00:00:00.000Z", version },
-    message: `another agent works on this node: process ${process.pid} (version 1.2.3, running since 2030-01-01T00:00:00.000Z)`,
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-lock-"));
+  // A network namespace of these tests' own, as far as the lock is concerned.
+  proc = join(dir, "proc");
+  await mkdir(join(proc, "self/ns"), { recursive: true });
+  await writeFile(join(proc, "self/ns/net"), "");
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+function folder(): string {
+  count += 1;
+  return join(dir, String(count));
+}
+
+const acquire = (...folders: readonly string[]) => acquireNodeLock({ ...common, folders, proc });
+
+describe("in one process", () => {
+  test("the second is told who holds it; released, it can be had", async () => {
+    const shared = folder();
+    const lock = await acquire(shared);
+    expect(lock.doubt).toBeUndefined();
+    const error = await acquire(shared).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(NodeLockHeldError);
+    const holder = { pid: process.pid, startedAt: "2030-01-01T00:00:00.000Z", version: "1.2.3" };
+    const who = `process ${process.pid} (version 1.2.3, running since 2030-01-01T00:00:00.000Z)`;
+    const message = `another agent works on this node: ${who} holds ${join(shared, "lock/agent.lock")}`;
+    expect(error).toMatchObject({ holder, message });
+    lock.release();
+    (await acquire(shared)).release();
   });
-  await lock.release();
-  await (await acquireNodeLock({ version, startedAt, name: name("two") })).release();
+
+  test("nobody but its user can open it, whatever the folder was before", async () => {
+    const wide = folder();
+    await mkdir(join(wide, "lock"), { recursive: true, mode: 0o777 });
+    await writeFile(join(wide, "lock/agent.lock"), "", { mode: 0o666 });
+    const lock = await acquire(wide);
+    expect((await stat(join(wide, "lock"))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(wide, "lock/agent.lock"))).mode & 0o777).toBe(0o600);
+    lock.release();
+  });
+
+  test("one shared folder is enough, and what was locked besides is free again", async () => {
+    const [own, shared, other] = [folder(), folder(), folder()];
+    const lock = await acquire(own, shared);
+    await expect(acquire(other, shared)).rejects.toThrow(NodeLockHeldError);
+    (await acquire(other)).release();
+    lock.release();
+  });
+
+  test("a folder that cannot be used is left out; without any the agent is told, and goes on", async () => {
+    const [good, file] = [folder(), folder()];
+    await writeFile(file, "");
+    const lock = await acquire("/proc/none", good);
+    expect(lock.doubt).toBeUndefined();
+    await expect(acquire(good)).rejects.toThrow(NodeLockHeldError);
+    lock.release();
+    const { doubt } = await acquire("/proc/none", file);
+    expect(doubt).toMatch(/^the node's lock cannot be taken: ENOENT: .*\/proc\/none.*; E(?:EXIST|NOTDIR): /);
+  });
+
+  test.skipIf(process.geteuid?.() !== 0)("somebody else's folder is not used", async () => {
+    const theirs = folder();
+    await mkdir(join(theirs, "lock"), { recursive: true });
+    chownSync(join(theirs, "lock"), 65_534, 65_534);
+    expect((await acquire(theirs)).doubt).toContain(`${join(theirs, "lock")}: belongs to user 65534`);
+  });
+
+  test.each(["", "{}\n", '{"pid":"1"}\n', "null\n", "x".repeat(10_000)])("a holder who says %j", async (text) => {
+    const shared = folder();
+    const lock = await acquire(shared);
+    await writeFile(join(shared, "lock/agent.lock"), text);
+    await expect(acquire(shared)).rejects.toMatchObject({ holder: undefined, message: /: a process holds \// });
+    lock.release();
+  });
 });
 
-test("the process that holds it is found by its socket", async () => {
-  expect(await nodeLockProcess(name("whose"))).toBeUndefined();
-  const lock = await acquireNodeLock({ version, startedAt, name: name("whose") });
-  expect(await nodeLockProcess(name("whose"))).toBe(process.pid);
-  await lock.release();
-  expect(await nodeLockProcess(name("whose"))).toBeUndefined();
-});
+kernelSuite("in processes", () => {
+  const program = join(import.meta.dirname, "hold-lock.ts");
+  const node = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", program] as const;
+  const ends: AbortController[] = [];
+  let [here, elsewhere]: NetworkNamespace[] = [];
 
-test("kill -9 frees it", async () => {
-  const script = `
-    import { acquireNodeLock } from "@fairlead/kernel";
-    await acquireNodeLock({ version: "x", startedAt: 0, name: process.argv[1] });
-    console.log("held");
-    setInterval(() => {}, 1000);`;
-  const options = ["--no-warnings", "--conditions=@fairlead/source", "--input-type=module", "-e", script, name("kill")];
-  for await (const _ of createRunner().stream([process.execPath, ...options])) {
-    await expect(acquireNodeLock({ version, startedAt, name: name("kill") })).rejects.toMatchObject({
-      holder: { version: "x" },
-    });
-    break; // kills it with SIGKILL
+  beforeAll(async () => {
+    [here, elsewhere] = [await createNamespace(), await createNamespace()];
+  });
+  afterAll(async () => {
+    for (const end of ends) end.abort();
+    await here?.dispose();
+    await elsewhere?.dispose();
+  });
+
+  /** What it says; it lives until `end`, which kills it. */
+  async function start(namespace: NetworkNamespace | undefined, ...args: readonly string[]) {
+    const runner = createRunner({ prefix: namespace?.argvPrefix ?? [] });
+    const said = lines(runner.stream([...node, ...args], { timeoutMs: 0 }));
+    const { value = "" } = await said.next();
+    const end = new AbortController();
+    end.signal.addEventListener("abort", () => void said.return(undefined));
+    ends.push(end);
+    return { said: value, kill: () => said.return(undefined) };
   }
-  await (await acquireNodeLock({ version, startedAt, name: name("kill") })).release();
-});
 
-test.for(["nothing\n", "{}\n", '{"pid":"1"}\n', "null\n", "", "x".repeat(10_000)])(
-  "a stranger who says %s",
-  async (answer) => {
-    const server = createServer((socket) => {
-      socket.on("error", () => {});
-      socket.end(answer);
-    });
-    await new Promise<void>((resolve) => server.listen(`\0${name("stranger")}`, resolve));
-    await expect(acquireNodeLock({ version, startedAt, name: name("stranger") })).rejects.toMatchObject({
-      holder: undefined,
-      message: "another agent works on this node: it gives no answer",
-    });
-    await new Promise((resolve) => server.close(resolve));
-  },
-);
+  test("one in a network namespace; kill -9 frees it", async () => {
+    const shared = folder();
+    const first = await start(here, "as-agent", shared);
+    const [pid] = /^\d+/.exec(first.said) ?? [];
+    expect(first.said).toBe(`${pid} held; doubt: undefined`);
+    const second = await start(here, "as-agent", shared);
+    expect(second.said).toContain(`another agent works on this node: process ${pid} (version 1.2.3, `);
+    expect((await start(elsewhere, "as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
+    expect((await start(here, "who")).said).toBe(pid);
+    await first.kill();
+    expect((await start(here, "who")).said).toBe("undefined");
+    expect((await start(here, "as-agent", shared)).said).toMatch(/ held; doubt: undefined$/);
+  });
+
+  test("an agent that shares no folder is seen all the same", async () => {
+    await using other = await createNamespace();
+    const first = await start(other, "as-agent", folder());
+    const [pid] = /^\d+/.exec(first.said) ?? [];
+    const second = await start(other, "as-agent", folder());
+    expect(second.said).toContain(`another agent works on this node: process ${pid} (version 1.2.3, `);
+    await first.kill();
+  });
+
+  test("whoever locks a file of their own in the same way keeps no agent from starting", async () => {
+    await using other = await createNamespace();
+    const theirs = folder();
+    await mkdir(theirs);
+    const anybody = await start(other, "as-anybody", join(theirs, "agent.lock"));
+    expect(anybody.said).toBe("locked true");
+    expect((await start(other, "who")).said).toBe("undefined");
+    const agent = await start(other, "as-agent", folder());
+    expect(agent.said).toMatch(/ held; doubt: a process that is not seen from here holds a lock like an agent's$/);
+    await anybody.kill();
+    await agent.kill();
+  });
+
+  test("its process can be read of in the file", async () => {
+    await using other = await createNamespace();
+    const shared = folder();
+    const { said, kill } = await start(other, "as-agent", shared);
+    const text = await readFile(join(shared, "lock/agent.lock"), "utf8");
+    expect(JSON.parse(text)).toMatchObject({ pid: Number(/^\d+/.exec(said)?.[0]), version: "1.2.3" });
+    await kill();
+  });
+});

@@ -3,9 +3,6 @@ import type { Socket } from "node:net";
 import { PacedConnection } from "./paced-connection.ts";
 import { Turns } from "./turns.ts";
 
-/** Connections to all servers of a process together; each takes about 20 kB. */
-const mostConnections = 1_024;
-
 /**
  * Lets clients in to all HTTP servers of a process, so that all of them together cannot keep it from its work: they take
  * turns, piece by piece, and there is a bound to how many there are. Beyond it the one goes that was silent longest, so
@@ -13,11 +10,14 @@ const mostConnections = 1_024;
  */
 export class Admission {
   readonly #turns: Turns;
+  readonly #most: number;
   /** The most recently active last. */
   readonly #connections = new Set<PacedConnection>();
 
-  constructor(turns = new Turns()) {
+  /** @param most connections to all servers together; each takes about 20 kB and a descriptor */
+  constructor(turns = new Turns(), most = 1_024) {
     this.#turns = turns;
+    this.#most = most;
   }
 
   /** Has the server serve what is let in here in place of what it accepts. */
@@ -37,7 +37,7 @@ export class Admission {
     });
     this.#connections.add(connection);
     connection.once("close", () => this.#connections.delete(connection));
-    if (this.#connections.size > mostConnections) this.#cutSilent();
+    if (this.#connections.size > this.#most) this.#cutSilent();
     return connection;
   }
 

@@ -12,6 +12,7 @@ import {
 import type { AgentConfig } from "@fairlead/config";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
 import { allFamilies, familyOf } from "@fairlead/intake";
+import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
 import type { Progress } from "../sync/progress.ts";
 
@@ -38,7 +39,7 @@ export function userspaceBackends(
   log: Log,
   progress: Progress,
 ): UserspaceBackends<RelayingBackend> {
-  const options = sharedOptions(config);
+  const options = sharedOptions(config, log);
   const backends = Array.from(ports, ([family, port]): [IPFamily, RelayingBackend] => [
     family,
     createUserspaceBackend(port, {
@@ -52,7 +53,7 @@ export function userspaceBackends(
 
 /** Both families on local ports alone (--userspace-only). */
 export function localBackends(config: AgentConfig, log: Log): UserspaceBackends<LocalBackend> {
-  const options = sharedOptions(config);
+  const options = sharedOptions(config, log);
   const backends = allFamilies.map((family): [IPFamily, LocalBackend] => [
     family,
     createLocalBackend(family, { ...options, ...familyOptions(family, config, log) }),
@@ -60,12 +61,18 @@ export function localBackends(config: AgentConfig, log: Log): UserspaceBackends<
   return relayingBackends(backends, options.traffic);
 }
 
-function sharedOptions({ userspace, portRange, iptables }: AgentConfig) {
+function sharedOptions({ userspace, portRange, iptables }: AgentConfig, log: Log) {
+  const { relayed } = descriptorShares(descriptorLimit());
+  const maxSockets = Math.min(userspace.maxSockets, relayed);
+  if (maxSockets < userspace.maxSockets) {
+    const fields = { maxSockets: userspace.maxSockets, used: maxSockets };
+    log.warn("userspace.maxSockets is more than this process may have open (RLIMIT_NOFILE), less its own", fields);
+  }
   return {
     udpIdleTimeout: userspace.udpIdleTimeoutMs,
     tcpIdleTimeout: userspace.tcpIdleTimeoutMs,
     maxSocketsPerService: userspace.maxSocketsPerService,
-    traffic: createTraffic({ maxSockets: userspace.maxSockets }),
+    traffic: createTraffic({ maxSockets }),
     localhostNodePorts: iptables.localhostNodePorts,
     ...(portRange !== undefined && { portRange }),
   } as const satisfies UserspaceOptions;

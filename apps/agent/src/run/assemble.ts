@@ -65,7 +65,7 @@ export function assemble(parts: AgentParts) {
     clock,
     log,
   });
-  const admission = new Admission();
+  const admission = new Admission(undefined, parts.maxClients);
   const serviceHealth = new Map(
     families.map((family) => [family, serviceHealthServers(parts, family, health, admission)]),
   );

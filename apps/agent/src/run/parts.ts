@@ -32,6 +32,8 @@ export interface AgentParts {
   readonly followers?: readonly SyncFollower[];
   /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
   readonly familiesAtOnce: boolean;
+  /** Connections that all HTTP ports together may have open. Default 1,024. */
+  readonly maxClients?: number;
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;

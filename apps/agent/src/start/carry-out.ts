@@ -2,11 +2,12 @@ import { writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
-import { acquireNodeLock, releaseMemory } from "@fairlead/kernel";
+import { releaseMemory } from "@fairlead/kernel";
 import { systemClock } from "../clock.ts";
 import { prepareConntrack } from "../conntrack/prepare.ts";
 import type { NodeEvent } from "../events/node-event.ts";
 import { NodeEvents } from "../events/node-events.ts";
+import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Kernel } from "../host/kernel.ts";
 import { realKernel } from "../host/real.ts";
 import { describeError, type Log } from "../log/log.ts";
@@ -23,6 +24,7 @@ import { chooseMode, type ServedMode } from "./choose-mode.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
 import { runLocal } from "./local.ts";
+import { lockNode } from "./node-lock.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { failOnUnhandled, fullSyncSignal, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
@@ -55,7 +57,7 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
   if (action.kind === "run" && config.userspace.only) return runLocal(config, log, out);
   const kernel = realKernel(log);
   if (action.kind === "cleanup") {
-    await lockNode();
+    await lockNode(config, log);
     return cleanUp(kernel, log);
   }
   if (action.kind === "init-only") {
@@ -88,7 +90,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
   const onFullSyncAsked = fullSyncSignal(log);
   const filter = filterSettings(config);
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
-  await lockNode();
+  await lockNode(config, log);
   const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   const { excludeCIDRs } = filter.options;
   log.info("Fairlead starts", { version: `v${version}`, mode: config.mode, node: nodeName, pid: process.pid });
@@ -124,6 +126,7 @@ async function run(config: AgentConfig, kernel: Kernel, log: Log): Promise<numbe
     followers: [tidying(systemClock, releaseMemory)],
     familiesAtOnce,
     unserved,
+    maxClients: descriptorShares(descriptorLimit()).clients,
     memory,
     source,
     events,
@@ -147,14 +150,6 @@ function startingEvent(): NodeEvent {
 function fallbackEvent(reason: string): NodeEvent {
   const message = `This node cannot do ipvs mode and is served in iptables mode: ${reason}`;
   return { type: "Warning", reason: "ModeFallback", message };
-}
-
-async function lockNode(): Promise<void> {
-  try {
-    await acquireNodeLock({ version, startedAt: Date.now() });
-  } catch (error) {
-    throw new StartError(describeError(error), { cause: error });
-  }
 }
 
 function writeConfig(path: string, text: string): void {

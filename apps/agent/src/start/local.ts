@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
 import { systemClock } from "../clock.ts";
+import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
 import { localBackends, userspaceSemantics } from "../modes/userspace.ts";
@@ -34,6 +35,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
     relaying,
     familiesAtOnce: true,
     unserved: new Map(),
+    maxClients: descriptorShares(descriptorLimit()).clients,
     followers: [localTableFollower(backends, print)],
     memory: await loadMemory(memoryPath(config.stateDir), filter.options, log),
     source,

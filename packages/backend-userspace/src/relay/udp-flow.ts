@@ -14,9 +14,9 @@ export interface UdpFlowParts {
 }
 
 /**
- * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal is
- * told. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the next, and the last
- * datagram is sent again there.
+ * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal
+ * is told. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the next, and
+ * the last datagram is sent again there.
  */
 export class UdpFlow implements Live {
   readonly #parts: UdpFlowParts;

@@ -1,49 +1,36 @@
-import { createConnection } from "node:net";
-
-/** The process that holds a node's lock, as it says itself. */
+/** The process that holds a node's lock. */
 export interface LockHolder {
-  /** In its own pid namespace. */
   readonly pid: number;
-  /** RFC 3339. */
-  readonly startedAt: string;
-  readonly version: string;
+  /** RFC 3339; absent like `version` where it cannot be read. */
+  readonly startedAt?: string;
+  readonly version?: string;
 }
 
-const PATIENCE_MS = 1_000;
-const LONGEST = 4096;
+/** What a lock file says: the agent that locked it last, for the network namespace with this inode. */
+export function holderText(holder: LockHolder, network: number): string {
+  return `${JSON.stringify({ network, ...holder })}\n`;
+}
 
-/** What the holder answers; undefined when it is no agent of ours, or stopped. */
-export async function askHolder(path: string): Promise<LockHolder | undefined> {
-  const answer = await readLine(path);
+/** Undefined when the text is no agent's, or of another network namespace's. */
+export function parseHolder(text: string, network: number): LockHolder | undefined {
   try {
-    return holderOf(JSON.parse(answer));
+    return holderOf(JSON.parse(text), network);
   } catch {
     return undefined;
   }
 }
 
-function holderOf(value: unknown): LockHolder | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { pid, startedAt, version } = value as Partial<Record<keyof LockHolder, unknown>>;
-  if (typeof pid !== "number" || typeof startedAt !== "string" || typeof version !== "string") return undefined;
-  return { pid, startedAt, version };
+/** `process 12 (version 1.2.3, running since 2030-01-01T00:00:00.000Z)` */
+export function describeHolder({ pid, version, startedAt }: LockHolder): string {
+  const known =
+    version === undefined || startedAt === undefined ? "" : ` (version ${version}, running since ${startedAt})`;
+  return `process ${pid}${known}`;
 }
 
-function readLine(path: string): Promise<string> {
-  return new Promise((resolve) => {
-    let text = "";
-    const socket = createConnection(path);
-    const done = () => {
-      socket.destroy();
-      resolve(text);
-    };
-    socket.setTimeout(PATIENCE_MS, done);
-    socket.setEncoding("utf8");
-    socket.on("data", (piece: string) => {
-      text += piece;
-      if (text.includes("\n") || text.length > LONGEST) done();
-    });
-    socket.on("error", done);
-    socket.on("close", done);
-  });
+function holderOf(value: unknown, of: number): LockHolder | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { network, pid, startedAt, version } = value as Partial<Record<"network" | keyof LockHolder, unknown>>;
+  if (network !== of || typeof pid !== "number") return undefined;
+  if (typeof startedAt !== "string" || typeof version !== "string") return undefined;
+  return { pid, startedAt, version };
 }

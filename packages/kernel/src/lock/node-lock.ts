@@ -1,70 +1,96 @@
-import { createServer, type Server } from "node:net";
-import { askHolder, type LockHolder } from "./holder.ts";
+import { closeSync, ftruncateSync, readFileSync, writeSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { lockByte } from "./byte-lock.ts";
+import { describeHolder, holderText, type LockHolder, parseHolder } from "./holder.ts";
+import { LOCK_FILE, openLockFile } from "./lock-file.ts";
+import { findLockProcess, isLockSeen, ownNetwork } from "./lock-process.ts";
 
 export interface NodeLockOptions {
   /** Version of the program that wants it, told to those who come later. */
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** Name of the socket in the abstract namespace. Default `fairlead-proxy`. */
-  readonly name?: string;
+  /**
+   * Folders that agents of this node may share. The lock is taken in each that can be used; `lock/agent.lock` in it.
+   */
+  readonly folders: Iterable<string>;
+  /** Where /proc is; tests have their own. */
+  readonly proc?: string;
 }
 
 export interface NodeLock {
-  release(): Promise<void>;
+  /** Why another agent may be there without being noticed; undefined: there is none. */
+  readonly doubt?: string;
+  release(): void;
 }
 
 /** Another process holds the lock of this node. */
 export class NodeLockHeldError extends Error {
   override readonly name = "NodeLockHeldError";
-  /** Absent when the holder gave no answer. */
+  /** Absent where nothing is known of it. */
   readonly holder: LockHolder | undefined;
 
-  constructor(holder: LockHolder | undefined) {
-    super(`another agent works on this node: ${holder === undefined ? "it gives no answer" : describe(holder)}`);
+  constructor(holder: LockHolder | undefined, file: string) {
+    super(`another agent works on this node: ${holder ? describeHolder(holder) : "a process"} holds ${file}`);
     this.holder = holder;
   }
 }
 
 /**
- * Makes this process the one agent of its network namespace: an abstract unix socket (unix(7)), which belongs to the network
- * namespace, needs no folder and goes with the process, `kill -9` included. Who connects is told the holder's process.
+ * Makes this process the one agent of its network namespace: locks the byte that stands for that namespace in files
+ * which only its own user may open. The kernel lets go of the lock when the process ends, `kill -9` included.
  *
+ * @returns with a doubt also where no folder can be used: an agent without the lock is better than none
  * @throws NodeLockHeldError naming the process that has it
  */
 export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLock> {
-  const path = `\0${options.name ?? "fairlead-proxy"}`;
-  const answer = JSON.stringify({
-    pid: process.pid,
-    startedAt: new Date(options.startedAt).toISOString(),
-    version: options.version,
-  });
-  const server = createServer((socket) => {
-    socket.on("error", () => socket.destroy());
-    socket.end(`${answer}\n`);
-  });
-  // An agent that has nothing else to do may end.
-  server.unref();
-  try {
-    await listen(server, path);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
-    throw new NodeLockHeldError(await askHolder(path));
+  const { version, startedAt, proc = "/proc" } = options;
+  const network = await ownNetwork(proc);
+  const seen = await isLockSeen(proc);
+  if (seen) await refuseSeen(network, proc);
+  const text = holderText({ pid: process.pid, startedAt: new Date(startedAt).toISOString(), version }, network);
+  const held: number[] = [];
+  const problems: string[] = [];
+  const release = () => {
+    for (const descriptor of held.splice(0)) closeSync(descriptor);
+  };
+  for (const folder of new Set(options.folders)) {
+    try {
+      held.push(await lockIn(join(folder, "lock"), network, text));
+    } catch (error) {
+      if (!(error instanceof NodeLockHeldError)) problems.push(error instanceof Error ? error.message : String(error));
+      else {
+        release();
+        throw error;
+      }
+    }
   }
-  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+  if (held.length === 0) return { doubt: `the node's lock cannot be taken: ${problems.join("; ")}`, release };
+  return seen ? { doubt: "a process that is not seen from here holds a lock like an agent's", release } : { release };
 }
 
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+/** An agent in a container that shares no folder with this process, seen by its open files. */
+async function refuseSeen(network: number, proc: string): Promise<void> {
+  const other = await findLockProcess(proc);
+  if (other === undefined) return;
+  const text = await readFile(other.file, "utf8").catch(() => "");
+  throw new NodeLockHeldError({ ...parseHolder(text, network), pid: other.pid }, "its lock");
 }
 
-function describe(holder: LockHolder): string {
-  const { pid, version, startedAt } = holder;
-  return `process ${pid} (version ${version}, running since ${startedAt})`;
+/** @returns the descriptor that has the lock */
+async function lockIn(folder: string, network: number, text: string): Promise<number> {
+  const descriptor = openLockFile(folder);
+  const file = join(folder, LOCK_FILE);
+  try {
+    if (!(await lockByte(descriptor, network))) {
+      throw new NodeLockHeldError(parseHolder(readFileSync(descriptor, "utf8"), network), file);
+    }
+    ftruncateSync(descriptor);
+    writeSync(descriptor, text, 0);
+    return descriptor;
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
 }

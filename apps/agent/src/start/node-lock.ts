@@ -1,0 +1,26 @@
+import { resolve } from "node:path";
+import type { AgentConfig } from "@fairlead/config";
+import { acquireNodeLock } from "@fairlead/kernel";
+import { describeError, type Log } from "../log/log.ts";
+import { StartError } from "./start-error.ts";
+import { version } from "./version.ts";
+
+/**
+ * Where all agents of a host know of one another; those in containers have the node's state folder in common at least.
+ */
+const HOST_FOLDER = "/run/fairlead";
+
+/**
+ * Makes this process the one agent of its node until it ends.
+ *
+ * @throws StartError naming the agent that there is
+ */
+export async function lockNode({ stateDir }: Pick<AgentConfig, "stateDir">, log: Log): Promise<void> {
+  const folders = stateDir === "" ? [HOST_FOLDER] : [HOST_FOLDER, resolve(stateDir)];
+  try {
+    const { doubt } = await acquireNodeLock({ version, startedAt: Date.now(), folders });
+    if (doubt !== undefined) log.warn("Another agent on this node may not be noticed", { reason: doubt });
+  } catch (error) {
+    throw new StartError(describeError(error), { cause: error });
+  }
+}

@@ -1,0 +1,94 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner, lines } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { endpointSlice, service } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { descriptorLimit, descriptorShares } from "../src/host/descriptors.ts";
+import { whyNoKernel } from "./support/real-kernel.ts";
+
+const bundle = join(import.meta.dirname, "..", "dist", "main.js");
+const reason = await whyNoKernel();
+
+/** Holds so many connections to the health port, and squats the name of an abstract socket: any user could. */
+const attack = `
+  const { connect, createServer } = require("node:net");
+  const opened = Array.from({ length: 600 }, () => new Promise((resolve) =>
+    connect(10256, "127.0.0.1").on("connect", resolve).on("error", resolve).on("close", resolve)));
+  createServer().listen("\\0fairlead-proxy", async () => {
+    await Promise.all(opened);
+    // Taken after all of them: whether it is answered or cut, they have been by then.
+    await fetch("http://127.0.0.1:10256/livez", { signal: AbortSignal.timeout(5_000) }).catch(() => {});
+    console.log("held");
+  });
+  setInterval(() => {}, 60_000);`;
+
+test.each([
+  [160, { clients: 20, relayed: 60 }],
+  [1_024, { clients: 192, relayed: 576 }],
+  [1_048_576, { clients: 1_024, relayed: 1_047_296 }],
+  [Number.POSITIVE_INFINITY, { clients: 1_024, relayed: Number.POSITIVE_INFINITY }],
+])("of %i descriptors syncs keep their part", (limit, shares) => {
+  expect(descriptorShares(limit)).toEqual(shares);
+});
+
+test("the limit is read of this process; without /proc there is none", () => {
+  expect(descriptorLimit()).toBeGreaterThan(0);
+  expect(descriptorLimit("/does/not/exist")).toBe(Number.POSITIVE_INFINITY);
+});
+
+describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undefined ? "" : ` (${reason})`}`, () => {
+  let dir = "";
+  let namespace: NetworkNamespace;
+  beforeAll(async () => {
+    namespace = await createNamespace();
+    dir = await mkdtemp(join(tmpdir(), "fairlead-descriptors-"));
+    await mkdir(join(dir, "manifests"));
+    await write("first", "10.96.0.10");
+  });
+  afterAll(async () => {
+    await namespace.dispose();
+    await rm(dir, { recursive: true });
+  });
+
+  const inside = () => createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+  const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 120_000 }));
+
+  async function write(name: string, clusterIP: string): Promise<void> {
+    const items = [
+      service(name, { clusterIPs: [clusterIP], ports: [{ name: "http", port: 80 }] }),
+      endpointSlice(name, {
+        service: name,
+        family: "IPv4",
+        ports: [{ name: "http", port: 80 }],
+        endpoints: [{ address: "10.144.0.9" }],
+      }),
+    ];
+    const list = { apiVersion: "v1", kind: "List", items };
+    await writeFile(join(dir, "manifests", `${name}.json`), JSON.stringify(list));
+  }
+
+  test("clients that hold every connection they can get keep no sync from its tools", {
+    timeout: 120_000,
+  }, async () => {
+    const limited = ["sh", "-c", 'cd "$1" && shift && ulimit -n 160 && exec "$@" 2>&1', "sh", dir] as const;
+    const flags = ["--manifests=manifests", "--state-dir=state", "-v=2"] as const;
+    const log: string[] = [];
+    let attacking: AsyncGenerator<string> | undefined;
+    for await (const line of stream(...limited, process.execPath, bundle, ...flags)) {
+      log.push(line);
+      if (line.includes('"Rules are in place" ipFamily="IPv4"')) {
+        attacking = stream(process.execPath, "-e", attack);
+        expect((await attacking.next()).value).toBe("held");
+        await write("second", "10.96.0.20");
+      }
+      if (line.includes("EMFILE")) break;
+      if (line.includes('"Synced" ipFamily="IPv4"')) break;
+    }
+    expect(log.join("\n")).not.toContain("EMFILE");
+    const rules = (await inside().run(["iptables-save", "-t", "nat"])).stdout;
+    expect(rules).toContain("default/second:http cluster IP");
+    await attacking?.return(undefined);
+  });
+});

@@ -1,0 +1,39 @@
+import { NetlinkError } from "../netlink/error.ts";
+
+/** fcntl.h: F_OFD_SETLK, F_WRLCK, SEEK_SET. */
+const setLock = 37;
+const write = 1;
+const fromStart = 0;
+
+type Fcntl = (descriptor: number, lock: object) => { readonly failed: boolean; readonly errno: number };
+
+let opened: Promise<Fcntl> | undefined;
+
+/**
+ * Locks one byte of a file, which need not be there, for the open file description (fcntl_locking(2), "Open file
+ * description locks"): the kernel lets go of it when the last descriptor is closed, `kill -9` included. Children do not
+ * get it: Node opens all files with O_CLOEXEC.
+ *
+ * @param descriptor open for writing
+ * @returns false: somebody else has it
+ * @throws Error when koffi has no binary for this machine, or the file system has no such locks
+ */
+export async function lockByte(descriptor: number, at: number): Promise<boolean> {
+  opened ??= openFcntl();
+  const call = await opened;
+  const { failed, errno } = call(descriptor, { l_type: write, l_whence: fromStart, l_start: at, l_len: 1, l_pid: 0 });
+  if (!failed) return true;
+  const error = new NetlinkError("fcntl(F_OFD_SETLK)", errno);
+  if (error.code === "EAGAIN" || error.code === "EACCES") return false;
+  throw error;
+}
+
+async function openFcntl(): Promise<Fcntl> {
+  const { default: koffi } = await import("koffi");
+  const lock = koffi.struct({ l_type: "short", l_whence: "short", l_start: "int64", l_len: "int64", l_pid: "int" });
+  const fcntl = koffi.load(null).func("fcntl", "int", ["int", "int", "..."]);
+  return (descriptor, value) => {
+    const failed = fcntl(descriptor, setLock, koffi.pointer(lock), value) !== 0;
+    return { failed, errno: koffi.errno() };
+  };
+}

@@ -1,0 +1,62 @@
+import { chmodSync, closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync, type Stats } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** Name of the lock in its folder. */
+export const LOCK_FILE = "agent.lock";
+
+/**
+ * Opens the lock of a folder, and makes both where they are not there: for their owner only, as whoever may open the
+ * file may lock it.
+ *
+ * @returns its descriptor
+ * @throws Error when the folder cannot be made, or belongs to somebody else
+ */
+export function openLockFile(folder: string): number {
+  makeFolder(folder);
+  const found = lstatSync(folder);
+  if (!found.isDirectory()) throw new Error(`${folder}: is not a folder`);
+  if (found.uid !== process.geteuid?.()) throw new Error(`${folder}: belongs to user ${found.uid}`);
+  if (isForOthers(found)) chmodSync(folder, 0o700);
+  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
+  const descriptor = openSync(join(folder, LOCK_FILE), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    fchmodSync(descriptor, 0o600);
+    return descriptor;
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+/**
+ * With those above it. Not by `recursive`, with which Node 24 never returns where the parent takes no folders (/proc).
+ */
+function makeFolder(folder: string): void {
+  const make = () => {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  };
+  try {
+    make();
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT" || dirname(folder) === folder) throw error;
+    makeFolder(dirname(folder));
+    make();
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+/** Whether nobody but root and this user can have opened a lock file: else its lock says nothing. */
+export function isAgentsFile(found: Stats): boolean {
+  return found.isFile() && (found.uid === 0 || found.uid === process.geteuid?.()) && !isForOthers(found);
+}
+
+function isForOthers({ mode }: Stats): boolean {
+  return (mode & 0o077) !== 0;
+}
