@@ -157,13 +157,29 @@ export interface AgentConfig {
   readonly configSyncPeriodMs: number;
   /** Ports of the userspace mode; absent: any. */
   readonly portRange?: { readonly from: number; readonly to: number };
+  /** As given. */
   readonly featureGates: Readonly<Record<string, boolean>>;
+  /** What they come to. */
+  readonly features: Features;
   readonly logging: LoggingSettings;
   readonly multiCNI: MultiCNISettings;
   /** Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it. */
   readonly provenance: Readonly<Record<string, string>>;
   /** The whole configuration in the form of KubeProxyConfiguration v1alpha1, as kube-proxy serves it at /configz. */
   readonly kubeProxyConfiguration: Readonly<Record<string, unknown>>;
+}
+
+/** What feature gates give and take, each by the gate of Kubernetes that it has. All are on by default. */
+export interface Features {
+  /** AllowServiceExternalIPs: spec.externalIPs are served. */
+  readonly externalIPs: boolean;
+  /** PreferSameTrafficDistribution: hints for nodes count. */
+  readonly nodeHints: boolean;
+  /** WatchListClient: lists come by a watch, from servers that can do it. */
+  readonly watchList: boolean;
+  /** ComponentStatusz, ComponentFlagz: the metrics port serves /statusz, /flagz. */
+  readonly statusz: boolean;
+  readonly flagz: boolean;
 }
 
 /** One wrong value. */

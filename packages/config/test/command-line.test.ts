@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { FLAG_GROUPS } from "../src/flags/table.ts";
 import { configOf, FILE, parse, parseFile, warningsOf } from "./parse.ts";
 
+const at = (address: string, port: number) => ({ address, port });
+
 describe("forms that pflag takes", () => {
   test.each([[["-v", "5"]], [["-v=5"]], [["-v5"]], [["--v=5"]], [["--v", "5"]], [["--v=1", "-v=5"]]])("%j", (argv) => {
     expect(configOf(parse(argv)).logging.verbosity).toBe(5);
@@ -37,6 +39,19 @@ describe("forms that pflag takes", () => {
     ["", "0.0.0.0", 10_256],
   ])("--healthz-bind-address=%s", (text, address, port) => {
     expect(configOf(parse([`--healthz-bind-address=${text}`])).healthzBindAddress).toEqual({ address, port });
+  });
+
+  test.each([
+    [["--healthz-bind-address=192.0.2.1", "--healthz-port=4000"], { healthzBindAddress: at("192.0.2.1", 4_000) }],
+    [["--healthz-bind-address=fd00::1", "--healthz-port=4000"], { healthzBindAddress: at("fd00::1", 4_000) }],
+    [["--healthz-bind-address=192.0.2.1:80", "--healthz-port=4000"], { healthzBindAddress: at("192.0.2.1", 80) }],
+    [["--healthz-port=4000"], { healthzBindAddress: at("0.0.0.0", 10_256) }],
+    [["--metrics-bind-address=192.0.2.1", "--metrics-port=4000"], { metricsBindAddress: at("192.0.2.1", 4_000) }],
+    [["--metrics-bind-address=[::1]:80", "--metrics-port=4000"], { metricsBindAddress: at("::1", 80) }],
+    [["--metrics-port=4000"], { metricsBindAddress: at("127.0.0.1", 10_249) }],
+    [["--healthz-port=-1"], { healthzBindAddress: at("0.0.0.0", 10_256) }],
+  ])("%j: the deprecated ports complete an address that has none", (argv, wanted) => {
+    expect(configOf(parse(argv))).toMatchObject(wanted);
   });
 
   test("a health server is turned off by --healthz-port=0 alone, which is deprecated", () => {

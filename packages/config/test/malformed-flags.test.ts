@@ -23,6 +23,18 @@ describe("flags", () => {
       ],
     ],
     [["--metrics-port=0"], ["--metrics-port=0: the metrics server cannot be turned off; leave it out"]],
+    [
+      ["--metrics-bind-address=192.0.2.1", "--metrics-port=70000"],
+      ["--metrics-port=70000: must be a port from 1 to 65535"],
+    ],
+    [
+      ["--proxy-mode=ipvs", "--feature-gates=KubeProxyIPVS=false"],
+      ["--proxy-mode=ipvs: needs the feature gate KubeProxyIPVS=true"],
+    ],
+    [
+      ["--logging-format=json", "--feature-gates=AllBeta=false"],
+      ["--logging-format=json: needs the feature gate LoggingBetaOptions=true"],
+    ],
     [["--oom-score-adj=2000"], ["--oom-score-adj=2000: must be a whole number from -1000 to 1000"]],
     [["--oom-score-adj=low"], [`--oom-score-adj=low: ${INT32}`]],
     [["--iptables-masquerade-bit=32"], ["--iptables-masquerade-bit=32: must be a whole number from 0 to 31"]],

@@ -4,12 +4,13 @@ import type { EndpointSlice, SliceEndpoint } from "../src/index.ts";
 import { candidates } from "../src/select/candidates.ts";
 import { endpointSets } from "../src/select/endpoint-sets.ts";
 import { countLocalReady } from "../src/select/local-ready.ts";
+import type { Place } from "../src/select/topology.ts";
 import { addressesOf, DRAINING, endpoint, HERE, NOT_READY, slice } from "./objects.ts";
 
 const PLACE = { nodeName: "node-a", zone: "z1" };
 const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
 
-function setsOf(endpoints: readonly SliceEndpoint[], place: { nodeName: string; zone?: string } = PLACE) {
+function setsOf(endpoints: readonly SliceEndpoint[], place: Place = PLACE) {
   const sets = endpointSets(candidates([slice("web", endpoints)], HTTP), place);
   const { any, ...lists } = sets;
   return {
@@ -235,4 +236,10 @@ test("a health check counts distinct ready addresses here, over ports and slices
   expect(countLocalReady(slices, "IPv4", "node-a", (address) => address.startsWith("10.244."))).toBe(1);
   expect(countLocalReady(slices, "IPv6", "node-a", undefined)).toBe(1);
   expect(countLocalReady(slices, "IPv4", "node-b", undefined)).toBe(1);
+});
+
+test("hints for nodes count for nothing where that is off; those for zones do", () => {
+  const both = [endpoint(A, { ...node("node-a"), ...zone("z2") }), endpoint(B, { ...node("node-b"), ...zone("z1") })];
+  expect(setsOf(both).cluster).toEqual([A]);
+  expect(setsOf(both, { ...PLACE, nodeHints: false }).cluster).toEqual([B]);
 });

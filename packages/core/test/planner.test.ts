@@ -53,6 +53,19 @@ describe("a group", () => {
     expect(plan.endpointCount).toBe(1);
   });
 
+  test("has no external addresses where they are not allowed, and others may have them", () => {
+    const fields = { externalIPs: ["198.51.100.1"], loadBalancerIPs: ["203.0.113.1"] };
+    const { plan, planner, state, step } = planned(fields, undefined, { externalIPs: false });
+    const kinds = () => plan.groups.get(GROUP)?.frontends.map((one) => one.kind);
+    expect(kinds()).toEqual(["cluster-ip", "load-balancer"]);
+    expect(step.problems).toEqual([]);
+    state.upsertService(service("z", { clusterIPs: ["10.96.0.11"], ...fields, loadBalancerIPs: [] }));
+    expect(replan(planner, state).problems).toEqual([]);
+    planner.setOptions({ ...OPTIONS, externalIPs: true });
+    replan(planner, state);
+    expect(kinds()).toEqual(["cluster-ip", "external-ip", "load-balancer"]);
+  });
+
   test("has its frontends in order, those of other families not", () => {
     const { plan } = planned({
       clusterIPs: ["10.96.0.10", "fd00::10"],

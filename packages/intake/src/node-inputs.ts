@@ -92,6 +92,8 @@ export class NodeInputs {
       nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
       ...(needsNodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
       masqueradeAll: config.masqueradeAll,
+      externalIPs: config.features.externalIPs,
+      nodeHints: config.features.nodeHints,
       semantics,
       filter,
     };

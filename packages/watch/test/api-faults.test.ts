@@ -32,6 +32,24 @@ test("a server without WatchList gives one list from its cache, then a watch fro
   expect(reports.map((report) => report.type)).toEqual(["retry", "listed"]);
 });
 
+test("where lists by a watch are turned off none is asked for, nor after a version has expired", async () => {
+  const { api, consumer } = await following(
+    (fake) => {
+      oneService(fake);
+      let expired = false;
+      fake.intercept((request, response) => {
+        if (modeOf(request) !== "watch" || expired) return false;
+        expired = true;
+        return !!fail(response, 410, "Expired", "too old");
+      });
+    },
+    { watchList: false },
+  );
+  await api.requestsCame(4);
+  expect(modes(api)).toEqual(["list", "watch", "list", "watch"]);
+  expect(consumer.keys()).toEqual(["default/a"]);
+});
+
 test("a list that is too much for the server comes in pages, as one list", async () => {
   const { api, consumer, reports } = await following((fake) => {
     fake.watchList = false;

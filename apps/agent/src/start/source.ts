@@ -27,9 +27,10 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
   try {
     const connection = await loadConnection(client);
     const { qps, burst } = client;
+    const { watchList } = config.features;
     const userAgent = `fairlead-proxy/${version}`;
     return {
-      source: (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, onReport }),
+      source: (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, watchList, onReport }),
       postEvent: (namespace, event) =>
         postObject(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, event, userAgent),
     };

@@ -62,7 +62,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         name: "feature-gates",
         type: type.mapStringBool,
         fields: ["featureGates"],
-        help: "Feature gates, Name=true|false. Those that Fairlead does not know are ignored with a warning.",
+        help: "Feature gates, Name=true|false. Those that mean nothing here are ignored; unknown ones with a warning.",
       },
     ],
   },

@@ -2,6 +2,7 @@ import { formatDuration } from "../duration.ts";
 import type { Report } from "../report.ts";
 import { enumeration } from "../schema/scalars.ts";
 import type { AgentConfig, IptablesSettings, IpvsSettings, NftablesSettings, ProxyMode } from "../types.ts";
+import { isGateOn } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
 import { canonicalList } from "./lists.ts";
 import { resolveUserspace } from "./userspace.ts";
@@ -27,6 +28,8 @@ const MASQUERADE_BIT = 14;
 /** Settings of every mode, and of the one in use; what the others say wrong does not matter, as for kube-proxy. */
 export function resolveModes(input: ConfigInput, report: Report): ModeSettings {
   const mode = input.kubeProxy.mode ?? "iptables";
+  if (mode === "ipvs" && !isGateOn(input, "KubeProxyIPVS"))
+    report.error("mode", "needs the feature gate KubeProxyIPVS=true");
   const iptables = resolveIptables(input);
   const ipvs = resolveIpvs(input, mode === "ipvs", report);
   const nftables = resolveNftables(input);

@@ -1,6 +1,7 @@
+import { canonicalAddress } from "../address.ts";
 import type { Report } from "../report.ts";
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
-import type { AgentConfig, DetectLocal } from "../types.ts";
+import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 import { canonicalList } from "./lists.ts";
 
@@ -32,11 +33,34 @@ function resolveAddresses({ kubeProxy, options, origin }: ConfigInput, report: R
   const metrics = kubeProxy.metricsBindAddress ?? { address: six ? "::1" : "127.0.0.1", port: METRICS_PORT };
   if (options.metricsPort === 0)
     report.error("metrics-port", "the metrics server cannot be turned off; leave it out", "0");
+  const { healthzPort, metricsPort } = options;
   return {
     bindAddress,
-    metricsBindAddress: metrics,
-    ...(options.healthzPort === 0 ? {} : { healthzBindAddress: healthz }),
+    metricsBindAddress: completed("metricsBindAddress", metrics, { name: "metrics-port", port: metricsPort }, report),
+    ...(healthzPort === 0
+      ? {}
+      : {
+          healthzBindAddress: completed(
+            "healthzBindAddress",
+            healthz,
+            { name: "healthz-port", port: healthzPort },
+            report,
+          ),
+        }),
   };
+}
+
+/** The deprecated flags give their port to an address that is given without one (upstream: AppendPortIfNeeded). */
+function completed(
+  path: string,
+  address: SocketAddress,
+  { name, port }: { readonly name: string; readonly port: number | undefined },
+  report: Report,
+): SocketAddress {
+  if (port === undefined || port === 0 || canonicalAddress(report.given(path)) === undefined) return address;
+  if (port > 0 && port <= 65_535) return { ...address, port };
+  report.error(name, "must be a port from 1 to 65535", String(port));
+  return address;
 }
 
 /** RFC 1123, as the API server wants names of Nodes. An unexpanded `$(NODE_NAME)` is no such name. */

@@ -1,5 +1,6 @@
 import type { Report } from "../report.ts";
 import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings, MultiCNISettings } from "../types.ts";
+import { isGateOn, resolveFeatures } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
 
 type ProcessSettings = Pick<
@@ -11,6 +12,7 @@ type ProcessSettings = Pick<
   | "oomScoreAdj"
   | "configSyncPeriodMs"
   | "featureGates"
+  | "features"
   | "bindAddressHardFail"
   | "enableProfiling"
   | "showHiddenMetricsForVersion"
@@ -26,7 +28,6 @@ export function resolveProcess(input: ConfigInput, report: Report): ProcessSetti
   const configSyncPeriodMs = periodOf(input, kubeProxy.configSyncPeriod, 15 * 60_000);
   if (configSyncPeriodMs <= 0) report.error("configSyncPeriod", "must be greater than 0, such as 15m0s");
   const featureGates = kubeProxy.featureGates ?? {};
-  warnOfGates(featureGates, report);
   if (Object.values(kubeProxy.winkernel).some(Boolean) || kubeProxy.windowsRunAsService === true) {
     report.warn("winkernel and windowsRunAsService are fields of Windows, ignored");
   }
@@ -38,31 +39,13 @@ export function resolveProcess(input: ConfigInput, report: Report): ProcessSetti
     oomScoreAdj: kubeProxy.oomScoreAdj ?? -999,
     configSyncPeriodMs,
     featureGates,
+    features: resolveFeatures(input, report),
     bindAddressHardFail: kubeProxy.bindAddressHardFail ?? false,
     enableProfiling: kubeProxy.enableProfiling ?? false,
     showHiddenMetricsForVersion: kubeProxy.showHiddenMetricsForVersion ?? "",
     stateDir: options.stateDir ?? STATE_DIR,
     ...(options.manifests === undefined ? {} : { manifests: options.manifests }),
   };
-}
-
-/** Gates of Kubernetes that concern a service proxy or its log; the others mean nothing here. */
-const GATES = new Set([
-  "AllAlpha",
-  "AllBeta",
-  "ContextualLogging",
-  "KubeProxyIPVS",
-  "KubeProxyNFTablesLocalhostNodePorts",
-  "LoggingAlphaOptions",
-  "LoggingBetaOptions",
-  "NFTablesNetlink",
-  "WatchListClient",
-]);
-
-function warnOfGates(gates: Readonly<Record<string, boolean>>, report: Report): void {
-  const unknown = Object.keys(gates).filter((gate) => !GATES.has(gate));
-  if (unknown.length === 0) return;
-  report.warn(`${report.name("featureGates")}: not known here, ignored: ${unknown.join(", ")}`);
 }
 
 function resolveClient({ kubeProxy, options }: ConfigInput, report: Report): ClientConnection {
@@ -104,16 +87,19 @@ function resolveConntrack({ kubeProxy: { conntrack } }: ConfigInput, report: Rep
   };
 }
 
-function resolveLogging({ kubeProxy }: ConfigInput, report: Report): LoggingSettings {
+function resolveLogging(input: ConfigInput, report: Report): LoggingSettings {
+  const { kubeProxy } = input;
   const { format = "text", verbosity = 0, flushFrequency = 0, vmodule = [], options } = kubeProxy.logging;
   if (flushFrequency < 0) report.error("logging.flushFrequency", "must be greater than 0, such as 5s");
   if (vmodule.length > 0 && format !== "text") report.error("logging.vmodule", "is for the format text alone");
-  const { AllAlpha = false, LoggingAlphaOptions = AllAlpha } = kubeProxy.featureGates ?? {};
+  if (format === "json" && !isGateOn(input, "LoggingBetaOptions"))
+    report.error("logging.format", "needs the feature gate LoggingBetaOptions=true");
   for (const name of ["text", "json"] as const) {
     const { splitStream = false, infoBufferSize = "0" } = options?.[name] ?? {};
     const path = `logging.options.${name}.${splitStream ? "splitStream" : "infoBufferSize"}`;
     if (!splitStream && infoBufferSize === "0") continue;
-    if (LoggingAlphaOptions) report.warn(`${report.name(path)}: the log has one stream here, ignored`);
+    if (isGateOn(input, "LoggingAlphaOptions"))
+      report.warn(`${report.name(path)}: the log has one stream here, ignored`);
     else report.error(path, "needs the feature gate LoggingAlphaOptions=true");
   }
   return { format, verbosity, flushFrequencyMs: flushFrequency === 0 ? 5_000 : flushFrequency, vmodule };

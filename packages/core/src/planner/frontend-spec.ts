@@ -16,12 +16,17 @@ export interface FrontendSpec {
 /** What of a service another network serves. */
 export type Leaves = "nothing" | "cluster-ip" | "everything";
 
-/** The frontends of a service port in a family, in the order cluster-ip, external-ip, load-balancer, node-port. */
+/**
+ * The frontends of a service port in a family, in the order cluster-ip, external-ip, load-balancer, node-port.
+ *
+ * @param externalIPs `PlannerOptions.externalIPs`
+ */
 export function frontendSpecs(
   service: Service,
   port: ServicePortSpec,
   family: IPFamily,
   leaves: Leaves,
+  externalIPs = true,
 ): readonly FrontendSpec[] {
   const leavesOthers = leaves === "everything";
   const ofKind = (kind: FrontendKind, addresses: readonly string[], left: boolean): FrontendSpec[] =>
@@ -30,7 +35,7 @@ export function frontendSpecs(
       .map((address) => ({ kind, address, port: port.port, policy: policyOf(kind, service), left }));
   const specs = [
     ...ofKind("cluster-ip", service.clusterIPs, leaves !== "nothing"),
-    ...ofKind("external-ip", service.externalIPs, leavesOthers),
+    ...ofKind("external-ip", externalIPs ? service.externalIPs : [], leavesOthers),
     ...ofKind("load-balancer", service.loadBalancerIPs, leavesOthers),
   ];
   if (port.nodePort === undefined) return specs;

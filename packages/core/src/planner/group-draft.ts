@@ -12,9 +12,14 @@ export interface GroupDraft {
 }
 
 /** The groups that a service asks for in a family, for us or for another network. */
-export function draftGroups(service: Service, family: IPFamily, leaves: Leaves): readonly GroupDraft[] {
+export function draftGroups(
+  service: Service,
+  family: IPFamily,
+  leaves: Leaves,
+  externalIPs?: boolean,
+): readonly GroupDraft[] {
   return service.ports.map((port): GroupDraft => {
-    const frontends = frontendSpecs(service, port, family, leaves);
+    const frontends = frontendSpecs(service, port, family, leaves, externalIPs);
     // Joined strings are flat: templates would leave each of these kept strings with its parts.
     const owner = [service.namespace, service.name].join("/");
     const name = port.name === "" ? owner : [owner, port.name].join(":");

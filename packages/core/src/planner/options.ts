@@ -20,6 +20,10 @@ export interface PlannerOptions {
   /** `NodePlan.nodeAddresses` by family. */
   readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   readonly masqueradeAll: boolean;
+  /** False: spec.externalIPs are nobody's (the gate AllowServiceExternalIPs is off). */
+  readonly externalIPs?: boolean;
+  /** False: hints for nodes do not count (the gate PreferSameTrafficDistribution is off). */
+  readonly nodeHints?: boolean;
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
   readonly filter?: EndpointFilter;
@@ -42,7 +46,7 @@ export function replansServices(before: PlannerOptions, after: PlannerOptions): 
 
 /** Of the detectors it is only whether there is one: how it tells pods apart is the node's part. */
 function servicePart(options: PlannerOptions): unknown {
-  const { nodeName, zone, families, nodeIPs, masqueradeAll, semantics } = options;
+  const { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics } = options;
   const detects = families.map((family) => (options.detectors[family]?.kind ?? "none") !== "none");
-  return { nodeName, zone, families, nodeIPs, masqueradeAll, semantics, detects };
+  return { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics, detects };
 }

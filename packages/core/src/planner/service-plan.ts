@@ -48,8 +48,8 @@ export function draftService(
   clusterIP: string,
   decision: OwnershipDecision,
 ): ServiceDraft {
-  const { service, family } = input;
-  const groups = draftGroups(service, family, LEAVES[decision.frontends]);
+  const { service, family, options } = input;
+  const groups = draftGroups(service, family, LEAVES[decision.frontends], options.externalIPs);
   return {
     clusterIP,
     decision,

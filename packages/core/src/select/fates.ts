@@ -101,9 +101,10 @@ function stateWhy({ ready, serving, terminating }: SliceEndpoint, others: boolea
   return others ? "terminating, and others are ready" : "terminating, but serves still, and none is ready";
 }
 
-function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, { nodeName, zone }: Place, kept: boolean): string {
+function hintWhy({ nodeHints, zoneHints }: SliceEndpoint, place: Place, kept: boolean): string {
+  const { nodeName, zone } = place;
   const hints = [
-    ...(nodeHints === undefined ? [] : [`nodes ${nodeHints.join(", ")}`]),
+    ...(nodeHints === undefined || place.nodeHints === false ? [] : [`nodes ${nodeHints.join(", ")}`]),
     ...(zoneHints === undefined ? [] : [`zones ${zoneHints.join(", ")}`]),
   ];
   const here = zone === undefined ? nodeName : `${nodeName} in zone ${zone}`;

@@ -4,6 +4,8 @@ import type { SliceEndpoint } from "../objects.ts";
 export interface Place {
   readonly nodeName: string;
   readonly zone?: string | undefined;
+  /** False: hints for nodes do not count. */
+  readonly nodeHints?: boolean | undefined;
 }
 
 /**
@@ -17,7 +19,8 @@ export function topologyFilter(
   place: Place,
 ): ((endpoint: SliceEndpoint) => boolean) | undefined {
   const hintedForNode = (endpoint: SliceEndpoint) => endpoint.nodeHints?.includes(place.nodeName) ?? false;
-  if (ready.every((endpoint) => endpoint.nodeHints !== undefined) && ready.some(hintedForNode)) return hintedForNode;
+  const allHinted = place.nodeHints !== false && ready.every((endpoint) => endpoint.nodeHints !== undefined);
+  if (allHinted && ready.some(hintedForNode)) return hintedForNode;
   const { zone } = place;
   if (zone === undefined) return undefined;
   const hintedForZone = (endpoint: SliceEndpoint) => endpoint.zoneHints?.includes(zone) ?? false;

@@ -76,9 +76,9 @@ function explainPort(planned: PlannedNode, asked: Asked, port: ServicePortSpec):
   const { key, family, decision } = asked;
   const { name, protocol } = port;
   const group = planned.planner.plan(family).groups.get(groupId(key, port));
-  const { nodeName, zone } = planned.options;
+  const { nodeName, zone, nodeHints } = planned.options;
   const query = { family, name, protocol, excludes: decision.excludes };
-  const fates = endpointFates(planned.state.slices(key), query, { nodeName, zone });
+  const fates = endpointFates(planned.state.slices(key), query, { nodeName, zone, nodeHints });
   return {
     name,
     protocol,
@@ -100,14 +100,16 @@ function groupId(key: ServiceKey, { name, protocol }: ServicePortSpec): string {
 }
 
 function lostFrontends(
-  { planner }: PlannedNode,
+  { planner, options }: PlannedNode,
   { service, family }: Asked,
   { port, nodePort, protocol }: ServicePortSpec,
   group: ServicePortGroup | undefined,
 ): readonly LostFrontend[] {
   const addresses = [
     ...service.clusterIPs.map((address) => ({ kind: "cluster-ip", address, port }) as const),
-    ...service.externalIPs.map((address) => ({ kind: "external-ip", address, port }) as const),
+    ...(options.externalIPs === false ? [] : service.externalIPs).map(
+      (address) => ({ kind: "external-ip", address, port }) as const,
+    ),
     ...service.loadBalancerIPs.map((address) => ({ kind: "load-balancer", address, port }) as const),
   ].filter(({ address }) => familyOf(address) === family);
   const wanted = nodePort === undefined ? addresses : [...addresses, { kind: "node-port", port: nodePort } as const];

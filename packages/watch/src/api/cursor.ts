@@ -16,7 +16,10 @@ export interface Cursor {
 
 const latest = "";
 
-export const atStart: Cursor = { mode: "watchList", version: undefined, failures: 0, firstMode: "watchList" };
+/** @param firstMode how the first list begins */
+export function atStart(firstMode: Cursor["firstMode"]): Cursor {
+  return { mode: firstMode, version: undefined, failures: 0, firstMode };
+}
 
 /** A complete list is in: watch from its version on. */
 export function afterList(cursor: Cursor, version: string): Cursor {

@@ -30,6 +30,8 @@ export interface ReflectorPorts {
   readonly random: () => number;
   readonly reachability: Reachability;
   readonly onReport: OnReport;
+  /** How lists begin before the server has refused that. */
+  readonly firstMode: Cursor["firstMode"];
 }
 
 /**
@@ -60,7 +62,7 @@ export class Reflector {
   readonly #nextConnectDelay: () => number;
   /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
   readonly #nextRelistDelay: () => number;
-  #cursor: Cursor = atStart;
+  #cursor: Cursor;
   /** Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor on. */
   #attempt = { began: 0, opened: false, progressed: false };
 
@@ -68,6 +70,7 @@ export class Reflector {
     this.#ports = ports;
     this.#spec = spec;
     this.#to = to;
+    this.#cursor = atStart(ports.firstMode);
     this.#nextDelay = backoff(ports.clock, ports.random, sparing);
     this.#nextConnectDelay = backoff(ports.clock, ports.random, knocking);
     this.#nextRelistDelay = backoff(ports.clock, ports.random, sparing);
@@ -221,7 +224,7 @@ export class Reflector {
 
   async #absent(signal: AbortSignal): Promise<void> {
     await this.#to.beginList().end();
-    this.#cursor = atStart;
+    this.#cursor = atStart(this.#ports.firstMode);
     this.#ports.reachability.succeeded(this.#spec.name);
     await sleep(this.#ports.clock, absentRetry, signal);
   }

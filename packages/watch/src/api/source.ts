@@ -21,6 +21,8 @@ export interface ApiSourceOptions {
   readonly qps?: number;
   /** clientConnection.burst: requests at once. Default 10. */
   readonly burst?: number;
+  /** Whether lists come by a watch, from servers that can do it (KEP-3157). Default true. */
+  readonly watchList?: boolean;
   readonly onReport?: OnReport;
   /** For tests: virtual time, 0 ≤ random() < 1, and requests that don't leave the process. */
   readonly clock?: Clock;
@@ -58,5 +60,6 @@ function portsOf(options: ApiSourceOptions): ReflectorPorts {
     random,
     reachability: reachability(clock, connection.server, onReport),
     onReport,
+    firstMode: options.watchList === false ? "list" : "watchList",
   };
 }

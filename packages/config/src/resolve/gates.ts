@@ -1,0 +1,60 @@
+import type { Report } from "../report.ts";
+import type { Features } from "../types.ts";
+import type { ConfigInput } from "./input.ts";
+
+/** Stages by which AllAlpha and AllBeta set those gates that are not given. */
+type Stage = "alpha" | "beta" | "stable";
+
+interface Gate {
+  readonly stage: Stage;
+  readonly byDefault: boolean;
+}
+
+const on = (stage: Stage): Gate => ({ stage, byDefault: true });
+const off = (stage: Stage): Gate => ({ stage, byDefault: false });
+
+/** Gates of kube-proxy v1.37 that mean something here (pkg/features/kube_features.go, logs/api/v1/kube_features.go, client-go). */
+const KNOWN = {
+  AllowServiceExternalIPs: on("stable"),
+  ComponentFlagz: on("beta"),
+  ComponentStatusz: on("beta"),
+  KubeProxyIPVS: on("stable"),
+  LoggingAlphaOptions: off("alpha"),
+  LoggingBetaOptions: on("beta"),
+  PreferSameTrafficDistribution: on("stable"),
+  WatchListClient: on("beta"),
+} as const satisfies Readonly<Record<string, Gate>>;
+
+/** Known to kube-proxy, and without a meaning here: of nftables mode, of Go's logging, of all gates of a stage. */
+const WITHOUT_MEANING = new Set([
+  "AllAlpha",
+  "AllBeta",
+  "ContextualLogging",
+  "KubeProxyNFTablesLocalhostNodePorts",
+  "MultiCIDRServiceAllocator",
+  "NFTablesNetlink",
+  "NFTablesProxyMode",
+]);
+
+export type GateName = keyof typeof KNOWN;
+
+/** Whether a gate is on: as given, else as AllAlpha or AllBeta say for its stage, else by default. */
+export function isGateOn({ kubeProxy: { featureGates = {} } }: ConfigInput, name: GateName): boolean {
+  const { stage, byDefault } = KNOWN[name];
+  const ofStage = { alpha: featureGates["AllAlpha"], beta: featureGates["AllBeta"], stable: undefined }[stage];
+  return featureGates[name] ?? ofStage ?? byDefault;
+}
+
+/** What gates give and take; those that nobody knows are told. */
+export function resolveFeatures(input: ConfigInput, report: Report): Features {
+  const given = Object.keys(input.kubeProxy.featureGates ?? {});
+  const unknown = given.filter((gate) => !Object.hasOwn(KNOWN, gate) && !WITHOUT_MEANING.has(gate));
+  if (unknown.length > 0) report.warn(`${report.name("featureGates")}: not known here, ignored: ${unknown.join(", ")}`);
+  return {
+    externalIPs: isGateOn(input, "AllowServiceExternalIPs"),
+    nodeHints: isGateOn(input, "PreferSameTrafficDistribution"),
+    watchList: isGateOn(input, "WatchListClient"),
+    statusz: isGateOn(input, "ComponentStatusz"),
+    flagz: isGateOn(input, "ComponentFlagz"),
+  };
+}
