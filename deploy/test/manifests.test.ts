@@ -1,30 +1,44 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { agentVersion } from "../src/agent-version.ts";
 import { deployDir } from "../src/paths.ts";
 import { agentConfig } from "./support/container.ts";
-import { type Manifest, only, readManifests } from "./support/manifests.ts";
+import { configMapOf, ownManifests, readKustomization } from "./support/kustomization.ts";
+import { type Manifest, only } from "./support/manifests.ts";
 
 const baseDir = join(deployDir, "base");
 let base: Manifest[] = [];
 beforeAll(async () => {
-  base = await readManifests(baseDir);
+  base = [...(await ownManifests(baseDir)), await configMapOf(baseDir)];
 });
 const podOf = (manifests: readonly Manifest[]) => only(manifests, "DaemonSet")["spec"].template;
 
 describe("base", () => {
   test("kustomize takes every file", async () => {
-    const { resources } = parse(await readFile(join(baseDir, "kustomization.yaml"), "utf8"));
-    const each = await Promise.all(resources.map((name: string) => readFile(join(baseDir, name), "utf8")));
-    expect(each).toHaveLength(base.length);
+    const { resources, configMapGenerator = [] } = await readKustomization(baseDir);
+    const named = [...resources, ...configMapGenerator.flatMap(({ files }) => files), "kustomization.yaml"];
+    expect((await readdir(baseDir)).sort()).toEqual(named.sort());
     expect(base.map(({ kind }) => kind).sort()).toEqual([
       "ClusterRoleBinding",
       "ConfigMap",
       "DaemonSet",
       "ServiceAccount",
     ]);
+  });
+
+  test("a changed configuration is another ConfigMap: it reaches agents by new pods, a few at a time", () => {
+    const { metadata, immutable } = only(base, "ConfigMap");
+    expect(immutable).toBe(true);
+    const { volumes, initContainers } = podOf(base).spec;
+    expect(volumes).toContainEqual({ name: "config", configMap: { name: metadata.name } });
+    // New pods run it again, with the new configuration.
+    expect(initContainers[0].volumeMounts).toContainEqual({
+      name: "config",
+      mountPath: "/etc/fairlead",
+      readOnly: true,
+    });
   });
 
   test("the role is kube-proxy's and nothing more", () => {
@@ -50,6 +64,7 @@ describe("base", () => {
       volumes: expect.arrayContaining([
         { name: "xtables-lock", hostPath: { path: "/run/xtables.lock", type: "FileOrCreate" } },
         { name: "state", hostPath: { path: "/var/lib/fairlead", type: "DirectoryOrCreate" } },
+        { name: "run", hostPath: { path: "/run/fairlead", type: "DirectoryOrCreate" } },
         { name: "lib-modules", hostPath: { path: "/lib/modules" } },
       ]),
     });
@@ -100,58 +115,66 @@ describe.each([
     "overlays/multi-cni",
     { mode: "iptables", clusterCIDRs: ["10.144.0.0/16"], multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } },
   ],
+  ["overlays/privileged", {}],
 ])("%s", (folder, expected) => {
   test("its configuration is read without a warning", async () => {
-    const configMap = only(await readManifests(join(deployDir, folder)), "ConfigMap");
+    const configMap = await configMapOf(join(deployDir, folder));
     const result = agentConfig(podOf(base).spec.containers[0], configMap, "config");
     expect(result).toMatchObject({
       kind: "run",
       warnings: [],
       config: { ...expected, client: { kubeconfig: "/etc/fairlead/kubeconfig.conf" } },
     });
+    expect(configMap["immutable"]).toBe(true);
   });
 });
 
-describe.each(["iptables", "ipvs", "multi-cni", "hardened"])("overlay %s", (name) => {
-  test("patches what the base has", async () => {
+describe.each(["iptables", "ipvs", "multi-cni", "privileged"])("overlay %s", (name) => {
+  test("changes one thing that the base has", async () => {
     const dir = join(deployDir, "overlays", name);
-    const { resources, patches } = parse(await readFile(join(dir, "kustomization.yaml"), "utf8"));
+    const { resources, patches = [], configMapGenerator = [] } = await readKustomization(dir);
     expect(resources).toEqual(["../../base"]);
-    expect(patches).toHaveLength(1);
-    const [patch] = await readManifests(dir);
-    expect(base.map(({ kind, metadata }) => `${kind}/${metadata.namespace}/${metadata.name}`)).toContain(
-      `${patch?.kind}/${patch?.metadata.namespace}/${patch?.metadata.name}`,
-    );
+    expect([...patches, ...configMapGenerator]).toHaveLength(1);
+    for (const { behavior } of configMapGenerator) expect(behavior).toBe("merge");
+    const changed = [...(await ownManifests(dir)), ...(patches.length > 0 ? [] : [await configMapOf(dir)])];
+    const names = base.map(({ kind, metadata }) => `${kind}/${metadata.namespace}/${metadata.name}`);
+    for (const { kind, metadata } of changed) {
+      expect(names).toContain(`${kind}/${metadata.namespace}/${metadata.name}`);
+    }
   });
 });
 
-describe("hardened", () => {
-  let pod: Manifest["spec"];
-  beforeAll(async () => {
-    pod = podOf(await readManifests(join(deployDir, "overlays/hardened"))).spec;
-  });
-
-  test("the agent has two capabilities and a read-only root", () => {
+describe("rights", () => {
+  test("unless told otherwise the agent has two capabilities and a read-only root", () => {
+    const pod = podOf(base).spec;
     expect(pod.securityContext).toEqual({ seccompProfile: { type: "RuntimeDefault" } });
-    expect(pod.containers).toEqual([
+    expect(pod.containers.map(({ securityContext }: Manifest["spec"]) => securityContext)).toEqual([
       {
-        name: podOf(base).spec.containers[0].name,
-        securityContext: {
-          privileged: false,
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
-        },
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
       },
     ]);
   });
 
   test("the init container does its part with the agent's configuration and ends", () => {
+    const pod = podOf(base).spec;
     const [init] = pod.initContainers;
     const result = agentConfig(init, only(base, "ConfigMap"), "config");
     expect(result).toMatchObject({ kind: "run", warnings: [], config: { action: { kind: "init-only" } } });
-    expect(init.image).toBe(podOf(base).spec.containers[0].image);
-    const volumes = podOf(base).spec.volumes.map(({ name }: { name: string }) => name);
+    expect(init.image).toBe(pod.containers[0].image);
+    const volumes = pod.volumes.map(({ name }: { name: string }) => name);
     for (const mount of init.volumeMounts) expect(volumes).toContain(mount.name);
+  });
+
+  test("the privileged overlay gives the agent all of them, in place of the init container, and says when", async () => {
+    const dir = join(deployDir, "overlays/privileged");
+    const pod = podOf(await ownManifests(dir)).spec;
+    expect(pod.containers).toEqual([
+      { name: podOf(base).spec.containers[0].name, securityContext: { $patch: "replace", privileged: true } },
+    ]);
+    expect(pod.initContainers).toEqual([{ name: podOf(base).spec.initContainers[0].name, $patch: "delete" }]);
+    expect(pod.securityContext).toEqual({ $patch: "delete" });
+    expect(await readFile(join(dir, "daemonset.yaml"), "utf8")).toMatch(/^# .*\bIt is for nodes\b/m);
   });
 });

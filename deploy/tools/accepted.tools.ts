@@ -32,7 +32,7 @@ describe.each([
   ["overlay iptables", kustomize("overlays/iptables")],
   ["overlay ipvs", kustomize("overlays/ipvs")],
   ["overlay multi-cni", kustomize("overlays/multi-cni")],
-  ["overlay hardened", kustomize("overlays/hardened")],
+  ["overlay privileged", kustomize("overlays/privileged")],
   ["chart", helm()],
   ["chart, privileged", helm("hardened=false", "podAnnotations.a=b", "podLabels.c=d", "imagePullSecrets[0].name=pull")],
   ["the founding case", () => readFile(join(deployDir, "test/fixtures/founding-case.yaml"), "utf8")],

@@ -29,6 +29,50 @@ describe("the chart", () => {
     expect(agentOf(await helm(apiServer, "hardened=false")).container.securityContext).toEqual({ privileged: true });
   });
 
+  test("a changed configuration is a changed pod template, and what else changes is none", async () => {
+    const parts = async (...settings: readonly string[]) => {
+      const manifests = parseManifests(await helm(apiServer, ...settings));
+      const { metadata, immutable } = only(manifests, "ConfigMap");
+      const { volumes } = only(manifests, "DaemonSet")["spec"].template.spec;
+      expect(immutable).toBe(true);
+      expect(volumes).toContainEqual({ name: "config", configMap: { name: metadata.name } });
+      return { name: metadata.name, template: only(manifests, "DaemonSet")["spec"].template };
+    };
+    const before = await parts();
+    expect(before.name).toMatch(/^fairlead-[0-9a-f]{10}$/);
+    for (const changed of ["apiServer=https://192.0.2.2:6443", "verbosity=4", "config.iptables.masqueradeAll=true"]) {
+      const after = await parts(changed);
+      expect(after.name).not.toBe(before.name);
+      expect(after.template).not.toEqual(before.template);
+    }
+    expect(await parts("maxUnavailable=2")).toEqual(before);
+  });
+
+  test("flags, variables, a digest and an account of one's own", async () => {
+    const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
+    const own = ["serviceAccount.create=false", "serviceAccount.name=mine", `image.digest=${digest}`];
+    const extra = [
+      "extraArgs={--mixed-services=skip}",
+      "extraEnv[0].name=HTTPS_PROXY",
+      "extraEnv[0].value=http://proxy",
+    ];
+    const text = await helm(apiServer, ...own, ...extra);
+    const manifests = parseManifests(text);
+    expect(manifests.map(({ kind }) => kind)).not.toContain("ServiceAccount");
+    expect(only(manifests, "ClusterRoleBinding")["subjects"]).toMatchObject([{ name: "mine" }]);
+    const { spec } = only(manifests, "DaemonSet")["spec"].template;
+    expect(spec.serviceAccountName).toBe("mine");
+    for (const container of [...spec.initContainers, ...spec.containers]) {
+      expect(container.image).toBe(`ghcr.io/fairlead-dev/fairlead:0.0.0@${digest}`);
+      expect(container.env).toContainEqual({ name: "HTTPS_PROXY", value: "http://proxy" });
+      expect(container.env).toHaveLength(2);
+      expect(container.args.at(-1)).toBe("--mixed-services=skip");
+    }
+    expect(agentOf(text).result).toMatchObject({ kind: "run", config: { multiCNI: { mixedServices: "skip" } } });
+    const account = parseManifests(await helm(apiServer, "serviceAccount.name=x", "serviceAccount.annotations.a=b"));
+    expect(only(account, "ServiceAccount").metadata).toMatchObject({ name: "x", annotations: { a: "b" } });
+  });
+
   test("carries every value into the configuration", async () => {
     const text = await helm(
       apiServer,
@@ -56,6 +100,9 @@ describe("the chart", () => {
     ["no API server", [], /apiServer/],
     ["a field of its own in config", [apiServer, "config.mode=ipvs"], /config/],
     ["an unknown value", [apiServer, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
+    ["a digest that is none", [apiServer, "image.digest=latest"], /digest/],
+    ["an argument that is no flag", [apiServer, "extraArgs={cleanup}"], /extraArgs/],
+    ["an account of no name", [apiServer, "serviceAccount.create=false"], /serviceAccount\.name is required/],
     ["a PodMonitor that reaches nothing", [apiServer, "podMonitor.enabled=true"], /0\.0\.0\.0:10249/],
   ])("refuses %s", async (_what, settings, message) => {
     const error = await helm(...settings).catch((reason: unknown) => reason);
@@ -64,7 +111,7 @@ describe("the chart", () => {
   });
 });
 
-describe.each(["base", "overlays/iptables", "overlays/ipvs", "overlays/multi-cni", "overlays/hardened"])(
+describe.each(["base", "overlays/iptables", "overlays/ipvs", "overlays/multi-cni", "overlays/privileged"])(
   "%s",
   (folder) => {
     test("kustomize builds it, and the agent takes what comes out", async () => {

@@ -113,8 +113,8 @@ describe("requests", () => {
   });
 
   test("an overlay is one of those in deploy/", async () => {
-    const { requests } = await request({ provider: "kind", overlay: "hardened" });
-    expect(requests).toMatchObject([{ mode: "iptables", overlay: "hardened" }]);
+    const { requests } = await request({ provider: "kind", overlay: "privileged" });
+    expect(requests).toMatchObject([{ mode: "iptables", overlay: "privileged" }]);
   });
 
   test("each mode has a cluster", async () => {
@@ -127,8 +127,8 @@ describe("requests", () => {
     [{ cni: "weave" }, /--cni weave: netns has .*bridge/],
     [{ cni: "flannel:ipip" }, /--cni flannel:ipip: netns has .*flannel:host-gw/],
     [{ cni: "flannel,flannel:host-gw" }, /a cluster has one flannel/],
-    [{ overlay: "hardened" }, /--overlay hardened: netns has no manifests/],
-    [{ provider: "kind", overlay: "soft" }, /--overlay soft: kind has hardened, iptables/],
+    [{ overlay: "privileged" }, /--overlay privileged: netns has no manifests/],
+    [{ provider: "kind", overlay: "soft" }, /--overlay soft: kind has iptables, ipvs/],
     [{ cni: "bridge", excludeCni: "ptp" }, /--exclude-cni ptp: --cni does not have it/],
     [{ cni: "bridge", excludeCni: "bridge" }, /leaves Fairlead no network/],
   ];

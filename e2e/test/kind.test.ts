@@ -57,7 +57,9 @@ test("networks that take the nodes' CIDRs come first", () => {
 });
 
 test("a cluster's own values are filled into the manifests of deploy/", async () => {
-  const text = await readFile(file("../../deploy/base/configmap.yaml"), "utf8");
+  const names = ["config.conf", "kubeconfig.conf"];
+  const texts = names.map(async (name) => [name, await readFile(file(`../../deploy/base/${name}`), "utf8")]);
+  const manifest = { kind: "ConfigMap", data: Object.fromEntries(await Promise.all(texts)) };
   const network = { ownLoadBalancer: false, mtu: 1500 };
   const shape = {
     provider: "kind",
@@ -69,7 +71,7 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
       { ...network, name: "ovn", podCIDRs: { IPv4: "10.244.0.0/16" }, excluded: true },
     ],
   };
-  const { data } = withValues(parse(text), shape, "https://172.30.0.2:6443") as { data?: Record<string, string> };
+  const { data } = withValues(manifest, shape, "https://172.30.0.2:6443") as { data?: Record<string, string> };
   const [proxy, fairlead] = parseAllDocuments(data?.["config.conf"] ?? "").map((document) => document.toJS());
   expect(proxy).toMatchObject({ kind: "KubeProxyConfiguration", clusterCIDR: "10.144.0.0/16" });
   expect(fairlead).toMatchObject({ multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } });

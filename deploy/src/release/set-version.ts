@@ -6,7 +6,6 @@ import { deployDir } from "../paths.ts";
 const PLACES: Readonly<Record<string, readonly RegExp[]>> = {
   "helm/fairlead/Chart.yaml": [/^(version: )\S+$/gm, /^(appVersion: )\S+$/gm],
   "base/daemonset.yaml": [/(ghcr\.io\/fairlead-dev\/fairlead:)\S+/g],
-  "overlays/hardened/daemonset.yaml": [/(ghcr\.io\/fairlead-dev\/fairlead:)\S+/g],
   "test/fixtures/founding-case.yaml": [/(ghcr\.io\/fairlead-dev\/fairlead:)\S+/g],
 };
 

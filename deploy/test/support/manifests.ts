@@ -1,5 +1,3 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 
 /** As much of a Kubernetes object as the tests look at. */
@@ -16,13 +14,6 @@ export function parseManifests(text: string): Manifest[] {
   if (!Array.isArray(documents)) return [];
   for (const { errors } of documents) if (errors[0] !== undefined) throw errors[0];
   return documents.map((document) => document.toJS()).filter((value) => value !== null);
-}
-
-/** All objects of a folder's files, without those of kustomize itself. */
-export async function readManifests(dir: string): Promise<Manifest[]> {
-  const files = (await readdir(dir)).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml").sort();
-  const texts = await Promise.all(files.map((name) => readFile(join(dir, name), "utf8")));
-  return texts.flatMap(parseManifests);
 }
 
 export function only(manifests: readonly Manifest[], kind: string): Manifest {

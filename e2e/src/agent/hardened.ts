@@ -1,4 +1,4 @@
-/** Set in the environment: agents run as the hardened overlay has them. */
+/** Set in the environment: agents run as the manifests of deploy/ have them. */
 const { FAIRLEAD_HARDENED = "" } = process.env;
 
 /**

@@ -45,5 +45,6 @@ export function withValues(manifest: Manifest, shape: ClusterShape, apiServer: s
     { ...fairlead, multiCNI: { excludeClusterCIDRs: networkCIDRs(shape, { excluded: true }) } },
   ];
   const text = config.map((one) => stringify(one)).join("---\n");
-  return { ...manifest, data: { "config.conf": text, "kubeconfig.conf": stringify(kubeconfig) } };
+  // Its name is still that of what the file says: a cluster that is used again gets other values under it.
+  return { ...manifest, immutable: false, data: { "config.conf": text, "kubeconfig.conf": stringify(kubeconfig) } };
 }
