@@ -2,13 +2,14 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { collected } from "../src/collected.ts";
 import { parseManifest } from "../src/manifests/parse.ts";
 import { followManifests, temporaryFolder } from "./support/manifests.ts";
 import { endAfterEach } from "./support/run.ts";
 
 endAfterEach();
 
-const parse = (file: string, text: string) => parseManifest(file, Buffer.from(text));
+const parse = (file: string, text: string) => collected(parseManifest(file, Buffer.from(text)));
 
 async function follow(text: string, name = "all.yaml") {
   const folder = await temporaryFolder();
@@ -147,7 +148,7 @@ test("the scenarios of the real kube-proxy are manifests", async () => {
   const files = (await readdir(golden)).filter((name) => name.endsWith(".json"));
   expect(files.length).toBeGreaterThanOrEqual(20);
   for (const name of files) {
-    const objects = await parseManifest(name, await readFile(join(golden, name)));
+    const objects = await collected(parseManifest(name, await readFile(join(golden, name))));
     expect(objects).toEqual(JSON.parse(await readFile(join(golden, name), "utf8")));
   }
 });

@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lineSplitter } from "../src/api/lines.ts";
 import { listParser } from "../src/api/list-parser.ts";
-import { parseJson } from "../src/manifests/json.ts";
+import { collected } from "../src/collected.ts";
+import { jsonObjects } from "../src/manifests/json.ts";
+import { itemsOf } from "../src/manifests/lists.ts";
 
 /** Cuts bytes into chunks, wherever it falls: in the middle of a character, of a line end, of nothing. */
 function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
@@ -51,17 +53,21 @@ test("a list is the same however it arrives", () => {
   );
 });
 
-test("JSON in slices is what JSON.parse gives", async () => {
+test("the objects of JSON are what JSON.parse gives, whatever is called items in it", async () => {
+  const element = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.record({ kind: fc.constantFrom("List", "X", "XList"), items: fc.array(fc.jsonValue({ maxDepth: 2 })) }),
+  );
   await fc.assert(
-    fc.asyncProperty(fc.jsonValue(), async (value) => {
-      const text = JSON.stringify({ value });
-      expect(await parseJson(Buffer.from(text))).toEqual(JSON.parse(text));
+    fc.asyncProperty(fc.array(element), fc.nat(3), async (elements, indent) => {
+      const text = JSON.stringify(elements, null, indent);
+      expect(await collected(jsonObjects(Buffer.from(text)))).toEqual(itemsOf(JSON.parse(text)));
     }),
   );
 });
 
 test("JSON of several slices doesn't hold the event loop", async () => {
-  const value = { items: Array.from({ length: 40_000 }, (_, i) => ({ i, text: `number ${i}` })) };
+  const value = { kind: "List", items: Array.from({ length: 40_000 }, (_, i) => ({ i, text: `number ${i}` })) };
   let turns = 0;
   let counting = true;
   const count = () => {
@@ -69,7 +75,7 @@ test("JSON of several slices doesn't hold the event loop", async () => {
     if (counting) setImmediate(count);
   };
   setImmediate(count);
-  expect(await parseJson(Buffer.from(JSON.stringify(value)))).toEqual(value);
+  expect(await collected(jsonObjects(Buffer.from(JSON.stringify(value))))).toEqual(value.items);
   counting = false;
   expect(turns).toBeGreaterThan(1);
 });

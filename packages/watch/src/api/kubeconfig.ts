@@ -48,12 +48,20 @@ async function read(file: string): Promise<string> {
 }
 
 function parse(file: string, text: string): RawObject {
-  const document = parseDocument(text, { logLevel: "silent" });
-  const problem = document.errors[0];
-  if (problem !== undefined) throw new ConnectionError(`${file} is not YAML: ${problem.message}`);
-  const raw: unknown = document.toJS({ maxAliasCount: 100 });
+  const raw = parseYaml(file, text);
   if (!isObject(raw)) throw new ConnectionError(`${file} is not a kubeconfig (apiVersion: v1, kind: Config)`);
   return raw;
+}
+
+function parseYaml(file: string, text: string): unknown {
+  try {
+    const document = parseDocument(text, { logLevel: "silent" });
+    const problem = document.errors[0];
+    if (problem !== undefined) throw problem;
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ConnectionError(`${file} is not YAML: ${errorText(error)}`);
+  }
 }
 
 function onlyContext(file: string, raw: RawObject): RawObject {

@@ -1,12 +1,13 @@
-import { readFile } from "node:fs/promises";
 import { breather } from "../breathe.ts";
 import type { ObjectKey, ResourceName } from "../change.ts";
 import type { Publisher } from "../publisher.ts";
 import { errorText } from "../raw.ts";
 import type { FileReport, OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
+import { type Contents, contentsOf, idOf } from "./contents.ts";
 import { type ObjectId, Ownership } from "./ownership.ts";
-import { type ManifestObject, readManifest, versionOf } from "./read.ts";
+import { type ManifestObject, versionOf } from "./read.ts";
+import { readBounded } from "./read-file.ts";
 import { type FileState, fileState } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
@@ -77,12 +78,12 @@ export class ManifestFollower {
   async #take(file: string): Promise<boolean> {
     const before = await fileState(file, Date.now);
     if (before === undefined) return false;
-    const objects = await this.#objectsOf(file);
+    const contents = await this.#contentsOf(file);
     if ((await fileState(file, Date.now))?.text !== before.text) return false;
-    if (objects === undefined) return true;
-    for (const id of this.#ownership.replace(file, new Set(objects.map(idOf)))) this.#gone.add(id);
+    if (contents === undefined) return true;
+    for (const id of this.#ownership.replace(file, contents.ids)) this.#gone.add(id);
     const breathe = breather();
-    for (const object of objects) {
+    for await (const object of contents.objects) {
       await this.#give(file, object);
       await breathe();
     }
@@ -90,13 +91,9 @@ export class ManifestFollower {
   }
 
   /** undefined: the file can't be used, and it has been said. */
-  async #objectsOf(file: string): Promise<readonly ManifestObject[] | undefined> {
+  async #contentsOf(file: string): Promise<Contents | undefined> {
     try {
-      return lastOfEach(
-        await readManifest(file, await readFile(file), this.#specs, this.#onReport),
-        file,
-        this.#onReport,
-      );
+      return await contentsOf(file, await readBounded(file), this.#specs, this.#onReport);
     } catch (error) {
       this.#onReport(badFile(file, error, this.#ownership.count(file)));
       return undefined;
@@ -151,23 +148,6 @@ function badFile(file: string, error: unknown, kept: number): FileReport {
   const { line, column } = error instanceof ManifestSyntaxError ? error : { line: undefined, column: undefined };
   const where = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
   return { type: "badFile", file, ...where, error: errorText(error), kept };
-}
-
-/** Of objects that stand in the file more than once the last one. */
-function lastOfEach(objects: readonly ManifestObject[], file: string, onReport: OnReport): readonly ManifestObject[] {
-  const byId = new Map(objects.map((object) => [idOf(object), object]));
-  if (byId.size === objects.length) return objects;
-  const seen = new Set<ObjectId>();
-  for (const { resource, key } of objects) {
-    const id = `${resource} ${key}`;
-    if (seen.has(id)) onReport({ type: "duplicate", resource, key, used: file, ignored: file });
-    seen.add(id);
-  }
-  return [...byId.values()];
-}
-
-function idOf({ resource, key }: Pick<ManifestObject, "resource" | "key">): ObjectId {
-  return `${resource} ${key}`;
 }
 
 function partsOf(id: ObjectId): { resource: ResourceName; key: ObjectKey } {

@@ -1,45 +1,93 @@
-import { JSONParser } from "@streamparser/json";
 import { breather } from "../breathe.ts";
+import { JsonSplitter } from "../json/splitter.ts";
 import { errorText } from "../raw.ts";
+import { itemsOf, listItem } from "./lists.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
+/** Others have their turn between two slices. */
 const slice = 64 * 1024;
+/** Where the text is no longer, JSON.parse is asked for the place of what is wrong, which reads all of it in one go. */
+const locatable = 2 ** 20;
 
 /**
- * JSON.parse that lets others have their turn: 10 MB take a third of a second, 64 KiB at a time.
+ * The objects of a JSON text: of a list each by itself, so that the text alone is in memory together.
  *
  * @throws ManifestSyntaxError
  */
-export async function parseJson(content: Uint8Array): Promise<unknown> {
-  const parser = new JSONParser({ paths: ["$"] });
-  const breathe = breather();
-  let document: unknown;
-  parser.onValue = ({ value }) => {
-    document = value;
+export async function* jsonObjects(content: Uint8Array): AsyncGenerator<unknown> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const parse = (text: Uint8Array, offset: number): unknown => {
+    try {
+      return JSON.parse(decoder.decode(text));
+    } catch (error) {
+      throw located(content, error, offset);
+    }
   };
-  try {
-    for (let at = 0; at < content.length; at += slice) {
-      parser.write(content.subarray(at, at + slice));
+  let items = 0;
+  const around = await split(content, () => {
+    items++;
+  });
+  if (around === undefined) throw located(content, new SyntaxError("the text ends too early"), content.length);
+  const whole = parse(around, 0);
+  if (items === 0) yield* itemsOf(whole);
+  else {
+    const breathe = breather();
+    for await (const { text, offset } of itemsIn(content)) {
+      yield* listItem(whole, parse(text, offset));
       await breathe();
     }
-  } catch (error) {
-    throw located(content, errorText(error));
   }
-  if (!parser.isEnded) throw located(content, "the text ends too early");
-  return document;
 }
 
-/** The stream parser doesn't say where it stopped; JSON.parse does, all at once, which an error may cost. */
-function located(content: Uint8Array, otherwise: string): ManifestSyntaxError {
+type Item = ReturnType<JsonSplitter["write"]>[number];
+
+/** @returns what stands around the items; undefined: the text has not ended */
+async function split(content: Uint8Array, onItem: (item: Item) => void): Promise<Uint8Array | undefined> {
+  const splitter = new JsonSplitter();
+  const breathe = breather();
+  for (let at = 0; at < content.length; at += slice) {
+    for (const item of write(splitter, content, at)) {
+      if (item.tooMuch !== undefined) throw new ManifestSyntaxError(item.tooMuch, lineOf(content, item.offset));
+      onItem(item);
+    }
+    await breathe();
+  }
+  return splitter.end();
+}
+
+async function* itemsIn(content: Uint8Array): AsyncGenerator<Item> {
+  const splitter = new JsonSplitter();
+  for (let at = 0; at < content.length; at += slice) yield* write(splitter, content, at);
+}
+
+function write(splitter: JsonSplitter, content: Uint8Array, at: number): readonly Item[] {
+  try {
+    return splitter.write(content.subarray(at, at + slice));
+  } catch (error) {
+    throw located(content, error, at);
+  }
+}
+
+function located(content: Uint8Array, error: unknown, offset: number): ManifestSyntaxError {
+  const said = new ManifestSyntaxError(errorText(error), lineOf(content, offset));
+  const tooMuch = error instanceof SyntaxError && /^(?:nested deeper|larger) than/.test(error.message);
+  if (tooMuch || content.length > locatable) return said;
   try {
     JSON.parse(Buffer.from(content).toString("utf8"));
-    return new ManifestSyntaxError(otherwise);
-  } catch (error) {
-    const text = errorText(error);
+    return said;
+  } catch (found) {
+    const text = errorText(found);
     const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(text) ?? [];
     const message = text.replace(/ in JSON at position .*$/s, "");
     return line === undefined
       ? new ManifestSyntaxError(message)
       : new ManifestSyntaxError(message, Number(line), Number(column));
   }
+}
+
+/** From 1. */
+function lineOf(content: Uint8Array, offset: number): number {
+  let line = 1;
+  for (let at = content.indexOf(0x0a); at !== -1 && at < offset; at = content.indexOf(0x0a, at + 1)) line++;
+  return line;
 }

@@ -5,7 +5,7 @@ import { isObject, keyOf, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
-import { type JsonReader, parseManifest } from "./parse.ts";
+import { parseManifest } from "./parse.ts";
 
 /** An object of a manifest file as the API server would give it. */
 export interface ManifestObject {
@@ -22,26 +22,23 @@ export function versionOf({ raw }: ManifestObject): string {
 /**
  * The objects of a file that the server's selections would let through, with its defaults.
  *
- * @throws ManifestSyntaxError nothing of the file can be used then
+ * @throws ManifestSyntaxError nothing of the file can be used then, what has been given included
  */
-export async function readManifest(
+export async function* readManifest(
   file: string,
   content: Uint8Array,
   specs: readonly ResourceSpec[],
   onReport: OnReport,
-  readJson?: JsonReader,
-): Promise<readonly ManifestObject[]> {
+): AsyncGenerator<ManifestObject> {
   const breathe = breather();
-  const objects: ManifestObject[] = [];
   const skipped = new Map<string, number>();
-  for (const raw of await parseManifest(file, content, readJson)) {
+  for await (const raw of parseManifest(file, content)) {
     const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
     if (spec === undefined || !isObject(raw)) count(skipped, kindText(raw));
-    else objects.push(...objectOf(file, raw, spec, onReport));
+    else yield* objectOf(file, raw, spec, onReport);
     await breathe();
   }
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
-  return objects;
 }
 
 function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { ObjectSource } from "../change.ts";
+import { collected } from "../collected.ts";
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";
-import { parseJsonAtOnce } from "./parse.ts";
 import { type ManifestObject, readManifest } from "./read.ts";
 import { scan } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
@@ -50,7 +50,7 @@ async function objectsOf(
 ): Promise<Iterable<ManifestObject>> {
   const found = new Map<string, { readonly object: ManifestObject; readonly file: string }>();
   for (const { file, content } of await preparedFiles(options)) {
-    for (const object of await read(file, content, specs, onReport, parseJsonAtOnce)) {
+    for (const object of await read(file, content, specs, onReport)) {
       const { resource, key } = object;
       const id = `${resource} ${key}`;
       const before = found.get(id);
@@ -64,7 +64,7 @@ async function objectsOf(
 /** @throws Error naming the file and, where it is known, line and column */
 async function read(...[file, ...rest]: Parameters<typeof readManifest>): Promise<readonly ManifestObject[]> {
   try {
-    return await readManifest(file, ...rest);
+    return await collected(readManifest(file, ...rest));
   } catch (error) {
     if (!(error instanceof ManifestSyntaxError)) throw error;
     const { line, column, message } = error;

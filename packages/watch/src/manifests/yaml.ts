@@ -1,51 +1,116 @@
-import { type Document, parseAllDocuments } from "yaml";
+import { type Document, isScalar, parseAllDocuments, visit } from "yaml";
 import { breather } from "../breathe.ts";
+import { maxDepth, mebibytes } from "../limits.ts";
 import { errorText } from "../raw.ts";
+import { boundedTree } from "./bounded-tree.ts";
+import { itemsOf, listItem } from "./lists.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
+import { type Piece, splitDocuments, splitList } from "./yaml-pieces.ts";
 
 /** Aliases that one document may resolve: enough for anchors, not for a "billion laughs". */
 const maxAliasCount = 100;
+/**
+ * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000 endpoints has
+ * some 300 kB.
+ */
+const maxPiece = 2 ** 19;
+/** A list that is longer is read item by item. */
+const longList = 2 ** 16;
 
 /**
- * All documents of a YAML text. Others have their turn between two documents; a single one of several megabytes, such
- * as a big `kind: List`, is read in one go (JSON isn't).
+ * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a long list
+ * in block style, as kubectl writes it.
  *
  * @throws ManifestSyntaxError
  */
-export async function parseYaml(content: Uint8Array): Promise<unknown[]> {
+export async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown> {
   const breathe = breather();
-  const documents: unknown[] = [];
-  let line = 0;
-  for (const text of splitDocuments(Buffer.from(content).toString("utf8"))) {
-    for (const document of parseAllDocuments(text, { merge: true, prettyErrors: true, logLevel: "silent" })) {
-      documents.push(plain(document, line));
-    }
-    line += text.split("\n").length - 1;
+  for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
+    yield* objectsOf(piece);
     await breathe();
   }
-  return documents;
 }
 
-/**
- * Cuts before each line that begins with `---`: such a line begins a document wherever it stands, even in a block of
- * text (YAML 1.2, 9.1.2). Directives belong to the document after them, so a text with any is left whole.
- */
-function splitDocuments(text: string): string[] {
-  return /^%/m.test(text) ? [text] : text.split(/^(?=---(?:\s|$))/m);
+async function* objectsOf(piece: Piece): AsyncGenerator<unknown> {
+  const list = piece.text.length > longList ? splitList(piece) : undefined;
+  if (list === undefined || (piece.text.length <= maxPiece && refersToOthers(list.items))) {
+    for (const document of parse(piece)) yield* itemsOf(document);
+    return;
+  }
+  const breathe = breather();
+  const [whole] = parse(list.around);
+  for (const item of list.items) {
+    for (const element of parse(item).flatMap(itemsOf)) yield* listItem(whole, element);
+    await breathe();
+  }
 }
 
-function plain(document: Document.Parsed, lineOffset: number): unknown {
+/** An alias may stand for something in another item: then they can't be read apart. */
+function refersToOthers(items: readonly Piece[]): boolean {
+  return items.some(({ text }) => /[\s[{,:-]\*[\w-]/.test(text));
+}
+
+/** @throws ManifestSyntaxError */
+function parse({ text, line }: Piece): unknown[] {
+  if (text.length > maxPiece) {
+    throw new ManifestSyntaxError(
+      `a document of ${mebibytes(text.length)}; YAML is read up to ${mebibytes(maxPiece)} in one piece: ` +
+        "separate documents by ---, or write JSON",
+      line + 1,
+    );
+  }
+  try {
+    // Its own search for repeated keys is quadratic.
+    const options = { merge: true, prettyErrors: true, uniqueKeys: false, logLevel: "silent" } as const;
+    return [...parseAllDocuments(text, options)].map((document) => plain(document, text, line));
+  } catch (error) {
+    if (error instanceof RangeError) throw new ManifestSyntaxError(`nested deeper than ${maxDepth} levels`, line + 1);
+    throw error;
+  }
+}
+
+function plain(document: Document.Parsed, text: string, lineOffset: number): unknown {
   const problem = document.errors[0];
   if (problem !== undefined) {
+    if (problem.message.includes("call stack")) throw new RangeError(problem.message);
     const at = problem.linePos?.[0];
     const message = (problem.message.split("\n")[0] ?? "").replace(/ at line \d+, column \d+:?$/, "");
     throw at === undefined
       ? new ManifestSyntaxError(message)
       : new ManifestSyntaxError(message, at.line + lineOffset, at.col);
   }
-  try {
-    return document.toJS({ maxAliasCount });
-  } catch (error) {
-    throw new ManifestSyntaxError(errorText(error));
+  const repeated = repeatedKey(document);
+  if (repeated !== undefined) {
+    const before = text.slice(0, repeated).split("\n");
+    throw new ManifestSyntaxError(
+      "Map keys must be unique",
+      before.length + lineOffset,
+      (before.at(-1) ?? "").length + 1,
+    );
   }
+  try {
+    return boundedTree(document.toJS({ maxAliasCount }));
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    throw error instanceof ManifestSyntaxError
+      ? new ManifestSyntaxError(error.message, lineOffset + 1)
+      : new ManifestSyntaxError(errorText(error));
+  }
+}
+
+/** Where the second one stands. */
+function repeatedKey(document: Document.Parsed): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key) || key.value === "<<") continue;
+        if (seen.has(key.value)) found ??= key.range?.[0] ?? 0;
+        seen.add(key.value);
+      }
+      return found === undefined ? undefined : visit.BREAK;
+    },
+  });
+  return found;
 }

@@ -52,13 +52,16 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Back-offs without jitter, less than half a minute, take no time. Other timers never run out: connecting, watchdogs, reports. */
+/** Connecting, asking for a sign of life, silence, reports, watchdogs, and what the server doesn't have. */
+const neverOut: ReadonlySet<number> = new Set([10_000, 15_000, 30_000, 60_000, 65_000, 90_000, 600_000]);
+
+/** Back-offs take no time; other timers never run out. */
 export function instantClock(): Clock {
   let now = 0;
   return {
     now: () => now,
     after: (delay, run) => {
-      if (delay >= 30_000 || delay === 10_000) return () => {};
+      if (neverOut.has(delay)) return () => {};
       now += delay;
       const immediate = setImmediate(run);
       return () => clearImmediate(immediate);

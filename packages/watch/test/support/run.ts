@@ -57,7 +57,8 @@ export function run<S, E, N, C>(
     userAgent: "fairlead-proxy/0.0.0",
     onReport: (report) => reports.push(report),
     clock: instantClock(),
-    random: () => 0,
+    // Without any jitter the longest back-off would look like another timer to the instant clock.
+    random: () => (options.clock === undefined ? 0.0001 : 0),
     ...options,
   });
   const controller = new AbortController();
