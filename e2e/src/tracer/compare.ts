@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { endpointText, type RuleSet } from "@fairlead/netfilter";
+import type { RuleSet } from "@fairlead/netfilter";
 import { nodeA, nodeEnvironment } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet } from "@fairlead/trace";
 import type { Lab } from "../lab/lab.ts";
@@ -70,7 +71,7 @@ function tracePacket({ family, from, protocol, source, destination, port }: Sent
 function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landing): boolean {
   if (verdict !== "accept" || from !== nodeA) return verdict === "reject";
   return [...ownAddresses(family), ...LOOPBACK].some((address) =>
-    destination.startsWith(endpointText(address, 0).slice(0, -1)),
+    destination.startsWith(socketText(address, 0).slice(0, -1)),
   );
 }
 

@@ -1,6 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { type Connection, listConnections } from "@fairlead/kernel";
-import { endpointText } from "@fairlead/netfilter";
 import { nodeA, secondNodeAddress } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import type { ProbeResult } from "../lab/peer/protocol.ts";
@@ -68,7 +68,7 @@ function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | u
   // What the node sends to itself is a connection before INPUT is asked.
   const looped = from === nodeA && [...own, ...LOOPBACK].includes(reply.source);
   if (looped && result?.kind !== "answer") return { verdict: stopped(result) };
-  return { verdict: "accept", destination: endpointText(reply.source, reply.sourcePort), masqueraded };
+  return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
 }
 
 /** Where a REDIRECT of the node's own packets leads. */

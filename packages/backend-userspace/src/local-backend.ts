@@ -1,5 +1,5 @@
+import { socketText } from "@fairlead/base";
 import type { ForwardingPlan, IPFamily, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
-import { endpointText } from "@fairlead/netfilter";
 import type { RelayingBackend } from "./backend.ts";
 import { settle, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
@@ -72,7 +72,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       const all = Array.from(groups.values(), (group): LocalService => {
         const { name, protocol } = group;
         const [port] = relays.ports(group);
-        if (port !== undefined) return { name, protocol, address: endpointText(address, port) };
+        if (port !== undefined) return { name, protocol, address: socketText(address, port) };
         return { name, protocol, reason: whyNowhere(group) };
       });
       return all.sort((a, b) => (a.name < b.name ? -1 : 1));

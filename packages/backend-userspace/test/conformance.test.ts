@@ -1,6 +1,6 @@
+import { socketText } from "@fairlead/base";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeIptables } from "@fairlead/kernel/fake";
-import { endpointText } from "@fairlead/netfilter";
 import {
   type ConformanceCase,
   conformanceTable,
@@ -39,7 +39,7 @@ async function waysOf(row: ConformanceCase): Promise<Ways> {
   });
   const ask = (socket: string, client: string) => {
     const endpoint = sockets.ask(row.packet.protocol, socket, client);
-    return endpoint && endpointText(endpoint.address, endpoint.port);
+    return endpoint && socketText(endpoint.address, endpoint.port);
   };
   return relayedWays(ways, ask, row.sticky);
 }

@@ -3,10 +3,10 @@
  *
  *   pnpm exec node --conditions=@fairlead/source bench/text.bench.ts [services] [endpoints]
  */
+import { socketText } from "@fairlead/base";
 import {
   type Command,
   endpointChainName,
-  endpointText,
   evenProbability,
   LazySaveParser,
   parseRestore,
@@ -47,7 +47,7 @@ function* serviceCommands(): Generator<Command> {
 }
 
 function* endpointCommands(name: string, service: string, address: string, at: number): Generator<Command> {
-  const to = endpointText(address, 8080);
+  const to = socketText(address, 8080);
   const chain = endpointChainName(name, "tcp", to);
   const choice = { kind: "statistic", mode: "random", probability: evenProbability(endpoints - at) } as const;
   const remark = { kind: "comment", text: `${name} -> ${to}` } as const;

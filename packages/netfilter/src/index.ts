@@ -1,36 +1,42 @@
-export { canonicalCIDR } from "./address.ts";
-export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./check.ts";
-export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./compare.ts";
-export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./detector.ts";
-export { RuleParseError, RuleTextError } from "./errors.ts";
-export type * from "./ipset.ts";
-export type * from "./ipvs.ts";
-export { canonicalRule, isWritable, ruleEquals, ruleKey } from "./key.ts";
-export { atLine, parseChainLine, parseTableLine } from "./line.ts";
-export { type ListOptions, parseList } from "./list.ts";
+export type * from "./ipset/ipset.ts";
+export { parseSetCommand } from "./ipset/parse-command.ts";
+export { SetReader } from "./ipset/parse-sets.ts";
+export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./ipset/render.ts";
+export type * from "./ipvs/ipvs.ts";
+export { parseServerCommand } from "./ipvs/parse-command.ts";
+export { ConnectionReader } from "./ipvs/parse-connections.ts";
+export { ServerReader } from "./ipvs/parse-servers.ts";
+export { renderServerCommand, renderServerKey } from "./ipvs/render.ts";
+export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./kube-proxy/detector.ts";
 export {
   endpointChainName,
-  endpointText,
   hashedName,
   type ServiceChainKind,
   servicePortChainName,
-} from "./names.ts";
-export { evenProbability, statisticProbability } from "./numbers.ts";
-export { ConnectionReader } from "./parse-connections.ts";
-export { parseServerCommand } from "./parse-server-command.ts";
-export { ServerReader } from "./parse-servers.ts";
-export { parseSetCommand } from "./parse-set-command.ts";
-export { SetReader } from "./parse-sets.ts";
-export { payloadText, restoreLines } from "./payload.ts";
-export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./render.ts";
-export { renderRule } from "./render-rule.ts";
-export { renderServerCommand, renderServerKey } from "./render-server.ts";
-export { MAX_SET_NAME_LENGTH, renderSetCommand } from "./render-set.ts";
-export { parseRestore } from "./restore.ts";
-export type * from "./rule.ts";
-export { BlockScanner, type BlockSink, type RuleBlock } from "./rule-blocks.ts";
-export { goesOn } from "./rule-ends.ts";
-export { comment, jump } from "./rule-parts.ts";
-export { LazySaveParser, parseSave, type SavedRules, type SavedTable, type SaveOptions, SaveParser } from "./save.ts";
-export { readSave } from "./save-bytes.ts";
-export { type SavedChain, TextChain } from "./saved-chain.ts";
+} from "./kube-proxy/names.ts";
+export { type ListOptions, parseList } from "./listing/list.ts";
+export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
+export {
+  LazySaveParser,
+  parseSave,
+  type SavedRules,
+  type SavedTable,
+  type SaveOptions,
+  SaveParser,
+} from "./listing/save.ts";
+export { readSave } from "./listing/save-bytes.ts";
+export { type SavedChain, TextChain } from "./listing/saved-chain.ts";
+export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";
+export { canonicalCIDR } from "./rule/cidr.ts";
+export { RuleParseError, RuleTextError } from "./rule/errors.ts";
+export { evenProbability, statisticProbability } from "./rule/numbers.ts";
+export { comment, jump } from "./rule/parts.ts";
+export type * from "./rule/rule.ts";
+export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";
+export { canonicalRule, isWritable, ruleEquals, ruleKey } from "./text/key.ts";
+export { atLine, parseChainLine, parseTableLine } from "./text/line.ts";
+export { payloadText, restoreLines } from "./text/payload.ts";
+export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./text/render.ts";
+export { renderRule } from "./text/render-rule.ts";
+export { parseRestore } from "./text/restore.ts";
+export { goesOn } from "./text/rule-ends.ts";

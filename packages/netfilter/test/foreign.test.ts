@@ -12,7 +12,7 @@ import {
   ruleKey,
   SaveParser,
 } from "../src/index.ts";
-import { isWritable } from "../src/key.ts";
+import { isWritable } from "../src/text/key.ts";
 
 /** What somebody may write into a comment: anything but a zero, also what looks like lines of a listing. */
 const comment = fc

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Match, parseRestore, type Rule, RuleTextError, renderCommand, renderRule } from "../src/index.ts";
-import { tokenize } from "../src/tokenize.ts";
+import { tokenize } from "../src/text/tokenize.ts";
 
 /** Text that tries to get out of its argument, and text of any other kind. */
 const hostile = fc.oneof(

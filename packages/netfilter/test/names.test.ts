@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import {
   checkChainName,
   endpointChainName,
-  endpointText,
   evenProbability,
   hashedName,
   MAX_CHAIN_NAME_LENGTH,
@@ -42,10 +41,6 @@ describe("endpoint chains of the golden files, both families", () => {
       expect(endpointChainName(comment?.text ?? "", protocol, to)).toBe(name);
     }
   });
-});
-
-test("endpoint text of both families", () => {
-  expect([endpointText("10.0.0.1", 80), endpointText("fd00::1", 80)]).toEqual(["10.0.0.1:80", "[fd00::1]:80"]);
 });
 
 test("a hashed name fills a chain name", () => {

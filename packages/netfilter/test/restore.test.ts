@@ -102,8 +102,8 @@ describe("errors name line, problem and text", () => {
   test.each([
     ["*nat\n-A X -j\nCOMMIT\n", 2, "-j needs a value"],
     ["*nat\n-A X -d 10.0.0.1/33 -j A\nCOMMIT\n", 2, '"10.0.0.1/33" has no prefix length from 0 to 32'],
-    ["*nat\n-A X -d example.org -j A\nCOMMIT\n", 2, '"example.org" is no address or CIDR'],
-    ["*nat\n-A X -p tcp --dport 65536 -j A\nCOMMIT\n", 2, 'port "65536" is no number from 0 to 65535'],
+    ["*nat\n-A X -d example.org -j A\nCOMMIT\n", 2, '"example.org" is not an address or CIDR'],
+    ["*nat\n-A X -p tcp --dport 65536 -j A\nCOMMIT\n", 2, 'port "65536" is not a number from 0 to 65535'],
     ["*nat\n-A X -p tcp --dport 9:8 -j A\nCOMMIT\n", 2, 'port range "9:8" ends before it begins'],
     ["*nat\n-A X -j A -j B\nCOMMIT\n", 2, "more than one target"],
     ["*nat\n-A X -d 1.1.1.1 -d 2.2.2.2\nCOMMIT\n", 2, "-d stands there twice"],

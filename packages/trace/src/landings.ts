@@ -1,4 +1,4 @@
-import { endpointText } from "@fairlead/netfilter";
+import { socketText } from "@fairlead/base";
 import type { Outcome } from "./types.ts";
 
 /** Outcomes that nobody but the host itself could tell apart, taken together. */
@@ -26,6 +26,6 @@ export function landings(outcomes: Iterable<Outcome>): Landing[] {
 
 function landingOf({ verdict, destination, translated, masqueraded, probability }: Outcome): Landing {
   const { address, port } = destination;
-  const text = port === undefined ? address : endpointText(address, port);
+  const text = port === undefined ? address : socketText(address, port);
   return { verdict, destination: text, translated, masqueraded, probability };
 }

@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { comment, endpointText, jump, type Match, type Rule } from "@fairlead/netfilter";
+import { comment, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import type { ChainNames } from "./group-names.ts";
 import { MARK_MASQ } from "./names.ts";
@@ -55,7 +56,7 @@ function translation({ address, port }: PlanEndpoint, parts: Parts, remember: Ma
   return {
     protocol: parts.protocol,
     matches: remember === undefined ? parts.matches : [...parts.remark, remember, parts.port],
-    target: { kind: "dnat", to: endpointText(address, port) },
+    target: { kind: "dnat", to: socketText(address, port) },
   };
 }
 

@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { endpointChainName, endpointText, hashedName, servicePortChainName } from "@fairlead/netfilter";
+import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/netfilter";
 
 /** Chains of the service ports are told from everybody else's by these prefixes alone. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
@@ -44,7 +45,7 @@ function endpointNames({ name, protocol }: ServicePortGroup): ChainNames["endpoi
   return (endpoint) => {
     const known = names.get(endpoint);
     if (known !== undefined) return known;
-    const chain = endpointChainName(name, protocol, endpointText(endpoint.address, endpoint.port));
+    const chain = endpointChainName(name, protocol, socketText(endpoint.address, endpoint.port));
     names.set(endpoint, chain);
     return chain;
   };

@@ -1,14 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import {
-  comment,
-  detectsPods,
-  endpointText,
-  evenProbability,
-  jump,
-  type Match,
-  notFromPods,
-  type Rule,
-} from "@fairlead/netfilter";
+import { comment, detectsPods, evenProbability, jump, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
 import { type ChainNames, type GroupNames, OFF_CLUSTER } from "./group-names.ts";
@@ -120,7 +112,7 @@ const shares = new Map<number, readonly Match[]>();
 
 function remark(group: ServicePortGroup, endpoint: PlanEndpoint, context: RenderContext): readonly Match[] {
   if (context.large) return [];
-  return [comment(`${group.name} -> ${endpointText(endpoint.address, endpoint.port)}`)];
+  return [comment(`${group.name} -> ${socketText(endpoint.address, endpoint.port)}`)];
 }
 
 /**

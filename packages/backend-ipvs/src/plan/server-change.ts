@@ -1,10 +1,10 @@
-import {
-  type Destination,
-  type DestinationKey,
-  endpointText,
-  type ServerCommand,
-  type VirtualServer,
-  type VirtualServerState,
+import { socketText } from "@fairlead/base";
+import type {
+  Destination,
+  DestinationKey,
+  ServerCommand,
+  VirtualServer,
+  VirtualServerState,
 } from "@fairlead/netfilter";
 import type { WantedServer } from "./servers.ts";
 
@@ -25,7 +25,7 @@ export function serverChange(wanted: WantedServer, present: VirtualServerState):
   const there = new Map(present.destinations.map((one) => [destinationText(one), one]));
   const additions: ServerCommand[] = sameServer(server, present) ? [] : [{ kind: "edit-server", server }];
   for (const endpoint of wanted.endpoints) {
-    const text = endpointText(endpoint.address, endpoint.port);
+    const text = socketText(endpoint.address, endpoint.port);
     const known = there.get(text);
     there.delete(text);
     if (known?.weight === 1 && known.forwarding === "masquerade") continue;
@@ -72,7 +72,7 @@ function activeDestination({ address, port }: DestinationKey): Destination {
 }
 
 export function destinationText({ address, port }: DestinationKey): string {
-  return endpointText(address, port);
+  return socketText(address, port);
 }
 
 function sameServer(a: VirtualServer, b: VirtualServer): boolean {

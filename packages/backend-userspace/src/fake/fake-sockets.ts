@@ -1,5 +1,5 @@
+import { socketText } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
-import { endpointText } from "@fairlead/netfilter";
 import type { OpenRelay, RelayRequest } from "../relay/relay.ts";
 import { takeSockets } from "../relay/relay.ts";
 
@@ -17,7 +17,7 @@ export class FakeSockets {
 
   readonly open = async (request: RelayRequest): Promise<OpenRelay> => {
     const port = request.port === 0 ? this.#next++ : request.port;
-    const key = socketKey(request.protocol, endpointText(request.address, port));
+    const key = socketKey(request.protocol, socketText(request.address, port));
     if (this.#listening.has(key) || this.taken.has(key)) {
       throw Object.assign(new Error(`listen EADDRINUSE: ${key}`), { code: "EADDRINUSE" });
     }

@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
-import { endpointText, type Rule, type Target } from "@fairlead/netfilter";
+import type { Rule, Target } from "@fairlead/netfilter";
 import type { ChainRule } from "./chains.ts";
 import type { RelayPorts, RenderContext } from "./context.ts";
 import { NODEPORT_CONTAINER, NODEPORT_HOST, PORTALS_CONTAINER, PORTALS_HOST } from "./names.ts";
@@ -45,7 +46,7 @@ function relayTarget(
   { host }: RenderContext,
 ): Target | undefined {
   const port = proxied(treatment) ? ports(group, treatment.set) : undefined;
-  return port === undefined ? undefined : { kind: "dnat", to: endpointText(host, port) };
+  return port === undefined ? undefined : { kind: "dnat", to: socketText(host, port) };
 }
 
 /** Masquerading makes no difference here: endpoints see the node in any case. */

@@ -1,5 +1,5 @@
+import { socketText } from "@fairlead/base";
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { endpointText } from "@fairlead/netfilter";
 
 /** Clients that a service port remembers; the one that was away longest is forgotten first. */
 const MAX_CLIENTS = 65_536;
@@ -88,5 +88,5 @@ export class Balancer {
 }
 
 export function keyOf(endpoint: PlanEndpoint | undefined): string {
-  return endpoint === undefined ? "" : endpointText(endpoint.address, endpoint.port);
+  return endpoint === undefined ? "" : socketText(endpoint.address, endpoint.port);
 }

@@ -1,5 +1,5 @@
+import { socketText } from "@fairlead/base";
 import type { ServicePortGroup, Treatment } from "@fairlead/core";
-import { endpointText } from "@fairlead/netfilter";
 import { landings, type Outcome } from "@fairlead/trace";
 
 /**
@@ -20,7 +20,7 @@ export function wantedWays(treatment: Treatment, group: ServicePortGroup, source
   return sum(
     endpoints.map(({ address, port }) => [
       // A pod that reaches itself has to answer the node, or it would answer itself past the translation.
-      wayTo(endpointText(address, port), treatment.masquerade || address === source),
+      wayTo(socketText(address, port), treatment.masquerade || address === source),
       1 / endpoints.length,
     ]),
   );

@@ -1,3 +1,4 @@
+import { socketText } from "@fairlead/base";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
 import {
   type FamilyExplanation,
@@ -10,7 +11,6 @@ import {
   type Ways,
   waysText,
 } from "@fairlead/inspect";
-import { endpointText } from "@fairlead/netfilter";
 import type { Style } from "../../output/style.ts";
 import { tableText } from "../../output/table.ts";
 import type { FamilyAgreement } from "./run.ts";
@@ -77,7 +77,7 @@ function members(endpoints: readonly EndpointFate[], set: "cluster" | "local"): 
 
 function frontendRow({ kind, address, port, policy, treatments }: FrontendExplanation, counts: Counts): string[] {
   const { pod, node, outside } = treatments;
-  const name = `${kind} ${address === undefined ? port : endpointText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
+  const name = `${kind} ${address === undefined ? port : socketText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
   return [name, ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts))];
 }
 
@@ -88,13 +88,13 @@ function treatmentText(treatment: Treatment, counts: Counts): string {
 }
 
 function lostRow({ kind, address, port, heldBy }: LostFrontend): string[] {
-  const name = `${kind} ${address === undefined ? port : endpointText(address, port)}`;
+  const name = `${kind} ${address === undefined ? port : socketText(address, port)}`;
   const holder = heldBy === undefined ? "not served here" : `held by ${heldBy}`;
   return [name, holder, holder, holder];
 }
 
 function endpointRow({ address, port, nodeName, cluster, local }: EndpointFate, style: Style): string[] {
-  return [endpointText(address, port), nodeName ?? "-", membershipText(cluster, style), membershipText(local, style)];
+  return [socketText(address, port), nodeName ?? "-", membershipText(cluster, style), membershipText(local, style)];
 }
 
 function membershipText({ in: inside, why }: Membership, style: Style): string {
@@ -109,7 +109,7 @@ function agreementText({ agreement: { checked, disagreements } }: FamilyAgreemen
 }
 
 function findingText({ frontend, source, wanted, found, problem }: Finding): string {
-  const to = `${frontend.kind} ${endpointText(frontend.address, frontend.port)}`;
+  const to = `${frontend.kind} ${socketText(frontend.address, frontend.port)}`;
   const seen = found === undefined ? `cannot be told: ${problem}` : `goes to ${waysText(found)}`;
   return `${source.class} (${source.address}) → ${to}: ${seen}; wanted: ${waysText(wanted)}`;
 }

@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { Connection } from "@fairlead/kernel";
-import { endpointText, type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
+import { type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
 import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
 import type { Style } from "../../output/style.ts";
 
@@ -25,7 +26,7 @@ export function answerText(
 ): string {
   const place = placeIn(rules, lines);
   const known = connections.map(
-    ({ original, reply }) => `known: port ${original.sourcePort} → ${endpointText(reply.source, reply.sourcePort)}\n`,
+    ({ original, reply }) => `known: port ${original.sourcePort} → ${socketText(reply.source, reply.sourcePort)}\n`,
   );
   const ways = exploration.outcomes.map((outcome) => `\n${outcomeText(outcome, place, style)}`);
   const open = exploration.undecided.map(
@@ -100,7 +101,7 @@ function wayText(visits: readonly Visit[], assumed: readonly Assumption[], place
 }
 
 function socket({ address, port }: Endpoint): string {
-  return port === undefined ? address : endpointText(address, port);
+  return port === undefined ? address : socketText(address, port);
 }
 
 function percent(share: number): string {

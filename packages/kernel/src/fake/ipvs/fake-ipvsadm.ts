@@ -1,7 +1,7 @@
+import { socketText } from "@fairlead/base";
 import {
   type Destination,
   type DestinationKey,
-  endpointText,
   parseServerCommand,
   renderServerKey,
   type ServerCommand,
@@ -176,7 +176,7 @@ export class FakeIpvsadm implements IpvsadmClient {
       return { stop: "Different address family is allowed only for tunneling servers", exitCode: 2 };
     }
     if (present === undefined) return { skip: "Service not defined" };
-    const key = endpointText(destination.address, destination.port);
+    const key = socketText(destination.address, destination.port);
     const there = present.destinations.has(key);
     if (command.kind === "add-destination" && there) return { skip: "Destination already exists" };
     if (command.kind !== "add-destination" && !there) return { skip: "No such destination" };
@@ -199,5 +199,5 @@ export class FakeIpvsadm implements IpvsadmClient {
 }
 
 function destinationKey(server: VirtualServerKey, { address, port }: DestinationKey): string {
-  return `${renderServerKey(server)} ${endpointText(address, port)}`;
+  return `${renderServerKey(server)} ${socketText(address, port)}`;
 }

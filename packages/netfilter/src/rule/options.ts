@@ -1,0 +1,36 @@
+import { Problem } from "./problem.ts";
+import type { RawModule, RawOption } from "./raw.ts";
+
+/** The options of a match or target by name; undefined when one of them is not in `typed` or stands there twice. */
+export function typedOptions(raw: RawModule, typed: readonly string[]): ReadonlyMap<string, RawOption> | undefined {
+  const options = new Map<string, RawOption>();
+  for (const option of raw.options) {
+    if (!typed.includes(option.name) || options.has(option.name)) return undefined;
+    options.set(option.name, option);
+  }
+  return options;
+}
+
+/** The words as they stood in the rule. */
+export function rawArgs(raw: RawModule): string[] {
+  return raw.options.flatMap(({ negated, name, values }) => [...(negated ? ["!"] : []), name, ...values]);
+}
+
+/** `{ negated: true }` or nothing: absent and false are one canonical form. */
+export function negation(option: RawOption): { readonly negated?: true } {
+  return option.negated ? { negated: true } : {};
+}
+
+/** The one option of a match, which it can't do without; undefined when there are others beside it. */
+export function singleOption(raw: RawModule, name: string): RawOption | undefined {
+  const options = typedOptions(raw, [name]);
+  if (options === undefined) return undefined;
+  const option = options.get(name);
+  if (option === undefined) throw new Problem(`-m ${raw.name} needs ${name}`);
+  return option;
+}
+
+/** ` !` before what is negated. */
+export function not(match: { readonly negated?: boolean }): string {
+  return match.negated === true ? " !" : "";
+}

@@ -1,0 +1,90 @@
+/**
+ * Typed iptables rules. Backends make them, tests compare them as data, `render` turns them into text at the very end
+ * and `parse` reads what the kernel says back. The forms are those of iptables-save 1.8.
+ *
+ * Rules have one canonical form, the one the parsers give: absent instead of `negated: false` and instead of a /0 address,
+ * addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
+ */
+import type { Match } from "./matches/index.ts";
+import type { Target } from "./targets/index.ts";
+import type { NameMatch } from "./values.ts";
+
+export type { ConntrackState } from "./matches/conntrack.ts";
+export type { Match } from "./matches/index.ts";
+export type { PortMatch } from "./matches/ports.ts";
+export type { Target } from "./targets/index.ts";
+export type { IPFamily, NameMatch } from "./values.ts";
+
+export type Table = "filter" | "nat" | "mangle" | "raw" | "security";
+
+export interface AddressMatch {
+  readonly negated?: boolean;
+  /** Canonical CIDR with its length, `10.96.0.1/32`. */
+  readonly cidr: string;
+}
+
+/** One rule without its chain. Absent fields match everything; a rule without a target only counts. */
+export interface Rule {
+  readonly source?: AddressMatch;
+  readonly destination?: AddressMatch;
+  readonly inInterface?: NameMatch;
+  readonly outInterface?: NameMatch;
+  /** Lower case: tcp, udp, sctp, icmp, … */
+  readonly protocol?: NameMatch;
+  readonly fragment?: { readonly negated: boolean };
+  /** In the order of the rule's text, which is the order in which the kernel asks them. */
+  readonly matches: readonly Match[];
+  readonly target?: Target;
+}
+
+/** What a restore payload says to one table, in order. */
+export type Command =
+  /** `:NAME - [0:0]`, creates the chain or flushes it; with a policy for a built-in one. */
+  | { readonly kind: "chain"; readonly chain: string; readonly policy?: "ACCEPT" | "DROP" }
+  | { readonly kind: "append"; readonly chain: string; readonly rule: Rule }
+  /** `-I`; position counts from 1. */
+  | { readonly kind: "insert"; readonly chain: string; readonly position: number; readonly rule: Rule }
+  | { readonly kind: "delete"; readonly chain: string; readonly rule: Rule }
+  | { readonly kind: "flush"; readonly chain: string }
+  | { readonly kind: "delete-chain"; readonly chain: string };
+
+export interface TableCommands {
+  readonly table: Table;
+  readonly commands: readonly Command[];
+}
+
+/** All rules of a chain at once: as an `append` for each of them, after a `chain` where `make` says so; cheaper than those. */
+export interface ChainFill {
+  readonly kind: "fill";
+  readonly chain: string;
+  readonly rules: readonly Rule[];
+  readonly make: boolean;
+}
+
+/** What a payload says to one table in a transaction; the commands may be made while they are written. */
+export interface PayloadSection {
+  readonly table: Table;
+  readonly commands: Iterable<Command | ChainFill>;
+}
+
+/** What the renderer takes: the commands may be made while they are written. */
+export interface CommandSource {
+  readonly table: Table;
+  readonly commands: Iterable<Command>;
+}
+
+/** A table as iptables-save prints it. */
+export interface TableState {
+  readonly table: Table;
+  readonly chains: ReadonlyMap<string, ChainState>;
+}
+
+export interface ChainState {
+  readonly name: string;
+  /** Built-in chains alone have one. */
+  readonly policy?: "ACCEPT" | "DROP";
+  readonly rules: readonly Rule[];
+}
+
+/** A rule set of one family, as one iptables-save of all tables gives it. */
+export type RuleSet = ReadonlyMap<Table, TableState>;

@@ -1,0 +1,6 @@
+export type { IPFamily } from "@fairlead/base";
+
+export interface NameMatch {
+  readonly negated?: boolean;
+  readonly value: string;
+}

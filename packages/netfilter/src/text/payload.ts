@@ -1,0 +1,56 @@
+import type { ChainFill, Command, PayloadSection, Table } from "../rule/rule.ts";
+import { renderCommand, renderFill } from "./render.ts";
+
+/** Small enough to be made within a few milliseconds. */
+const PIECE_CHARACTERS = 65_536;
+
+/**
+ * Lines as the text that a tool reads, made while it is read.
+ *
+ * @param breathe awaited between two pieces
+ */
+export async function* payloadText(
+  lines: Iterable<string>,
+  breathe: () => Promise<void>,
+): AsyncGenerator<string, void, undefined> {
+  let piece = "";
+  for (const line of lines) {
+    piece += `${line}\n`;
+    if (piece.length < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = "";
+    await breathe();
+  }
+  if (piece !== "") yield piece;
+}
+
+/**
+ * The lines of an iptables-restore payload, now and then several of them with their line ends between: each section is a transaction of its table. Sections without a command are
+ * left out; a section and its commands are asked for when those before it are written.
+ *
+ * @param written counts the rules of each table
+ */
+export function* restoreLines(
+  sections: Iterable<PayloadSection>,
+  written: Map<Table, number> = new Map(),
+): Generator<string> {
+  for (const { table, commands } of sections) {
+    let rules = 0;
+    let open = false;
+    for (const command of commands) {
+      const text = command.kind === "fill" ? renderFill(command) : renderCommand(command);
+      if (text === "") continue;
+      if (!open) yield `*${table}`;
+      open = true;
+      rules += rulesIn(command);
+      yield text;
+    }
+    if (open) yield "COMMIT";
+    written.set(table, (written.get(table) ?? 0) + rules);
+  }
+}
+
+function rulesIn(command: Command | ChainFill): number {
+  if (command.kind === "fill") return command.rules.length;
+  return command.kind === "append" || command.kind === "insert" ? 1 : 0;
+}
