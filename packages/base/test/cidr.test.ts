@@ -7,6 +7,7 @@ import {
   hostCIDR,
   inAnyOf,
   ofFamily,
+  overlap,
   parseCIDR,
   parseCIDRLeniently,
   prefixLengthOf,
@@ -107,6 +108,8 @@ test("a CIDR contains itself and its parts, and nothing of the other family", ()
   expect(containsCIDR("10.1.0.0/16", "10.0.0.0/8")).toBe(false);
   expect(containsCIDR("0.0.0.0/0", "fd00::/8")).toBe(false);
   expect(containsCIDR("fd00::/8", "fd00:1::/32")).toBe(true);
+  expect(overlap("10.1.0.0/16", "10.0.0.0/8")).toBe(true);
+  expect(overlap("10.1.0.0/16", "10.2.0.0/16")).toBe(false);
   expect(contains("0.0.0.0/0", "::1")).toBe(false);
   expect(() => contains("ten/8", "10.0.0.1")).toThrow(RangeError);
 });

@@ -1,5 +1,5 @@
+import type { AddressWords } from "@fairlead/base";
 import type { Match, NameMatch } from "@fairlead/netfilter";
-import type { AddressWords } from "./address.ts";
 import { type Place, undecidable } from "./place.ts";
 
 type AddressTypes = Extract<Match, { readonly kind: "addrtype" }>;

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { familyOf, type IPFamily, parseAddress } from "@fairlead/base";
 import type { Packet } from "./types.ts";
 
 /** A packet or an environment that cannot be. The message names the field, its value, and what would be right. */
@@ -26,13 +26,19 @@ export function checkPacket(packet: Packet): void {
   }
 }
 
-/** @throws PacketError where a fact of the environment is no address */
+/** @throws PacketError where a fact of the environment is not an address */
 export function checkHostAddress(field: string, address: string): void {
-  if (isIP(address) === 0) throw new PacketError(`environment.${field}: ${text(address)} must be an IP address`);
+  if (familyOfAddress(address) === undefined)
+    throw new PacketError(`environment.${field}: ${text(address)} must be an IP address`);
+}
+
+/** Undefined: not an address, whatever else was passed. An IPv4-mapped one is IPv6 here, as in the packet. */
+function familyOfAddress(address: unknown): IPFamily | undefined {
+  return typeof address === "string" && parseAddress(address) !== undefined ? familyOf(address) : undefined;
 }
 
 function checkAddress(field: string, address: string, family: Packet["family"]): void {
-  if (isIP(address) !== (family === "IPv4" ? 4 : 6)) throw wrong(field, address, `must be an ${family} address`);
+  if (familyOfAddress(address) !== family) throw wrong(field, address, `must be an ${family} address`);
 }
 
 function checkPort(field: string, port: number | undefined): void {

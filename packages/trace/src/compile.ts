@@ -1,5 +1,5 @@
+import { type AddressRange, type AddressWords, addressRange } from "@fairlead/base";
 import type { AddressMatch, ChainState, Rule, RuleSet, SavedChain, Table } from "@fairlead/netfilter";
-import { type AddressRange, type AddressWords, addressRange } from "./address.ts";
 import { destinationIndex, hostIn, hostInText } from "./destination-index.ts";
 
 /** A rule with its addresses taken apart. */

@@ -1,5 +1,5 @@
+import { type AddressWords, addressRange, ipv4Number } from "@fairlead/base";
 import type { Rule } from "@fairlead/netfilter";
-import { type AddressWords, addressRange, plainIPv4 } from "./address.ts";
 
 /**
  * Dispatch chains have a rule for each address: those of other addresses are not even looked at.
@@ -33,8 +33,8 @@ export function hostIn({ destination }: Rule): AddressWords | undefined {
 export function hostInText(text: string): AddressWords | undefined {
   const cidr = /^-d (\S+\/(?:32|128)) /.exec(text)?.[1];
   if (cidr === undefined) return undefined;
-  const word = cidr.endsWith("/32") ? plainIPv4(cidr.slice(0, -3)) : undefined;
-  return word === undefined ? hostOfCIDR(cidr) : [word];
+  const word = cidr.endsWith("/32") ? ipv4Number(cidr.slice(0, -3)) : -1;
+  return word === -1 ? hostOfCIDR(cidr) : [word];
 }
 
 function hostOfCIDR(cidr: string): AddressWords | undefined {

@@ -1,5 +1,5 @@
+import { type AddressWords, inRange } from "@fairlead/base";
 import type { NameMatch } from "@fairlead/netfilter";
-import { type AddressWords, inRange } from "./address.ts";
 import type { CompiledAddress } from "./compile.ts";
 import { type Place, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";

@@ -1,5 +1,13 @@
+import {
+  type AddressRange,
+  type AddressWords,
+  addressRange,
+  addressWords,
+  familyOf,
+  inRange,
+  wordsText,
+} from "@fairlead/base";
 import type { IPFamily } from "@fairlead/netfilter";
-import { type AddressRange, type AddressWords, addressRange, addressText, addressWords, inRange } from "./address.ts";
 import { checkHostAddress } from "./check-packet.ts";
 import type { Environment } from "./types.ts";
 import { VirtualServers } from "./virtual-servers.ts";
@@ -32,7 +40,7 @@ export class Host {
   }
 
   isLocal(address: AddressWords): boolean {
-    return inRange(LOOPBACK[this.#family], address) || (this.#local.size > 0 && this.#local.has(addressText(address)));
+    return inRange(LOOPBACK[this.#family], address) || (this.#local.size > 0 && this.#local.has(wordsText(address)));
   }
 
   isMulticast(address: AddressWords): boolean {
@@ -43,7 +51,7 @@ export class Host {
   isBroadcast(address: AddressWords): boolean {
     if (this.#family === "IPv6") return false;
     const [word = 0] = address;
-    return word === 0xffffffff || word >>> 24 === 0 || this.#broadcast.has(addressText(address));
+    return word === 0xffffffff || word >>> 24 === 0 || this.#broadcast.has(wordsText(address));
   }
 
   /** The first of the host's addresses in the family. */
@@ -52,7 +60,7 @@ export class Host {
   }
 }
 
-/** @throws PacketError for what is no address */
+/** @throws PacketError for what is not an address */
 function canonicalAddresses(
   field: "localAddresses" | "broadcastAddresses",
   environment: Environment,
@@ -61,7 +69,7 @@ function canonicalAddresses(
   const canonical = new Set<string>();
   for (const address of environment[field] ?? []) {
     checkHostAddress(field, address);
-    if (address.includes(":") === (family === "IPv6")) canonical.add(addressText(addressWords(address)));
+    if (familyOf(address) === family) canonical.add(wordsText(addressWords(address)));
   }
   return canonical;
 }

@@ -1,4 +1,3 @@
-export { type AddressRange, addressRange, inRange } from "./address.ts";
 export { PacketError } from "./check-packet.ts";
 export { TraceError } from "./errors.ts";
 export { type AskRoutes, exploreAsking } from "./explore-asking.ts";

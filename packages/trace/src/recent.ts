@@ -1,5 +1,5 @@
+import { addressWords, masked, wordsText } from "@fairlead/base";
 import type { Match } from "@fairlead/netfilter";
-import { addressText, addressWords, masked } from "./address.ts";
 import type { Place } from "./place.ts";
 import type { Side, Walk } from "./walk.ts";
 
@@ -21,7 +21,7 @@ export function matchesRecent(match: Recent, { walk, host }: Place): boolean {
 
 function keyOf(match: Recent, { address, words }: Side): string {
   if (match.mask === undefined || FULL_MASKS.has(match.mask)) return address;
-  return addressText(masked(words, addressWords(match.mask)));
+  return wordsText(masked(words, addressWords(match.mask)));
 }
 
 function seenOnTheWay(walk: Walk, list: string, address: string): boolean {

@@ -1,4 +1,4 @@
-import { type AddressRange, addressRange, addressWords, inRange } from "./address.ts";
+import { type AddressRange, addressRange, addressWords, inRange, prefixLengthOf } from "@fairlead/base";
 
 /** A route as far as it says which interface a packet leaves by. */
 export interface Route {
@@ -26,7 +26,7 @@ export function routing(routes: Iterable<Route>): (destination: string) => strin
 }
 
 function bitsOf({ cidr }: Route): number {
-  return Number(cidr.split("/")[1] ?? (cidr.includes(":") ? 128 : 32));
+  return prefixLengthOf(cidr);
 }
 
 function find(routes: readonly (Route & { readonly range: AddressRange })[], destination: string): string | undefined {

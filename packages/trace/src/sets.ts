@@ -1,4 +1,4 @@
-import { type AddressRange, addressRange, addressWords, inRange } from "./address.ts";
+import { type AddressRange, addressRange, addressWords, inRange } from "@fairlead/base";
 import type { Endpoint, PacketSet, SetQuery } from "./types.ts";
 
 type Dimension = "ip" | "port" | "net";

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { parseAddress } from "@fairlead/base";
 import type { Table, Target } from "@fairlead/netfilter";
 import { LOOPBACK_ADDRESS } from "./host.ts";
 import { type Place, undecidable } from "./place.ts";
@@ -70,7 +70,7 @@ function dnat(target: TargetOf<"dnat">, place: Place): Step {
   if (target.to.includes("-")) throw undecidable(place, `the tracer can't tell which of ${target.to} DNAT takes`);
   const [, bracketed, bare, port] = DESTINATION.exec(target.to) ?? [];
   const address = bracketed ?? bare;
-  if ((address === undefined && port === undefined) || (address !== undefined && isIP(address) === 0)) {
+  if ((address === undefined && port === undefined) || (address !== undefined && parseAddress(address) === undefined)) {
     throw undecidable(place, `DNAT needs an address or a port, not "${target.to}"`);
   }
   translate(place.walk, address, port === undefined ? undefined : Number(port));
@@ -148,7 +148,7 @@ function snat(to: string, place: Place): Step {
   demand(place, "SNAT", "nat", ["POSTROUTING", "INPUT"]);
   const [, bracketed, bare] = SOURCE.exec(to) ?? [];
   const address = bracketed ?? bare ?? "";
-  if (isIP(address) === 0) throw undecidable(place, `the tracer can't tell which of ${to} SNAT takes`);
+  if (parseAddress(address) === undefined) throw undecidable(place, `the tracer can't tell which of ${to} SNAT takes`);
   place.walk.source = side(address, place.walk.source.port);
   place.walk.masqueraded = true;
   return ACCEPT;

@@ -1,5 +1,5 @@
+import { addressWords, wordsText } from "@fairlead/base";
 import type { Destination, IPFamily, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
-import { addressText, addressWords } from "./address.ts";
 import type { Ipvs } from "./types.ts";
 
 /** A destination that a packet may get, and in how many of all cases. */
@@ -82,5 +82,5 @@ function nameOf({ protocol, address, port }: VirtualServerKey): string {
 }
 
 function canonical(address: string): string {
-  return addressText(addressWords(address));
+  return wordsText(addressWords(address));
 }

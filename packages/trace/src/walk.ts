@@ -1,5 +1,5 @@
+import { type AddressWords, addressWords, wordsText } from "@fairlead/base";
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
-import { type AddressWords, addressText, addressWords } from "./address.ts";
 import type { CompiledChain } from "./compile.ts";
 import type { Assumption, Endpoint, Hook, Packet, PersistenceTemplate, RouteAnswer, Visit } from "./types.ts";
 
@@ -99,7 +99,7 @@ export function startWalk(packet: Packet): Walk {
 
 export function side(address: string, port: number | undefined): Side {
   const words = addressWords(address);
-  return { address: addressText(words), words, port };
+  return { address: wordsText(words), words, port };
 }
 
 export function endpointOf({ address, port }: Side): Endpoint {

@@ -1,3 +1,4 @@
+import { socketText } from "@fairlead/base";
 import type { SetState, VirtualServerState } from "@fairlead/netfilter";
 import type { Finding } from "./finding.ts";
 
@@ -71,7 +72,7 @@ function compareServers(
 }
 
 function nameOf({ protocol, address, port }: VirtualServerState): string {
-  return `virtual server ${protocol} ${address.includes(":") ? `[${address}]` : address}:${port}`;
+  return `virtual server ${protocol} ${socketText(address, port)}`;
 }
 
 function compareServer(

@@ -1,3 +1,4 @@
+import { bracketed } from "@fairlead/base";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Exploration, landings, type Packet, type Tracer } from "@fairlead/trace";
 import type { Finding } from "./finding.ts";
@@ -56,6 +57,6 @@ function endText({ outcomes, undecided }: Exploration): string {
 }
 
 function packetText({ protocol, source, destination, dport }: Packet): string {
-  const to = destination.includes(":") ? `[${destination}]` : destination;
+  const to = bracketed(destination);
   return `${protocol} ${source} → ${to}${dport === undefined ? "" : `:${dport}`}`;
 }

@@ -48,6 +48,15 @@ export function containsCIDR(outer: string, inner: string): boolean {
 }
 
 /**
+ * Whether two CIDRs have an address in common: one is within the other then; never across families.
+ *
+ * @throws RangeError when one of them is not a CIDR
+ */
+export function overlap(a: string, b: string): boolean {
+  return containsCIDR(a, b) || containsCIDR(b, a);
+}
+
+/**
  * A test for being in one of a few CIDRs, read once. For hundreds of CIDRs, or the most specific one, see the endpoint
  * filter.
  *

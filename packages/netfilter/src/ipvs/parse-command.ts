@@ -87,6 +87,7 @@ export function parseAddressAndPort(text: string): DestinationKey {
   const port = Number(text.slice(colon + 1));
   const host = text.slice(0, colon);
   const address = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
-  if (colon <= 0 || address === "" || !Number.isInteger(port)) throw new Problem(`"${text}" is not an address and port`);
+  if (colon <= 0 || address === "" || !Number.isInteger(port))
+    throw new Problem(`"${text}" is not an address and port`);
   return { address, port };
 }

@@ -1,4 +1,4 @@
-import { contains, overlap } from "./cidrs.ts";
+import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
 import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
 import { ruleChecks } from "./rules.ts";
@@ -40,20 +40,20 @@ interface WantedSysctl {
   readonly why: string;
 }
 
-const ofFamily = (facts: NodeFacts, ipv6: boolean) => facts.cidrs.some(({ cidr }) => cidr.includes(":") === ipv6);
+const hasFamily = (facts: NodeFacts, family: IPFamily) => facts.cidrs.some(({ cidr }) => familyOf(cidr) === family);
 
 const SYSCTLS: readonly WantedSysctl[] = [
   {
     key: "net/ipv4/ip_forward",
     wanted: "1",
-    when: (facts) => ofFamily(facts, false),
+    when: (facts) => hasFamily(facts, "IPv4"),
     state: "bad",
     why: "packets to pods are not forwarded without it",
   },
   {
     key: "net/ipv6/conf/all/forwarding",
     wanted: "1",
-    when: (facts) => ofFamily(facts, true),
+    when: (facts) => hasFamily(facts, "IPv6"),
     state: "bad",
     why: "packets to IPv6 pods are not forwarded without it",
   },
@@ -106,7 +106,7 @@ function podRoutes({ cidrs, routes }: NodeFacts): readonly Diagnosis[] {
     const check = `route to pods in ${cidr}`;
     if (routes === undefined) return unknown(check, "routes cannot be listed", "install ip (iproute2)");
     const covering = routes.filter((route) => overlap(route, cidr));
-    if (covering.some((route) => contains(route, cidr))) return good(check, covering.join(", "));
+    if (covering.some((route) => containsCIDR(route, cidr))) return good(check, covering.join(", "));
     if (covering.length > 0) return good(check, `${covering.length} routes to parts of it`);
     return warning(
       check,
