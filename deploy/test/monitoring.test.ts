@@ -59,6 +59,16 @@ test("a name that no metric has is found", () => {
   expect(series.has("kubeproxy_nothing_bucket")).toBe(false);
 });
 
+test("agents are known by a metric that each of them has, and not by what a scrape or a DaemonSet is called", () => {
+  const all = expressions();
+  expect(all.filter((expr) => /\b(?:job|namespace|pod|container)\s*[=!]/.test(expr))).toEqual([]);
+  // Any process has these, and kube-proxy the others.
+  const shared = all.filter((expr) => seriesOf(expr).some((name) => /^(?:up|process_|nodejs_)/.test(name)));
+  expect(shared.length).toBeGreaterThan(5);
+  for (const expr of [...shared, ...rules.map(({ expr: rule }) => rule)])
+    expect(seriesOf(expr).join()).toMatch(/fairlead_/);
+});
+
 test("labels are the agent's or Prometheus'", () => {
   const known = ["ip_family", "ownership", "traffic_policy", "table", "kind", "code", "le", "instance", "job"];
   expect(
@@ -81,9 +91,9 @@ describe("the dashboard", () => {
   test("variables that expressions use exist", () => {
     const used = expressions().flatMap((expr) => [...expr.matchAll(/\$([a-z]\w*)/g)].map(([, name]) => name));
     expect([...new Set(used)].filter((name) => !variables.some((variable) => variable.name === name))).toEqual([]);
-    expect(variables.flatMap(({ query }) => seriesOf(query)).filter((name) => name.startsWith("kube"))).toEqual(
-      ["kubeproxy_sync_proxy_rules_last_timestamp_seconds"].filter((name) => series.has(name)),
-    );
+    expect(variables.flatMap(({ query }) => seriesOf(query)).filter((name) => series.has(name))).toEqual([
+      "fairlead_mode_fallback",
+    ]);
   });
 });
 

@@ -5,6 +5,9 @@ const WORDS = new Set([
   "avg",
   "count",
   "by",
+  "and",
+  "on",
+  "last_over_time",
   "rate",
   "increase",
   "histogram_quantile",
@@ -18,7 +21,7 @@ export function seriesOf(expression: string): string[] {
   const bare = expression
     .replace(/\{[^}]*\}/g, "")
     .replace(/\[[^\]]*\]/g, "")
-    .replace(/\bby \([^)]*\)/g, "")
+    .replace(/\b(?:by|on) \([^)]*\)/g, "")
     .replace(/label_values\((\w+), \w+\)/, "$1");
   const names = bare.match(/[a-zA-Z_:][\w:]*/g) ?? [];
   return [...new Set(names.filter((name) => !WORDS.has(name) && !/^e\d+$/.test(name)))];
@@ -27,6 +30,6 @@ export function seriesOf(expression: string): string[] {
 /** Labels that an expression matches or groups by. */
 export function labelsOf(expression: string): string[] {
   const matched = [...expression.matchAll(/(\w+)=~?"/g)].map(([, label = ""]) => label);
-  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
+  const grouped = [...expression.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
   return [...new Set([...matched, ...grouped])];
 }

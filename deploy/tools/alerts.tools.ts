@@ -1,0 +1,45 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRunner } from "@fairlead/kernel";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { deployDir } from "../src/paths.ts";
+
+/** The alert rules as Prometheus' own promtool reads and evaluates them. */
+const rules = join(deployDir, "monitoring/alerts.yaml");
+const runner = createRunner();
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-alerts-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+test("promtool takes them", async () => {
+  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 8 rules found");
+});
+
+/** An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, and what is no agent. */
+const SERIES = [
+  ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
+  ['fairlead_mode_fallback{job="kube-proxy",instance="a"}', "0x59 _x60"],
+  ['process_resident_memory_bytes{job="second-release",instance="b"}', "900000000x120"],
+  ['fairlead_mode_fallback{job="second-release",instance="b"}', "0x120"],
+  ['up{job="kube-proxy",instance="c"}', "0x120"],
+  ['process_resident_memory_bytes{job="others",instance="c"}', "900000000x120"],
+].map(([series, values]) => ({ series, values }));
+
+test.each([
+  ["FairleadDown", { job: "kube-proxy", instance: "a", severity: "warning" }],
+  ["FairleadMemoryHigh", { job: "second-release", instance: "b", severity: "warning" }],
+])("%s is told of agents, whatever they are called, and of nobody else", async (alertname, labels) => {
+  const file = join(dir, "test.yaml");
+  const query = `ALERTS{alertname="${alertname}",alertstate="firing"}`;
+  const sample = Object.entries({ alertname, alertstate: "firing", ...labels }).map(
+    ([name, value]) => `${name}="${value}"`,
+  );
+  const exp_samples = [{ labels: `ALERTS{${sample.join()}}`, value: 1 }];
+  const promql_expr_test = [{ expr: query, eval_time: "90m", exp_samples }];
+  const tests = [{ interval: "1m", input_series: SERIES, promql_expr_test }];
+  await writeFile(file, JSON.stringify({ rule_files: [rules], tests }));
+  expect((await runner.run(["promtool", "test", "rules", file])).stdout).toContain("SUCCESS");
+});
