@@ -29,6 +29,7 @@ const sink = {
   async *saveLines() {},
   chains: async () => new Set<string>(),
   list: async () => [],
+  texts: async () => new Map(),
 } satisfies IptablesPort & { payloads: number; bytes: number };
 
 if (variant === "nft" || variant === "legacy") await onKernel(variant);

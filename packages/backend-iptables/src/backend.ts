@@ -10,10 +10,10 @@ import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
 import { type Found, fullSync, look } from "./full-sync.ts";
-import { watchedTables } from "./intact.ts";
-import { Lookout } from "./lookout.ts";
+import { hasCanary, holdsFixed } from "./intact.ts";
+import { type Extent, Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
-import type { RenderContext } from "./plan/settings.ts";
+import { type RenderContext, renderContext } from "./plan/settings.ts";
 import type { IptablesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { StaleChains } from "./stale-chains.ts";
@@ -69,8 +69,10 @@ class IptablesBackend implements Backend {
     this.#programmed = undefined;
     const looking = this.#looking?.found ?? look(this.#port, this.#settled);
     this.#looking = undefined;
-    const { programmed, written } = await fullSync(this.#port, plan, await looking, this.#stale, this.#settled);
+    const found = await looking;
+    const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#settled);
     this.#programmed = programmed;
+    await this.#lookout.wrote("nat", programmed.totals.nat);
     return report("full", programmed.totals, written);
   }
 
@@ -84,6 +86,7 @@ class IptablesBackend implements Backend {
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
+    const stood = await this.#lookout.stands("nat", before.totals.nat);
     const all: Written = new Map();
     let programmed = before;
     for (const change of steps) {
@@ -93,13 +96,18 @@ class IptablesBackend implements Backend {
       for (const [table, rules] of applied.written) all.set(table, (all.get(table) ?? 0) + rules);
     }
     this.#programmed = programmed;
+    if (stood !== undefined) await this.#lookout.wrote("nat", programmed.totals.nat, stood);
     return report("partial", programmed.totals, all);
   }
 
   async intact(plan: ForwardingPlan): Promise<boolean> {
-    const rules = { mangle: 0, filter: 0, nat: 0, ...this.#programmed?.totals };
-    for (const { table, looks } of watchedTables(this.#port, plan, this.#settled)) {
-      if (!(await this.#lookout.holds(table, rules[table], looks))) return false;
+    const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#settled, plan, new Set()) } =
+      this.#programmed ?? {};
+    if (!(await this.#lookout.holds("mangle", 0, () => hasCanary(this.#port)))) return false;
+    // Filter is the smaller one.
+    for (const table of ["filter", "nat"] as const) {
+      const look = (extent: Extent) => holdsFixed(this.#port, table, { plan, context }, extent, this.#settled);
+      if (!(await this.#lookout.holds(table, totals[table], look))) return false;
     }
     return true;
   }

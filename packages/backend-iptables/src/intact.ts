@@ -1,70 +1,87 @@
-import type { ForwardingPlan } from "@fairlead/core";
-import { type Rule, ruleKey, type Table } from "@fairlead/netfilter";
-import type { Look } from "./lookout.ts";
-import { nodePortJumps } from "./plan/frame.ts";
-import { JUMPS } from "./plan/jumps.ts";
-import { CANARY, FORWARD, POSTROUTING, SERVICES } from "./plan/names.ts";
+import { type ForwardingPlan, inSlices } from "@fairlead/core";
+import { payloadText, renderRule, restoreLines } from "@fairlead/netfilter";
+import type { Extent } from "./lookout.ts";
+import type { Settled } from "./options.ts";
+import type { ChainRules } from "./plan/chain-rules.ts";
+import { fillChains } from "./plan/commands.ts";
+import { constantChains, dispatchTexts, lastRules, type ServiceTable, sharedChains } from "./plan/fixed.ts";
+import { CANARY, SERVICES } from "./plan/names.ts";
 import { reachesEndpoints, refusal } from "./plan/reach.ts";
-import { type IptablesSettings, type RenderContext, renderContext } from "./plan/settings.ts";
+import type { RenderContext } from "./plan/settings.ts";
 import type { IptablesPort } from "./port.ts";
+import { SameTexts } from "./same-texts.ts";
 
-/** What must be there is asked of single chains: the canaries, the jumps to our chains, rules in KUBE-SERVICES. */
-export interface Watched {
-  readonly table: Extract<Table, "nat" | "filter" | "mangle">;
-  readonly looks: readonly Look[];
+/** What a table is held against. */
+export interface Wanted {
+  readonly plan: ForwardingPlan;
+  readonly context: RenderContext;
 }
 
-type FilledChains = Readonly<Record<"nat" | "filter", string>>;
-
-/** Small tables first: mangle holds a canary alone, and goes with the others when somebody flushes everything. */
-export function watchedTables(
-  port: IptablesPort,
-  plan: ForwardingPlan,
-  settings: IptablesSettings,
-): readonly Watched[] {
-  // Asked for by a look alone: it goes through all groups, and most checks come to no look.
-  let filled: FilledChains | undefined;
-  const filledChain = (table: keyof FilledChains) => {
-    filled ??= filledChains(plan, renderContext(settings, plan, new Set()));
-    return filled[table];
-  };
-  const canary = (table: Table) => async () => (await port.list(table, CANARY)) !== undefined;
-  const watched = (table: "nat" | "filter"): Watched => ({
-    table,
-    looks: [() => isFilled(port, table, filledChain(table)), canary(table), ...jumpLooks(port, table)],
-  });
-  return [{ table: "mangle", looks: [canary("mangle")] }, watched("filter"), watched("nat")];
-}
-
-function jumpLooks(port: IptablesPort, table: "nat" | "filter"): readonly Look[] {
-  return JUMPS.filter((jumps) => jumps.table === table).map(
-    ({ chain, rules }) =>
-      async () =>
-        containsAll((await port.list(table, chain)) ?? [], rules),
-  );
-}
-
-async function isFilled(port: IptablesPort, table: Table, chain: string): Promise<boolean> {
-  return ((await port.list(table, chain, 1)) ?? []).length > 0;
+/** mangle holds a canary only, which goes with the others when somebody flushes everything. */
+export async function hasCanary(port: IptablesPort): Promise<boolean> {
+  return (await port.texts("mangle", [{ chain: CANARY }])).has(CANARY);
 }
 
 /**
- * A chain of each table that cannot be empty: KUBE-SERVICES where the plan has something for it. Filter's holds refusals
- * alone, nat's is empty on a node without node ports and services.
+ * Looks with one process whether the chains of fixed names hold what they must: the canary, the jumps to our chains, the rules
+ * that do not depend on services; of the chains that all services share a first rule, or all of them where `extent` says so.
+ * Chains of the second sort that somebody has emptied or edited are written again at once: that takes no full sync.
+ *
+ * @returns false: only a full sync brings back what is missing
  */
-function filledChains(plan: ForwardingPlan, context: RenderContext): FilledChains {
-  const wanted = { nat: nodePortJumps(context).length > 0, filter: false };
-  for (const { frontends } of plan.groups.values()) {
-    for (const frontend of frontends) {
-      wanted.nat ||= frontend.kind !== "node-port" && reachesEndpoints(frontend);
-      wanted.filter ||= frontend.kind === "cluster-ip" && refusal(frontend) !== undefined;
-    }
-    if (wanted.nat && wanted.filter) break;
+export async function holdsFixed(
+  port: IptablesPort,
+  table: ServiceTable,
+  { plan, context }: Wanted,
+  extent: Extent,
+  settled: Settled,
+): Promise<boolean> {
+  const same = new SameTexts(port.family);
+  const [constant, shared] = [constantChains(table, context), sharedChains(table, context)];
+  const dispatch = extent === "all" ? await inSlices(dispatchTexts(table, plan, context), settled.breathe) : undefined;
+  const first = dispatch === undefined && isFilled(table, plan, context) ? [{ chain: SERVICES, number: 1 }] : [];
+  const whole = new Set([CANARY, ...[...constant, ...shared].map(({ chain }) => chain), ...(dispatch?.keys() ?? [])]);
+  const found = await port.texts(table, [...[...whole].map((chain) => ({ chain })), ...first]);
+  const isThere = ({ chain }: { readonly chain: string }) => found.has(chain);
+  if (![{ chain: CANARY }, ...first, ...constant].every(isThere)) return false;
+  if (!shared.every(({ chain, rules }) => same.contains(found.get(chain) ?? [], rules))) return false;
+  for (const [chain, texts] of dispatch ?? []) {
+    if (!same.inAnyOrder(found.get(chain) ?? [""], texts)) return false;
   }
-  return { nat: wanted.nat ? SERVICES : POSTROUTING, filter: wanted.filter ? SERVICES : FORWARD };
+  if (dispatch !== undefined && table === "nat" && !endsRight(found.get(SERVICES) ?? [], context, same)) return false;
+  const changed = constant.filter(({ chain, rules }) => !same.inOrder(found.get(chain) ?? [], rules));
+  if (changed.length > 0) await writeAgain(port, table, changed, settled);
+  return true;
 }
 
-function containsAll(existing: readonly Rule[], wanted: readonly Rule[]): boolean {
-  const texts = new Set(existing.map(ruleKey));
-  return wanted.every((rule) => texts.has(ruleKey(rule)));
+/** What no service address took may be for a node port: behind those rules none would be asked. */
+function endsRight(found: readonly string[], context: RenderContext, same: SameTexts): boolean {
+  const last = lastRules(context);
+  return same.inAnyOrder(found.slice(found.length - last.length), last.map(renderRule));
+}
+
+async function writeAgain(
+  port: IptablesPort,
+  table: ServiceTable,
+  chains: readonly ChainRules[],
+  { breathe, onProblem }: Settled,
+): Promise<void> {
+  const names = chains.map(({ chain }) => chain).join(", ");
+  await port.restore(payloadText(restoreLines([{ table, commands: fillChains(chains) }]), breathe));
+  onProblem(`somebody changed ${names} in the ${table} table of ${port.family}; written again`);
+}
+
+/** Whether KUBE-SERVICES has a rule: filter's holds refusals only, nat's is empty on a node without node ports and services. */
+function isFilled(table: ServiceTable, { groups }: ForwardingPlan, context: RenderContext): boolean {
+  if (table === "nat" && lastRules(context).length > 0) return true;
+  for (const { frontends } of groups.values()) {
+    for (const frontend of frontends) {
+      const here =
+        table === "nat"
+          ? frontend.kind !== "node-port" && reachesEndpoints(frontend)
+          : frontend.kind === "cluster-ip" && refusal(frontend) !== undefined;
+      if (here) return true;
+    }
+  }
+  return false;
 }

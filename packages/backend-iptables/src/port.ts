@@ -29,6 +29,14 @@ export interface IptablesPort {
    * such chain.
    */
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+  /**
+   * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `, with one process. A chain that is not there is absent;
+   * so is one without a rule of that number (from 1) where a number is asked for.
+   */
+  texts(
+    table: Table,
+    asked: readonly { readonly chain: string; readonly number?: number }[],
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
   /** What the kernel says of a table without its rules, which takes no time worth mentioning; absent: it cannot be asked. */
   readonly glance?: (table: Table) => Promise<Glance | undefined>;
 }

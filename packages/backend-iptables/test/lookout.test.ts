@@ -1,112 +1,115 @@
 import { describe, expect, test } from "vitest";
-import { Lookout } from "../src/lookout.ts";
+import { type Extent, Lookout } from "../src/lookout.ts";
 
 const LARGE = 320_000;
 
-function make() {
-  let now = 0;
-  const asked: string[] = [];
-  const gone = new Set<string>();
-  const looks = ["services", "canary", "jumps"].map((name) => async () => {
-    asked.push(name);
-    return !gone.has(name);
-  });
-  const lookout = new Lookout(() => now);
-  const after = (milliseconds: number, rules: number) => {
-    now += milliseconds;
-    asked.length = 0;
-    return lookout.holds("nat", rules, looks);
-  };
-  return { after, asked, gone };
+interface Told {
+  state: string;
+  entries?: number;
 }
 
-test("everything in a small table is looked at each time", async () => {
-  const { after, asked, gone } = make();
-  for (let round = 0; round < 3; round++) {
-    expect(await after(0, 5000)).toBe(true);
-    expect(asked).toEqual(["services", "canary", "jumps"]);
-  }
-  gone.add("canary");
-  expect(await after(0, 5000)).toBe(false);
-  expect(asked).toEqual(["services", "canary"]);
-});
+/** A table, how often it is looked at, and what the kernel tells of it. */
+function make(told?: Told) {
+  let now = 0;
+  const asked: Extent[] = [];
+  const holds: Record<Extent, boolean> = { fixed: true, all: true };
+  const lookout = new Lookout(
+    () => now,
+    async () => told,
+  );
+  const look = async (extent: Extent) => {
+    asked.push(extent);
+    return holds[extent];
+  };
+  const after = async (milliseconds: number, rules: number) => {
+    now += milliseconds;
+    asked.length = 0;
+    return [await lookout.holds("nat", rules, look), ...asked];
+  };
+  return { after, holds, lookout };
+}
 
-test("in a large table the first thing is looked at each time, the others rarely, one after the other", async () => {
-  const { after, asked } = make();
-  const others: string[][] = [];
-  for (let second = 0; second < 700; second += 30) {
-    expect(await after(second === 0 ? 0 : 30_000, LARGE)).toBe(true);
-    const [first, ...more] = asked;
-    expect(first).toBe("services");
-    if (more.length > 0) others.push(more);
-  }
-  expect(others).toEqual([["canary"], ["jumps"], ["canary"], ["jumps"]]);
-});
+describe("where the kernel tells nothing of a table", () => {
+  test("everything in a small one is looked at each time", async () => {
+    const { after, holds } = make();
+    for (let round = 0; round < 3; round++) expect(await after(0, 5000)).toEqual([true, "all"]);
+    holds.all = false;
+    expect(await after(0, 5000)).toEqual([false, "all"]);
+  });
 
-test("what is gone from a large table is seen at once when it is the first thing, else when its turn comes", async () => {
-  const { after, gone } = make();
-  gone.add("jumps");
-  const seen: boolean[] = [];
-  for (let turn = 0; turn < 2; turn++) seen.push(await after(LARGE, LARGE));
-  expect(seen).toEqual([true, false]);
-  gone.add("services");
-  expect(await after(0, LARGE)).toBe(false);
+  test("in a large one what does not depend on services, and everything after a rest", async () => {
+    const { after, holds } = make();
+    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
+    expect(await after(30_000, LARGE)).toEqual([true, "fixed"]);
+    expect(await after(LARGE, LARGE)).toEqual([true, "all"]);
+    expect(await after(30_000, LARGE)).toEqual([true, "fixed"]);
+    holds.fixed = false;
+    expect(await after(30_000, LARGE)).toEqual([false, "fixed"]);
+  });
 });
 
 describe("where the kernel tells of a table's state", () => {
-  function telling(entries?: number) {
-    let now = 0;
-    let glance = { state: "1", ...(entries !== undefined && { entries }) };
-    const asked: string[] = [];
-    const looks = ["services", "canary", "jumps"].map((name) => async () => asked.push(name) > 0);
-    const lookout = new Lookout(
-      () => now,
-      async () => glance,
-    );
-    const after = async (milliseconds: number, rules: number) => {
-      now += milliseconds;
-      asked.length = 0;
-      return [await lookout.holds("nat", rules, looks), ...asked];
-    };
-    const change = (state: string, left?: number) => {
-      glance = { state, ...(left !== undefined && { entries: left }) };
-    };
-    return { after, change };
-  }
-
-  test("everything in a small table is looked at after each change, and not again", async () => {
-    const { after, change } = telling();
-    expect(await after(0, 10)).toEqual([true, "services", "canary", "jumps"]);
+  test("everything in a small one is looked at after each change, and not again", async () => {
+    const told: Told = { state: "1" };
+    const { after } = make(told);
+    expect(await after(0, 10)).toEqual([true, "all"]);
     expect(await after(30_000, 10)).toEqual([true]);
-    change("2");
-    expect(await after(30_000, 10)).toEqual([true, "services", "canary", "jumps"]);
+    told.state = "2";
+    expect(await after(30_000, 10)).toEqual([true, "all"]);
     expect(await after(30_000, 10)).toEqual([true]);
   });
 
-  test("the only thing in a table is looked at, too", async () => {
-    const lookout = new Lookout(
-      () => 0,
-      async () => ({ state: "1" }),
-    );
-    expect(await lookout.holds("mangle", 0, [async () => false])).toBe(false);
+  test("what was not there is looked for again", async () => {
+    const { after, holds } = make({ state: "1" });
+    holds.all = false;
+    expect(await after(0, 0)).toEqual([false, "all"]);
+    expect(await after(0, 0)).toEqual([false, "all"]);
   });
 
-  test("in a large table the first thing after each change, the others in turn, and nothing when all have had theirs", async () => {
-    const { after, change } = telling();
-    expect(await after(0, LARGE)).toEqual([true, "services", "canary"]);
+  test("in a large one what does not depend on services after each change, everything after a rest, then nothing", async () => {
+    const told: Told = { state: "1" };
+    const { after } = make(told);
+    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
     expect(await after(30_000, LARGE)).toEqual([true]);
-    expect(await after(LARGE, LARGE)).toEqual([true, "jumps"]);
+    expect(await after(LARGE, LARGE)).toEqual([true, "all"]);
     expect(await after(LARGE, LARGE)).toEqual([true]);
-    change("2");
-    expect(await after(LARGE, LARGE)).toEqual([true, "services", "canary"]);
+    told.state = "2";
+    expect(await after(30_000, LARGE)).toEqual([true, "all"]);
+    told.state = "3";
+    expect(await after(30_000, LARGE)).toEqual([true, "fixed"]);
+  });
+});
+
+describe("a large legacy table, whose rules the kernel counts and every look reads", () => {
+  const told = (): Told => ({ state: "1", entries: LARGE + 9 });
+
+  test("a flush needs no look", async () => {
+    const table = told();
+    const { after } = make(table);
+    table.entries = LARGE - 1;
+    expect(await after(0, LARGE)).toEqual([false]);
   });
 
-  test("with the number of rules a flush needs no look, and the first thing has its turn with the others", async () => {
-    const { after, change } = telling(LARGE + 9);
-    expect(await after(0, LARGE)).toEqual([true]);
-    for (const thing of ["services", "canary", "jumps"]) expect(await after(LARGE, LARGE)).toEqual([true, thing]);
+  test("what this proxy has written is not looked at until somebody else changes something", async () => {
+    const table = told();
+    const { after, lookout } = make(table);
+    await lookout.wrote("nat", LARGE);
     expect(await after(LARGE, LARGE)).toEqual([true]);
-    change("2", LARGE - 1);
-    expect(await after(0, LARGE)).toEqual([false]);
+    const stood = await lookout.stands("nat", LARGE);
+    table.state = "2";
+    await lookout.wrote("nat", LARGE, stood);
+    expect(await after(LARGE, LARGE)).toEqual([true]);
+    table.state = "3";
+    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
+  });
+
+  test("a change between two of its own writes is looked at", async () => {
+    const table = told();
+    const { after, lookout } = make(table);
+    await lookout.wrote("nat", LARGE);
+    table.state = "somebody's";
+    expect(await lookout.stands("nat", LARGE)).toBeUndefined();
+    table.state = "its own";
+    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
   });
 });

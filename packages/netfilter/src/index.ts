@@ -14,7 +14,7 @@ export {
   type ServiceChainKind,
   servicePortChainName,
 } from "./kube-proxy/names.ts";
-export { type ListOptions, parseList } from "./listing/list.ts";
+export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
 export {
   LazySaveParser,
@@ -34,7 +34,7 @@ export { comment, jump } from "./rule/parts.ts";
 export type * from "./rule/rule.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";
 export { canonicalRule, isWritable, ruleEquals, ruleKey } from "./text/key.ts";
-export { atLine, parseChainLine, parseTableLine } from "./text/line.ts";
+export { atLine, parseChainLine, parseTableLine, readRule } from "./text/line.ts";
 export { payloadText, restoreLines } from "./text/payload.ts";
 export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./text/render.ts";
 export { renderRule } from "./text/render-rule.ts";

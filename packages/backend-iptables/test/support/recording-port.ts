@@ -28,6 +28,7 @@ export class RecordingPort implements IptablesPort {
   save: IptablesPort["save"] = (table) => this.#port.save(table);
   saveLines: IptablesPort["saveLines"] = (table) => this.#port.saveLines(table);
   chains: IptablesPort["chains"] = (table) => this.#port.chains(table);
+  texts: IptablesPort["texts"] = (table, asked) => this.#port.texts(table, asked);
   list: IptablesPort["list"] = (table, chain, number) => this.#port.list(table, chain, number);
 
   /** The payloads since the last time, parsed. */

@@ -26,6 +26,7 @@ export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort 
     saveTables: async (tables) => new Map(tables.map((table) => [table, emptyTable(table)])),
     async *saveLines() {},
     chains: async (table) => new Set(BUILTIN[table]),
+    texts: async () => new Map(),
     list: async (table, chain) => (BUILTIN[table].includes(chain) ? [] : undefined),
   };
 }

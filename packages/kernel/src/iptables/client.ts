@@ -34,8 +34,19 @@ export interface IptablesClient {
    * Undefined: there is no such chain.
    */
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
+  /**
+   * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `: one process, which reads the table once. A chain that is
+   * not there is absent; so is one without a rule of that number where a number is asked for.
+   */
+  texts(table: Table, asked: readonly AskedChain[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** What the kernel says of a table without its rules; absent: it cannot be asked. */
   readonly glance?: Glance;
+}
+
+/** A chain to be listed, or one rule of it, by its number from 1. */
+export interface AskedChain {
+  readonly chain: string;
+  readonly number?: number;
 }
 
 /** The chains that each table comes with. */

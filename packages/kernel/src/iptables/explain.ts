@@ -85,6 +85,13 @@ export function explain(failure: CommandError, payload?: PayloadTail): IptablesE
   return rejected(failure, payload);
 }
 
+/** How both variants, over their versions, say that a chain is not there. */
+const NO_CHAIN = /No chain\/target\/match by that name|is incompatible, use 'nft' tool|Chain '[^']*' does not exist/;
+
+export function isNoChain({ exitCode, stderr }: CommandError): boolean {
+  return exitCode === 1 && NO_CHAIN.test(stderr);
+}
+
 export function notInstalled(cause?: CommandError): IptablesError {
   const message =
     "iptables is not installed; install it with: apt-get install iptables (Debian, Ubuntu), " +

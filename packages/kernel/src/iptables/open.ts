@@ -11,9 +11,10 @@ import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
+import { chainTexts } from "./chain-texts.ts";
 import { builtinChains, type IptablesClient, type Variant } from "./client.ts";
 import { detectVariant } from "./detect.ts";
-import { explain, notInstalled } from "./explain.ts";
+import { explain, isNoChain, notInstalled } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
 import { findTools, type Tools } from "./tools.ts";
@@ -104,6 +105,7 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
       const which = number === undefined ? [chain] : [chain, String(number)];
       return list(runner, [tools.iptables, "-w", wait, "-t", table, "-S", ...which], { table, chain, family });
     },
+    texts: (table, asked) => chainTexts(runner, tools, table, asked, wait),
     ...(options.glance && { glance: options.glance(family, tools.variant) }),
   };
 }
@@ -183,9 +185,6 @@ async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<R
   return names;
 }
 
-/** How both variants, over their versions, say that a chain is not there. */
-const NO_CHAIN = /No chain\/target\/match by that name|is incompatible, use 'nft' tool|Chain '[^']*' does not exist/;
-
 async function list(
   runner: Runner,
   argv: Argv,
@@ -196,7 +195,7 @@ async function list(
     return parseList(stdout, table, { family, lenient: true }).chains.get(chain)?.rules ?? [];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    if (error.exitCode === 1 && NO_CHAIN.test(error.stderr)) return undefined;
+    if (isNoChain(error)) return undefined;
     throw explain(error);
   }
 }

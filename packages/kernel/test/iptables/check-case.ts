@@ -1,4 +1,4 @@
-import { parseRestore, renderCommand, stateCommands } from "@fairlead/netfilter";
+import { parseRestore, renderCommand, renderRule, stateCommands } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { type IPFamily, type IptablesClient, IptablesError, type Variant } from "../../src/index.ts";
 import { type Case, type Refused, words } from "./cases.ts";
@@ -22,7 +22,17 @@ export async function checkCase(client: IptablesClient, { given, when, refused, 
       ["filter", await client.save("filter")],
     ]),
   );
+  for (const table of ["nat", "filter"] as const) await checkTexts(client, table);
   expect(await dump(client)).toEqual(after === undefined ? before : canonical(after, family));
+}
+
+/** Chains asked for by name hold what the listing of the table says, also beside one that is not there. */
+async function checkTexts(client: IptablesClient, table: "nat" | "filter"): Promise<void> {
+  const { chains } = await client.save(table);
+  const asked = [...chains.keys()].map((chain) => ({ chain }));
+  const told = new Map([...chains].map(([name, { rules }]) => [name, rules.map(renderRule)]));
+  expect(await client.texts(table, asked)).toEqual(told);
+  expect(await client.texts(table, [{ chain: "NOPE" }, ...asked])).toEqual(told);
 }
 
 function checkRefusal(outcome: unknown, expected: Refused, payload: string): void {

@@ -20,6 +20,7 @@ const glance = createGlance(family, variant);
 const steps = [
   "-A OUTPUT -j ACCEPT\n",
   "",
+  "-S OUTPUT\n",
   ":MINE - [0:0]\n-A MINE -j RETURN\n-A OUTPUT -j MINE\n",
   "-R MINE 1 -j ACCEPT\n",
   "-F\n",

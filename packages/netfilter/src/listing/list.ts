@@ -50,6 +50,20 @@ function* entriesOf(input: string | Iterable<string>, lenient: boolean): Generat
   if (held !== undefined) yield held;
 }
 
+/** The chains that `iptables -S` prints, with the texts of their rules without `-A CHAIN `. Reads leniently, and no rule. */
+export function listedTexts(input: string): ReadonlyMap<string, readonly string[]> {
+  const texts = new Map<string, string[]>();
+  for (const { text } of entriesOf(input, true)) {
+    const entry = withoutCounters(text);
+    if (!/^-[ANP] /.test(entry)) continue;
+    const name = chainOf(entry);
+    const rules = texts.get(name) ?? [];
+    texts.set(name, rules);
+    if (entry.startsWith("-A ")) rules.push(entry.slice(4 + name.length));
+  }
+  return texts;
+}
+
 type Chains = Map<string, ChainState & { readonly rules: Rule[] }>;
 
 function readEntry(line: string, chains: Chains, read: (rule: string, from: number) => Rule): void {

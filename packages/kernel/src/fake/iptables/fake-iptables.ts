@@ -2,11 +2,12 @@ import {
   type IPFamily,
   type Rule,
   type RuleSet,
+  renderRule,
   renderRuleSet,
   type Table,
   type TableState,
 } from "@fairlead/netfilter";
-import type { IptablesClient, Variant } from "../../iptables/client.ts";
+import type { AskedChain, IptablesClient, Variant } from "../../iptables/client.ts";
 import { explain } from "../../iptables/explain.ts";
 import { PayloadTail } from "../../iptables/payload-tail.ts";
 import { CommandError } from "../../runner/command-error.ts";
@@ -105,6 +106,19 @@ export class FakeIptables implements IptablesClient {
     return this.#do([this.#tool(""), "-w", String(this.#lockSeconds), "-t", table, "-S", ...which], () => {
       const rules = this.#table(table).chains.get(chain)?.rules;
       return number === undefined ? rules : rules?.slice(number - 1, number);
+    });
+  }
+
+  texts(table: Table, asked: readonly AskedChain[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#do([this.#tool("-restore"), "--noflush", "-w", String(this.#lockSeconds)], () => {
+      const texts = new Map<string, readonly string[]>();
+      for (const { chain, number } of asked) {
+        const rules = this.#table(table).chains.get(chain)?.rules;
+        const listed = number === undefined ? rules : rules?.slice(number - 1, number);
+        if (listed !== undefined && (number === undefined || listed.length > 0))
+          texts.set(chain, listed.map(renderRule));
+      }
+      return texts;
     });
   }
 

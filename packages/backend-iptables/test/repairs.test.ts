@@ -1,0 +1,123 @@
+import { FakeIptables } from "@fairlead/kernel/fake";
+import { describe, expect, test } from "vitest";
+import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
+import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
+
+const MARK = "-m mark --mark 0x4000/0x4000";
+
+/** What somebody does by hand to a chain of ours, as arguments of iptables. */
+const EDITS: readonly (readonly string[])[] = [
+  ["-t nat -F KUBE-POSTROUTING"],
+  ["-t nat -F KUBE-MARK-MASQ"],
+  ["-t nat -F KUBE-NODEPORTS"],
+  ["-t nat -F KUBE-SERVICES"],
+  ["-t nat -F KUBE-POSTROUTING", "-t nat -F KUBE-MARK-MASQ", "-t nat -F KUBE-NODEPORTS", "-t filter -D KUBE-FORWARD 1"],
+  ["-t nat -D KUBE-POSTROUTING 1"],
+  ["-t nat -I KUBE-POSTROUTING 1 -j RETURN"],
+  ["-t nat -R KUBE-MARK-MASQ 1 -j MARK --set-xmark 0x8000/0x8000"],
+  ["-t nat -D KUBE-SERVICES 1"],
+  ["-t nat -I KUBE-SERVICES 1 -j RETURN"],
+  ["-t nat -D KUBE-SERVICES 2", "-t nat -A KUBE-SERVICES -j RETURN"],
+  ["-t nat -D POSTROUTING 1"],
+  ["-t nat -D OUTPUT 1"],
+  ["-t filter -F KUBE-FORWARD"],
+  [`-t filter -R KUBE-FORWARD 2 ${MARK} -j DROP`],
+  ["-t filter -F KUBE-SERVICES"],
+  ["-t filter -I KUBE-SERVICES 1 -j ACCEPT"],
+  ["-t filter -A KUBE-PROXY-FIREWALL -j DROP"],
+  ["-t filter -A KUBE-EXTERNAL-SERVICES -j DROP"],
+  ["-t filter -A KUBE-NODEPORTS -j DROP"],
+  ["-t filter -D FORWARD 2"],
+  ["-t filter -F KUBE-FIREWALL"],
+];
+
+const nodePorts = clusterIPGroup("ports", "10.96.0.12", endpoints(1, { from: 20 }));
+const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+const withNodePort = {
+  ...nodePorts,
+  frontends: [
+    ...nodePorts.frontends,
+    {
+      kind: "node-port",
+      port: 30_080,
+      policy: "Cluster",
+      treatments: { pod: proxy, node: proxy, outside: proxy },
+    } as const,
+  ],
+};
+const plan = planOf([
+  clusterIPGroup("web", "10.96.0.10", endpoints(2)),
+  clusterIPGroup("unserved", "10.96.0.11", []),
+  withNodePort,
+]);
+
+/** What the agent does each syncPeriod. */
+async function check(backend: ReturnType<typeof createIptablesBackend>): Promise<void> {
+  if (!(await backend.intact(plan))) await backend.sync(plan);
+}
+
+describe.each(["nft", "legacy"] as const)("%s", (variant) => {
+  const saved = async (kernel: TestKernel) => {
+    const { stdout } = await kernel.runner.run([`iptables-${variant}-save`]);
+    return stdout.replaceAll(/^# .* on .*\n/gm, "").replaceAll(/\[\d+:\d+\]/g, "");
+  };
+
+  kernelTest("whatever somebody does to our chains of fixed names, the next check repairs it", async (kernel) => {
+    const port = await kernel.open("IPv4", variant);
+    const backend = createIptablesBackend(port);
+    await backend.sync(plan);
+    const before = await saved(kernel);
+    expect(before).toContain("-A KUBE-NODEPORTS -p tcp");
+    for (const edit of EDITS) {
+      for (const words of edit) await kernel.runner.run([`iptables-${variant}`, "-w", "5", ...words.split(" ")]);
+      const edited = await saved(kernel);
+      expect(edited, edit.join("; ")).not.toEqual(before);
+      await check(backend);
+      const sorted = (text: string) => text.split("\n").sort();
+      expect(sorted(await saved(kernel)), edit.join("; ")).toEqual(sorted(before));
+      expect(await backend.intact(plan), edit.join("; ")).toBe(true);
+    }
+  });
+});
+
+/** Calls of the kernel's tools by name. */
+function counting(port: FakeIptables): { readonly port: IptablesPort; readonly calls: string[] } {
+  const calls: string[] = [];
+  const handler: ProxyHandler<FakeIptables> = {
+    get(target, key) {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== "function") return member;
+      return (...args: readonly unknown[]) => {
+        calls.push(String(key));
+        return Reflect.apply(member, target, args);
+      };
+    },
+  };
+  return { port: new Proxy(port, handler), calls };
+}
+
+test("a look starts a process for each table, a repair of rules that no service has one more, whatever the services", async () => {
+  for (const services of [1, 200]) {
+    const kernel = new FakeIptables({ family: "IPv4" });
+    const { port, calls } = counting(kernel);
+    const problems: string[] = [];
+    const backend = createIptablesBackend(port, { onProblem: (problem) => problems.push(problem) });
+    const many = planOf(
+      Array.from({ length: services }, (_, i) => clusterIPGroup(`s${i}`, `10.96.1.${i}`, endpoints(1, { from: i }))),
+      nodePlan(),
+    );
+    await backend.sync(many);
+    calls.length = 0;
+    expect(await backend.intact(many)).toBe(true);
+    expect(calls).toEqual(["texts", "texts", "texts"]);
+    await kernel.meddle("*nat\n-F KUBE-POSTROUTING\n-F KUBE-MARK-MASQ\nCOMMIT\n");
+    calls.length = 0;
+    expect(await backend.intact(many)).toBe(true);
+    expect(calls).toEqual(["texts", "texts", "texts", "restore"]);
+    expect(problems).toEqual([
+      "somebody changed KUBE-POSTROUTING, KUBE-MARK-MASQ in the nat table of IPv4; written again",
+    ]);
+    expect(await port.list("nat", "KUBE-POSTROUTING")).toHaveLength(3);
+  }
+});
