@@ -1,7 +1,8 @@
 import { COMMANDS } from "./commands/table.ts";
 import type { Context } from "./frame/context.ts";
 import { CommandFailure, UsageError } from "./frame/errors.ts";
-import { readCommandLine } from "./frame/program.ts";
+import { fileErrorsInWords } from "./frame/file-errors.ts";
+import { commandUsage, readCommandLine } from "./frame/program.ts";
 import { version } from "./version.ts";
 
 export interface CommandLineIO extends Context {
@@ -26,7 +27,7 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
     return await request.command.run(request.arguments, request.texts, io);
   } catch (error) {
     if (error instanceof UsageError) {
-      io.err(`${error.message}\nUsage: ${io.program} ${request.command.name} --help\n`);
+      io.err(`${error.message}\n${commandUsage(io.program, request.command)}`);
       return 2;
     }
     io.err(`${messageOf(error)}\n`);
@@ -37,5 +38,5 @@ export async function runCommandLine(argv: readonly string[], io: CommandLineIO)
 /** A failure says what the operator needs; anything else is a mistake of ours, whose place is of use. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error instanceof CommandFailure ? error.message : (error.stack ?? error.message);
+  return error instanceof CommandFailure ? fileErrorsInWords(error.message) : (error.stack ?? error.message);
 }

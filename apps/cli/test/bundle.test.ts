@@ -46,7 +46,7 @@ describe("the bundle by itself", () => {
   test.each([
     ["an unknown command", ["explian"], 2, /unknown command 'explian'/],
     ["an unknown option", ["plan", "--cluster-cdir", "10.0.0.0/8"], 2, /--cluster-cdir.*--cluster-cidr/s],
-    ["a wrong choice", ["plan", "-o", "table"], 2, /--output=table: must be rules or json or summary/],
+    ["a wrong choice", ["plan", "-o", "table"], 2, /--output=table: must be rules or json or yaml or summary/],
     ["no argument", ["explain"], 2, /missing required argument 'target'/],
     ["one too many", ["plan", "web.yaml"], 2, /too many arguments/],
     [
@@ -55,7 +55,7 @@ describe("the bundle by itself", () => {
       3,
       /^--cluster-cidr=10\.244\.0\.300\/16: /m,
     ],
-    ["no such file", ["plan", "-f", "/does/not/exist"], 3, /^\/does\/not\/exist: ENOENT/m],
+    ["no such file", ["plan", "-f", "/does/not/exist"], 3, /^-f \/does\/not\/exist: no such file or folder$/m],
     ["no cluster", ["plan", "--kubeconfig", "/does/not/exist"], 3, /^no cluster .*\/does\/not\/exist/m],
     [
       "another flag of the agent that it has not",

@@ -6,7 +6,9 @@ import { collectionOf, LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
-const { objects, iptables } = goldenScenario("09-loadbalancer");
+const scenario = goldenScenario("09-loadbalancer");
+const { iptables } = scenario;
+const objects = [...scenario.objects, { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } }];
 const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
 
 describe("a cluster behind a kubeconfig", () => {
@@ -62,6 +64,13 @@ describe("a cluster behind a kubeconfig", () => {
     const changed = await fairlead(["diff", "cluster", file("damaged"), "--kubeconfig", file("kubeconfig"), ...node]);
     expect(changed.out).toMatch(/^ {2}tcp 203\.0\.113\.9:80 from /m);
     expect(changed.code).toBe(1);
+  });
+
+  test("a node that the cluster does not have is an error", async () => {
+    const line = ["plan", "--kubeconfig", file("kubeconfig"), "--node", "node-x"];
+    const { err, code } = await fairlead(line);
+    expect(err).toBe("--node=node-x: there is no such Node; kubectl get nodes lists those that there are\n");
+    expect(code).toBe(3);
   });
 
   test("a server that is not there is told", async () => {

@@ -87,7 +87,7 @@ describe.each(shells)("%s", (_shell, offer) => {
   });
 
   test("values: words, files, and nothing where nobody knows", async () => {
-    expect(await offer(["fairlead", "plan", "--output", ""])).toEqual(["json", "rules", "summary"]);
+    expect(await offer(["fairlead", "plan", "--output", ""])).toEqual(["json", "rules", "summary", "yaml"]);
     expect(await offer(["fairlead", "plan", "-o", "su"])).toEqual(["summary"]);
     expect(await offer(["fairlead", "plan", "--file", "serv"])).toEqual(["services.yaml"]);
     expect(await offer(["fairlead", "completion", "z"])).toEqual(["zsh"]);
@@ -114,7 +114,7 @@ test(`kubectl asks ${COMPLETER} on PATH`, async ({ skip }) => {
 });
 
 test("bash: --name=value is three words", async () => {
-  expect(await inBash(["fairlead", "plan", "--output", "="])).toEqual(["json", "rules", "summary"]);
+  expect(await inBash(["fairlead", "plan", "--output", "="])).toEqual(["json", "rules", "summary", "yaml"]);
   expect(await inBash(["fairlead", "plan", "--output", "=", "js"])).toEqual(["json"]);
 });
 

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
+import { FakeRunner } from "@fairlead/kernel/fake";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { FakeCluster } from "./support/fake-kubectl-main.ts";
@@ -124,6 +125,18 @@ describe("--on NODE", () => {
     const { code, err } = await fairlead(["ownership", ...args], real);
     expect(err).toMatch(message);
     expect(code).toBe(3);
+  });
+
+  test("of kubectl's log nothing is told, and what it says is told once", async () => {
+    const log = `E1122 09:03:57.123456   4242 memcache.go:265] "Unhandled Error" err="couldn't get current server API group list"\n`;
+    const sentence =
+      "The connection to the server localhost:8080 was refused - did you specify the right host or port?";
+    const runner = new FakeRunner({ kubectl: { stderr: `${log.repeat(8)}${sentence}\n`, exitCode: 1 } });
+    for (const command of [["trace", "--to", "10.0.0.1:80"], ["ownership"], ["explain", "web"], ["verify"]]) {
+      const { err, code } = await fairlead([...command, "--on", "node-a"], { runner });
+      expect(err).toBe(`kubectl: ${sentence}\n`);
+      expect(code).toBe(3);
+    }
   });
 
   test("an answer that is none of ours is told, not shown", async () => {

@@ -7,6 +7,7 @@ export { explainService } from "./explain/explain.ts";
 export type * from "./explain/explanation.ts";
 export { findTarget } from "./explain/find.ts";
 export { parseTarget, type Target } from "./explain/target.ts";
+export { missingNodeDoubts } from "./missing-node.ts";
 export { MODES, type Mode } from "./modes.ts";
 export { type NodePlanRequest, type PlannedNode, planNode } from "./node-plan.ts";
 export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";

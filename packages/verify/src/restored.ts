@@ -19,7 +19,7 @@ export function restored(payload: string, family: "IPv4" | "IPv6"): SavedRules {
   const tables = new RestoredTables(family);
   const scanner = new BlockScanner({
     rules: (chain, block) => tables.append(chain, block),
-    line: (text, line) => atLine(line, text, () => tables.read(text)),
+    line: (text, line) => atLine(line, text, () => tables.read(text, line)),
   });
   scanner.push(payload);
   scanner.end();
@@ -41,11 +41,11 @@ class RestoredTables {
     this.#chain(chain).add(block);
   }
 
-  read(line: string): void {
+  read(line: string, number: number): void {
     if (line === "" || line === "COMMIT" || line.startsWith("#")) return;
     if (line.startsWith("*")) this.#begin(parseTableLine(line));
     else if (line.startsWith(":")) this.#declare(line);
-    else this.#insert(line);
+    else this.#insert(line, number);
   }
 
   #begin(table: Table): void {
@@ -59,10 +59,10 @@ class RestoredTables {
     this.#chains.set(declared.name, new TextChain(declared, this.#family));
   }
 
-  #insert(line: string): void {
+  #insert(line: string, number: number): void {
     const { chain, position, rule } = /^-I (?<chain>\S+) (?<position>\d+) (?<rule>.*)$/.exec(line)?.groups ?? {};
     if (chain === undefined) throw new RangeError(`this payload does more than fill empty tables: ${line}`);
-    this.#chain(chain).insert(Number(position), rule ?? "");
+    this.#chain(chain).insert(Number(position), rule ?? "", number);
   }
 
   /** Built-in chains are there without a word. */

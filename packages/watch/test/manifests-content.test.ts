@@ -71,9 +71,14 @@ metadata: {name: good}
 `);
   expect(services.keys()).toEqual(["default/good"]);
   expect(reports).toEqual([
+    {
+      type: "badObject",
+      resource: "endpointSlices",
+      file,
+      error: 'EndpointSlice old: apiVersion "discovery.k8s.io/v1beta1" must be discovery.k8s.io/v1',
+    },
     { type: "badObject", resource: "services", file, error: "a Service without metadata.name" },
     { type: "skippedKind", file, kind: "v1 ConfigMap", count: 2 },
-    { type: "skippedKind", file, kind: "discovery.k8s.io/v1beta1 EndpointSlice", count: 1 },
     { type: "skippedKind", file, kind: "an object without kind", count: 1 },
   ]);
 });

@@ -29,12 +29,15 @@ export interface CommandCompletion {
 const HELP: OptionFacts = { name: "help", short: "h", help: "Print this text", repeatable: false };
 
 export function completionsOf(commands: readonly Command[]): readonly CommandCompletion[] {
-  return commands.map(({ name, summary, options, arguments: args }) => ({
+  const own = commands.map(({ name, summary, options, arguments: args }) => ({
     name,
     summary,
     options: [...Object.entries(options).map(([long, spec]) => optionFacts(long, spec)), HELP],
     arguments: args.map((one) => ({ name: one.name, ...offerOf(one) })),
   }));
+  const words = commands.map(({ name }) => name);
+  const help = { name: HELP.name, summary: "Print the help of a command", options: [HELP] };
+  return [...own, { ...help, arguments: [{ name: "command", kind: "words", words }] }];
 }
 
 function optionFacts(name: string, spec: OptionSpec<unknown>): OptionFacts {

@@ -34,17 +34,41 @@ export function readCommandLine(argv: readonly string[], options: ProgramOptions
   const silent = { writeOut: (text: string) => (printed += text), writeErr: () => {} };
   for (const one of [program, ...program.commands]) one.exitOverride().configureOutput(silent);
   if (argv.length === 0) return { kind: "print", text: program.helpInformation() };
+  const known = options.commands.find(({ name }) => name === argv[0]);
+  const unknown = unknownCommand(argv, options);
   try {
-    program.parse(argv, { from: "user" });
+    // By itself: with --help behind it commander would print the help of all.
+    program.parse(unknown === undefined ? argv : [unknown], { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: "print", text: printed };
-    return {
-      kind: "usage-error",
-      message: `${error.message.replace(/^error: /, "")}\nUsage: ${options.name} --help\n`,
-    };
+    const usage = known === undefined ? programUsage(options) : commandUsage(options.name, known);
+    return { kind: "usage-error", message: `${error.message.replace(/^error: /, "")}\n${usage}` };
   }
   return request ?? { kind: "print", text: printed };
+}
+
+/** The word that is to be a command and is none; behind `help` as well. */
+function unknownCommand(argv: readonly string[], { commands }: ProgramOptions): string | undefined {
+  const word = argv[0] === HELP ? argv[1] : argv[0];
+  if (word === undefined || word === HELP || word.startsWith("-")) return undefined;
+  return commands.some(({ name }) => name === word) ? undefined : word;
+}
+
+const HELP = "help";
+
+function programUsage({ name, commands }: ProgramOptions): string {
+  return `Usage: ${name} COMMAND [options]\nCommands: ${commands.map((command) => command.name).join(", ")}\n`;
+}
+
+/** What stands below an error of a command line of the command. */
+export function commandUsage(program: string, command: Command): string {
+  return `Usage: ${[program, ...usageWords(command)].join(" ")}\nAll options: ${program} ${command.name} --help\n`;
+}
+
+/** `explain <target> [options]` */
+export function usageWords({ name, arguments: args }: Pick<Command, "name" | "arguments">): readonly string[] {
+  return [name, ...args.map(argumentTerm), "[options]"];
 }
 
 function createProgram({ name, version, commands }: ProgramOptions, onRun: (request: Request) => void): Commander {
@@ -52,7 +76,7 @@ function createProgram({ name, version, commands }: ProgramOptions, onRun: (requ
     .description("Shows why a packet to a Kubernetes service goes where it goes: from manifests, a cluster or a node.")
     .version(`Fairlead v${version}`, "--version", "Print the version.")
     .helpOption("-h, --help", "Print this text.")
-    .helpCommand(false)
+    .helpCommand(`${HELP} [command]`, "Print the help of a command.")
     .addHelpText("after", `\nExit codes:\n${exitCodes()}`);
   for (const command of commands) program.addCommand(subcommand(name, command, onRun));
   return program;

@@ -65,15 +65,19 @@ function modeOf({ mode }: AgentConfig): Mode {
 
 function memoryOf(file: string | undefined, scope: FilterOptions, warn: Context["warn"]): Memory {
   if (file === undefined) return Memory.empty;
-  const { memory, reason } = parseMemory(readText(file), scope);
+  const { memory, reason } = parseMemory(memoryText(file), scope);
   if (reason !== undefined) warn(`--memory=${file}: ${reason}`);
   return memory;
 }
 
-function readText(file: string): string {
+function memoryText(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readText(file);
   } catch (error) {
-    throw new CommandFailure(`${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new CommandFailure(`--memory=${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
+}
+
+function readText(file: string): string {
+  return readFileSync(file, "utf8");
 }

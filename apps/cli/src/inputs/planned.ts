@@ -1,10 +1,11 @@
 import type { ClusterView, ServiceKey } from "@fairlead/core";
-import { type PlannedNode, planNode, relatedServices, type Target } from "@fairlead/inspect";
+import { missingNodeDoubts, type PlannedNode, planNode, relatedServices, type Target } from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
+import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
-import { clusterNow, nodeNameOf } from "./source.ts";
+import { clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
 
@@ -15,13 +16,15 @@ export interface PlannedNodeOptions {
   readonly live?: readonly string[] | undefined;
   /** What alone is asked about: services that have nothing to do with it are not planned. Default: everything. */
   readonly about?: Target;
+  /** What is asked for is the same on every node: a node that there is not will do. */
+  readonly everywhere?: boolean;
 }
 
 /** What the agent of the node that is asked about makes of the objects that are given, and how it is set up. */
 export async function plannedNode(
   options: ClusterValues,
   context: Context,
-  { live, about }: PlannedNodeOptions = {},
+  { live, about, everywhere = false }: PlannedNodeOptions = {},
 ): Promise<{ readonly planned: PlannedNode; readonly setup: AgentSetup }> {
   const setup = agentSetup(options, context);
   let services: ReadonlySet<ServiceKey> | undefined;
@@ -31,6 +34,8 @@ export async function plannedNode(
   };
   const slicesOf = about && ((state: ClusterView) => related(state, about));
   const cluster = await clusterNow(options, context, { slicesOf, about });
+  const nodeName = nodeNameOf(options);
+  if (!everywhere) demandNode(options, cluster, nodeName);
   const given = options["node-address"];
   const known = given.length > 0 ? [...LOOPBACK, ...given] : live;
   const addresses = known === undefined ? {} : { addresses: known };
@@ -39,10 +44,21 @@ export async function plannedNode(
     ...addresses,
     ...(services && { services }),
     cluster,
-    nodeName: nodeNameOf(options),
+    nodeName,
   });
-  for (const { kind, namespace, name, field, value, reason } of planned.problems) {
-    context.warn(`${kind} ${namespace}/${name}: ${field} ${JSON.stringify(value)} ${reason}`);
-  }
+  warnOfProblems(planned.problems, context);
+  if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
   return { planned, setup };
+}
+
+/** @throws CommandFailure where the node is none of those that there are */
+function demandNode({ node }: ClusterValues, { node: found, otherNodes }: ReadCluster, nodeName: string): void {
+  if (found !== undefined || otherNodes?.length === 0) return;
+  const names = otherNodes?.join(", ");
+  if (node === undefined) {
+    const which = names === undefined ? "kubectl get nodes lists them" : `one of: ${names}`;
+    throw new CommandFailure(`this host's name is no Node: give --node, ${which}`);
+  }
+  const others = names === undefined ? "kubectl get nodes lists those that there are" : `there are: ${names}`;
+  throw new CommandFailure(`--node=${nodeName}: there is no such Node; ${others}`);
 }

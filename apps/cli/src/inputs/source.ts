@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
+import type { Problem } from "@fairlead/core";
 import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, type Target } from "@fairlead/inspect";
 import {
   type ApiConnection,
@@ -30,35 +31,61 @@ interface Wanted extends ReadOptions {
   readonly about?: Target | undefined;
 }
 
+/** Objects, with what is known of nodes beside the one that is asked about. */
+export interface ReadCluster extends Cluster {
+  /** Names of other Nodes, in their order; undefined: there may be some. */
+  readonly otherNodes: readonly string[] | undefined;
+}
+
 /**
  * The objects as they are now, of manifests or of a cluster. What is wrong with single ones is warned of.
  *
  * @throws CommandFailure when they cannot be read
  */
-export async function clusterNow(options: SourceValues, context: Context, wanted: Wanted = {}): Promise<Cluster> {
+export async function clusterNow(options: SourceValues, context: Context, wanted: Wanted = {}): Promise<ReadCluster> {
   const from = options.file.length > 0 ? fromManifests : fromApi;
   const cluster = await from(options, context, wanted);
-  for (const { kind, namespace, name, field, value, reason } of cluster.problems) {
-    context.warn(`${kind} ${namespace}/${name}: ${field} ${JSON.stringify(value)} ${reason}`);
-  }
+  warnOfProblems(cluster.problems, context);
   return cluster;
 }
 
-async function fromManifests(options: SourceValues, context: Context, { about, ...wanted }: Wanted): Promise<Cluster> {
+/** The value stands there as JSON already. */
+export function warnOfProblems(problems: readonly Problem[], { warn }: Pick<Context, "warn">): void {
+  for (const { kind, namespace, name, field, value, reason } of problems) {
+    warn(
+      [`${kind} ${namespace === "" ? "" : `${namespace}/`}${name}:`, field, value, reason].filter(Boolean).join(" "),
+    );
+  }
+}
+
+async function fromManifests(
+  options: SourceValues,
+  context: Context,
+  { about, ...wanted }: Wanted,
+): Promise<ReadCluster> {
   const { readStandardInput, signal } = context;
+  const otherNodes: string[] = [];
+  const unusable: string[] = [];
   const source = createManifestsSnapshot({
     paths: options.file,
     nodeName: nodeNameOf(options),
     readStandardInput,
-    onReport: (report) => warnOf(report, context),
+    onReport: (report) => {
+      if (report.type === "badObject" && report.key === undefined) unusable.push(`${report.file}: ${report.error}`);
+      else warnOf(report, context);
+    },
+    onOtherNode: (name) => otherNodes.push(name),
     ...(about && { prepare: (contents) => leaveOutOthers(contents, about) }),
   });
-  return context.progress(`reading ${options.file.join(", ")}`, () =>
-    orFailure("", readCluster(source, signal, wanted)),
+  const cluster = await context.progress(`reading ${options.file.join(", ")}`, () =>
+    orFailure("-f ", readCluster(source, signal, wanted)),
   );
+  // No server has such objects: a plan without them would be one of something else.
+  if (unusable.length > 0) throw new CommandFailure(unusable.join("\n"));
+  return { ...cluster, otherNodes: otherNodes.sort() };
 }
 
-async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wanted): Promise<Cluster> {
+async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wanted): Promise<ReadCluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
   const source = apiSource(connection, options, (report) => {
@@ -67,7 +94,7 @@ async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wa
   });
   const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), { slicesOf });
   try {
-    return await context.progress(`reading ${connection.server}`, work);
+    return { ...(await context.progress(`reading ${connection.server}`, work)), otherNodes: undefined };
   } catch (error) {
     throw down.signal.aborted ? down.signal.reason : error;
   }

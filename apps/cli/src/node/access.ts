@@ -11,6 +11,7 @@ import type { kernelOptions } from "../inputs/node-options.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
 import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
+import { familyOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
 type KernelValues = OptionValues<typeof kernelOptions> & Pick<OptionValues<typeof sourceOptions>, "kubeconfig">;
 
@@ -69,11 +70,14 @@ async function runnerOn(node: string, kubectl: KubectlOptions): Promise<Runner> 
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {
   const saved = file === "-" ? await readStandardInput() : readBytes(file);
+  const bytes = Buffer.from(saved.buffer, saved.byteOffset, saved.byteLength);
+  const plan = isPlanText(bytes.toString("latin1", 0, LONGEST_RULE)) ? bytes.toString() : undefined;
   return {
-    families: [familyOfRules(saved)],
+    families: [plan === undefined ? familyOfRules(saved) : familyOfPlanText(plan)],
     state: async (family, localAddresses) => {
       try {
-        return savedState(saved, family, localAddresses);
+        if (plan === undefined) return savedState(saved, family, localAddresses);
+        return plannedState(plan, family, { localAddresses });
       } catch (error) {
         throw new CommandFailure(`--rules=${file}: ${error instanceof Error ? error.message : error}`, {
           cause: error,

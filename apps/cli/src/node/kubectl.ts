@@ -38,9 +38,37 @@ export function podRunner({ namespace, name, container }: AgentPod, { runner, ku
   const exec = ["exec", "--stdin", `--namespace=${namespace}`, name, `--container=${container}`, "--"];
   const inPod = (argv: Argv): Argv => ["kubectl", ...clusterFlags(kubeconfig), ...exec, ...argv];
   return {
-    run: (argv, options) => runner.run(inPod(argv), options),
-    stream: (argv, options) => runner.stream(inPod(argv), options),
+    run: async (argv, options) => {
+      try {
+        return await runner.run(inPod(argv), options);
+      } catch (error) {
+        throw withoutLog(error);
+      }
+    },
+    async *stream(argv, options) {
+      try {
+        yield* runner.stream(inPod(argv), options);
+      } catch (error) {
+        throw withoutLog(error);
+      }
+    },
   };
+}
+
+/** `E0504 10:11:12.345678 1234 memcache.go:265] "Unhandled Error" …`: what kubectl logs before it says the same in a sentence. */
+const LOG_LINE = /^[EIWF]\d{4} [\d:.]+ +\d+ \S+\.go:\d+\] /;
+
+/** What kubectl has to say itself, each line once. */
+function saidBy(stderr: string): string {
+  const lines = stderr.split("\n").filter((line) => line.trim() !== "");
+  const own = lines.filter((line) => !LOG_LINE.test(line));
+  return [...new Set(own.length === 0 ? lines.slice(-1) : own)].join("\n");
+}
+
+function withoutLog(error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const { argv, reason, exitCode, signal, stderr, stdout, cause } = error;
+  return new CommandError({ argv, reason, exitCode, signal, stderr: saidBy(stderr), stdout, cause });
 }
 
 async function kubectl(args: readonly string[], { runner, kubeconfig }: KubectlOptions) {
@@ -48,7 +76,7 @@ async function kubectl(args: readonly string[], { runner, kubeconfig }: KubectlO
     return await runner.run(["kubectl", ...clusterFlags(kubeconfig), ...args]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    throw new CommandFailure(`kubectl: ${error.stderr.trim() || error.message}`, { cause: error });
+    throw new CommandFailure(`kubectl: ${saidBy(error.stderr) || error.message}`, { cause: error });
   }
 }
 

@@ -1,8 +1,10 @@
 import { createReadStream } from "node:fs";
 import { detectVariant, type IPFamily, type Runner } from "@fairlead/kernel";
 import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
+import type { Environment } from "@fairlead/trace";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
+import { familyOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
 /** Milliseconds that a listing of very many rules may take. */
 const LISTING_TIMEOUT = 120_000;
@@ -17,10 +19,17 @@ export async function liveRules(runner: Runner, family: IPFamily): Promise<Saved
   return parse(runner.stream([tool], { timeoutMs: LISTING_TIMEOUT }), family);
 }
 
+/** Rules with what else the text says of their host. */
+export interface ReadRules {
+  readonly rules: SavedRules;
+  /** Sets, virtual servers and addresses of a plan for ipvs mode. */
+  readonly environment: Environment;
+}
+
 /**
  * The rules of a file, of standard input (`-`), or of a kernel.
  *
- * @param file what iptables-save or ip6tables-save printed; undefined: the kernel is asked
+ * @param file what iptables-save, ip6tables-save or fairlead plan printed; undefined: the kernel is asked
  * @throws CommandFailure when they cannot be read
  */
 export async function readRules(
@@ -28,14 +37,38 @@ export async function readRules(
   family: IPFamily,
   runner: Runner,
   context: Pick<Context, "progress" | "readStandardInput">,
-): Promise<SavedRules> {
+): Promise<ReadRules> {
   const source = file === undefined ? "rules" : `--rules=${file}`;
-  const read = () => (file === undefined ? liveRules(runner, family) : parse(textOf(file, context), family));
+  const read = async () =>
+    file === undefined
+      ? { rules: await liveRules(runner, family), environment: {} }
+      : readText(textOf(file, context), family);
   try {
     return await context.progress(`reading ${source}`, read);
   } catch (error) {
     throw new CommandFailure(`${source}: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
+}
+
+/** A listing is parsed as it comes; a plan is taken as a whole. */
+async function readText(pieces: AsyncIterable<string>, family: IPFamily): Promise<ReadRules> {
+  const parser = new LazySaveParser({ family });
+  let plan: string | undefined;
+  let begun = false;
+  for await (const piece of pieces) {
+    if (!begun && isPlanText(piece)) plan = "";
+    begun = true;
+    if (plan === undefined) parser.push(piece);
+    else plan += piece;
+  }
+  return plan === undefined ? { rules: parser.end(), environment: {} } : planIn(plan, family);
+}
+
+function planIn(text: string, family: IPFamily): ReadRules {
+  const own = familyOfPlanText(text);
+  if (own !== family) throw new RangeError(`rules of ${own}, and the packet is ${family}`);
+  const { ruleSet, environment } = plannedState(text, family, {});
+  return { rules: ruleSet, environment };
 }
 
 async function parse(pieces: AsyncIterable<string>, family: IPFamily): Promise<SavedRules> {

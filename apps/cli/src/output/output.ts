@@ -22,7 +22,7 @@ export async function print(
   else out(await yamlText(data));
 }
 
-export function jsonText(data: unknown): string {
+function jsonText(data: unknown): string {
   return `${JSON.stringify(data, undefined, 2)}\n`;
 }
 

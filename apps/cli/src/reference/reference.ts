@@ -1,6 +1,7 @@
-import type { ArgumentSpec, Command } from "../frame/command.ts";
+import type { Command } from "../frame/command.ts";
 import { EXIT_CODES } from "../frame/errors.ts";
 import type { OptionSpec } from "../frame/options.ts";
+import { usageWords } from "../frame/program.ts";
 
 /** The reference page of all commands (docs/cli.md), made from what help and completion are made of. */
 export function referencePage(commands: readonly Command[]): string {
@@ -11,7 +12,7 @@ export function referencePage(commands: readonly Command[]): string {
 
 <!-- Made by \`pnpm --filter @fairlead/cli run reference\`. -->
 
-What each command is for, with real output, is in [tools.md](tools.md). Every command has \`--help\`.
+What each command is for, with real output, is in [tools.md](tools.md). Every command has \`--help\`, which \`fairlead help COMMAND\` prints as well.
 
 ${contents.join("")}
 Exit codes:
@@ -24,7 +25,7 @@ function section(command: Command): string {
   const { name, summary, description, arguments: args, options, examples, finding } = command;
   const parts = [
     `## fairlead ${name}\n\n${summary}. ${description.replaceAll("\n", " ")}\n`,
-    fence("sh", `fairlead ${[name, ...args.map(argumentText), "[options]"].join(" ")}\n`),
+    fence("sh", `fairlead ${usageWords(command).join(" ")}\n`),
     ...(finding === undefined ? [] : [`Exit code 1: ${finding}.\n`]),
     [...args.map(({ name: one, help }) => `- \`${one}\`: ${help}\n`), ...Object.entries(options).map(optionText)].join(
       "",
@@ -32,10 +33,6 @@ function section(command: Command): string {
     fence("sh", examples.map(({ line, what }) => `# ${what}\n${line}\n`).join("\n")),
   ];
   return parts.filter((part) => part !== "").join("\n");
-}
-
-function argumentText({ name, optional = false }: ArgumentSpec): string {
-  return optional ? `[${name}]` : `<${name}>`;
 }
 
 function optionText([name, { short, placeholder, help, defaultText, repeatable = false }]: [

@@ -45,12 +45,15 @@ export class TextChain implements SavedChain {
 
   /**
    * @param position from 1
-   * @param text the rule without `-A CHAIN `, of no line of any listing
+   * @param text the rule without `-A CHAIN `
+   * @param line of the payload that it stands in
    */
-  insert(position: number, text: string): void {
-    const texts = this.texts.toSpliced(position - 1, 0, text);
-    const lines = texts.map((one) => `-A ${this.name} ${one}\n`).join("");
-    this.#blocks = { text: lines, from: 0, to: lines.length, line: 1, lines: texts.length };
+  insert(position: number, text: string, line: number): void {
+    const rules = this.texts.map((one, at) => ({ text: one, line: this.lines[at] ?? line }));
+    this.#blocks = rules.toSpliced(position - 1, 0, { text, line }).map((rule) => {
+      const whole = `-A ${this.name} ${rule.text}\n`;
+      return { text: whole, from: 0, to: whole.length, line: rule.line, lines: 1 };
+    });
     this.#asked = undefined;
   }
 

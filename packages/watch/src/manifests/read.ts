@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { breather } from "../breathe.ts";
 import type { ObjectKey, ResourceName } from "../change.ts";
-import { isObject, keyOf, type RawObject, textAt } from "../raw.ts";
+import { isObject, keyOf, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
@@ -34,8 +34,11 @@ export async function* readManifest(
   const skipped = new Map<string, number>();
   for await (const raw of parseManifest(file, content)) {
     const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
-    if (spec === undefined || !isObject(raw)) count(skipped, kindText(raw));
-    else yield* objectOf(file, raw, spec, onReport);
+    if (spec === undefined || !isObject(raw)) {
+      const meant = meantBy(raw, specs);
+      if (meant === undefined) count(skipped, kindText(raw));
+      else onReport({ type: "badObject", resource: meant.name, file, error: versionText(raw, meant) });
+    } else yield* objectOf(file, raw, spec, onReport);
     await breathe();
   }
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
@@ -51,6 +54,26 @@ function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: On
   if (!spec.selects(raw)) return [];
   const ownKey: ObjectKey = spec.namespaced ? key : `/${key.slice(key.indexOf("/") + 1)}`;
   return [{ resource: spec.name, key: ownKey, raw }];
+}
+
+/** The resource that an object means without its apiVersion, or with one of another version; others have kinds of the same name. */
+function meantBy(raw: unknown, specs: readonly ResourceSpec[]): ResourceSpec | undefined {
+  const version = textAt(raw, "apiVersion");
+  return specs.find(
+    ({ kind, apiVersion }) =>
+      kind === textAt(raw, "kind") && (version === undefined || groupOf(version) === groupOf(apiVersion)),
+  );
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+}
+
+function versionText(raw: unknown, { kind, apiVersion }: ResourceSpec): string {
+  const version = textAt(raw, "apiVersion");
+  const wrong = version === undefined ? "apiVersion is missing:" : `apiVersion ${JSON.stringify(version)}`;
+  const name = textAt(valueAt(raw, "metadata"), "name");
+  return `${[kind, ...(name === undefined ? [] : [name])].join(" ")}: ${wrong} must be ${apiVersion}`;
 }
 
 function count(counts: Map<string, number>, kind: string): void {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ObjectSource } from "../change.ts";
 import { collected } from "../collected.ts";
-import { errorText } from "../raw.ts";
+import { errorText, objectAt, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";
@@ -17,6 +17,8 @@ export interface ManifestsSnapshotOptions {
   /** Needed where a path is `-`. */
   readonly readStandardInput?: () => Promise<Uint8Array>;
   readonly onReport?: OnReport;
+  /** Is told the names of the Nodes that are ignored. */
+  readonly onOtherNode?: (name: string) => void;
   /** Gets the contents of all files, in their order, and gives what is read in place of each. */
   readonly prepare?: (contents: readonly Uint8Array[]) => readonly Uint8Array[];
 }
@@ -29,11 +31,13 @@ const standardInput = "standard input";
  * one counts, in the order of paths and of file names. Its `run` rejects when anything cannot be read.
  */
 export function createManifestsSnapshot(options: ManifestsSnapshotOptions): ObjectSource {
-  const { nodeName, onReport = () => {} } = options;
+  const { nodeName, onReport = () => {}, onOtherNode = () => {} } = options;
   return {
     run: async (subscriptions) => {
       const publishers = publishersOf(subscriptions, onReport);
-      const specs = resourceSpecs(nodeName).filter(({ name }) => publishers.has(name));
+      const specs = resourceSpecs(nodeName)
+        .filter(({ name }) => publishers.has(name))
+        .map((spec) => (spec.name === "node" ? tellingOthers(spec, onOtherNode) : spec));
       for (const { resource, key, raw } of await objectsOf(options, specs, onReport)) {
         // Each comes once, whatever its version.
         await publishers.get(resource)?.upsert(key, "", raw);
@@ -41,6 +45,17 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
       for (const publisher of publishers.values()) await publisher.complete();
     },
   };
+}
+
+/** The same selection, which tells of what it leaves out. */
+function tellingOthers(spec: ResourceSpec, onOther: (name: string) => void): ResourceSpec {
+  const selects = (raw: RawObject): boolean => {
+    const selected = spec.selects(raw);
+    const name = textAt(objectAt(raw, "metadata"), "name");
+    if (!selected && name !== undefined) onOther(name);
+    return selected;
+  };
+  return { ...spec, selects };
 }
 
 async function objectsOf(
@@ -93,7 +108,7 @@ async function filesAt(path: string, { readStandardInput }: ManifestsSnapshotOpt
     return [{ file: standardInput, content: await readStandardInput() }];
   }
   const there = await scan(path, Date.now);
-  if (there.type !== "files") throw new Error(`${path}: ${there.error}`);
+  if (there.type !== "files") throw new Error(there.error.startsWith(path) ? there.error : `${path}: ${there.error}`);
   const files: ManifestFile[] = [];
   for (const file of there.files.keys()) files.push({ file, content: await contentOf(file) });
   return files;

@@ -1,16 +1,14 @@
 import { readFile, stat } from "node:fs/promises";
 import type { IPFamily } from "@fairlead/core";
-import { dryRun, type KernelState, type ProgramText } from "@fairlead/inspect";
+import { dryRun, type KernelState } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
-import { addressesOf, restored, serversOf, setsOf } from "@fairlead/verify";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { openKernel } from "../../node/access.ts";
-import { ipvsEnvironment } from "../../node/environment.ts";
-import { cutPlanText } from "../plan/rules-text.ts";
+import { isPlanText, plannedState, stateOfParts } from "../../node/plan-text.ts";
 import type { diffOptions } from "./options.ts";
 
 type Options = CommandInput<typeof diffOptions>["options"];
@@ -55,7 +53,7 @@ async function plannedSide(
 ): Promise<Side> {
   const { planned, setup } = await plannedNode({ ...options, file }, context);
   const texts = await dryRun(planned.planner.plan(family), { mode: planned.mode, config: setup.config });
-  return { planned: true, state: stateOf(texts, family, hostOf(options, Object.values(planned.options.nodeIPs))) };
+  return { planned: true, state: stateOfParts(texts, family, hostOf(options, Object.values(planned.options.nodeIPs))) };
 }
 
 async function liveSide(family: IPFamily, options: Options, context: Context): Promise<Side> {
@@ -67,9 +65,8 @@ async function liveSide(family: IPFamily, options: Options, context: Context): P
 
 function textSide(path: string, text: string, family: IPFamily, options: Options): Side {
   const host = hostOf(options, []);
-  const texts = cutPlanText(text);
   try {
-    if (texts.length > 0) return { planned: true, state: stateOf(texts, family, host) };
+    if (isPlanText(text)) return { planned: true, state: plannedState(text, family, host) };
     const parser = new LazySaveParser({ family });
     parser.push(text);
     return { planned: false, state: { ruleSet: parser.end(), environment: host } };
@@ -83,20 +80,4 @@ function textSide(path: string, text: string, family: IPFamily, options: Options
 function hostOf(options: Options, known: readonly string[]): Environment {
   const given = options["node-address"];
   return { localAddresses: given.length > 0 ? given : known };
-}
-
-/** What programs make of an empty node. */
-function stateOf(texts: readonly ProgramText[], family: IPFamily, host: Environment): KernelState {
-  const of = (wanted: (program: string) => boolean) =>
-    texts.flatMap(({ argv: [program], text }) => (wanted(program) ? [text] : [])).join("");
-  const objects = {
-    servers: serversOf(of((program) => program === "ipvsadm")),
-    sets: setsOf(of((program) => program === "ipset")),
-    addresses: addressesOf(of((program) => program === "ip")),
-  };
-  const ruleSet = restored(
-    of((program) => program.endsWith("tables-restore")),
-    family,
-  );
-  return { ruleSet, environment: ipvsEnvironment(host, objects) };
 }

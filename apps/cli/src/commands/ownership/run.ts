@@ -30,7 +30,7 @@ interface Report {
 }
 
 async function fromObjects(options: Options, context: Context): Promise<Report> {
-  const { planned, setup } = await plannedNode(options, context);
+  const { planned, setup } = await plannedNode(options, context, { everywhere: true });
   const { config, filter } = setup;
   const known = [...config.clusterCIDRs, ...filter.excludeCIDRs];
   const nodeAddresses = Object.values(planned.options.nodeIPs);

@@ -17,7 +17,7 @@ export const planCommand = defineCommand(
         what: "Rules for a folder of manifests",
       },
       {
-        line: "kubectl get services,endpointslices -A -o json | fairlead plan -f - --node node-a -o summary",
+        line: "kubectl get services,endpointslices,nodes -A -o json | fairlead plan -f - --node node-a -o summary",
         what: "Which service is served where, for a cluster as it is now",
       },
       {

@@ -3,9 +3,14 @@ import { clusterOptions } from "../../inputs/cluster-options.ts";
 
 export const planOptions = {
   ...clusterOptions,
-  output: choice(["rules", "json", "summary"], "rules", "Restore text, the forwarding plan as JSON, or a table.", {
-    short: "o",
-  }),
+  output: choice(
+    ["rules", "json", "yaml", "summary"],
+    "rules",
+    "Restore text, the forwarding plan as data, or a table.",
+    {
+      short: "o",
+    },
+  ),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family of the restore text; the other outputs have both."),
   "without-counters": flag("Leave out the nfacct matches, for kernels that have none."),
 } as const;

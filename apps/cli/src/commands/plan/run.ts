@@ -4,16 +4,17 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { plannedNode } from "../../inputs/planned.ts";
-import { jsonText } from "../../output/output.ts";
+import { print } from "../../output/output.ts";
 import type { planOptions } from "./options.ts";
 import { rulesText } from "./rules-text.ts";
 import { summaryText } from "./summary.ts";
 
 export async function run({ options }: CommandInput<typeof planOptions>, context: Context): Promise<ExitCode> {
   const { planned, setup } = await plannedNode(options, context);
-  if (options.output === "json") context.out(jsonText(planData(planned)));
-  else if (options.output === "summary") context.out(summaryText(planned));
-  else await printRules(planned, setup, options, context);
+  const { output } = options;
+  if (output === "rules") await printRules(planned, setup, options, context);
+  else if (output === "summary") context.out(summaryText(planned));
+  else await print(output, planData(planned), () => "", context);
   return 0;
 }
 

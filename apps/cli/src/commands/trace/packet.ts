@@ -76,8 +76,9 @@ function senderOf(
   });
   if (from === "node") {
     // What a host sends to an address of its own it sends from there.
+    const known = options.rules === undefined || options["node-address"].length > 0;
     const source = own.includes(address) ? address : own[0];
-    if (source === undefined)
+    if (source === undefined || !known)
       throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
     return { source };
   }
@@ -116,7 +117,10 @@ export function withFacts(options: Values, family: IPFamily, live: Environment):
   });
   return {
     ...live,
-    ...(given.length > 0 && { localAddresses: given }),
+    // A plan for ipvs mode has the services' own addresses beside the node's.
+    ...(given.length > 0 && {
+      localAddresses: options.rules === undefined ? given : [...given, ...(live.localAddresses ?? [])],
+    }),
     ...(routes.length > 0 && { outInterface: routing(routes) }),
   };
 }

@@ -1,11 +1,4 @@
-import {
-  type AskRoutes,
-  createTracer,
-  type Environment,
-  type Exploration,
-  exploreAsking,
-  type Packet,
-} from "@fairlead/trace";
+import { type AskRoutes, createTracer, type Exploration, exploreAsking, type Packet } from "@fairlead/trace";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
@@ -30,12 +23,14 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
     throw new UsageError("--watch follows packets of this host: leave out --rules and --on");
   }
   const runner = await runnerFor(options, context);
-  const host: Environment = live ? await liveEnvironment(runner, destination.family) : {};
+  const read = () => readRules(options.rules, destination.family, runner, context);
+  const saved = live ? undefined : await read();
+  const host = saved?.environment ?? (await liveEnvironment(runner, destination.family));
   const environment = withFacts(options, destination.family, host);
   const ask = asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
   if (options.watch) return watch(asked, options, { ...context, runner });
-  const rules = await readRules(options.rules, destination.family, runner, context);
+  const { rules } = saved ?? (await read());
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
   const tracer = createTracer(rules);
   const exploration = await (ask === undefined

@@ -73,7 +73,7 @@ async function heldOf(
 ): Promise<Held | undefined> {
   const { runner } = context;
   try {
-    const rules = await readRules(options.rules, family, runner, context);
+    const { rules } = await readRules(options.rules, family, runner, context);
     if (options.rules !== undefined) return { rules, environment: { localAddresses: ownAddresses(planned, family) } };
     const environment = await hostEnvironment(runner, family);
     if (planned.mode !== "ipvs") return { rules, environment };

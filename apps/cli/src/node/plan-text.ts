@@ -1,0 +1,63 @@
+import type { IPFamily } from "@fairlead/core";
+import type { KernelState, ProgramText } from "@fairlead/inspect";
+import type { SavedRules } from "@fairlead/netfilter";
+import type { Environment } from "@fairlead/trace";
+import { addressesOf, restored, serversOf, setsOf } from "@fairlead/verify";
+import { ipvsEnvironment } from "./environment.ts";
+
+/** The heading of a part: a comment with a program that plans are written for. */
+const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip) .*)$/;
+
+/** Whether a text that begins so is what `fairlead plan` prints. */
+export function isPlanText(beginning: string): boolean {
+  return HEADING.test(beginning.split("\n", 1)[0] ?? "");
+}
+
+/** The family of such a text. */
+export function familyOfPlanText(text: string): IPFamily {
+  return /^# ip6tables-restore /m.test(text) ? "IPv6" : "IPv4";
+}
+
+/** What a kernel holds, with rules whose places in a text are known. */
+export interface PlannedState extends KernelState {
+  readonly ruleSet: SavedRules;
+}
+
+/** What programs make of an empty node. */
+export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, host: Environment): PlannedState {
+  const of = (wanted: (program: string) => boolean) =>
+    parts.flatMap(({ argv: [program], text }) => (wanted(program) ? [text] : [])).join("");
+  const objects = {
+    servers: serversOf(of((program) => program === "ipvsadm")),
+    sets: setsOf(of((program) => program === "ipset")),
+    addresses: addressesOf(of((program) => program === "ip")),
+  };
+  const ruleSet = restored(
+    of((program) => program.endsWith("tables-restore")),
+    family,
+  );
+  return { ruleSet, environment: ipvsEnvironment(host, objects) };
+}
+
+/**
+ * As `stateOfParts`, of what `fairlead plan` prints; rules have the numbers of its lines.
+ *
+ * @throws RangeError and RuleParseError for what is no such text
+ */
+export function plannedState(text: string, family: IPFamily, host: Environment): PlannedState {
+  return stateOfParts(partsOf(text), family, host);
+}
+
+/** One part for each program, as long as the whole text: the lines of others, and comments, are left empty. */
+function partsOf(text: string): readonly ProgramText[] {
+  const parts = new Map<string, string[]>();
+  let program = "";
+  for (const [at, line] of text.split("\n").entries()) {
+    program = HEADING.exec(line)?.[1]?.split(" ", 1)[0] ?? program;
+    const lines = parts.get(program) ?? [];
+    parts.set(program, lines);
+    while (lines.length < at) lines.push("");
+    lines.push(line.startsWith("#") ? "" : line);
+  }
+  return Array.from(parts, ([name, lines]) => ({ argv: [name], text: `${lines.join("\n")}\n` }));
+}

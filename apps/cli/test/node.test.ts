@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const service = (name: string, spec: object = {}) => ({
+  ...{ apiVersion: "v1", kind: "Service", metadata: { name, namespace: "shop" } },
+  spec: { clusterIP: `10.96.0.${name.length}`, ports: [{ port: 80 }], ...spec },
+});
+const slice = (name: string, endpoints: readonly object[]) => ({
+  ...{ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4", ports: [{ port: 80 }] },
+  metadata: { name: `${name}-1`, namespace: "shop", labels: { "kubernetes.io/service-name": name } },
+  endpoints,
+});
+const node = (name: string) => ({
+  ...{ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "topology.kubernetes.io/zone": `zone-${name}` } } },
+  status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
+});
+const hinted = [
+  service("web"),
+  slice("web", [{ addresses: ["10.144.1.5"], nodeName: "node-a", hints: { forZones: [{ name: "zone-node-a" }] } }]),
+];
+const local = [
+  service("lb", { type: "NodePort", externalTrafficPolicy: "Local", ports: [{ port: 80, nodePort: 30080 }] }),
+  slice("lb", [{ addresses: ["10.144.1.5"], nodeName: "node-a" }]),
+];
+const ask = (objects: readonly object[], ...line: readonly string[]) =>
+  fairlead([...line, "-f", "-", "--cluster-cidr", "10.144.0.0/16"], { stdin: JSON.stringify(objects) });
+
+test.each([
+  ["plan", []],
+  ["explain", ["shop/web"]],
+])("%s: a node that the manifests do not have is an error that lists those they have", async (command, args) => {
+  const objects = [...hinted, node("node-b"), node("node-a")];
+  const { code, out, err } = await ask(objects, command, ...args, "--node", "node-x");
+  expect({ code, out }).toEqual({ code: 3, out: "" });
+  expect(err).toBe("--node=node-x: there is no such Node; there are: node-a, node-b\n");
+  expect(await ask(objects, command, ...args, "--node", "node-a")).toMatchObject({ code: 0, err: "" });
+});
+
+test("who names no node is told as well: this host is none of them", async () => {
+  const { code, err } = await ask([...hinted, node("node-a")], "plan");
+  expect(err).toMatch(/^this host's name is no Node: give --node, one of: node-a$/m);
+  expect(code).toBe(3);
+});
+
+test("ownership is the same on every node", async () => {
+  expect(await ask([...hinted, node("node-a")], "ownership")).toMatchObject({ code: 0, err: "" });
+});
+
+test("hints of zones without the own Node are said to count for nothing", async () => {
+  const { code, err } = await ask(hinted, "plan", "--node", "node-a", "-o", "summary");
+  expect(err).toBe(
+    "no Node object of node-a is there: its zone is not known, and the zone hints of 1 service count for nothing (shop/web)\n",
+  );
+  expect(code).toBe(0);
+});
+
+test("a node that nothing knows is said where its own endpoints matter", async () => {
+  const { err } = await ask(local, "plan", "--node", "node-x", "-o", "summary");
+  expect(err).toBe(
+    "no Node object of node-x is there, and no endpoint is on it: 1 service with a Local policy is dropped there (shop/lb); endpoints are on: node-a\n",
+  );
+  expect((await ask(local, "plan", "--node", "node-a", "-o", "summary")).err).toBe("");
+});

@@ -1,0 +1,180 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goldenScenario } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { COMMANDS } from "../src/commands/table.ts";
+import { fairlead } from "./support/run.ts";
+
+const names = COMMANDS.map(({ name }) => name).join(", ");
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-usage-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+describe("a command that there is not", () => {
+  test.each([[["console"]], [["console", "--help"]], [["console", "-h"]], [["help", "console"]]])(
+    "%j: exit code 2, and what there is",
+    async (argv) => {
+      const { code, out, err } = await fairlead(argv);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toBe(`unknown command 'console'\nUsage: fairlead COMMAND [options]\nCommands: ${names}\n`);
+    },
+  );
+
+  test("a similar one is named", async () => {
+    const { code, err } = await fairlead(["explian", "web"]);
+    expect(err).toMatch(/^unknown command 'explian'\n\(Did you mean explain\?\)\n/);
+    expect(code).toBe(2);
+  });
+});
+
+describe("help", () => {
+  test.each(COMMANDS)("help $name is $name --help", async ({ name }) => {
+    expect(await fairlead(["help", name])).toEqual(await fairlead([name, "--help"]));
+  });
+
+  test("by itself it is all commands", async () => {
+    expect(await fairlead(["help"])).toEqual(await fairlead(["--help"]));
+    expect((await fairlead(["--help"])).out).toMatch(/^ {2}help /m);
+  });
+});
+
+test.each([
+  [["plan", "--odd"], "unknown option '--odd'", "plan [options]", "plan"],
+  [["explain"], "missing required argument 'target'", "explain <target> [options]", "explain"],
+  [["trace", "--to", "x"], "--to=x: must be ADDRESS:PORT/PROTOCOL", "trace [options]", "trace"],
+  [["completion", "tcsh"], '"tcsh": must be bash', "completion <shell> [options]", "completion"],
+  [["plan", "-o", "odd"], "--output=odd: must be rules or json or yaml or summary", "plan [options]", "plan"],
+])("an error of %j comes with that command's own usage", async (argv, message, usage, name) => {
+  const { code, err } = await fairlead(argv);
+  expect(err.startsWith(message)).toBe(true);
+  expect(err.endsWith(`\nUsage: fairlead ${usage}\nAll options: fairlead ${name} --help\n`)).toBe(true);
+  expect(code).toBe(2);
+});
+
+test("plan -o yaml is plan -o json", async () => {
+  const stdin = JSON.stringify(goldenScenario("09-loadbalancer").objects);
+  const plan = (output: string) =>
+    fairlead(["plan", "-f", "-", "--node", "node-a", "--cluster-cidr", "10.144.0.0/16", "-o", output], { stdin });
+  expect(parse((await plan("yaml")).out)).toEqual(JSON.parse((await plan("json")).out));
+});
+
+describe("manifests with objects that no server would take", () => {
+  const plan = (manifest: string, ...more: readonly string[]) =>
+    fairlead(["plan", "-f", "-", "--node", "node-a", ...more], { stdin: manifest });
+
+  test.each([
+    [
+      "without apiVersion",
+      "kind: Service\nmetadata: {name: web}\n",
+      "standard input: Service web: apiVersion is missing: must be v1",
+    ],
+    [
+      "without name",
+      "apiVersion: v1\nkind: Service\nmetadata: {namespace: shop}\n",
+      "standard input: a Service without metadata.name",
+    ],
+    [
+      "of another version",
+      "apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: web-1}\n",
+      'standard input: EndpointSlice web-1: apiVersion "discovery.k8s.io/v1beta1" must be discovery.k8s.io/v1',
+    ],
+  ])("%s: exit code 3, and nothing is planned", async (_, manifest, message) => {
+    const { code, out, err } = await plan(manifest);
+    expect({ code, out, err }).toEqual({ code: 3, out: "", err: `${message}\n` });
+  });
+
+  test("other kinds, and kinds of the same name of others, are passed over", async () => {
+    const others =
+      "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: apps/v1\nkind: Deployment\n";
+    expect(await plan(others)).toMatchObject({ code: 0, err: "" });
+  });
+
+  test("a wrong value stands there once, quoted once", async () => {
+    const { err } = await plan(
+      "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {clusterIP: 10.96.0.300, ports: [{port: 80}]}\n",
+    );
+    expect(err).toBe('Service shop/web: spec.clusterIPs[0] "10.96.0.300" must be an IPv4 or IPv6 address\n');
+  });
+});
+
+test.each([
+  [["plan", "-f", "/does/not/exist"], "-f /does/not/exist: no such file or folder"],
+  [["plan", "-f", "/dev/null"], "-f /dev/null is neither a file nor a folder"],
+  [
+    ["plan", "-f", "-", "--config", "/does/not/exist"],
+    "--config=/does/not/exist: cannot be read: no such file or folder",
+  ],
+  [["plan", "-f", "-", "--memory", "/does/not/exist"], "--memory=/does/not/exist: no such file or folder"],
+  [
+    ["trace", "--rules", "/does/not/exist", "--from", "10.0.0.9", "--to", "10.0.0.1:80"],
+    "--rules=/does/not/exist: no such file or folder",
+  ],
+  [["trace", "--rules", "/", "--from", "10.0.0.9", "--to", "10.0.0.1:80"], "--rules=/: is a folder, not a file"],
+  [["explain", "web", "-f", "-", "--rules", "/does/not/exist"], "--rules=/does/not/exist: no such file or folder"],
+  [["diff", "/does/not/exist", "/dev/null"], "/does/not/exist: no such file or folder"],
+  [
+    ["plan", "--kubeconfig", "/does/not/exist"],
+    "no cluster (or give manifests with -f): --kubeconfig /does/not/exist: no such file or folder",
+  ],
+])("%j: a file that cannot be read, in words", async (argv, message) => {
+  expect(await fairlead(argv)).toEqual({ code: 3, out: "", err: `${message}\n` });
+});
+
+describe("what plan prints is what --rules reads", () => {
+  const { objects } = goldenScenario("09-loadbalancer");
+  const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
+  const trace = ["--from", "10.144.1.9", "--to", "203.0.113.9:80", "-o", "json"];
+  const file = (name: string) => join(dir, name);
+
+  test.each(["iptables", "ipvs"])("trace, in %s mode", async (mode) => {
+    const stdin = JSON.stringify(objects);
+    const { out: plan } = await fairlead(["plan", "-f", "-", "--mode", mode, ...node], { stdin });
+    await writeFile(file(mode), plan);
+    const { out, err, code } = await fairlead([
+      "trace",
+      "--rules",
+      file(mode),
+      "--node-address",
+      "10.201.0.10",
+      ...trace,
+    ]);
+    expect({ err, code }).toEqual({ err: "", code: 0 });
+    interface Told {
+      readonly outcomes: readonly {
+        readonly destination: { readonly address: string };
+        readonly visits: readonly { readonly line?: number; readonly text: string }[];
+      }[];
+    }
+    const { outcomes }: Told = JSON.parse(out);
+    expect(outcomes.length).toBeGreaterThan(0);
+    for (const { destination, visits } of outcomes) {
+      expect(destination.address).toMatch(/^10\.144\./);
+      // Lines are those of the file, whatever other programs' parts stand before.
+      for (const { line = 0, text } of visits) expect(plan.split("\n")[line - 1]).toContain(text);
+    }
+    const piped = await fairlead(["trace", "--rules", "-", "--node-address", "10.201.0.10", ...trace], { stdin: plan });
+    expect(piped.out).toBe(out);
+  });
+
+  test("explain and verify", async () => {
+    const stdin = JSON.stringify(objects);
+    const { out: plan } = await fairlead(["plan", "-f", "-", ...node], { stdin });
+    await writeFile(file("plan"), plan);
+    const explained = await fairlead(["explain", "lb", "-f", "-", "--rules", file("plan"), ...node], { stdin });
+    expect(explained.out).toMatch(/^Kernel: agrees, \d+ kinds of packets traced$/m);
+    const verified = await fairlead(["verify", "-f", "-", "--rules", file("plan"), ...node], { stdin });
+    expect(verified).toMatchObject({ code: 0, out: "nothing differs (IPv4)\n" });
+  });
+
+  test("a plan of the other family is refused", async () => {
+    const { err, code } = await fairlead(["trace", "--rules", "-", "--from", "10.0.0.9", "--to", "10.0.0.1:80"], {
+      stdin: "# ip6tables-restore --noflush\n*nat\nCOMMIT\n",
+    });
+    expect(err).toBe("--rules=-: rules of IPv6, and the packet is IPv4\n");
+    expect(code).toBe(3);
+  });
+});
