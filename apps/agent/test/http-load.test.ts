@@ -8,6 +8,7 @@ import { type Listener, listen } from "../src/http/listen.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { reused } from "../src/http/reused.ts";
 import { Turns } from "../src/http/turns.ts";
+import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { until } from "./support/until.ts";
@@ -147,6 +148,7 @@ describe("clients that ask too much", () => {
         ownership: () => ({ read: ++made.ownership }),
         proxyMode: () => "iptables",
         configuration: () => ({}),
+        slis: sliMetrics(0),
       },
       clock,
     );

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { programmingBuckets } from "../src/metrics/buckets.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
+import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
 
@@ -110,6 +111,11 @@ describe("metrics", () => {
       "kubeproxy_conntrack_reconciler_deleted_entries_total",
       "kubeproxy_proxy_healthz_total",
       "kubeproxy_proxy_livez_total",
+      "rest_client_requests_total",
+      "rest_client_request_duration_seconds",
+      "rest_client_rate_limiter_duration_seconds",
+      "kubernetes_build_info",
+      "fairlead_build_info",
       "fairlead_services",
       "fairlead_endpoints_excluded",
       "fairlead_invalid_objects_total",
@@ -150,6 +156,7 @@ describe("the metrics port", () => {
       proxyMode: () => "iptables",
       configuration: () => ({ kind: "KubeProxyConfiguration", apiVersion: "kubeproxy.config.k8s.io/v1alpha1" }),
       ownership: () => ({ services: [] }),
+      slis: sliMetrics(0),
     },
     new VirtualClock(),
   );

@@ -4,6 +4,7 @@ import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { nodeProfiles, profileRoutes } from "../src/http/profiles.ts";
+import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { until } from "./support/until.ts";
 import { VirtualClock } from "./support/virtual-clock.ts";
@@ -13,6 +14,7 @@ const sources = {
   proxyMode: () => "iptables",
   configuration: () => ({}),
   ownership: () => ({}),
+  slis: sliMetrics(0),
 };
 
 test("without enableProfiling there is nothing", async () => {

@@ -5,7 +5,7 @@ import type { ConfigInput } from "./resolve/input.ts";
 import { API_VERSION, KIND } from "./schema/kube-proxy.ts";
 import type { AgentConfig } from "./types.ts";
 
-type Resolved = Omit<AgentConfig, "action" | "kubeProxyConfiguration" | "provenance">;
+type Resolved = Omit<AgentConfig, "action" | "flags" | "kubeProxyConfiguration" | "provenance">;
 
 const LOCAL_MODES = {
   none: "ClusterCIDR",

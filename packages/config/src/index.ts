@@ -2,3 +2,4 @@ export { formatDuration, parseDuration } from "./duration.ts";
 export { parseArguments } from "./parse.ts";
 export { formatError } from "./report.ts";
 export type * from "./types.ts";
+export { KUBE_PROXY_RELEASE } from "./version.ts";

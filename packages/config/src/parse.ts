@@ -1,6 +1,7 @@
 import { toKubeProxyConfiguration, toYAML } from "./external.ts";
 import { readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
+import { flagValues } from "./flags/values.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
@@ -30,7 +31,7 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
   const source = chooseSource(line.flags, flags, environment);
   const given = { ...source.kubeProxy, ...source.fairlead, ...flags.options };
   const report = createReport(given, (path) => (Object.hasOwn(flags.options, path) ? `--${path}` : source.name(path)));
-  const config = resolve(source, flags.options, report);
+  const config = { ...resolve(source, flags.options, report), flags: flagValues(line.flags) };
   const warnings = [...deprecations(line.flags), ...version.warnings, ...source.warnings, ...report.warnings];
   const errors = [...source.errors, ...report.errors];
   if (errors.length > 0) return { kind: "invalid", errors, warnings };
@@ -38,7 +39,7 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
 }
 
 /** What it gives while the report has errors is not to be used. */
-function resolve(source: Source, options: FlagDocuments["options"], report: Report): AgentConfig {
+function resolve(source: Source, options: FlagDocuments["options"], report: Report): Omit<AgentConfig, "flags"> {
   const input: ConfigInput = {
     origin: source.origin,
     kubeProxy: decode(kubeProxySchema, source.kubeProxy, report),

@@ -163,6 +163,8 @@ export interface AgentConfig {
   readonly features: Features;
   readonly logging: LoggingSettings;
   readonly multiCNI: MultiCNISettings;
+  /** Every flag, without its dashes, with its value on this command line or its default, as text. */
+  readonly flags: Readonly<Record<string, string>>;
   /** Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it. */
   readonly provenance: Readonly<Record<string, string>>;
   /** The whole configuration in the form of KubeProxyConfiguration v1alpha1, as kube-proxy serves it at /configz. */

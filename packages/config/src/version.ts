@@ -4,14 +4,19 @@ export type VersionAsked =
   | { readonly kind: "no"; readonly warnings: readonly string[] };
 
 /** The release of kube-proxy whose flags, fields and defaults these are. */
-const KUBE_PROXY_RELEASE = "v1.37";
+export const KUBE_PROXY_RELEASE = "1.37";
 
 export function versionAsked(option: unknown, version: string): VersionAsked {
   if (option === undefined || option === "false") return { kind: "no", warnings: [] };
   if (option === "true") return { kind: "print", text: `Fairlead v${version}\n` };
   if (option === "raw") {
     const { node, arch, platform } = { node: process.version, arch: process.arch, platform: process.platform };
-    const details = { fairlead: `v${version}`, kubeProxy: KUBE_PROXY_RELEASE, node, platform: `${platform}/${arch}` };
+    const details = {
+      fairlead: `v${version}`,
+      kubeProxy: `v${KUBE_PROXY_RELEASE}`,
+      node,
+      platform: `${platform}/${arch}`,
+    };
     return { kind: "print", text: `${JSON.stringify(details)}\n` };
   }
   return {

@@ -1,8 +1,10 @@
 import type { Clock } from "../clock.ts";
+import type { SliMetrics } from "../metrics/sli-metrics.ts";
 import { json, plainText } from "./answers.ts";
-import { type App, routes } from "./app.ts";
+import { type App, type Handler, routes } from "./app.ts";
 import { type Profiles, profileRoutes } from "./profiles.ts";
 import { reused } from "./reused.ts";
+import { type Build, flagz, statusz } from "./zpages.ts";
 
 export interface MetricsSources {
   /** The metrics in the text format, with their content type. */
@@ -13,6 +15,12 @@ export interface MetricsSources {
   configuration(): unknown;
   /** Who serves each Service, and why. */
   ownership(): unknown;
+  /** Kubernetes' SLIs of this port's own health check. */
+  readonly slis: SliMetrics;
+  /** What runs here; absent: no /statusz. */
+  readonly build?: Build | undefined;
+  /** The command line with its defaults; absent: no /flagz. */
+  readonly flags?: Readonly<Record<string, string>> | undefined;
   /** With enableProfiling alone. */
   readonly profiles?: Profiles;
 }
@@ -21,8 +29,8 @@ export interface MetricsSources {
 const freshness = 1_000;
 
 /** What the metrics port answers, in upstream's words where upstream has it. */
-export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "monotonic">): App {
-  const { profiles } = sources;
+export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "monotonic">): App {
+  const { profiles, slis, build, flags } = sources;
   // Bytes, so that many clients that read slowly wait for the same ones.
   const metrics = reused(clock, freshness, async () => {
     const { text, contentType } = await sources.metrics();
@@ -31,8 +39,8 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "monotoni
   const ownership = reused(clock, freshness, () => {
     return Buffer.from(`${JSON.stringify(sources.ownership(), undefined, 2)}\n`);
   });
-  return routes({
-    "/healthz": () => ({ status: 200, headers: plainText, body: "ok" }),
+  const handlers: Record<string, Handler> = {
+    ...pingRoutes(slis),
     "/proxyMode": () => ({ status: 200, headers: plainText, body: sources.proxyMode() }),
     "/configz": () => {
       const body = JSON.stringify({ "kubeproxy.config.k8s.io": sources.configuration() });
@@ -44,5 +52,28 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "monotoni
     },
     "/ownership": async () => ({ status: 200, headers: json, body: await ownership() }),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
-  });
+  };
+  if (flags !== undefined) handlers["/flagz"] = flagz(flags);
+  if (build !== undefined) handlers["/statusz"] = statusz(build, () => clock.now(), Object.keys(handlers));
+  return routes(handlers);
+}
+
+/** The port's own health, with Go's handler's forms: it answers, and that is all that it checks. */
+function pingRoutes(slis: SliMetrics): Record<string, Handler> {
+  const ok = { status: 200, headers: plainText, body: "ok" };
+  return {
+    "/healthz": ({ query }) => {
+      slis.succeeded();
+      return query.has("verbose") ? { ...ok, body: "[+]ping ok\nhealthz check passed\n" } : ok;
+    },
+    "/healthz/ping": () => ok,
+    "/metrics/slis": async ({ method }) => {
+      if (method === "DELETE") {
+        slis.reset();
+        return { status: 200, headers: plainText, body: "metrics reset\n" };
+      }
+      const { text, contentType } = await slis.text();
+      return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body: text };
+    },
+  };
 }

@@ -2,7 +2,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily, ModeSemantics } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
-import type { ObjectSource, SourceReport } from "@fairlead/watch";
+import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
 import type { Clock } from "../clock.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
@@ -36,7 +36,7 @@ export interface AgentParts {
   readonly maxClients?: number;
   /** What the agent before this one remembered. */
   readonly memory: Memory;
-  readonly source: (onReport: (report: SourceReport) => void) => ObjectSource;
+  readonly source: (onReport: (report: SourceReport) => void, onRequest: RequestObserver) => ObjectSource;
   /** Where the backends tell that a sync gets on. */
   readonly progress?: Progress;
   /** Events about the own Node and Services; absent without an API server. */

@@ -79,7 +79,8 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     if (unserved !== undefined) fail(unserved);
   };
   const intake = subscribe(parts, agent, readiness, request, onNode);
-  const source = parts.source(logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) }));
+  const onReport = logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) });
+  const source = parts.source(onReport, agent.metrics.requests);
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
   followConfigFile(parts, signal, fail);
 }

@@ -1,3 +1,4 @@
+import { KUBE_PROXY_RELEASE } from "@fairlead/config";
 import { ownershipReport } from "@fairlead/intake";
 import { sleep } from "../clock.ts";
 import { serverNotListening } from "../events/port-events.ts";
@@ -5,6 +6,8 @@ import { healthApp } from "../health/app.ts";
 import { bind, type ServerName } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
+import { sliMetrics } from "../metrics/sli-metrics.ts";
+import { version } from "../start/version.ts";
 import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
@@ -27,6 +30,7 @@ export function openServers(
     if (hardFail) void Promise.race([told, sleep(clock, lastEvent)]).then(() => onHardFail(reason));
   };
   const common = { hardFail, clock, log, signal, admission, onFailure };
+  const startedAt = performance.timeOrigin;
   const healthz = healthApp({
     report: () => health.report(),
     nodeEligible: () => eligibility.eligible,
@@ -38,6 +42,9 @@ export function openServers(
       proxyMode: () => mode.mode,
       configuration: () => config.kubeProxyConfiguration,
       ownership: () => ownershipReport(planner.ownerships()),
+      slis: sliMetrics(startedAt),
+      build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,
+      flags: config.features.flagz ? config.flags : undefined,
       ...(config.enableProfiling ? { profiles: nodeProfiles } : {}),
     },
     clock,

@@ -1,4 +1,5 @@
 import type { AgentConfig } from "@fairlead/config";
+import type { RequestObserver } from "@fairlead/watch";
 import { describeError } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
@@ -29,10 +30,22 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
     const { qps, burst } = client;
     const { watchList } = config.features;
     const userAgent = `fairlead-proxy/${version}`;
+    const host = new URL(connection.server).host;
+    let observer: RequestObserver | undefined;
     return {
-      source: (onReport) => createApiSource({ connection, nodeName, userAgent, qps, burst, watchList, onReport }),
-      postEvent: (namespace, event) =>
-        postObject(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, event, userAgent),
+      source: (onReport, onRequest) => {
+        observer = onRequest;
+        return createApiSource({ connection, nodeName, userAgent, qps, burst, watchList, onReport, onRequest });
+      },
+      async postEvent(namespace, event) {
+        const began = performance.now();
+        const told = (code: number | undefined) =>
+          observer?.answered({ method: "POST", host, code, watch: false, milliseconds: performance.now() - began });
+        const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+        const posted = postObject(connection, path, event, userAgent);
+        posted.then(told, () => told(undefined));
+        return posted;
+      },
     };
   } catch (error) {
     throw new StartError(describeError(error), { cause: error });

@@ -5,6 +5,7 @@ import { resourceSpecs } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
 import type { ApiConnection } from "./connection.ts";
 import { httpTransport } from "./http-transport.ts";
+import { observedTokens, observedTransport, type RequestObserver } from "./observed.ts";
 import { pulse } from "./pulse.ts";
 import { reachability } from "./reachability.ts";
 import { Reflector, type ReflectorPorts } from "./reflector.ts";
@@ -24,6 +25,8 @@ export interface ApiSourceOptions {
   /** Whether lists come by a watch, from servers that can do it (KEP-3157). Default true. */
   readonly watchList?: boolean;
   readonly onReport?: OnReport;
+  /** Is told of each request; default: nobody. */
+  readonly onRequest?: RequestObserver;
   /** For tests: virtual time, 0 ≤ random() < 1, and requests that don't leave the process. */
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -52,10 +55,14 @@ export function createApiSource(options: ApiSourceOptions): ObjectSource {
 function portsOf(options: ApiSourceOptions): ReflectorPorts {
   const { connection, userAgent, qps = 5, burst = 10, clock = systemClock, random = Math.random } = options;
   const onReport = options.onReport ?? (() => {});
-  const transport = options.transport ?? httpTransport(connection, userAgent, clock);
+  const sent = options.transport ?? httpTransport(connection, userAgent, clock);
+  const { onRequest: observer } = options;
+  const observing = observer && { observer, host: new URL(connection.server).host, clock };
+  const transport = observing === undefined ? sent : observedTransport(sent, observing);
+  const tokens = tokenBucket(clock, qps, burst);
   return {
     requester: { transport, clock, pulse: pulse(transport, clock) },
-    takeToken: tokenBucket(clock, qps, burst),
+    takeToken: observing === undefined ? tokens : observedTokens(tokens, observing),
     clock,
     random,
     reachability: reachability(clock, connection.server, onReport),

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import { metricsApp } from "../src/http/metrics-app.ts";
+import { sliMetrics } from "../src/metrics/sli-metrics.ts";
+import { ask } from "./support/ask.ts";
+import { VirtualClock } from "./support/virtual-clock.ts";
+
+const startedAt = Date.UTC(2030, 0, 1);
+
+function port(more: Partial<Parameters<typeof metricsApp>[0]> = {}) {
+  const clock = new VirtualClock(startedAt);
+  const sources = {
+    metrics: async () => ({ text: "", contentType: "text/plain" }),
+    proxyMode: () => "iptables",
+    configuration: () => ({}),
+    ownership: () => ({}),
+    slis: sliMetrics(startedAt),
+    build: { version: "1.2.3", follows: "1.37", startedAt },
+    flags: { v: "2", "cluster-cidr": "10.144.0.0/16" },
+    ...more,
+  };
+  return { clock, app: metricsApp(sources, clock) };
+}
+
+const object = (type: string, kind: string, version = "v1beta1") => ({
+  accept: `${type};g=config.k8s.io;v=${version};as=${kind}`,
+});
+
+describe("/statusz", () => {
+  test("text by default: what runs since when, and the other paths", async () => {
+    const { app, clock } = port();
+    await clock.advance(3_723_000);
+    for (const accept of ["", "*/*", "text/plain", "application/json;q=0.9, text/*"]) {
+      const answer = await ask(app, "/statusz", { accept });
+      expect(answer.headers.get("Content-Type")).toBe("text/plain; charset=utf-8");
+      expect(await answer.text()).toBe(`
+kube-proxy statusz
+Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
+
+Started: Tue, 01 Jan 2030 00:00:00 GMT
+Up: 1 hr 02 min 03 sec
+Node version: ${process.version}
+Binary version: 1.2.3
+Emulation version: 1.37
+Paths: /configz /flagz /healthz /metrics /ownership /proxyMode
+`);
+    }
+  });
+
+  test("an object for those who name it", async () => {
+    const { app, clock } = port();
+    await clock.advance(5_000);
+    const answer = await ask(app, "/statusz", object("application/json", "Statusz"));
+    expect(answer.headers.get("Content-Type")).toBe("application/json");
+    expect(answer.headers.get("Warning")).toBeNull();
+    expect(await answer.json()).toEqual({
+      kind: "Statusz",
+      apiVersion: "config.k8s.io/v1beta1",
+      metadata: { name: "kube-proxy" },
+      startTime: "2030-01-01T00:00:00Z",
+      uptimeSeconds: 5,
+      goVersion: "",
+      binaryVersion: "1.2.3",
+      emulationVersion: "1.37",
+      paths: ["/configz", "/flagz", "/healthz", "/metrics", "/ownership", "/proxyMode"],
+    });
+    const old = await ask(app, "/statusz", object("application/yaml", "Statusz", "v1alpha1"));
+    expect(old.headers.get("Content-Type")).toBe("application/yaml");
+    expect(old.headers.get("Warning")).toContain("deprecated");
+    expect(await old.json()).toMatchObject({ apiVersion: "config.k8s.io/v1alpha1" });
+  });
+
+  test.each([
+    "application/json",
+    "image/png",
+    "application/json;g=config.k8s.io;v=v2;as=Statusz",
+    "application/json;g=config.k8s.io;v=v1beta1;as=Flagz",
+    "text/plain;q=0",
+  ])("%s is not acceptable", async (accept) => {
+    const answer = await ask(port().app, "/statusz", { accept });
+    expect(answer.status).toBe(406);
+    expect(await answer.json()).toMatchObject({ kind: "Status", reason: "NotAcceptable", code: 406 });
+  });
+});
+
+test("/flagz: the command line with its defaults, sorted", async () => {
+  const { app } = port();
+  expect(await (await ask(app, "/flagz")).text()).toMatch(
+    /^\nkube-proxy flagz\nWarning: .*\ncluster-cidr=10\.144\.0\.0\/16\nv=2\n$/,
+  );
+  expect(await (await ask(app, "/flagz", object("application/json", "Flagz"))).json()).toEqual({
+    kind: "Flagz",
+    apiVersion: "config.k8s.io/v1beta1",
+    metadata: { name: "kube-proxy" },
+    flags: { "cluster-cidr": "10.144.0.0/16", v: "2" },
+  });
+});
+
+test("where a gate takes them away they are 404", async () => {
+  const { app } = port({ build: undefined, flags: undefined });
+  for (const path of ["/statusz", "/flagz"]) expect((await ask(app, path)).status).toBe(404);
+});
+
+test("/metrics/slis counts this port's health checks until it is reset", async () => {
+  const { app } = port();
+  const slis = async () => (await ask(app, "/metrics/slis")).text();
+  expect(await slis()).not.toContain("kubernetes_healthcheck{");
+  expect(await (await ask(app, "/healthz")).text()).toBe("ok");
+  expect(await (await ask(app, "/healthz?verbose")).text()).toBe("[+]ping ok\nhealthz check passed\n");
+  expect(await (await ask(app, "/healthz/ping")).text()).toBe("ok");
+  const text = await slis();
+  expect(text).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
+  expect(text).toContain('kubernetes_healthchecks_total{name="ping",type="healthz",status="success"} 2');
+  expect(text).toContain(`process_start_time_seconds ${startedAt / 1000}`);
+  expect(await (await ask(app, "/metrics/slis", { method: "DELETE" })).text()).toBe("metrics reset\n");
+  expect(await slis()).not.toContain("kubernetes_healthcheck{");
+});

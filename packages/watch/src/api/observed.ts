@@ -1,0 +1,49 @@
+import type { Clock } from "../clock.ts";
+import type { TakeToken } from "./token-bucket.ts";
+import type { Transport } from "./transport.ts";
+
+export interface RequestFacts {
+  readonly method: "GET" | "POST";
+  /** Of the API server, with its port. */
+  readonly host: string;
+  readonly milliseconds: number;
+}
+
+/** Is told of requests to the API server, for metrics. */
+export interface RequestObserver {
+  /** The head of an answer is there, or (no code) there will be none. */
+  answered(request: RequestFacts & { readonly code: number | undefined; readonly watch: boolean }): void;
+  /** A request had its turn after this long. */
+  waited(request: RequestFacts): void;
+}
+
+export interface Observing {
+  readonly observer: RequestObserver;
+  readonly host: string;
+  readonly clock: Clock;
+}
+
+export function observedTransport(transport: Transport, { observer, host, clock }: Observing): Transport {
+  return async (request) => {
+    const began = clock.now();
+    const watch = request.path.includes("watch=true");
+    const tell = (code: number | undefined) =>
+      observer.answered({ method: "GET", host, code, watch, milliseconds: clock.now() - began });
+    try {
+      const response = await transport(request);
+      tell(response.status);
+      return response;
+    } catch (error) {
+      tell(undefined);
+      throw error;
+    }
+  };
+}
+
+export function observedTokens(takeToken: TakeToken, { observer, host, clock }: Observing): TakeToken {
+  return async (signal) => {
+    const began = clock.now();
+    await takeToken(signal);
+    observer.waited({ method: "GET", host, milliseconds: clock.now() - began });
+  };
+}
