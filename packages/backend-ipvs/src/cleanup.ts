@@ -1,6 +1,7 @@
+import { familyOf } from "@fairlead/base";
 import type { Command, ServerCommand, SetCommand, Table } from "@fairlead/netfilter";
 import { payloadText, renderServerCommand, renderSetCommand, restoreLines, ruleKey } from "@fairlead/netfilter";
-import { isOfFamily, readAddresses, readSets } from "./kernel-state.ts";
+import { readAddresses, readSets } from "./kernel-state.ts";
 import { ownership } from "./ownership.ts";
 import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
 import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
@@ -77,7 +78,7 @@ async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
   const present = await links.addresses(DEVICE);
   if (present === undefined) return;
   const services = [...present].filter((address) => !address.startsWith("fe80:"));
-  const ours = services.filter((address) => isOfFamily(address, rules.family));
+  const ours = services.filter((address) => familyOf(address) === rules.family);
   const lines =
     ours.length === services.length ? [DELETE_DEVICE] : ours.map((address) => addressCommand("del", address));
   if (lines.length > 0) await links.batch(payloadText(lines, turn));

@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Rule, SetState, Table, TableState } from "@fairlead/netfilter";
 import { TABLES } from "./plan/frame.ts";
@@ -61,11 +62,7 @@ export async function readAddresses({ links }: IpvsPort, family: IPFamily): Prom
 
 /** One that services of the family can have; the device itself may have a link-local one. */
 export function isServiceAddress(address: string, family: IPFamily): boolean {
-  return isOfFamily(address, family) && !address.startsWith("fe80:");
-}
-
-export function isOfFamily(address: string, family: IPFamily): boolean {
-  return address.includes(":") === (family === "IPv6");
+  return familyOf(address) === family && !address.startsWith("fe80:");
 }
 
 /** Entries up to which nat is read as a whole rather than the names of its chains first. */

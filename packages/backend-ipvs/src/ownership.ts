@@ -1,4 +1,4 @@
-import { BlockList } from "node:net";
+import { inAnyOf, ofFamily } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { VirtualServer } from "@fairlead/netfilter";
 import { renderServerKey } from "@fairlead/netfilter";
@@ -22,12 +22,11 @@ export interface OwnershipFacts {
  * those too unless they are excluded).
  */
 export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts): Owned {
-  const excluded = blockList(family, excludeCIDRs);
-  const kind = family === "IPv6" ? "ipv6" : "ipv4";
+  const isExcluded = inAnyOf(excludeCIDRs.filter(ofFamily(family)));
   return (server) => {
     if (server.family !== family) return false;
     if (made.has(renderServerKey(server))) return true;
-    if (excluded.check(server.address, kind)) return false;
+    if (isExcluded(server.address)) return false;
     return kernel.addresses?.has(server.address) === true || inSets(kernel.sets, server);
   };
 }
@@ -64,14 +63,4 @@ function inSets(sets: KernelState["sets"], { protocol, address, port }: VirtualS
   if (ADDRESS_SETS.some((set) => sets.get(set)?.members.has(member))) return true;
   const ports = PORT_SETS[protocol];
   return ports !== undefined && sets.get(ports)?.members.has(String(port)) === true;
-}
-
-function blockList(family: IPFamily, cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [network = "", length] = cidr.split("/");
-    if (network.includes(":") !== (family === "IPv6")) continue;
-    list.addSubnet(network, Number(length), family === "IPv6" ? "ipv6" : "ipv4");
-  }
-  return list;
 }

@@ -134,3 +134,12 @@ test("what is not an address is named in the error", () => {
   expect(() => addressWords("10.0.0.300")).toThrow(new RangeError('"10.0.0.300" is not an IP address'));
   expect(() => addressBytes("::g")).toThrow(new RangeError('"::g" is not an IP address'));
 });
+
+test("IPv4 is read as ipaddr.js reads it, and nothing else", () => {
+  fc.assert(
+    fc.property(text, (text) => {
+      expect(ipv4Number(text) !== -1).toBe(ipaddr.IPv4.isValidFourPartDecimal(text));
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -6,6 +6,8 @@ import {
   familyOf,
   hostCIDR,
   inAnyOf,
+  isLoopback,
+  isUnspecified,
   ofFamily,
   overlap,
   parseCIDR,
@@ -112,6 +114,18 @@ test("a CIDR contains itself and its parts, and nothing of the other family", ()
   expect(overlap("10.1.0.0/16", "10.2.0.0/16")).toBe(false);
   expect(contains("0.0.0.0/0", "::1")).toBe(false);
   expect(() => contains("ten/8", "10.0.0.1")).toThrow(RangeError);
+});
+
+test("addresses of every host", () => {
+  expect(["0.0.0.0", "::", "0.0.0.1", "::1"].map(isUnspecified)).toEqual([true, true, false, false]);
+  expect(["127.0.0.1", "127.0.0.0/8", "::1", "::1/128", "12.7.0.0", "::"].map(isLoopback)).toEqual([
+    true,
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
 });
 
 test("texts of one address", () => {

@@ -1,4 +1,4 @@
-import ipaddr from "ipaddr.js";
+import { parseCIDR as parse, parseAddress, socketText } from "@fairlead/base";
 import type { SocketAddress } from "./types.ts";
 
 /**
@@ -6,10 +6,8 @@ import type { SocketAddress } from "./types.ts";
  * address here.
  */
 export function canonicalAddress(text: string): string | undefined {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return text;
-  if (!text.includes(":") || text.includes("%") || !ipaddr.IPv6.isValid(text)) return undefined;
-  const address = ipaddr.IPv6.parse(text);
-  return address.isIPv4MappedAddress() ? undefined : address.toRFC5952String();
+  const address = parseAddress(text);
+  return address === undefined || address.mapped ? undefined : address.text;
 }
 
 export interface ParsedCIDR {
@@ -20,18 +18,11 @@ export interface ParsedCIDR {
   readonly hostBits: boolean;
 }
 
+/** The IPv4-mapped form is not a CIDR here. */
 export function parseCIDR(text: string): ParsedCIDR | undefined {
-  const [, host = "", length = ""] = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
-  const address = canonicalAddress(host);
-  if (address === undefined) return undefined;
-  const family = address.includes(":") ? "IPv6" : "IPv4";
-  if (Number(length) > (family === "IPv4" ? 32 : 128)) return undefined;
-  const canonical = `${address}/${length}`;
-  const network =
-    family === "IPv4"
-      ? ipaddr.IPv4.networkAddressFromCIDR(canonical).toString()
-      : ipaddr.IPv6.networkAddressFromCIDR(canonical).toRFC5952String();
-  return { cidr: `${network}/${length}`, family, hostBits: network !== address };
+  const parsed = parse(text);
+  if (parsed === undefined || parsed.mapped) return undefined;
+  return { cidr: parsed.text, family: parsed.family, hostBits: parsed.hostBits };
 }
 
 /** Reads `1.2.3.4:80`, `[fd00::1]:80`; a bare address gets `defaultPort`, as kube-proxy appends it. */
@@ -46,5 +37,5 @@ export function parseSocketAddress(text: string, defaultPort: number): SocketAdd
 }
 
 export function formatSocketAddress({ address, port }: SocketAddress): string {
-  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  return socketText(address, port);
 }

@@ -4,7 +4,6 @@ export { frontendLookup } from "./conntrack/flow-lookup.ts";
 export { releasedFlows } from "./conntrack/released-flows.ts";
 export { type StaleFlowOptions, staleFlows } from "./conntrack/stale-flows.ts";
 export { quoted, withoutHidden } from "./data/printable.ts";
-export { parseAddress } from "./decode/address.ts";
 export type * from "./decode/decoded.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
 export { createIntern, type Intern } from "./decode/intern.ts";

@@ -3,10 +3,9 @@
  * model does not need is dropped when an object is decoded, and absent optional fields stay absent.
  */
 
-export type IPFamily = "IPv4" | "IPv6";
+import type { IPFamily, Protocol } from "@fairlead/base";
 
-/** Layer 4 protocols a Service may name (core/v1 Protocol). */
-export type Protocol = "TCP" | "UDP" | "SCTP";
+export type { IPFamily, Protocol };
 
 export type TrafficPolicy = "Cluster" | "Local";
 

@@ -1,4 +1,4 @@
-import type { IPFamily } from "@fairlead/core";
+import { hostCIDR, type IPFamily, ipFamilies } from "@fairlead/base";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
 import { covers, overlaps } from "./cidr/cover.ts";
 
@@ -26,7 +26,7 @@ export type ExcludeCIDRs =
   | { readonly ok: false; readonly errors: readonly CIDRError[] };
 
 /**
- * Checks the CIDRs that an operator excludes. Refused are texts that are no CIDR, host bits, the whole of a family, the
+ * Checks the CIDRs that an operator excludes. Refused are texts that are not a CIDR, host bits, the whole of a family, the
  * IPv4-mapped form, and lists that leave nothing of the cluster's own CIDRs in a family.
  *
  * @param excluded raw texts
@@ -44,7 +44,7 @@ export function parseExcludeCIDRs(excluded: NamedCIDRs, cluster: NamedCIDRs): Ex
     else cidrs.set(checked.text, checked);
   }
   const list = [...cidrs.values()];
-  for (const family of ["IPv4", "IPv6"] as const) {
+  for (const family of ipFamilies) {
     const own = clusterCIDRs(cluster, family);
     const overlapping = list.filter((cidr) => own.some((other) => overlaps(cidr, other)));
     if (own.length > 0 && own.every((cidr) => covers(list, cidr)))
@@ -59,7 +59,7 @@ const FORM = "must be a CIDR, such as 10.244.0.0/16 or fd00:244::/48";
 function check(value: string): CIDR | string {
   const written = parseCIDR(value);
   if (written === undefined) {
-    const single = parseCIDR(`${value}/${value.includes(":") ? 128 : 32}`);
+    const single = parseCIDR(hostCIDR(value));
     return single === undefined ? FORM : `${FORM}; the single address is ${single.network.text}`;
   }
   const { network, hostBits, mapped } = written;
@@ -80,7 +80,7 @@ function clusterCIDRs({ values }: NamedCIDRs, family: IPFamily): CIDR[] {
 function nothingLeft(field: string, excluded: readonly CIDR[], cluster: NamedCIDRs, own: readonly CIDR[]): CIDRError {
   const message =
     `leaves nothing of ${cluster.field} ${texts(own)}, so no service would be proxied here; ` +
-    `exclude the other network's CIDR alone, or add this network's to ${cluster.field}`;
+    `exclude only the other network's CIDR, or add this network's to ${cluster.field}`;
   return { field, value: texts(excluded), message };
 }
 

@@ -1,3 +1,4 @@
+import { familyOf, ipFamilies } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import {
   type ClusterState,
@@ -9,7 +10,7 @@ import {
   type ServiceKey,
 } from "@fairlead/core";
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
-import { allFamilies, familyOf, NodeInputs } from "@fairlead/intake";
+import { NodeInputs } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
 import { toEnd } from "./generator.ts";
 import { type Mode, SEMANTICS } from "./modes.ts";
@@ -51,7 +52,7 @@ export function planNode(request: NodePlanRequest): PlannedNode {
   const inputs = new NodeInputs({
     config,
     nodeName,
-    families: allFamilies,
+    families: ipFamilies,
     semantics: SEMANTICS[mode],
     filter: createEndpointFilter(filter),
     needsNodeAddresses: mode === "ipvs",
@@ -70,6 +71,6 @@ export function planNode(request: NodePlanRequest): PlannedNode {
 /** What stands for the address that the kernel would send from, where there is no Node object. */
 function firstOfEach(addresses: readonly string[]): Partial<Record<IPFamily, string>> {
   const others = addresses.filter((address) => !LOOPBACK.includes(address));
-  const entries = allFamilies.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
+  const entries = ipFamilies.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
   return Object.fromEntries(entries.filter(([, address]) => address !== undefined));
 }

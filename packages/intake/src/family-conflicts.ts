@@ -1,6 +1,6 @@
+import { familyOf, isUnspecified } from "@fairlead/base";
 import { type AgentConfig, type ConfigError, formatError } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
-import { familyOf, isUnspecified } from "./families.ts";
 import { KEYWORDS } from "./node-port-addresses.ts";
 
 export interface FamilyConflictsOptions {

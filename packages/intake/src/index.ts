@@ -1,4 +1,3 @@
-export { allFamilies, familyOf, isLoopback, isUnspecified } from "./families.ts";
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";

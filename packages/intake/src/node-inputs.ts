@@ -1,7 +1,7 @@
+import { familyOf } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { EndpointFilter, IPFamily, ModeSemantics, NodeState, PlannerOptions } from "@fairlead/core";
 import { detectorFor } from "./detectors.ts";
-import { familyOf } from "./families.ts";
 import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 import { nodePortAddressesFor } from "./node-port-addresses.ts";
 

@@ -1,6 +1,5 @@
-import { BlockList, isIP } from "node:net";
+import { containsCIDR, familyOf, hostCIDR, inAnyOf, isLoopback } from "@fairlead/base";
 import type { IPFamily, NodePortAddresses } from "@fairlead/core";
-import { familyOf, isLoopback } from "./families.ts";
 import type { NodeIPs } from "./node-ips.ts";
 
 /** Keywords of KubeProxyConfiguration.nodePortAddresses; each of them speaks of both families. */
@@ -22,9 +21,8 @@ export function nodePortAddressesFor(
 ): NodePortAddresses {
   const cidrs = selectedCIDRs(family, selectors, ips);
   if (cidrs === undefined) return { kind: "all" };
-  const selected = blockList(cidrs);
-  const type = family === "IPv4" ? "ipv4" : "ipv6";
-  const addresses = live.filter((address) => familyOf(address) === family && selected.check(address, type));
+  const isSelected = inAnyOf(cidrs);
+  const addresses = live.filter((address) => familyOf(address) === family && isSelected(address));
   return { kind: "list", addresses: [...new Set(addresses)].sort() };
 }
 
@@ -35,8 +33,7 @@ export function nodePortAddressesFor(
 export function selectsIPv4Loopback(selectors: readonly string[]): boolean {
   const cidrs = selectedCIDRs("IPv4", selectors, {});
   if (cidrs === undefined) return true;
-  // Two CIDRs have addresses in common when one contains the other's first.
-  return cidrs.some(isLoopback) || blockList(cidrs).check("127.0.0.0", "ipv4");
+  return cidrs.some((cidr) => isLoopback(cidr) || containsCIDR(cidr, "127.0.0.0/8"));
 }
 
 /** Undefined: every address of the family. */
@@ -55,17 +52,8 @@ function expand(selector: string, ips: NodeIPs): readonly string[] {
     case "primary":
       return Object.values(ips)
         .filter((ip) => !isLoopback(ip))
-        .map((ip) => `${ip}/${isIP(ip) === 6 ? 128 : 32}`);
+        .map(hostCIDR);
     default:
       return [selector];
   }
-}
-
-function blockList(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = "", length = ""] = cidr.split("/");
-    list.addSubnet(address, Number(length), isIP(address) === 6 ? "ipv6" : "ipv4");
-  }
-  return list;
 }

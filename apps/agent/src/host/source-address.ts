@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
+import { isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { isUnspecified } from "@fairlead/intake";
 
 /** Addresses for documentation (RFC 5737, RFC 3849): they follow the default route. */
 const elsewhere: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {

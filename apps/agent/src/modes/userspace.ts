@@ -9,9 +9,9 @@ import {
   relayLookup,
   type UserspaceOptions,
 } from "@fairlead/backend-userspace";
+import { familyOf, ipFamilies } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
-import { allFamilies, familyOf } from "@fairlead/intake";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
 import type { Progress } from "../sync/progress.ts";
@@ -54,7 +54,7 @@ export function userspaceBackends(
 /** Both families on local ports alone (--userspace-only). */
 export function localBackends(config: AgentConfig, log: Log): UserspaceBackends<LocalBackend> {
   const options = sharedOptions(config, log);
-  const backends = allFamilies.map((family): [IPFamily, LocalBackend] => [
+  const backends = ipFamilies.map((family): [IPFamily, LocalBackend] => [
     family,
     createLocalBackend(family, { ...options, ...familyOptions(family, config, log) }),
   ]);

@@ -1,5 +1,6 @@
+import { ipFamilies, isLoopback } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { allFamilies, isLoopback, type NodeIPs } from "@fairlead/intake";
+import type { NodeIPs } from "@fairlead/intake";
 import type { NodeAddress, WatchOptions } from "@fairlead/kernel";
 import type { Kernel } from "../host/kernel.ts";
 
@@ -11,7 +12,7 @@ export async function followAddresses(
 ): Promise<void> {
   for await (const found of kernel.addresses.watch(watched)) {
     const ips: Partial<Record<IPFamily, string>> = {};
-    for (const family of allFamilies) {
+    for (const family of ipFamilies) {
       const ip = (await kernel.sourceAddress(family)) ?? firstGlobal(found, family);
       if (ip !== undefined) ips[family] = ip;
     }

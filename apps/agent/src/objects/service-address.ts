@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { familyOf, inAnyOf, parseAddress } from "@fairlead/base";
 
 /**
  * Whether an API server's address is that of a Service. Before the first sync nobody knows the cluster's Services, so
@@ -15,17 +15,9 @@ export function serviceAddressReason(
 ): string | undefined {
   if (known(address)) return "is the address of a Service";
   if (env["KUBERNETES_SERVICE_HOST"] === address) return "is the Service address that pods are given";
-  const type = isIP(address);
-  if (type === 0) return undefined;
-  const first = type === 6 ? address.endsWith("::1") : address.endsWith(".0.1");
-  return first && privateRanges.check(address, type === 6 ? "ipv6" : "ipv4")
-    ? "may be the address of a Service"
-    : undefined;
+  if (parseAddress(address) === undefined) return undefined;
+  const first = familyOf(address) === "IPv6" ? address.endsWith("::1") : address.endsWith(".0.1");
+  return first && isPrivate(address) ? "may be the address of a Service" : undefined;
 }
 
-const privateRanges = new BlockList();
-privateRanges.addSubnet("10.0.0.0", 8, "ipv4");
-privateRanges.addSubnet("172.16.0.0", 12, "ipv4");
-privateRanges.addSubnet("192.168.0.0", 16, "ipv4");
-privateRanges.addSubnet("100.64.0.0", 10, "ipv4");
-privateRanges.addSubnet("fc00::", 7, "ipv6");
+const isPrivate = inAnyOf(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"]);

@@ -1,6 +1,6 @@
 import { removeIptablesMode } from "@fairlead/backend-iptables";
+import { ipFamilies } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { allFamilies } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
 import { removeIpvsLeftovers, removeLeftovers, removeUserspaceLeftovers } from "../modes/leftovers.ts";
@@ -8,7 +8,7 @@ import { removeIpvsLeftovers, removeLeftovers, removeUserspaceLeftovers } from "
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(kernel: Kernel, log: Log): Promise<number> {
   let failed = false;
-  for (const family of allFamilies) {
+  for (const family of ipFamilies) {
     const errors = await cleanFamily(kernel, family, log);
     if (errors.length === 0) log.info("Removed the iptables rules", { ipFamily: family });
     else {

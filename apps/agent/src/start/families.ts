@@ -1,6 +1,7 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
+import { ipFamilies, isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { allFamilies, isUnspecified, primaryFamily } from "@fairlead/intake";
+import { primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
 import { whyUnserved } from "../node/primary-family.ts";
@@ -48,7 +49,7 @@ interface Opened {
 
 /** Tools are looked for side by side; looks into tables come one after the other, as legacy tools wait for one lock. */
 async function openAll(kernel: Kernel): Promise<readonly Opened[]> {
-  const finding = allFamilies.map((family) => ({ family, found: findTools(kernel, family) }));
+  const finding = ipFamilies.map((family) => ({ family, found: findTools(kernel, family) }));
   await Promise.allSettled(finding.map(({ found }) => found));
   const all: Opened[] = [];
   for (const { family, found } of finding) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
+import { ipFamilies } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState } from "@fairlead/inspect";
-import { allFamilies } from "@fairlead/intake";
 import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
@@ -39,7 +39,7 @@ export async function openKernel(options: KernelValues, context: Context): Promi
   const where = on ?? "this node";
   return {
     addresses: await nodeAddresses(runner),
-    families: allFamilies,
+    families: ipFamilies,
     state: (family) => context.progress(`reading the kernel of ${where}`, () => readKernelState(runner, family)),
   };
 }

@@ -1,3 +1,4 @@
+import { isLoopback } from "@fairlead/base";
 import { comment, fromPods, jump, type Rule, type Table } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { OFF_CLUSTER } from "./group-names.ts";
@@ -13,7 +14,7 @@ import {
   SERVICES,
 } from "./names.ts";
 import { host } from "./rule-parts.ts";
-import { isLoopback, type RenderContext } from "./settings.ts";
+import type { RenderContext } from "./settings.ts";
 
 /** Chains that all groups put rules into, by table. */
 export const DISPATCH_CHAINS = {

@@ -1,10 +1,11 @@
+import { hostCIDR } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
 import { type AddressMatch, comment, type Match, type Rule, type Target } from "@fairlead/netfilter";
 
 /** Small makers of the parts that rules are put together from. */
 
 export function host(address: string): AddressMatch {
-  return { cidr: address.includes(":") ? `${address}/128` : `${address}/32` };
+  return { cidr: hostCIDR(address) };
 }
 
 /** `-p tcp … -m tcp --dport 80`, the latter among the matches where the caller wants it. */

@@ -1,3 +1,4 @@
+import { isLoopback } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
 
 /** What the operator chose for this mode, as the backend is made with it. */
@@ -51,10 +52,6 @@ export function servesLocalhost(
 ): boolean {
   if (settings.family !== "IPv4" || !settings.localhostNodePorts) return false;
   return node.nodePortAddresses.kind === "all" || node.nodePortAddresses.addresses.some(isLoopback);
-}
-
-export function isLoopback(address: string): boolean {
-  return address.startsWith("127.") || address === "::1";
 }
 
 /** Whether two contexts render the same group and frame alike, the addresses of node ports aside. */

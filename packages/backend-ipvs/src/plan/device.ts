@@ -1,3 +1,4 @@
+import { hostCIDR } from "@fairlead/base";
 import { DEVICE } from "./names.ts";
 
 /** Lines of `ip -batch`. The device stays down, as upstream's does: its addresses count as the node's own all the same. */
@@ -5,5 +6,5 @@ export const CREATE_DEVICE = `link add dev ${DEVICE} type dummy`;
 export const DELETE_DEVICE = `link del dev ${DEVICE}`;
 
 export function addressCommand(change: "add" | "del", address: string): string {
-  return `addr ${change} ${address}/${address.includes(":") ? 128 : 32} dev ${DEVICE}`;
+  return `addr ${change} ${hostCIDR(address)} dev ${DEVICE}`;
 }

@@ -1,3 +1,4 @@
+import { hostCIDR } from "@fairlead/base";
 import { comment, jump, type Rule } from "@fairlead/netfilter";
 import type { ChainRules, FrameFacts } from "./frame.ts";
 import type { BarredAddress } from "./group.ts";
@@ -66,9 +67,8 @@ function accessRules({ family }: FrameFacts): readonly Rule[] {
  * it from others; the virtual server is known by its connection (kubernetes issue 119656).
  */
 function barredRule({ address, protocol, port }: BarredAddress): Rule {
-  const length = address.includes(":") ? 128 : 32;
   return {
-    source: { cidr: `${address}/${length}` },
+    source: { cidr: hostCIDR(address) },
     matches: [{ kind: "ipvs", protocol, address, port }],
     target: { kind: "drop" },
   };

@@ -1,3 +1,4 @@
+import { familyOf, hostCIDR } from "@fairlead/base";
 import type { Frontend, Protocol, ServicePortGroup } from "@fairlead/core";
 import type { PlanContext } from "./context.ts";
 import { keepsSource, servedFrontends } from "./frontends.ts";
@@ -55,9 +56,8 @@ function* sourceMembers({ address = "", sources }: Frontend, member: string): Ge
 /** A network as ipset has it: hosts without their length, and everything in two halves, since it knows no length 0. */
 function setNetworks(cidr: string): readonly string[] {
   const [address = "", length] = cidr.split("/");
-  const isIPv6 = address.includes(":");
-  if (length === "0") return isIPv6 ? ["::/1", "8000::/1"] : ["0.0.0.0/1", "128.0.0.0/1"];
-  return [length === (isIPv6 ? "128" : "32") ? address : cidr];
+  if (length === "0") return familyOf(address) === "IPv6" ? ["::/1", "8000::/1"] : ["0.0.0.0/1", "128.0.0.0/1"];
+  return [cidr === hostCIDR(address) ? address : cidr];
 }
 
 const NODE_PORT_SETS = {

@@ -1,3 +1,4 @@
+import { hostCIDR } from "@fairlead/base";
 import { type Command, comment, isWritable, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
 import { OWN_CHAINS, type RuleTable } from "./chains.ts";
 import type { RenderContext } from "./context.ts";
@@ -11,7 +12,6 @@ import {
   PROXY_FIREWALL,
   SERVICES,
 } from "./names.ts";
-import { hostCIDR } from "./sources.ts";
 
 /** The rules of a built-in chain that lead to ours: some at its top, some at its end. */
 export interface Jumps {

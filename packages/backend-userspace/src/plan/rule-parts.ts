@@ -1,6 +1,6 @@
+import { hostCIDR } from "@fairlead/base";
 import type { Frontend, IPFamily, Protocol } from "@fairlead/core";
 import { comment, type Rule, type Target } from "@fairlead/netfilter";
-import { hostCIDR } from "./sources.ts";
 
 export function reject(family: IPFamily): Target {
   return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };

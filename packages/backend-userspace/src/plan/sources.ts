@@ -1,6 +1,6 @@
+import { containsCIDR, hostCIDR } from "@fairlead/base";
 import type { AllowedSources, LocalTrafficDetector } from "@fairlead/core";
 import { fromPods, type Rule } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
 
 /** The part of a rule that says where its packets come from. */
 export type Origin = Pick<Rule, "source" | "inInterface">;
@@ -23,18 +23,8 @@ function both(pods: Origin, gate: Origin): Origin | undefined {
   return cidr === undefined ? undefined : { source: { cidr } };
 }
 
-export function hostCIDR(address: string): string {
-  return address.includes(":") ? `${address}/128` : `${address}/32`;
-}
-
 /** Of two CIDRs one contains the other, or they have nothing in common. */
 function common(a: string, b: string): string | undefined {
-  if (contains(a, b)) return b;
-  return contains(b, a) ? a : undefined;
-}
-
-function contains(outer: string, inner: string): boolean {
-  const [network, length] = ipaddr.parseCIDR(outer);
-  const [address, innerLength] = ipaddr.parseCIDR(inner);
-  return network.kind() === address.kind() && innerLength >= length && address.match([network, length]);
+  if (containsCIDR(a, b)) return b;
+  return containsCIDR(b, a) ? a : undefined;
 }

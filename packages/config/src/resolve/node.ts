@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import { canonicalAddress } from "../address.ts";
 import type { Report } from "../report.ts";
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
@@ -28,7 +29,7 @@ type Addresses = Pick<AgentConfig, "bindAddress" | "healthzBindAddress" | "metri
 function resolveAddresses({ kubeProxy, options, origin }: ConfigInput, report: Report): Addresses {
   const bindAddress = kubeProxy.bindAddress ?? "0.0.0.0";
   // The flags' defaults are there before --bind-address is read: upstream never makes them IPv6.
-  const six = origin === "file" && bindAddress.includes(":");
+  const six = origin === "file" && familyOf(bindAddress) === "IPv6";
   const healthz = kubeProxy.healthzBindAddress ?? { address: six ? "::" : "0.0.0.0", port: HEALTHZ_PORT };
   const metrics = kubeProxy.metricsBindAddress ?? { address: six ? "::1" : "127.0.0.1", port: METRICS_PORT };
   if (options.metricsPort === 0)

@@ -1,7 +1,8 @@
+import { type Address, parseAddressLeniently } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import { type Address, parseAddress, type SpecialAddress, specialKind } from "./address.ts";
 import { isAbsent } from "./fields.ts";
+import { type SpecialAddress, specialKind } from "./special-address.ts";
 
 /**
  * Reads one address of a field and reports it if it can't be used.
@@ -14,7 +15,7 @@ export function readAddress(
   refused: readonly SpecialAddress[],
   problems: ProblemList,
 ): Address | undefined {
-  const address = typeof value === "string" ? parseAddress(value) : undefined;
+  const address = typeof value === "string" ? parseAddressLeniently(value) : undefined;
   if (address === undefined) {
     if (!isAbsent(value) && value !== "") problems.add(field, value, "must be an IPv4 or IPv6 address");
     return undefined;

@@ -1,10 +1,10 @@
 import { compact } from "../data/compact.ts";
 import type { IPFamily, SliceEndpoint } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
-import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./address.ts";
 import { readAddress } from "./addresses.ts";
 import { fieldsOf, itemsOf } from "./fields.ts";
 import type { Intern } from "./intern.ts";
+import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
 
 /** What no endpoint of a cluster can have as its address. */
 export const REFUSED: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];

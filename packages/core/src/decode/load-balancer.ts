@@ -1,9 +1,9 @@
+import { parseCIDRLeniently } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { ProblemList } from "../problem.ts";
-import { UNUSABLE } from "./address.ts";
 import { readAddress } from "./addresses.ts";
-import { parseCIDR } from "./cidr.ts";
 import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
+import { UNUSABLE } from "./special-address.ts";
 
 /**
  * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). Loopback
@@ -29,7 +29,7 @@ export function readSourceRanges(spec: Fields, problems: ProblemList): readonly 
   const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {
     const text = typeof value === "string" ? value.trim() : undefined;
     if (text === "") return [];
-    const cidr = text === undefined ? undefined : parseCIDR(text);
+    const cidr = text === undefined ? undefined : parseCIDRLeniently(text);
     if (cidr !== undefined) return [cidr];
     problems.add(`spec.loadBalancerSourceRanges[${i}]`, value, "must be a CIDR, as 192.0.2.0/24");
     return [];

@@ -1,7 +1,7 @@
+import { parseCIDRLeniently } from "@fairlead/base";
 import type { NodeState } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { readAddress } from "./addresses.ts";
-import { parseCIDR } from "./cidr.ts";
 import type { Decoded } from "./decoded.ts";
 import { type Fields, fieldsOf, isAbsent, itemsOf, textOf } from "./fields.ts";
 import { checkName, metadataOf } from "./metadata.ts";
@@ -57,7 +57,7 @@ export function readCIDRs(field: string, values: readonly unknown[], problems: P
 }
 
 function readCIDR(field: string, value: unknown, problems: ProblemList): readonly string[] {
-  const cidr = typeof value === "string" ? parseCIDR(value) : undefined;
+  const cidr = typeof value === "string" ? parseCIDRLeniently(value) : undefined;
   if (cidr !== undefined) return [cidr.text];
   problems.add(field, value, "must be a CIDR");
   return [];

@@ -1,7 +1,7 @@
+import { familyOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
-import { AMBIGUOUS, familyOf, type SpecialAddress, UNUSABLE } from "./address.ts";
 import { readAddress, readAddresses } from "./addresses.ts";
 import type { Decoded } from "./decoded.ts";
 import { type Fields, fieldsOf, isAbsent, isPort, itemsOf, textOf } from "./fields.ts";
@@ -9,6 +9,7 @@ import { type Intern, keepAsIs } from "./intern.ts";
 import { readIngressAddresses, readSourceRanges } from "./load-balancer.ts";
 import { checkNames, type Metadata, metadataOf } from "./metadata.ts";
 import { readServicePorts } from "./service-ports.ts";
+import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
 
 /** Services with this label belong to another proxy (KEP-2447). */
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";

@@ -1,4 +1,4 @@
-import { familyOf } from "../decode/address.ts";
+import { familyOf } from "@fairlead/base";
 import type { IPFamily, Protocol, Service, ServicePortSpec } from "../objects.ts";
 import type { FrontendKind } from "../plan.ts";
 

@@ -1,4 +1,4 @@
-import { familyOf } from "../decode/address.ts";
+import { familyOf } from "@fairlead/base";
 import type { EndpointFilter, Ownership, OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Service } from "../objects.ts";
 

@@ -1,6 +1,5 @@
+import { contains, familyOf } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
-import { familyOf } from "../decode/address.ts";
-import { contains } from "../decode/cidr.ts";
 import type { IPFamily, Service } from "../objects.ts";
 import type { AllowedSources } from "../plan.ts";
 

@@ -1,11 +1,11 @@
-import { parseIPv4 } from "../address/ipv4.ts";
-import { parseIPv6 } from "../address/ipv6.ts";
+import { ipv4Number, ipv6Groups, mappedIPv4 } from "@fairlead/base";
 import type { CIDR } from "./cidr.ts";
+import { groupsNumber } from "./number.ts";
 import { type Segment, toSegments } from "./segments.ts";
 
 /** Finds the most specific CIDR that an address lies in. The cost hardly grows with the number of CIDRs. */
 export interface CIDRTable {
-  /** @param address canonical; a text that is no address lies nowhere */
+  /** @param address canonical; a text that is not an address lies nowhere */
   find(address: string): CIDR | undefined;
 }
 
@@ -16,11 +16,12 @@ export function createTable(cidrs: readonly CIDR[]): CIDRTable {
   const findIPv6 = ipv6Search(toSegments(cidrs.filter(({ family }) => family === "IPv6")));
   return {
     find(address) {
-      const value = parseIPv4(address);
+      const value = ipv4Number(address);
       if (value !== -1) return findIPv4(value);
-      const six = address.includes(":") ? parseIPv6(address) : undefined;
-      if (six === undefined) return undefined;
-      return six.family === "IPv4" ? findIPv4(six.value) : findIPv6(six.value);
+      const groups = ipv6Groups(address);
+      if (groups === undefined) return undefined;
+      const mapped = mappedIPv4(groups);
+      return mapped === undefined ? findIPv6(groupsNumber(groups)) : findIPv4(mapped);
     },
   };
 }

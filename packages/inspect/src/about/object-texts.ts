@@ -1,4 +1,4 @@
-import { parseAddress } from "@fairlead/core";
+import { parseAddressLeniently } from "@fairlead/base";
 import { type Claim, claimText } from "../claims.ts";
 import { afterKey, chosenText, type JsonItems, jsonItems } from "./json-items.ts";
 import { isOddAddress } from "./odd-address.ts";
@@ -101,7 +101,7 @@ const DIGITS = 5;
 function addressesAt(bytes: Buffer, places: readonly number[]): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, number[]>();
   for (const at of places) {
-    const address = parseAddress(bytes.toString("latin1", at + 1, bytes.indexOf('"', at + 1)))?.text;
+    const address = parseAddressLeniently(bytes.toString("latin1", at + 1, bytes.indexOf('"', at + 1)))?.text;
     if (address === undefined) continue;
     const known = found.get(address);
     if (known === undefined) found.set(address, [at]);

@@ -1,3 +1,4 @@
+import { familyOf, ipFamilies } from "@fairlead/base";
 import {
   type EndpointFate,
   endpointFates,
@@ -9,7 +10,6 @@ import {
   type ServicePortGroup,
   type ServicePortSpec,
 } from "@fairlead/core";
-import { allFamilies, familyOf } from "@fairlead/intake";
 import type { PlannedNode } from "../node-plan.ts";
 import type {
   FamilyExplanation,
@@ -30,7 +30,7 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
   const service = planned.state.service(key);
   if (service === undefined) return undefined;
   const { nodeName, mode, options } = planned;
-  const families = allFamilies.flatMap((family) => {
+  const families = ipFamilies.flatMap((family) => {
     const decision = planned.planner.ownership(key, family);
     return decision === undefined ? [] : [explainFamily(planned, { key, service, family, decision, port })];
   });

@@ -1,5 +1,5 @@
+import { familyOf } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
-import { familyOf } from "@fairlead/intake";
 import type { PlannedNode } from "../node-plan.ts";
 import type { Target } from "./target.ts";
 

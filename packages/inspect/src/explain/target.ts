@@ -1,6 +1,5 @@
-import { isIP } from "node:net";
+import { parseAddress } from "@fairlead/base";
 import { type Protocol, type ServiceKey, serviceKey } from "@fairlead/core";
-import { canonicalCIDR } from "@fairlead/netfilter";
 
 /** What is asked about. */
 export type Target =
@@ -27,24 +26,23 @@ const FORM =
  * @throws RangeError that quotes the text and says what would be right
  */
 export function parseTarget(text: string): Target {
-  return parseAddress(text) ?? parseService(text);
+  return parseSocket(text) ?? parseService(text);
 }
 
-function parseAddress(text: string): Target | undefined {
+function parseSocket(text: string): Target | undefined {
   const found = /^(?:\[(?<six>[^\]]+)\]|(?<four>[\d.]+)):(?<port>\d{1,5})(?:\/(?<protocol>\w+))?$/.exec(text);
   if (found?.groups === undefined) return undefined;
   const { six, four, port = "", protocol = "tcp" } = found.groups;
-  const address = six ?? four ?? "";
+  const address = parseAddress(six ?? four ?? "");
   const number = Number(port);
   const known = (["TCP", "UDP", "SCTP"] as const).find((one) => one === protocol.toUpperCase());
-  if (isIP(address) === 0 || number < 1 || number > 65_535 || known === undefined) throw refusal(text);
-  const canonical = canonicalCIDR(`${address}/${isIP(address) === 6 ? 128 : 32}`).replace(/\/\d+$/, "");
-  return { kind: "address", address: canonical, port: number, protocol: known };
+  if (address === undefined || number < 1 || number > 65_535 || known === undefined) throw refusal(text);
+  return { kind: "address", address: address.text, port: number, protocol: known };
 }
 
 function parseService(text: string): Target {
   const found = /^(?:(?<namespace>[a-z0-9-]+)\/)?(?<name>[a-z0-9][a-z0-9.-]*)(?::(?<port>[a-z0-9-]+))?$/.exec(text);
-  if (found?.groups === undefined || isIP(text) !== 0) throw refusal(text);
+  if (found?.groups === undefined || parseAddress(text) !== undefined) throw refusal(text);
   const { namespace = "default", name = "", port } = found.groups;
   const service = serviceKey(namespace, name);
   return port === undefined ? { kind: "service", service } : { kind: "service", service, port };

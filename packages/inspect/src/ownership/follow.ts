@@ -1,13 +1,7 @@
+import { ipFamilies } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
-import {
-  allFamilies,
-  type OwnershipRow,
-  ownershipReport,
-  ownershipRow,
-  type Resource,
-  subscriptions,
-} from "@fairlead/intake";
+import { type OwnershipRow, ownershipReport, ownershipRow, type Resource, subscriptions } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import { toEnd } from "../generator.ts";
 import { type NodePlanRequest, planNode } from "../node-plan.ts";
@@ -73,7 +67,7 @@ class Following {
   }
 
   #tell(service: ServiceKey): void {
-    for (const family of allFamilies) {
+    for (const family of ipFamilies) {
       const id = idOf(service, family);
       const before = this.#rows.get(id);
       const decision = this.#planner.ownership(service, family);

@@ -1,7 +1,6 @@
-import { isIPv6 } from "node:net";
+import { contains, familyOf } from "@fairlead/base";
 import type { ClusterView, ServiceKey } from "@fairlead/core";
 import { canonicalCIDR } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
 
 /** A range that looks like the pods of another network. */
 export interface SuggestedCIDR {
@@ -52,11 +51,5 @@ function podAddresses(state: ClusterView, key: ServiceKey): readonly string[] {
 }
 
 function rangeOf(address: string): string {
-  return canonicalCIDR(`${address}/${isIPv6(address) ? USUAL_LENGTH.IPv6 : USUAL_LENGTH.IPv4}`);
-}
-
-function contains(cidr: string, address: string): boolean {
-  if (isIPv6(address) !== cidr.includes(":")) return false;
-  const [network, length] = ipaddr.parseCIDR(cidr);
-  return ipaddr.parse(address).match(network, length);
+  return canonicalCIDR(`${address}/${USUAL_LENGTH[familyOf(address)]}`);
 }

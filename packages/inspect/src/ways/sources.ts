@@ -1,6 +1,5 @@
-import { BlockList, isIPv6 } from "node:net";
+import { addressRange, inAnyOf, prefixLengthOf, wordsText } from "@fairlead/base";
 import type { AllowedSources, IPFamily, LocalTrafficDetector, SourceClass } from "@fairlead/core";
-import ipaddr from "ipaddr.js";
 
 /** Somebody who sends packets: an address that stands for all of a class. */
 export interface Source {
@@ -28,7 +27,7 @@ export interface SourceFacts {
 
 /** An address that is no pod's of these CIDRs; undefined: they hold all that are for documentation. */
 export function outsideAddress(family: IPFamily, pods: readonly string[] = []): string | undefined {
-  return OUTSIDE[family].find((address) => !isInside(address, pods));
+  return OUTSIDE[family].find((address) => !inAnyOf(pods)(address));
 }
 
 /** One source of each class; those that cannot be told apart from others are left out. */
@@ -57,25 +56,13 @@ export function podInterface(detector: LocalTrafficDetector): string {
 
 /** The last but one address of a CIDR: pods are numbered from below. */
 export function addressIn(cidr: string): string {
-  const [address, length] = ipaddr.parseCIDR(cidr);
-  const bytes = address.toByteArray();
-  const filled = bytes.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * at))));
-  const last = filled.length - 1;
-  const hostBits = bytes.length * 8 - length;
-  if (hostBits > 1) filled[last] = (filled[last] ?? 0) - 1;
-  return ipaddr.fromByteArray(filled).toString();
+  const { words, masks } = addressRange(cidr);
+  const last = words.map((word, at) => (word | ~(masks[at] ?? 0)) >>> 0);
+  const hostBits = words.length * 32 - prefixLengthOf(cidr);
+  return wordsText(hostBits > 1 ? last.with(-1, (last.at(-1) ?? 0) - 1) : last);
 }
 
 /** Whether a frontend that not everybody may use lets an address in. */
 export function lets(sources: AllowedSources | undefined, address: string): boolean {
-  return sources === undefined || sources.addresses.includes(address) || isInside(address, sources.ranges);
-}
-
-function isInside(address: string, cidrs: readonly string[]): boolean {
-  const type = isIPv6(address) ? "ipv6" : "ipv4";
-  const list = new BlockList();
-  for (const [network = "", length] of cidrs.map((cidr) => cidr.split("/"))) {
-    if (isIPv6(network) === isIPv6(address)) list.addSubnet(network, Number(length), type);
-  }
-  return list.check(address, type);
+  return sources === undefined || sources.addresses.includes(address) || inAnyOf(sources.ranges)(address);
 }

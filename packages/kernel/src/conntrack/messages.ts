@@ -1,4 +1,4 @@
-import ipaddr from "ipaddr.js";
+import { bytesText } from "@fairlead/base";
 import type { IPFamily, Protocol } from "../family.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
@@ -118,5 +118,5 @@ function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefine
 
 function formatAddress(bytes: Buffer, { start, end }: Range): string {
   if (end - start === 4) return `${bytes[start]}.${bytes[start + 1]}.${bytes[start + 2]}.${bytes[start + 3]}`;
-  return new ipaddr.IPv6([...bytes.subarray(start, end)]).toRFC5952String();
+  return bytesText(bytes.subarray(start, end));
 }

@@ -1,5 +1,5 @@
+import { addressBits, bytesText, familyOf } from "@fairlead/base";
 import type { SetState } from "@fairlead/netfilter";
-import { addressText } from "../netlink/address.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
 import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
 import { part, protocolNumbers, request } from "./numbers.ts";
@@ -41,13 +41,13 @@ function memberText(bytes: Buffer, member: Range): string {
 
 function addressIn(bytes: Buffer, range: Range | undefined): string | undefined {
   const [inner] = range === undefined ? [] : attributesIn(bytes, range);
-  return inner && addressText(bytes.subarray(inner.start, inner.end));
+  return inner && bytesText(bytes.subarray(inner.start, inner.end));
 }
 
 /** A single host has none. */
 function lengthText(bytes: Buffer, range: Range | undefined, address: string): string {
   const length = range && bytes.readUInt8(range.start);
-  return length === undefined || length === (address.includes(":") ? 128 : 32) ? "" : `/${length}`;
+  return length === undefined || length === addressBits[familyOf(address)] ? "" : `/${length}`;
 }
 
 function protocolText(bytes: Buffer, range: Range | undefined): string {

@@ -1,5 +1,5 @@
+import { addressBytes, parseAddress } from "@fairlead/base";
 import type { SetCommand } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
 import { attribute, nest } from "../netlink/attributes.ts";
 import { encodeRequest, flags } from "../netlink/messages.ts";
 import { address, part, protocolNumbers, request, types } from "./numbers.ts";
@@ -64,10 +64,10 @@ function memberParts(member: string): readonly Buffer[] {
   ];
 }
 
-/** @throws RangeError when it is no address */
+/** @throws RangeError when it is not an address */
 function addressPart(type: number, text: string): Buffer {
-  if (!ipaddr.isValid(text)) throw new RangeError(`no address of a set's member: ${text}`);
-  const bytes = Buffer.from(ipaddr.parse(text).toByteArray());
+  if (parseAddress(text) === undefined) throw new RangeError(`the address of a set's member is not one: ${text}`);
+  const bytes = addressBytes(text);
   const family = bytes.length === 4 ? address.IPv4 : address.IPv6;
   return nest(type, attribute(family | inNetworkOrder, bytes));
 }

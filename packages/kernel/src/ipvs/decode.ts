@@ -1,5 +1,5 @@
+import { bytesText } from "@fairlead/base";
 import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
-import { addressText } from "../netlink/address.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
 import { findAttribute, type Range } from "../netlink/attributes.ts";
 import {
@@ -88,7 +88,7 @@ function textAt(bytes: Buffer, { start, end }: Range): string {
 
 /** Addresses of both families take sixteen bytes. */
 function addressAt(bytes: Buffer, at: number, family: keyof typeof addressFamilies): string {
-  return addressText(bytes.subarray(at, at + (family === "IPv4" ? 4 : 16)));
+  return bytesText(bytes.subarray(at, at + (family === "IPv4" ? 4 : 16)));
 }
 
 function netmask(family: keyof typeof addressFamilies, bytes: Buffer, at: number): readonly string[] {

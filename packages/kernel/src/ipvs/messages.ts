@@ -1,5 +1,5 @@
+import { addressBytes, familyOf, parseAddress } from "@fairlead/base";
 import type { DestinationKey, ServerCommand, VirtualServer, VirtualServerKey } from "@fairlead/netfilter";
-import ipaddr from "ipaddr.js";
 import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, nest } from "../netlink/attributes.ts";
 import { encodeGenericRequest, flags } from "../netlink/messages.ts";
@@ -85,14 +85,14 @@ function serverKey({ family, protocol, address, port }: VirtualServerKey): reado
   return [
     attribute(serverPart.family, uint16(addressFamilies[family])),
     attribute(serverPart.protocol, uint16(protocolNumbers[protocol])),
-    attribute(serverPart.address, addressBytes(family, address)),
+    attribute(serverPart.address, bytesOf(family, address)),
     attribute(serverPart.port, portBytes(port)),
   ];
 }
 
 function destinationKey({ family }: VirtualServerKey, { address, port }: DestinationKey): readonly Buffer[] {
   return [
-    attribute(destinationPart.address, addressBytes(family, address)),
+    attribute(destinationPart.address, bytesOf(family, address)),
     attribute(destinationPart.port, portBytes(port)),
     attribute(destinationPart.family, uint16(addressFamilies[family])),
   ];
@@ -125,11 +125,12 @@ function flagBits({ scheduler, flags: names }: VirtualServer): number {
   }, 0);
 }
 
-/** @throws RangeError when it is no address of the family */
-function addressBytes(family: VirtualServerKey["family"], text: string): Buffer {
-  const isOfFamily = family === "IPv4" ? ipaddr.IPv4.isValidFourPartDecimal(text) : ipaddr.IPv6.isValid(text);
-  if (!isOfFamily) throw new RangeError(`Different address family, or no address: ${text} with ${family}`);
-  return Buffer.from(ipaddr.parse(text).toByteArray());
+/** @throws RangeError when it is not an address of the family */
+function bytesOf(family: VirtualServerKey["family"], text: string): Uint8Array {
+  if (parseAddress(text) === undefined || familyOf(text) !== family) {
+    throw new RangeError(`${text} is not an ${family} address`);
+  }
+  return addressBytes(text);
 }
 
 function portBytes(port: number): Buffer {

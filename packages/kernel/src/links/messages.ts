@@ -1,4 +1,4 @@
-import { addressBytes, addressText } from "../netlink/address.ts";
+import { addressBytes, bytesText } from "@fairlead/base";
 import { addressFamilies } from "../netlink/address-families.ts";
 import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
 import { encodeMessage, flags } from "../netlink/messages.ts";
@@ -59,7 +59,7 @@ export function indexIn(bytes: Buffer, message: Range): number {
 export function addressIn(bytes: Buffer, { start, end }: Range): string | undefined {
   const within = { start: start + headerRest, end };
   const found = findAttribute(bytes, within, addressPart.local) ?? findAttribute(bytes, within, addressPart.address);
-  return found && addressText(bytes.subarray(found.start, found.end));
+  return found && bytesText(bytes.subarray(found.start, found.end));
 }
 
 function nameOf(device: string): Buffer {

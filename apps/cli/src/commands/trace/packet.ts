@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
-import { familyOf } from "@fairlead/intake";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";

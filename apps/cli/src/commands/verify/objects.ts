@@ -1,5 +1,5 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { familyOf } from "@fairlead/intake";
 import type { IpvsObjects } from "@fairlead/verify";
 
 /** What one family has of ipvs mode's objects; sets of no family belong to both. */

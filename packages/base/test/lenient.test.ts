@@ -1,8 +1,7 @@
 import { isIPv6 } from "node:net";
+import { parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseAddress, specialKind } from "../src/decode/address.ts";
-import { contains, parseCIDR } from "../src/decode/cidr.ts";
 
 /** What Go's k8s.io/utils/net says: ParseIPSloppy with IPFamilyOf, ParseCIDRSloppy with IPFamilyOfCIDR. "-": refused. */
 const GO = `
@@ -50,8 +49,8 @@ test.each(
     .split("\n")
     .map((line) => line.split(/\s{2,}/)),
 )("reads %s as Go does", (text = "", ip, cidr) => {
-  expect(shown(parseAddress(text))).toBe(ip);
-  expect(shown(parseCIDR(text))).toBe(cidr);
+  expect(shown(parseAddressLeniently(text))).toBe(ip);
+  expect(shown(parseCIDRLeniently(text))).toBe(cidr);
 });
 
 function shown(parsed: { readonly text: string; readonly family: string } | undefined): string {
@@ -59,8 +58,8 @@ function shown(parsed: { readonly text: string; readonly family: string } | unde
 }
 
 test.each(["", "localhost", "10.0.0.1 ", " 10.0.0.1", "10.0.0.1\n", "0x7f.0.0.1", "127.1", "2130706433", "1e1.0.0.1"])(
-  "%j is no address",
-  (text) => expect(parseAddress(text)).toBeUndefined(),
+  "%j is not an address",
+  (text) => expect(parseAddressLeniently(text)).toBeUndefined(),
 );
 
 test("IPv6 text is that of the URL standard, which compresses as Go does", () => {
@@ -70,7 +69,7 @@ test("IPv6 text is that of the URL standard, which compresses as Go does", () =>
       const canonical = hostname.slice(1, -1);
       const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.test(canonical);
       fc.pre(!mapped);
-      expect(parseAddress(text)).toEqual({ family: "IPv6", text: canonical });
+      expect(parseAddressLeniently(text)).toEqual({ family: "IPv6", text: canonical });
     }),
   );
 });
@@ -79,7 +78,7 @@ test("canonical IPv4 text is given back as it is, whatever zeros stood before", 
   fc.assert(
     fc.property(fc.ipV4(), fc.nat(3), (text, zeros) => {
       const padded = text.replaceAll(/\d+/g, (octet) => "0".repeat(zeros) + octet);
-      expect(parseAddress(padded)).toEqual({ family: "IPv4", text });
+      expect(parseAddressLeniently(padded)).toEqual({ family: "IPv4", text });
     }),
   );
 });
@@ -90,7 +89,7 @@ test("what looks like IPv6 is read if and only if it is", () => {
     fc.property(nearly, (parts) => {
       const text = parts.join("");
       fc.pre(!/[0-9a-f]{5}/.test(text));
-      expect(parseAddress(text) !== undefined).toBe(isIPv6(text));
+      expect(parseAddressLeniently(text) !== undefined).toBe(isIPv6(text));
     }),
     { numRuns: 2000 },
   );
@@ -100,46 +99,9 @@ test("no text makes the readers throw", () => {
   const nearly = fc.stringMatching(/^[0-9a-f:./%]{0,24}$/);
   fc.assert(
     fc.property(fc.oneof(fc.string(), nearly), (text) => {
-      for (const parsed of [parseAddress(text), parseCIDR(text)]) {
+      for (const parsed of [parseAddressLeniently(text), parseCIDRLeniently(text)]) {
         if (parsed !== undefined) expect(parsed.text).toMatch(/^[0-9a-f:./]+$/);
       }
     }),
   );
-});
-
-test.each([
-  ["0.0.0.0", "unspecified"],
-  ["127.255.0.1", "loopback"],
-  ["169.254.169.254", "link-local"],
-  ["224.0.0.1", "multicast"],
-  ["239.255.255.250", "multicast"],
-  ["0.0.0.1", "reserved"],
-  ["0.255.255.255", "reserved"],
-  ["1.0.0.0", undefined],
-  ["223.255.255.255", undefined],
-  ["240.0.0.0", "reserved"],
-  ["255.255.255.254", "reserved"],
-  ["255.255.255.255", "broadcast"],
-  ["10.0.0.1", undefined],
-  ["169.253.0.1", undefined],
-  ["::", "unspecified"],
-  ["::1", "loopback"],
-  ["fe80::1", "IPv6 link-local"],
-  ["febf::1", "IPv6 link-local"],
-  ["::ffff:240.0.0.1", "reserved"],
-  ["ff02::1", "multicast"],
-  ["fec0::1", undefined],
-  ["fd00::1", undefined],
-  ["ff::1", undefined],
-])("%s is %s", (text, kind) => {
-  const address = parseAddress(text);
-  expect(address && specialKind(address)).toBe(kind);
-});
-
-test("a CIDR contains its own addresses and none of the other family", () => {
-  expect(contains("10.0.0.0/8", "10.255.0.1")).toBe(true);
-  expect(contains("10.0.0.0/8", "11.0.0.1")).toBe(false);
-  expect(contains("fd00:201::/32", "fd00:201::10")).toBe(true);
-  expect(contains("fd00:201::/32", "10.0.0.1")).toBe(false);
-  expect(contains("10.0.0.0/8", "fd00:201::10")).toBe(false);
 });
