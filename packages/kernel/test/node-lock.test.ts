@@ -2,6 +2,7 @@ import { chownSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { acquireNodeLock, createRunner, lines, NodeLockHeldError } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
@@ -89,7 +90,7 @@ describe("in one process", () => {
 });
 
 kernelSuite("in processes", () => {
-  const program = join(import.meta.dirname, "hold-lock.ts");
+  const program = fileURLToPath(new URL("hold-lock.ts", import.meta.url));
   const node = [process.execPath, "--no-warnings", "--conditions=@fairlead/source", program] as const;
   const ends: AbortController[] = [];
   let [here, elsewhere]: NetworkNamespace[] = [];
