@@ -5,4 +5,5 @@ export const ipvsSemantics: ModeSemantics = {
   localSourcesShortCut: false,
   localWithoutEndpoints: "cluster",
   withoutEndpoints: "empty",
+  noLocalCounts: "services",
 };

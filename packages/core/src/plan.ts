@@ -164,4 +164,6 @@ export interface ModeSemantics {
   readonly localWithoutEndpoints: "drop" | "cluster";
   /** No endpoint at all: "reject", or (ipvs) "empty": proxied to an empty set. */
   readonly withoutEndpoints: "reject" | "empty";
+  /** What `PlanCounts.noLocalEndpoints` counts; absent: service ports. (ipvs) services, however many of their ports it is. */
+  readonly noLocalCounts?: "services";
 }

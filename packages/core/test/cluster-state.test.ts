@@ -111,3 +111,9 @@ test("counts changes as they come and those that wait", () => {
   expect(state.serviceChanges).toEqual({ total: 2, pending: 0 });
   expect(state.endpointChanges).toEqual({ total: 3, pending: 0 });
 });
+
+test("a change of a dual-stack Service is one change", () => {
+  const state = new ClusterState();
+  state.upsertService(service("web", { clusterIPs: ["10.96.0.10", "fd00::10"] }));
+  expect(state.serviceChanges).toEqual({ total: 1, pending: 1 });
+});

@@ -24,6 +24,7 @@ export const NO_SHORT_CUT: ModeSemantics = {
   localSourcesShortCut: false,
   localWithoutEndpoints: "cluster",
   withoutEndpoints: "empty",
+  noLocalCounts: "services",
 };
 
 export const OPTIONS: PlannerOptions = {

@@ -1,6 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { ClusterState, Planner, type PlannerOptions, type Service, type SliceEndpoint } from "../src/index.ts";
-import { addressesOf, DRAINING, endpoint, finish, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
+import {
+  addressesOf,
+  DRAINING,
+  endpoint,
+  finish,
+  HERE,
+  Memory,
+  NO_SHORT_CUT,
+  OPTIONS,
+  replan,
+  SHORT_CUT,
+  service,
+  slice,
+} from "./objects.ts";
 
 function planned(
   fields: Partial<Service>,
@@ -211,6 +224,24 @@ describe("counts", () => {
     state.upsertSlice(slice("web", []));
     replan(planner, state);
     expect(counted()).toEqual({ internal: 0, external: 0 });
+  });
+
+  test("services without endpoints here, in ipvs mode, however many of their ports it is", () => {
+    const ports = [
+      { name: "http", protocol: "TCP", port: 80 },
+      { name: "https", protocol: "TCP", port: 443 },
+    ] as const;
+    const slicePorts = ports.map(({ name, protocol, port }) => ({ name, protocol, port }));
+    const counts = ([SHORT_CUT, NO_SHORT_CUT] as const).map((semantics) => {
+      const { planner, state } = planned({ internalTrafficPolicy: "Local", ports }, [], { semantics });
+      state.upsertSlice(slice("web", [endpoint("10.144.2.6")], { ports: slicePorts }));
+      replan(planner, state);
+      return planner.counts("IPv4").noLocalEndpoints;
+    });
+    expect(counts).toEqual([
+      { internal: 2, external: 0 },
+      { internal: 1, external: 0 },
+    ]);
   });
 
   test("endpoints of all groups", () => {

@@ -46,7 +46,7 @@ export function syncMetrics(make: MetricFactory) {
     serviceChangesTotal: make.counter(name("proxy_rules_service_changes_total"), "Changes of Services seen"),
     noLocalEndpoints: make.gauge(
       name("proxy_rules_no_local_endpoints_total"),
-      "Service ports with a Local traffic policy whose endpoints are all on other nodes",
+      "Service ports (ipvs mode: Services) with a Local traffic policy whose endpoints are all on other nodes",
       ["traffic_policy", "ip_family"] as const,
     ),
     programming: make.histogram(

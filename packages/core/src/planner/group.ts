@@ -19,7 +19,7 @@ export interface GroupInput {
   readonly options: PlannerOptions;
 }
 
-/** A group and whether it counts in sync_proxy_rules_no_local_endpoints_total. */
+/** A group and whether it counts in sync_proxy_rules_no_local_endpoints_total (pkg/proxy/ipvs/proxier.go: its service does). */
 export interface BuiltGroup {
   readonly group: ServicePortGroup;
   readonly noLocalInternal: boolean;

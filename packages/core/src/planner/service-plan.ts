@@ -81,9 +81,14 @@ export function finishService(
     lost: lostClaims([...draft.ours, ...draft.left], holder),
     healthCheck: built.length === 0 ? undefined : healthCheck(draft),
     foreignClusterIP: foreignClusterIP(draft),
-    noLocalInternal: built.filter((one) => one.noLocalInternal).length,
-    noLocalExternal: built.filter((one) => one.noLocalExternal).length,
+    noLocalInternal: counted(built, (one) => one.noLocalInternal, draft),
+    noLocalExternal: counted(built, (one) => one.noLocalExternal, draft),
   };
+}
+
+function counted(built: readonly BuiltGroup[], which: (one: BuiltGroup) => boolean, { input }: ServiceDraft): number {
+  const ports = built.filter(which).length;
+  return input.options.semantics.noLocalCounts === "services" ? Math.min(1, ports) : ports;
 }
 
 function foreignClusterIP({ decision, clusterIP }: ServiceDraft): string | undefined {
