@@ -1,5 +1,5 @@
 import { formatError, type ParseResult, parseArguments } from "@fairlead/config";
-import { version } from "./start/version.ts";
+import { version } from "./about/version.ts";
 
 export interface CommandLineIO {
   readonly readFile: (path: string) => string;

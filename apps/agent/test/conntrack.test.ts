@@ -73,10 +73,7 @@ describe("cleaning", () => {
   function follower(installed: boolean) {
     const conntrack = new FakeConntrack();
     const log = recordedLog();
-    const { iptables: metrics } = createMetrics(new ClusterState(), {
-      ensure: async () => ({ ok: true }),
-      read: async () => undefined,
-    });
+    const { iptables: metrics } = createMetrics(new ClusterState());
     const notInstalled = { sweep: () => Promise.reject(missing) };
     const one = conntrackFollower({
       families: ["IPv4"],

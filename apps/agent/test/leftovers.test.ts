@@ -1,7 +1,9 @@
+import { iptablesFacts } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import { removeNftTables } from "../src/host/nft-leftovers.ts";
+import { modes, removedModes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
@@ -59,13 +61,20 @@ describe("what kube-proxy's nftables mode left", () => {
     let removals = 0;
     const kernel = {
       iptables: async (family: IPFamily) => new FakeIptables({ family }),
+      iptablesInUse: async (family: IPFamily) => [new FakeIptables({ family })],
       ...fakeIpvs(),
       async removeNftTables() {
         removals++;
         return [];
       },
     };
-    const follower = leftoversFollower(kernel, "iptables", ["IPv4", "IPv6"], recordedLog());
+    const follower = leftoversFollower({
+      kernel,
+      mode: iptablesFacts,
+      removals: [...modes, ...removedModes],
+      families: ["IPv4", "IPv6"],
+      log: recordedLog(),
+    });
     const ran = async (family: "IPv4" | "IPv6", kind: "synced" | "waiting") => {
       const plan = { family, groups: new Map(), healthChecks: new Map(), foreignClusterIPs: new Set<string>() };
       const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;

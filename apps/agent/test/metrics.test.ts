@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { iptablesFacts } from "@fairlead/backend-iptables";
 import { ClusterState } from "@fairlead/core";
 import { goldenFolder } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
@@ -22,13 +23,11 @@ const packets = new Map([
 ]);
 
 function metrics() {
-  return createMetrics(new ClusterState(), {
-    ensure: async () => ({ ok: true }),
-    read: async (name) => {
-      const count = packets.get(name);
-      return count === undefined ? undefined : { packets: count, bytes: 0 };
-    },
-  });
+  const read = async (name: string) => {
+    const count = packets.get(name);
+    return count === undefined ? undefined : { packets: count, bytes: 0 };
+  };
+  return createMetrics(new ClusterState(), { mode: iptablesFacts, nfacct: { read } });
 }
 
 /** Gives every metric one sample in each label, so that the text shows all of them. */

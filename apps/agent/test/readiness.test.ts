@@ -1,6 +1,5 @@
 import { node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
-import type { ServedMode } from "../src/start/choose-mode.ts";
 import { address, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
 import { settle } from "./support/virtual-clock.ts";
 
@@ -36,7 +35,7 @@ describe("the first listing of the node's addresses", () => {
   const slow = () => Promise.withResolvers<void>();
   const some = "--nodeport-addresses=10.201.0.0/24";
 
-  test.each<[ServedMode, string]>([
+  test.each<[string, string]>([
     ["iptables", some],
     ["iptables", "--nodeport-addresses=primary"],
     ["iptables", "--nodeport-addresses=localhost"],

@@ -3,7 +3,8 @@ import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl 
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { CounterMaker } from "../src/modes/counters.ts";
-import { iptablesBackends, prepareIptables } from "../src/modes/iptables.ts";
+import { modes, removedModes } from "../src/modes/index.ts";
+import { iptablesMode } from "../src/modes/iptables.ts";
 import { chooseMode } from "../src/start/choose-mode.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
@@ -44,8 +45,8 @@ const denied = {
 
 describe("families", () => {
   const opened = async (one: ReturnType<typeof kernel>, bindAddress = "0.0.0.0") => {
-    const { ports, unserved } = await openFamilies(one.kernel, bindAddress, one.log);
-    return [[...ports.keys()], Object.fromEntries(unserved)];
+    const { families, unserved } = await openFamilies(iptablesMode, one.kernel, bindAddress, one.log);
+    return [families, Object.fromEntries(unserved)];
   };
 
   test("both, where both work", async () => {
@@ -74,12 +75,12 @@ describe("families", () => {
   test("that of the bind address has to work, and the error says what is missing", async () => {
     const one = kernel();
     one.tables.IPv4.faults.onCall(() => denied);
-    await expect(openFamilies(one.kernel, "10.0.0.5", one.log)).rejects.toThrow(
+    await expect(openFamilies(iptablesMode, one.kernel, "10.0.0.5", one.log)).rejects.toThrow(
       /^IPv4, the primary family \(of bindAddress: 10\.0\.0\.5\), cannot be served: .*run as root/,
     );
     expect(await opened(one, "fd00::5")).toEqual([["IPv6"], { IPv4: expect.anything() }]);
     const off = kernel({});
-    await expect(openFamilies(off.kernel, "fd00::5", off.log)).rejects.toThrow(
+    await expect(openFamilies(iptablesMode, off.kernel, "fd00::5", off.log)).rejects.toThrow(
       "cannot be served: this kernel has no IPv6",
     );
   });
@@ -87,7 +88,7 @@ describe("families", () => {
   test("one has to work", async () => {
     const one = kernel({});
     one.tables.IPv4.faults.onCall(() => denied);
-    await expect(openFamilies(one.kernel, "::", one.log)).rejects.toThrow(
+    await expect(openFamilies(iptablesMode, one.kernel, "::", one.log)).rejects.toThrow(
       /^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/,
     );
   });
@@ -112,7 +113,7 @@ describe("the kernel settings of iptables mode", () => {
       [["--iptables-localhost-nodeports=false"], "0"],
     ] as const) {
       const one = kernel();
-      await prepareIptables(configOf(flags), one.kernel, one.log);
+      await iptablesMode.prepare?.(configOf(flags), one.kernel, one.log);
       expect([flags, await one.sysctl.read(key)]).toEqual([flags, value]);
     }
   });
@@ -120,7 +121,7 @@ describe("the kernel settings of iptables mode", () => {
   test("that it cannot be set costs one line", async () => {
     const one = kernel();
     one.sysctl.readOnly = true;
-    await prepareIptables(configOf([]), one.kernel, one.log);
+    await iptablesMode.prepare?.(configOf([]), one.kernel, one.log);
     expect(one.log.lines).toMatchObject([{ level: "warn", fields: { name: "net.ipv4.conf.all.route_localnet" } }]);
   });
 
@@ -159,8 +160,9 @@ describe("--cleanup", () => {
     const config = configOf([]);
     await one.tables.IPv4.meddle(foreign);
     const before = one.tables.IPv4.table("nat");
-    const { ports } = await openFamilies(one.kernel, config.bindAddress, one.log);
-    for (const [family, backend] of await iptablesBackends(config, ports, one.kernel, one.log, new Progress())) {
+    const { families } = await openFamilies(iptablesMode, one.kernel, config.bindAddress, one.log);
+    const node = { config, families, kernel: one.kernel, log: one.log, progress: new Progress() };
+    for (const [family, backend] of (await iptablesMode.serve(node)).backends) {
       await backend.sync({
         family,
         groups: new Map(),
@@ -171,7 +173,7 @@ describe("--cleanup", () => {
       });
     }
     expect(one.tables.IPv6.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
-    expect(await cleanUp(one.kernel, one.log)).toBe(0);
+    expect(await cleanUp([...modes, ...removedModes], one.kernel, one.log)).toBe(0);
     expect(one.tables.IPv4.table("nat")).toEqual(before);
     expect(one.tables.IPv6.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
   });
@@ -179,7 +181,7 @@ describe("--cleanup", () => {
   test("a family that fails does not keep the other from being cleaned, and the exit code says so", async () => {
     const one = kernel();
     one.tables.IPv4.faults.onCall(() => denied);
-    expect(await cleanUp(one.kernel, one.log)).toBe(1);
+    expect(await cleanUp([...modes, ...removedModes], one.kernel, one.log)).toBe(1);
     expect(one.log.lines.map(({ level, fields }) => [level, fields["ipFamily"]])).toEqual([
       ["error", "IPv4"],
       ["info", "IPv6"],
@@ -198,7 +200,7 @@ describe("configuration that only the agent can judge", () => {
 
   test.each(["nftables"])("a mode that is not there is never replaced in silence: %s", async (mode) => {
     const one = kernel();
-    await expect(chooseMode(configOf([`--proxy-mode=${mode}`]), one.kernel, one.log)).rejects.toThrow(
+    await expect(chooseMode(modes, configOf([`--proxy-mode=${mode}`]), one.kernel, one.log)).rejects.toThrow(
       `this version of Fairlead has no ${mode} mode; use iptables, ipvs or userspace`,
     );
   });
@@ -207,7 +209,8 @@ describe("configuration that only the agent can judge", () => {
 describe("ipvs mode", () => {
   test("runs where the kernel can do it, and the probe leaves no server behind", async () => {
     const one = kernel();
-    expect(await chooseMode(configOf(["--proxy-mode=ipvs"]), one.kernel, one.log)).toEqual({ mode: "ipvs" });
+    const { mode, fallback } = await chooseMode(modes, configOf(["--proxy-mode=ipvs"]), one.kernel, one.log);
+    expect([mode.facts.name, fallback]).toEqual(["ipvs", undefined]);
     expect(one.log.lines).toEqual([]);
     const left: unknown[] = [];
     for await (const server of one.kernel.ipvs.servers.save()) left.push(server);
@@ -216,8 +219,8 @@ describe("ipvs mode", () => {
 
   test("falls back to iptables with a line that says what to do", async () => {
     const one = kernel(ipv6On, false);
-    const { mode, fallback } = await chooseMode(configOf(["--proxy-mode=ipvs"]), one.kernel, one.log);
-    expect(mode).toBe("iptables");
+    const { mode, fallback } = await chooseMode(modes, configOf(["--proxy-mode=ipvs"]), one.kernel, one.log);
+    expect(mode.facts.name).toBe("iptables");
     expect(fallback).toContain("Can't initialize ipvs");
     expect(fallback).toContain("modprobe -a ip_vs ip_vs_rr");
     expect(one.log.messages("warn")).toEqual(["This node cannot do ipvs mode: serving in iptables mode instead"]);
@@ -226,6 +229,6 @@ describe("ipvs mode", () => {
   test("--ipvs-fallback=false ends with the same", async () => {
     const one = kernel(ipv6On, false);
     const config = configOf(["--proxy-mode=ipvs", "--ipvs-fallback=false", "--ipvs-scheduler=sh"]);
-    await expect(chooseMode(config, one.kernel, one.log)).rejects.toThrow(/modprobe -a ip_vs ip_vs_sh/);
+    await expect(chooseMode(modes, config, one.kernel, one.log)).rejects.toThrow(/modprobe -a ip_vs ip_vs_sh/);
   });
 });

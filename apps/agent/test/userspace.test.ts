@@ -3,7 +3,6 @@ import { CHAINS, createUserspaceBackend } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
-import type { ServedMode } from "../src/start/choose-mode.ts";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
 import { settle } from "./support/virtual-clock.ts";
 
@@ -37,7 +36,7 @@ function slice(name: string, protocol: "TCP" | "UDP", port: number, ...addresses
   return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port, protocol }], endpoints });
 }
 
-async function start(mode: ServedMode) {
+async function start(mode: string) {
   const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
   const one = runningAgent({ mode, flags });
   running = one;
@@ -45,7 +44,7 @@ async function start(mode: ServedMode) {
   return one;
 }
 
-async function serving(mode: ServedMode = "userspace") {
+async function serving(mode: string = "userspace") {
   const one = await start(mode);
   await serve(one);
   return one;

@@ -1,11 +1,4 @@
-import {
-  type Backend,
-  type ForwardingPlan,
-  inSlices,
-  type ModeSemantics,
-  type PlanChange,
-  type SyncReport,
-} from "@fairlead/core";
+import { type Backend, type ForwardingPlan, inSlices, type PlanChange, type SyncReport } from "@fairlead/core";
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
@@ -16,15 +9,9 @@ import { type IptablesOptions, type Settled, settle } from "./options.ts";
 import { type RenderContext, renderContext } from "./plan/settings.ts";
 import type { IptablesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
+import { iptablesSemantics } from "./semantics.ts";
 import { StaleChains } from "./stale-chains.ts";
 import { stepsOf } from "./steps.ts";
-
-/** How iptables mode reads the plan where modes differ (upstream: pkg/proxy/iptables). */
-export const iptablesSemantics: ModeSemantics = {
-  localSourcesShortCut: true,
-  localWithoutEndpoints: "drop",
-  withoutEndpoints: "reject",
-};
 
 /**
  * The iptables mode of one IP family. Starts nothing until it is called.

@@ -1,7 +1,9 @@
-export { createIptablesBackend, iptablesSemantics } from "./backend.ts";
+export { createIptablesBackend } from "./backend.ts";
 export { type CleanupOptions, removeIptablesMode } from "./cleanup.ts";
+export { iptablesFacts } from "./facts.ts";
 export type { IptablesOptions } from "./options.ts";
 export { FIXED_CHAINS } from "./plan/frame.ts";
 export { COUNTERS, INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/names.ts";
 export { type RequiredSysctl, requiredSysctls } from "./plan/sysctls.ts";
 export type { IptablesPort } from "./port.ts";
+export { iptablesSemantics } from "./semantics.ts";

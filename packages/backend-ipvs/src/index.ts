@@ -1,5 +1,6 @@
 export { createIpvsBackend, type DeviceChange, type IpvsModeBackend } from "./backend.ts";
 export { type CleanupOptions, removeIpvsMode } from "./cleanup.ts";
+export { ipvsFacts } from "./facts.ts";
 export type { IpvsOptions } from "./options.ts";
 export { CHAINS } from "./plan/frame.ts";
 export { DEVICE, IPVS_FILTER } from "./plan/names.ts";

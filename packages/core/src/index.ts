@@ -11,6 +11,7 @@ export { decodeNode } from "./decode/node.ts";
 export { decodeService } from "./decode/service.ts";
 export { decodeServiceCIDR } from "./decode/service-cidr.ts";
 export type * from "./filter.ts";
+export type * from "./mode-facts.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
 export type * from "./planner/lookup.ts";

@@ -1,14 +1,14 @@
 export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
 export { compareTraffic, type Fate, type TrafficChange, type TrafficDifference } from "./diff/traffic.ts";
-export { type DryRunOptions, dryRun } from "./dry-run/dry-run.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";
+export { type DryRunOptions, dryRun } from "./dry-run.ts";
 export { explainService } from "./explain/explain.ts";
 export type * from "./explain/explanation.ts";
 export { findTarget } from "./explain/find.ts";
 export { parseTarget, type Target } from "./explain/target.ts";
 export { missingNodeDoubts } from "./missing-node.ts";
-export { MODES, type Mode } from "./modes.ts";
+export { factsOf, MODES, type Mode } from "./modes/index.ts";
 export { type NodePlanRequest, type PlannedNode, planNode } from "./node-plan.ts";
 export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
 export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";

@@ -13,7 +13,7 @@ import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-fil
 import { NodeInputs } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
 import { toEnd } from "./generator.ts";
-import { type Mode, SEMANTICS } from "./modes.ts";
+import { factsOf, type Mode } from "./modes/index.ts";
 
 export interface NodePlanRequest {
   readonly cluster: Cluster;
@@ -49,13 +49,14 @@ const LOOPBACK: readonly string[] = ["127.0.0.1", "::1"];
 /** Plans a cluster for one node, in both families, as its agent does it. */
 export function planNode(request: NodePlanRequest): PlannedNode {
   const { cluster, config, filter, nodeName, mode } = request;
+  const facts = factsOf(mode);
   const inputs = new NodeInputs({
     config,
     nodeName,
     families: ipFamilies,
-    semantics: SEMANTICS[mode],
+    semantics: facts.semantics,
     filter: createEndpointFilter(filter),
-    needsNodeAddresses: mode === "ipvs",
+    needsNodeAddresses: facts.needs.nodeAddresses,
   });
   const { node } = cluster;
   if (node !== undefined) inputs.setNode(node);

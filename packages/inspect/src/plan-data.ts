@@ -1,6 +1,6 @@
 import { ipFamilies } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
-import type { Mode } from "./modes.ts";
+import type { Mode } from "./modes/index.ts";
 import type { PlannedNode } from "./node-plan.ts";
 
 /** A forwarding plan as JSON: maps and sets are arrays, groups stand in the order of their ids. */

@@ -1,8 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { diagnose, type NodeFacts } from "../src/index.ts";
 
+const ipvs: NodeFacts["needs"] = {
+  kernelParts: [
+    { name: "ipvs", remedy: "load ip_vs" },
+    { name: "ipset", remedy: "load ip_set" },
+  ],
+  sysctls: [{ key: "net/ipv4/vs/conntrack", value: "1", why: "virtual servers need it" }],
+};
+
 const healthy: NodeFacts = {
-  mode: "iptables",
+  needs: { kernelParts: [], sysctls: [] },
   variant: "nft",
   mayReadRules: true,
   rules: [
@@ -35,7 +43,7 @@ function complaints(facts: Partial<NodeFacts>): string[] {
 describe("the doctor", () => {
   test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
     ["a healthy node", {}, []],
-    ["a healthy node in ipvs mode", { mode: "ipvs" }, []],
+    ["a healthy node in ipvs mode", { needs: ipvs }, []],
     [
       "no iptables",
       { variant: undefined as never, rules: [] },
@@ -94,7 +102,7 @@ describe("the doctor", () => {
     [
       "a kernel without IPVS",
       {
-        mode: "ipvs",
+        needs: ipvs,
         kernel: { "connection tracking": true, ipvs: false, ipset: false },
         sysctls: { "net/ipv4/ip_forward": "1" },
       },
@@ -173,7 +181,7 @@ describe("the doctor", () => {
     ],
     [
       "a part of the kernel",
-      { mode: "ipvs", kernel: { ...healthy.kernel, ipset: undefined } },
+      { needs: ipvs, kernel: { ...healthy.kernel, ipset: undefined } },
       ["unknown ipset: may not be looked at"],
     ],
     ["processes", { proxies: [], allProcesses: false }, ["unknown proxies on this node: none is seen"]],

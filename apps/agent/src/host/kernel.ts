@@ -41,3 +41,22 @@ export interface Kernel {
   /** The address that packets to elsewhere would leave from; undefined: there is no route. */
   sourceAddress(family: IPFamily): Promise<string | undefined>;
 }
+
+/**
+ * The same kernel, whose iptables are opened once: opening again would find out once more which variant the host uses, by
+ * reading all the rules that there are by then. What failed is tried again.
+ */
+export function openedOnce(kernel: Kernel): Kernel {
+  const opened = new Map<IPFamily, Promise<IptablesPort>>();
+  return {
+    ...kernel,
+    iptables(family) {
+      const known = opened.get(family);
+      if (known !== undefined) return known;
+      const opening = kernel.iptables(family);
+      opened.set(family, opening);
+      opening.catch(() => opened.delete(family));
+      return opening;
+    },
+  };
+}

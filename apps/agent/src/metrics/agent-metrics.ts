@@ -20,11 +20,6 @@ export function agentMetrics(make: MetricFactory) {
       "1 where the node cannot do ipvs mode and is served in iptables mode instead",
       [] as const,
     ),
-    ipvsObjects: make.gauge(
-      "fairlead_ipvs_objects",
-      "Virtual servers, addresses on the service device and set members that the plan needs (ipvs mode)",
-      ["ip_family", "kind"] as const,
-    ),
     invalidObjects: make.counter(
       "fairlead_invalid_objects_total",
       "Problems found in objects, each counted once for an object, field and value",

@@ -1,4 +1,5 @@
-import type { ClusterView, DirtyServices, IPFamily, Planner } from "@fairlead/core";
+import type { ClusterView, DirtyServices, IPFamily, ModeFacts, Planner } from "@fairlead/core";
+import type { Gauge } from "prom-client";
 import type { Clock } from "../clock.ts";
 import type { FamilyRun, SyncFollower } from "../sync/follower.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
@@ -9,6 +10,9 @@ export interface MetricsFollowerParts {
   readonly sync: SyncMetrics;
   readonly iptables: IptablesMetrics;
   readonly agent: AgentMetrics;
+  /** What the mode programs beside iptables rules; absent: nothing. */
+  readonly objects?: Gauge<"ip_family" | "kind"> | undefined;
+  readonly mode: Pick<ModeFacts, "objects">;
   readonly planner: Pick<Planner, "counts">;
   readonly state: ClusterView;
   readonly clock: Clock;
@@ -39,10 +43,8 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
 
 type Outcome<K extends FamilyRun["outcome"]["kind"]> = Extract<FamilyRun["outcome"], { kind: K }>;
 
-const tables: readonly string[] = ["filter", "nat"];
-
 function synced(
-  { sync, iptables, agent, clock }: MetricsFollowerParts,
+  { sync, iptables, objects, mode, clock }: MetricsFollowerParts,
   { family }: FamilyRun,
   outcome: Outcome<"synced">,
 ) {
@@ -50,10 +52,10 @@ function synced(
   observe(sync, family, outcome.report.kind, outcome.milliseconds);
   sync.lastTimestamp.set(labels, clock.now() / 1000);
   for (const [kind, { total, written }] of Object.entries(outcome.report.objects)) {
-    if (tables.includes(kind)) {
+    if (mode.objects.rules.includes(kind)) {
       iptables.rulesTotal.set({ table: kind, ...labels }, total);
       iptables.rulesLast.set({ table: kind, ...labels }, written);
-    } else agent.ipvsObjects.set({ kind, ...labels }, total);
+    } else if (mode.objects.own?.kinds.includes(kind)) objects?.set({ kind, ...labels }, total);
   }
 }
 

@@ -1,8 +1,7 @@
-import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "@fairlead/backend-iptables";
 import { KUBE_PROXY_RELEASE } from "@fairlead/config";
-import type { ClusterState } from "@fairlead/core";
+import type { ClusterState, ModeFacts } from "@fairlead/core";
 import type { Nfacct } from "@fairlead/kernel";
-import { version } from "../start/version.ts";
+import { version } from "../about/version.ts";
 import { agentMetrics } from "./agent-metrics.ts";
 import { addBuildMetrics } from "./build-metrics.ts";
 import { copyChangeCounts } from "./change-counts.ts";
@@ -12,26 +11,26 @@ import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry
 import { restClientMetrics } from "./rest-client-metrics.ts";
 import { syncMetrics } from "./sync-metrics.ts";
 
-/**
- * All metrics of an agent in one registry of its own.
- *
- * @param nfacct absent: the mode's rules count no packets
- * @param addMore adds those of the mode; what it gives is called before they are read
- */
-export function createMetrics(
-  state: ClusterState,
-  nfacct: Nfacct | undefined,
-  addMore?: (make: MetricFactory) => () => void,
-) {
+/** What of a mode its metrics depend on. */
+export type MeasuredMode = Pick<ModeFacts, "name" | "objects" | "packetCounters">;
+
+export interface MetricsOptions {
+  /** Absent: there is none, and only what all modes have is measured. */
+  readonly mode?: MeasuredMode;
+  /** Reads the counters of packets that the mode's rules have. */
+  readonly nfacct?: Pick<Nfacct, "read">;
+  /** Adds metrics of the mode; what it gives is called before they are read. */
+  readonly addMore?: ((make: MetricFactory) => () => void) | undefined;
+}
+
+/** All metrics of an agent in one registry of its own. */
+export function createMetrics(state: ClusterState, { mode, nfacct, addMore }: MetricsOptions = {}) {
   const make = metricFactory();
   const sync = syncMetrics(make);
   const iptables = iptablesMetrics(make);
   const agent = agentMetrics(make);
-  const counters = {
-    invalidDropped: INVALID_DROPPED_COUNTER,
-    localhostAccepted: LOCALHOST_ACCEPTED_COUNTER,
-  };
-  addPacketCounters(make.registry, counters, async (name) => (await nfacct?.read(name))?.packets);
+  const objects = mode && modeObjects(make, mode);
+  addPacketCounters(make.registry, mode?.packetCounters ?? {}, async (name) => (await nfacct?.read(name))?.packets);
   addProcessMetrics(make.registry);
   addBuildMetrics(make, version, KUBE_PROXY_RELEASE);
   const refresh = addMore?.(make);
@@ -40,10 +39,16 @@ export function createMetrics(
     iptables,
     agent,
     requests: restClientMetrics(make),
+    /** What the mode programs beside iptables rules; absent: nothing. */
+    objects,
     async text() {
       copyChangeCounts(sync, state);
       refresh?.();
       return { text: await make.registry.metrics(), contentType: make.registry.contentType };
     },
   };
+}
+
+function modeObjects(make: MetricFactory, { name, objects: { own } }: MeasuredMode) {
+  return own && make.gauge(`fairlead_${name}_objects`, own.help, ["ip_family", "kind"] as const);
 }

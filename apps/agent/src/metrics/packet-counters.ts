@@ -1,28 +1,24 @@
+import type { PacketCounters } from "@fairlead/core";
 import { Counter, type Registry } from "prom-client";
-
-/** Names of the kernel's counters (nfacct), which the backend chooses. */
-export interface PacketCounterNames {
-  readonly invalidDropped: string;
-  readonly localhostAccepted: string;
-}
 
 /**
  * Counters that the kernel keeps and that are read when the metrics are.
  *
+ * @param names absent: the mode counts nothing, and the metric stays 0
  * @param read packets counted so far under a name; undefined: the kernel has no such counter
  */
 export function addPacketCounters(
   registry: Registry,
-  names: PacketCounterNames,
+  names: PacketCounters,
   read: (name: string) => Promise<number | undefined>,
 ): void {
-  const add = (name: string, help: string, source: string) =>
+  const add = (name: string, help: string, source: string | undefined) =>
     new Counter({
       name: `kubeproxy_iptables_${name}_packets_total`,
       help,
       registers: [registry],
       async collect() {
-        const packets = await read(source).catch(() => undefined);
+        const packets = source === undefined ? 0 : await read(source).catch(() => undefined);
         this.reset();
         this.inc(packets ?? 0);
       },

@@ -1,30 +1,41 @@
 import {
   createIpvsBackend,
   DEVICE,
+  IPVS_FILTER,
   type IpvsModeBackend,
   type IpvsPort,
+  ipvsFacts,
   isScheduler,
+  removeIpvsMode,
   requiredSysctls,
   type Scheduler,
 } from "@fairlead/backend-ipvs";
 import type { AgentConfig } from "@fairlead/config";
-import type { IPFamily } from "@fairlead/core";
 import { kernelVersion } from "@fairlead/kernel";
 import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import type { AgentParts } from "../run/parts.ts";
-import type { Progress } from "../sync/progress.ts";
-
-export { ipvsSemantics } from "@fairlead/backend-ipvs";
+import type { KeepsChain, Mode, ServedNode, Serving } from "./mode.ts";
+import { setSysctls } from "./sysctls.ts";
+import { atOnce, openedTables, openTables } from "./tables.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
 const probe = { server: "-t 198.51.100.0:20000", scheduler: "rr" };
 
+export const ipvsMode: Mode = {
+  facts: ipvsFacts,
+  whyNot,
+  fallback: { mode: "iptables", flag: "--ipvs-fallback", allowed: ({ ipvs }) => ipvs.fallback },
+  open: (kernel, family) => openTables(kernel, family, ipvsFacts.needs.iptables),
+  prepare,
+  serve,
+  removeRules,
+};
+
 /**
- * Why this node cannot do ipvs mode; undefined: it can. The modules are loaded where that is needed, and a virtual server
- * is made and removed: many parts of the kernel show that they are missing only when they are used.
+ * Loads the modules, and makes and removes a virtual server: many parts of the kernel show that they are missing only when
+ * they are used.
  */
-export async function whyNoIpvs({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
+async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
   const scheduler = ipvs.scheduler === "" ? probe.scheduler : ipvs.scheduler;
   const modules = ["ip_vs", `ip_vs_${scheduler}`, "nf_conntrack", "ip_set", "xt_set", "dummy"];
   // Built-in parts are not always to be seen as such: what counts is what works.
@@ -40,15 +51,8 @@ export async function whyNoIpvs({ ipvs }: AgentConfig, kernel: Kernel): Promise<
   }
 }
 
-/** Sets the kernel settings that ipvs mode relies on. What cannot be set costs what it is for, and one line. */
-export async function prepareIpvs({ ipvs }: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
-  for (const { name, value, reason } of requiredSysctls({ strictARP: ipvs.strictARP, kernel: kernelVersion() })) {
-    const result = await kernel.sysctl.set(name.replaceAll(".", "/"), value);
-    if (result.outcome === "changed") log.info("Set a sysctl", { name, value, reason });
-    else if (result.outcome !== "kept") {
-      log.warn("A sysctl cannot be set", { name, value, neededFor: reason, reason: result.reason });
-    }
-  }
+async function prepare({ ipvs }: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
+  await setSysctls(requiredSysctls({ strictARP: ipvs.strictARP, kernel: kernelVersion() }), kernel, log);
   const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
   const [tcp, tcpFin, udp] = [ipvs.tcpTimeoutMs, ipvs.tcpFinTimeoutMs, ipvs.udpTimeoutMs].map(seconds);
   if (!tcp && !tcpFin && !udp) return;
@@ -60,27 +64,16 @@ export async function prepareIpvs({ ipvs }: AgentConfig, kernel: Kernel, log: Lo
 }
 
 /** What one family's backend works with. */
-export function ipvsPort(kernel: Pick<Kernel, "ipvs">, rules: IpvsPort["rules"]): IpvsPort {
+function ipvsPort(kernel: Pick<Kernel, "ipvs">, rules: IpvsPort["rules"]): IpvsPort {
   return { ...kernel.ipvs, rules };
 }
 
-/** What the agent runs in ipvs mode. */
-export interface IpvsServing extends Pick<AgentParts, "strangeChange"> {
-  /** One a family. */
-  readonly backends: ReadonlyMap<IPFamily, IpvsModeBackend>;
-}
-
-export function ipvsServing(
-  config: AgentConfig,
-  ports: ReadonlyMap<IPFamily, IpvsPort["rules"]>,
-  kernel: Kernel,
-  log: Log,
-  progress: Progress,
-): IpvsServing {
+async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
   const loadScheduler = async (scheduler: Scheduler) => {
     const result = await kernel.modules.load(`ip_vs_${scheduler}`);
     return result.ok;
   };
+  const ports = await openedTables(kernel, families);
   const backends = new Map(
     Array.from(ports, ([family, rules]) => [
       family,
@@ -94,10 +87,26 @@ export function ipvsServing(
       }),
     ]),
   );
-  return { backends, strangeChange: strangeTo([...backends.values()]) };
+  return {
+    backends,
+    familiesAtOnce: atOnce(ipvsFacts, ports),
+    isForeignChange: foreignChangeOf([...backends.values()]),
+  };
 }
 
 /** The families share the device, and a change is one family's. */
-export function strangeTo(backends: readonly IpvsModeBackend[]): NonNullable<AgentParts["strangeChange"]> {
+export function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullable<Serving["isForeignChange"]> {
   return (change) => backends.some((backend) => backend.isStrange(change));
+}
+
+/** The mode is known by its device and a chain that no other mode has. Nodes that never had it often lack the tools, too. */
+async function removeRules(
+  kernel: Pick<Kernel, "ipvs">,
+  rules: IpvsPort["rules"],
+  keep?: KeepsChain,
+): Promise<boolean> {
+  const chains = await rules.chains("filter");
+  if (!chains.has(IPVS_FILTER) && (await kernel.ipvs.links.addresses(DEVICE)) === undefined) return false;
+  await removeIpvsMode(ipvsPort(kernel, rules), keep && { keep });
+  return true;
 }

@@ -1,97 +1,92 @@
-import { FIXED_CHAINS, type IptablesPort, removeIptablesMode } from "@fairlead/backend-iptables";
-import { CHAINS, DEVICE, IPVS_FILTER, removeIpvsMode } from "@fairlead/backend-ipvs";
-import { removeUserspaceMode, CHAINS as USERSPACE_CHAINS } from "@fairlead/backend-userspace";
-import type { IPFamily } from "@fairlead/core";
-import type { Table } from "@fairlead/netfilter";
+import type { IptablesPort } from "@fairlead/backend-iptables";
+import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
-import type { ServedMode } from "../start/choose-mode.ts";
 import type { SyncFollower } from "../sync/follower.ts";
-import { ipvsPort } from "./ipvs.ts";
+import type { KeepsChain, ModeRemoval } from "./mode.ts";
 
 /** What has to be at hand to remove what other modes left. */
-export type LeftoverKernel = Pick<Kernel, "removeNftTables" | "iptables" | "ipvs">;
+export type LeftoverKernel = Pick<Kernel, "removeNftTables" | "iptables" | "iptablesInUse" | "ipvs">;
+
+export interface LeftoversParts {
+  readonly kernel: LeftoverKernel;
+  /** The mode that runs. */
+  readonly mode: ModeFacts;
+  /** All modes that may have left something, the running one among them or not. */
+  readonly removals: readonly ModeRemoval[];
+  readonly families: readonly IPFamily[];
+  readonly log: Log;
+}
 
 /** Once all families serve, removes what another mode of kube-proxy left: before that it still does the serving. */
-export function leftoversFollower(
-  kernel: LeftoverKernel,
-  mode: ServedMode,
-  families: readonly IPFamily[],
-  log: Log,
-): SyncFollower {
+export function leftoversFollower(parts: LeftoversParts): SyncFollower {
+  const { kernel, mode, families, log } = parts;
+  const others = parts.removals.filter(({ facts }) => facts.name !== mode.name);
   const waiting = new Set(families);
   return {
     async ran({ family, outcome }) {
       if (outcome.kind !== "synced" || !waiting.delete(family) || waiting.size > 0) return;
-      await removeLeftovers(kernel, log);
-      for (const each of families) await removeOtherModes(kernel, mode, each, log);
+      await removeTables(others, kernel, log);
+      for (const each of families) await removeRules(others, { kernel, mode, family: each, log });
     },
   };
 }
 
-/** Removes the tables of kube-proxy's nftables mode. Returns whether nothing is left, as far as can be seen. */
-export async function removeLeftovers(kernel: Pick<Kernel, "removeNftTables">, log: Log): Promise<boolean> {
-  try {
-    for (const table of await kernel.removeNftTables())
-      log.info("Removed what kube-proxy's nftables mode left", { table });
-    return true;
-  } catch (error) {
-    log.warn("Cannot look for what kube-proxy's nftables mode left", { error: describeError(error) });
-    return false;
-  }
-}
-
-type Keep = (table: Table, chain: string) => boolean;
-
-/** The chains of each mode, which stay when another's are removed: the modes have names in common. */
-const keeps: Readonly<Record<ServedMode, Keep>> = {
-  iptables: (table, chain) => chainsOf(FIXED_CHAINS, table).includes(chain) || chain.startsWith("KUBE-EXT-"),
-  ipvs: (table, chain) => chainsOf(CHAINS, table).includes(chain),
-  userspace: (table, chain) => chainsOf(USERSPACE_CHAINS, table).includes(chain),
-};
-
-function chainsOf(chains: Readonly<Partial<Record<Table, readonly string[]>>>, table: Table): readonly string[] {
-  return chains[table] ?? [];
-}
-
-type Remove = (kernel: LeftoverKernel, rules: IptablesPort, keep?: Keep) => Promise<unknown>;
-
-const removals: Readonly<Record<ServedMode, Remove>> = {
-  ipvs: removeIpvsLeftovers,
-  userspace: (_, rules, keep) => removeUserspaceLeftovers(rules, keep),
-  iptables: (_, rules, keep) => removeIptablesMode(rules, keep && { keep }),
-};
-
-/** What the modes that do not run have left, kube-proxy's or ours. */
-async function removeOtherModes(kernel: LeftoverKernel, mode: ServedMode, family: IPFamily, log: Log): Promise<void> {
-  for (const [other, remove] of Object.entries(removals)) {
-    if (other === mode) continue;
+/** Removes what the modes left outside iptables. Returns whether nothing is left, as far as can be seen. */
+export async function removeTables(
+  removals: readonly ModeRemoval[],
+  kernel: Pick<Kernel, "removeNftTables">,
+  log: Log,
+): Promise<boolean> {
+  let nothingLeft = true;
+  for (const { facts, removeTables: remove } of removals) {
     try {
-      await remove(kernel, await kernel.iptables(family), keeps[mode]);
+      for (const table of (await remove?.(kernel)) ?? [])
+        log.info(`Removed what kube-proxy's ${facts.name} mode left`, { table });
     } catch (error) {
-      const errors = error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
-      log.warn(`Cannot remove what ${other} mode left`, { ipFamily: family, errors });
+      nothingLeft = false;
+      log.warn(`Cannot look for what kube-proxy's ${facts.name} mode left`, { error: describeError(error) });
+    }
+  }
+  return nothingLeft;
+}
+
+interface FamilyRemoval extends Pick<LeftoversParts, "kernel" | "mode" | "log"> {
+  readonly family: IPFamily;
+}
+
+/** What the modes that do not run left in iptables, kube-proxy's or ours. */
+async function removeRules(
+  removals: readonly ModeRemoval[],
+  { kernel, mode, family, log }: FamilyRemoval,
+): Promise<void> {
+  const ports = await portsOf(kernel, mode, family).catch((error: unknown) => {
+    log.verbose(1, "No iptables rules of other modes are searched for", {
+      ipFamily: family,
+      error: describeError(error),
+    });
+    return [];
+  });
+  for (const { facts, removeRules: remove } of removals) {
+    try {
+      for (const rules of ports) await remove?.(kernel, rules, keepsOf(mode));
+    } catch (error) {
+      log.warn(`Cannot remove what ${facts.name} mode left`, { ipFamily: family, errors: errorTexts(error) });
     }
   }
 }
 
-/** @returns whether there was anything */
-export async function removeUserspaceLeftovers(rules: IptablesPort, keep?: Keep): Promise<boolean> {
-  return removeUserspaceMode(rules, keep && { keep });
+/** A mode that works with iptables has opened them; another one did not choose a variant, so all are looked into. */
+async function portsOf(kernel: LeftoverKernel, mode: ModeFacts, family: IPFamily): Promise<readonly IptablesPort[]> {
+  return mode.needs.iptables.length > 0 ? [await kernel.iptables(family)] : kernel.iptablesInUse(family);
 }
 
-/**
- * Ipvs mode is known by its device and a chain that no other mode has. Nodes that never had it often lack the tools, too.
- *
- * @returns whether there was anything
- */
-export async function removeIpvsLeftovers(
-  kernel: Pick<Kernel, "ipvs">,
-  rules: IptablesPort,
-  keep?: Keep,
-): Promise<boolean> {
-  const chains = await rules.chains("filter");
-  if (!chains.has(IPVS_FILTER) && (await kernel.ipvs.links.addresses(DEVICE)) === undefined) return false;
-  await removeIpvsMode(ipvsPort(kernel, rules), keep && { keep });
-  return true;
+/** The modes have names of chains in common. */
+function keepsOf({ keeps }: ModeFacts): KeepsChain {
+  return (table, chain) => keeps[table]?.includes(chain) ?? false;
+}
+
+/** What several attempts failed of, each by itself. */
+export function errorTexts(error: unknown): readonly string[] {
+  return error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
 }

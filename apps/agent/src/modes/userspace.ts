@@ -5,60 +5,69 @@ import {
   type LocalBackend,
   type RelayingBackend,
   type RelayTraffic,
-  type RulesPort,
   relayLookup,
+  removeUserspaceMode,
   type UserspaceOptions,
+  userspaceFacts,
 } from "@fairlead/backend-userspace";
 import { familyOf, ipFamilies } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { FrontendLookup, IPFamily } from "@fairlead/core";
+import type { IPFamily, ModeFacts } from "@fairlead/core";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
-import type { Progress } from "../sync/progress.ts";
+import type { Mode, Relaying, ServedNode, Serving } from "./mode.ts";
+import { atOnce, openedTables, openTables } from "./tables.ts";
 
-export { userspaceSemantics } from "@fairlead/backend-userspace";
+export const userspaceMode: Mode = {
+  facts: userspaceFacts,
+  open: (kernel, family) => openTables(kernel, family, userspaceFacts.needs.iptables),
+  serve,
+  removeRules: (_, rules, keep) => removeUserspaceMode(rules, keep && { keep }),
+};
 
-/** What there is to look after where this process itself carries the traffic. */
-export interface Relaying {
-  readonly traffic: RelayTraffic;
-  /** What connection tracking has for endpoints: the relays. */
-  lookup(lookup: FrontendLookup): FrontendLookup;
-  /** Lets nobody in any more, and ends what is open until `patience` resolves. */
-  close(patience: Promise<void>): Promise<void>;
-}
-
-export interface UserspaceBackends<B extends RelayingBackend> {
-  readonly backends: ReadonlyMap<IPFamily, B>;
-  readonly relaying: Relaying;
-}
-
-/** The backends of userspace mode, one a family; limits hold for both together. */
-export function userspaceBackends(
-  config: AgentConfig,
-  ports: ReadonlyMap<IPFamily, RulesPort>,
-  log: Log,
-  progress: Progress,
-): UserspaceBackends<RelayingBackend> {
+/** Limits hold for both families together. */
+async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
+  const ports = await openedTables(kernel, families);
   const options = sharedOptions(config, log);
-  const backends = Array.from(ports, ([family, port]): [IPFamily, RelayingBackend] => [
-    family,
-    createUserspaceBackend(port, {
-      ...options,
-      ...familyOptions(family, config, log),
-      breathe: progress.breathe(family),
-    }),
-  ]);
-  return relayingBackends(backends, options.traffic);
+  const backends = new Map(
+    Array.from(ports, ([family, port]): [IPFamily, RelayingBackend] => [
+      family,
+      createUserspaceBackend(port, {
+        ...options,
+        ...familyOptions(family, config, log),
+        breathe: progress.breathe(family),
+      }),
+    ]),
+  );
+  return {
+    backends,
+    familiesAtOnce: atOnce(userspaceFacts, ports),
+    relaying: relayingOf(backends, options.traffic),
+  };
 }
 
-/** Both families on local ports alone (--userspace-only). */
-export function localBackends(config: AgentConfig, log: Log): UserspaceBackends<LocalBackend> {
+/** The same mode without rules (--userspace-only). */
+export const localFacts: ModeFacts = {
+  ...userspaceFacts,
+  needs: { ...userspaceFacts.needs, iptables: [] },
+  keeps: {},
+  objects: { rules: [] },
+};
+
+export interface LocalServing extends Serving {
+  readonly backends: ReadonlyMap<IPFamily, LocalBackend>;
+}
+
+/** Both families on local ports only. */
+export function serveLocally(config: AgentConfig, log: Log): LocalServing {
   const options = sharedOptions(config, log);
-  const backends = ipFamilies.map((family): [IPFamily, LocalBackend] => [
-    family,
-    createLocalBackend(family, { ...options, ...familyOptions(family, config, log) }),
-  ]);
-  return relayingBackends(backends, options.traffic);
+  const backends = new Map(
+    ipFamilies.map((family): [IPFamily, LocalBackend] => [
+      family,
+      createLocalBackend(family, { ...options, ...familyOptions(family, config, log) }),
+    ]),
+  );
+  return { backends, familiesAtOnce: true, relaying: relayingOf(backends, options.traffic) };
 }
 
 function sharedOptions({ userspace, portRange, iptables }: AgentConfig, log: Log) {
@@ -87,22 +96,14 @@ function familyOptions(family: IPFamily, { bindAddress }: AgentConfig, log: Log)
   };
 }
 
-function relayingBackends<B extends RelayingBackend>(
-  entries: readonly (readonly [IPFamily, B])[],
-  traffic: RelayTraffic,
-): UserspaceBackends<B> {
-  const backends = new Map(entries);
-  return { backends, relaying: relayingOf(backends, traffic) };
-}
-
 /** What there is to look after beside the backends themselves. */
 export function relayingOf(backends: ReadonlyMap<IPFamily, RelayingBackend>, traffic: RelayTraffic): Relaying {
   return {
     traffic,
     lookup: (lookup) => relayLookup(lookup, (group) => backends.get(group.family)?.relays(group) ?? []),
-    async close(patience) {
+    async close(drained) {
       for (const backend of backends.values()) backend.close();
-      await traffic.end(patience);
+      await traffic.end(drained);
     },
   };
 }

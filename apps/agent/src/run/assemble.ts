@@ -43,19 +43,18 @@ export function assemble(parts: AgentParts) {
     config,
     nodeName: parts.nodeName,
     families,
-    semantics: parts.semantics,
+    semantics: parts.mode.semantics,
     filter,
-    // In iptables mode most addresses that come and go mean nothing, and must not lead to a sync.
-    needsNodeAddresses: parts.mode.mode !== "iptables",
+    needsNodeAddresses: parts.mode.needs.nodeAddresses,
   });
   const planner = new Planner(inputs.options());
   const { relaying, kernel } = parts;
-  const metrics = createMetrics(
-    state,
-    parts.mode.mode === "iptables" ? kernel.nfacct : undefined,
-    relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
-  );
-  metrics.agent.modeFallback.set(parts.mode.fallback === undefined ? 0 : 1);
+  const metrics = createMetrics(state, {
+    mode: parts.mode,
+    nfacct: kernel.nfacct,
+    addMore: relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
+  });
+  metrics.agent.modeFallback.set(parts.fallback === undefined ? 0 : 1);
   const problems = new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind }));
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
   parts.progress?.follow((family) => health.progressed(family));
@@ -73,7 +72,7 @@ export function assemble(parts: AgentParts) {
   const beside = (whole: Kernel) => [
     serviceHealthFollower(serviceHealth),
     conntrackFollower({ families, conntrack: whole.conntrack, lookup, metrics: metrics.iptables, clock, log }),
-    leftoversFollower(whole, parts.mode.mode, families, log),
+    leftoversFollower({ kernel: whole, mode: parts.mode, removals: parts.removals, families, log }),
   ];
   const syncer = new Syncer({
     planner,
@@ -95,7 +94,7 @@ export function assemble(parts: AgentParts) {
       ownershipFollower(keeper, log),
       problemFollower(problems),
       syncLog(log),
-      metricsFollower({ ...metrics, planner, state, clock }),
+      metricsFollower({ ...metrics, mode: parts.mode, planner, state, clock }),
       ...("iptables" in kernel ? beside(kernel) : []),
       ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
       ...(parts.followers ?? []),

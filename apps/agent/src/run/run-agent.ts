@@ -55,12 +55,12 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   };
   parts.onFullSyncAsked?.(() => request("full"));
   const fatal = (what: string) => (error: unknown) => fail(`${what}: ${describeError(error)}`);
-  const { strangeChange } = parts;
+  const { isForeignChange } = parts;
   const watched = {
     signal,
-    ...(strangeChange && {
+    ...(isForeignChange && {
       onServiceDevice: (change: ServiceDeviceChange) => {
-        if (readiness.ready && strangeChange(change)) agent.loop.requestCheck();
+        if (readiness.ready && isForeignChange(change)) agent.loop.requestCheck();
       },
     }),
   };

@@ -1,5 +1,6 @@
 import { KUBE_PROXY_RELEASE } from "@fairlead/config";
 import { ownershipReport } from "@fairlead/intake";
+import { version } from "../about/version.ts";
 import { sleep } from "../clock.ts";
 import { serverNotListening } from "../events/port-events.ts";
 import { healthApp } from "../health/app.ts";
@@ -7,7 +8,6 @@ import { bind, type ServerName } from "../http/bind.ts";
 import { metricsApp } from "../http/metrics-app.ts";
 import { nodeProfiles } from "../http/profiles.ts";
 import { sliMetrics } from "../metrics/sli-metrics.ts";
-import { version } from "../start/version.ts";
 import type { Assembled } from "./assemble.ts";
 import type { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
@@ -39,7 +39,7 @@ export function openServers(
   const operators = metricsApp(
     {
       metrics: () => metrics.text(),
-      proxyMode: () => mode.mode,
+      proxyMode: () => mode.name,
       configuration: () => config.kubeProxyConfiguration,
       ownership: () => ownershipReport(planner.ownerships()),
       slis: sliMetrics(startedAt),

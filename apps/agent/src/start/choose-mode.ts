@@ -1,37 +1,54 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import { whyNoIpvs } from "../modes/ipvs.ts";
+import type { Mode } from "../modes/mode.ts";
 import { StartError } from "./start-error.ts";
 
-/** The modes that there are backends for. */
-export type ServedMode = "iptables" | "ipvs" | "userspace";
-
 export interface ChosenMode {
-  readonly mode: ServedMode;
+  readonly mode: Mode;
   /** Why it is not the one that was asked for. */
   readonly fallback?: string;
 }
 
 /**
- * The mode that this node runs in. Ipvs mode on a kernel without IPVS becomes iptables mode, and says so; a mode without a
- * backend is never replaced by another one.
+ * The mode that this node runs in. One that the node cannot do becomes the one that it names for that, and a line says so;
+ * a mode without a backend is never replaced by another one.
  *
+ * @param modes those that there are
  * @throws StartError naming what is missing
  */
-export async function chooseMode(config: AgentConfig, kernel: Kernel, log: Log): Promise<ChosenMode> {
-  const { mode } = config;
-  if (mode === "iptables" || mode === "userspace") return { mode };
-  if (mode !== "ipvs") {
+export async function chooseMode(
+  modes: readonly Mode[],
+  config: AgentConfig,
+  kernel: Kernel,
+  log: Log,
+): Promise<ChosenMode> {
+  const asked = config.mode;
+  const mode = named(modes, asked);
+  if (mode === undefined) {
     throw new StartError(
-      `--proxy-mode=${mode} (mode in the configuration file): this version of Fairlead has no ${mode} mode; use iptables, ipvs or userspace`,
+      `--proxy-mode=${asked} (mode in the configuration file): this version of Fairlead has no ${asked} mode; ` +
+        `use ${names(modes)}`,
     );
   }
-  const reason = await whyNoIpvs(config, kernel);
+  const reason = await mode.whyNot?.(config, kernel);
   if (reason === undefined) return { mode };
-  if (!config.ipvs.fallback) {
-    throw new StartError(`--proxy-mode=ipvs: this node cannot do it (and --ipvs-fallback=false): ${reason}`);
+  const { fallback } = mode;
+  const instead = fallback?.allowed(config) === true ? named(modes, fallback.mode) : undefined;
+  if (instead === undefined) {
+    const flag = fallback === undefined ? "" : ` (and ${fallback.flag}=false)`;
+    throw new StartError(`--proxy-mode=${asked}: this node cannot do it${flag}: ${reason}`);
   }
-  log.warn("This node cannot do ipvs mode: serving in iptables mode instead", { reason });
-  return { mode: "iptables", fallback: reason };
+  log.warn(`This node cannot do ${asked} mode: serving in ${instead.facts.name} mode instead`, { reason });
+  return { mode: instead, fallback: reason };
+}
+
+function named(modes: readonly Mode[], name: string): Mode | undefined {
+  return modes.find(({ facts }) => facts.name === name);
+}
+
+/** `iptables, ipvs or userspace` */
+function names(modes: readonly Mode[]): string {
+  const all = modes.map(({ facts }) => facts.name).sort();
+  return [all.slice(0, -1).join(", "), ...all.slice(-1)].filter((text) => text !== "").join(" or ");
 }

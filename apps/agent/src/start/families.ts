@@ -1,34 +1,35 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
 import { ipFamilies, isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import { describeError, type Log } from "../log/log.ts";
+import type { Mode } from "../modes/mode.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { StartError } from "./start-error.ts";
 
 export interface OpenedFamilies {
-  readonly ports: ReadonlyMap<IPFamily, IptablesPort>;
+  /** Those that the mode can serve here. */
+  readonly families: readonly IPFamily[];
   /** The families that this node cannot do, and why. */
   readonly unserved: ReadonlyMap<IPFamily, string>;
 }
 
 /**
- * Opens the iptables of each family that this node can do; what it cannot do is left out with a line. The primary family
+ * Opens each family that this node can do in a mode; what it cannot do is left out with a line. The primary family
  * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the agent
  * looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
  *
  * @param bindAddress KubeProxyConfiguration.bindAddress
  * @throws StartError saying what is missing and how to get it
  */
-export async function openFamilies(kernel: Kernel, bindAddress: string, log: Log): Promise<OpenedFamilies> {
-  const ports = new Map<IPFamily, IptablesPort>();
+export async function openFamilies(mode: Mode, kernel: Kernel, bindAddress: string, log: Log): Promise<OpenedFamilies> {
+  const families: IPFamily[] = [];
   const unserved = new Map<IPFamily, string>();
-  for (const { family, opened } of await openAll(kernel)) {
-    if (opened.status === "fulfilled") ports.set(family, opened.value);
+  for (const { family, opened } of await openAll(mode, kernel)) {
+    if (opened.status === "fulfilled") families.push(family);
     else unserved.set(family, describeError(opened.reason));
   }
-  if (ports.size === 0) {
+  if (families.length === 0) {
     const reasons = Array.from(unserved, ([family, reason]) => `${family}: ${reason}`);
     throw new StartError(`neither family can be served: ${reasons.join("; ")}`);
   }
@@ -39,38 +40,29 @@ export async function openFamilies(kernel: Kernel, bindAddress: string, log: Log
   for (const [ipFamily, reason] of unserved) {
     log.warn("This family is left out: its services are not served here", { ipFamily, reason });
   }
-  return { ports, unserved };
+  return { families, unserved };
 }
 
 interface Opened {
   readonly family: IPFamily;
-  readonly opened: PromiseSettledResult<IptablesPort>;
+  readonly opened: PromiseSettledResult<void>;
 }
 
-/** Tools are looked for side by side; looks into tables come one after the other, as legacy tools wait for one lock. */
-async function openAll(kernel: Kernel): Promise<readonly Opened[]> {
-  const finding = ipFamilies.map((family) => ({ family, found: findTools(kernel, family) }));
-  await Promise.allSettled(finding.map(({ found }) => found));
+/** Tools are searched side by side; tables are read one after the other, as legacy tools wait for one lock. */
+async function openAll(mode: Mode, kernel: Kernel): Promise<readonly Opened[]> {
+  const searching = ipFamilies.map((family) => ({ family, found: findTools(mode, kernel, family) }));
+  await Promise.allSettled(searching.map(({ found }) => found));
   const all: Opened[] = [];
-  for (const { family, found } of finding) {
-    const [opened] = await Promise.allSettled([found.then(look)]);
+  for (const { family, found } of searching) {
+    const [opened] = await Promise.allSettled([found.then(() => mode.open(kernel, family))]);
     all.push({ family, opened });
   }
   return all;
 }
 
-async function findTools(kernel: Kernel, family: IPFamily): Promise<IptablesPort> {
+async function findTools({ facts }: Mode, kernel: Kernel, family: IPFamily): Promise<void> {
   if (family === "IPv6") await checkIPv6(kernel);
-  return kernel.iptables(family);
-}
-
-/**
- * Opening finds the tools; only looking into the tables finds missing permissions and kernel parts. One rule: after a
- * restart the tables are full.
- */
-async function look(port: IptablesPort): Promise<IptablesPort> {
-  for (const table of ["nat", "filter"] as const) await port.list(table, "OUTPUT", 1);
-  return port;
+  if (facts.needs.iptables.length > 0) await kernel.iptables(family);
 }
 
 async function checkIPv6({ sysctl }: Kernel): Promise<void> {

@@ -1,18 +1,18 @@
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
+import { version } from "../about/version.ts";
 import { systemClock } from "../clock.ts";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
-import { localBackends, userspaceSemantics } from "../modes/userspace.ts";
+import { localFacts, serveLocally } from "../modes/userspace.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { runAgent } from "../run/run-agent.ts";
 import { localTableFollower } from "./local-table.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
 import { StartError } from "./start-error.ts";
-import { version } from "./version.ts";
 
 /** Serves on local ports alone (--userspace-only): no rule, no root, beside any other agent. Resolves to the exit code. */
 export async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {
@@ -23,20 +23,18 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
   const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   log.info("Fairlead serves on local ports", { version: `v${version}`, pid: process.pid });
   const { source } = await openSource(config, nodeName);
-  const { backends, relaying } = localBackends(config, log);
+  const serving = serveLocally(config, log);
   const parts = {
     config: withoutHealthServer(config),
     filter: filter.options,
     nodeName,
     kernel: localKernel(),
-    mode: { mode: "userspace" },
-    semantics: userspaceSemantics,
-    backends,
-    relaying,
-    familiesAtOnce: true,
+    mode: localFacts,
+    removals: [],
+    ...serving,
     unserved: new Map(),
     maxClients: descriptorShares(descriptorLimit()).clients,
-    followers: [localTableFollower(backends, print)],
+    followers: [localTableFollower(serving.backends, print)],
     memory: await loadMemory(memoryPath(config.stateDir), filter.options, log),
     source,
     clock: systemClock,

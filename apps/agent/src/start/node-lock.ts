@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import type { AgentConfig } from "@fairlead/config";
 import { acquireNodeLock } from "@fairlead/kernel";
+import { version } from "../about/version.ts";
 import { describeError, type Log } from "../log/log.ts";
 import { StartError } from "./start-error.ts";
-import { version } from "./version.ts";
 
 /**
  * Where all agents of a host know of one another; those in containers have the node's state folder in common at least.

@@ -1,9 +1,9 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { RequestObserver } from "@fairlead/watch";
+import { version } from "../about/version.ts";
 import { describeError } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
-import { version } from "./version.ts";
 
 export interface OpenedSource {
   readonly source: AgentParts["source"];

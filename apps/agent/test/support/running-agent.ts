@@ -1,27 +1,18 @@
-import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
-import { createIpvsBackend, type IpvsModeBackend, ipvsSemantics } from "@fairlead/backend-ipvs";
-import {
-  createTraffic,
-  createUserspaceBackend,
-  type RelayingBackend,
-  userspaceSemantics,
-} from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
-import type { Backend, IPFamily } from "@fairlead/core";
+import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl, Faults } from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
 import type { ObjectSource } from "@fairlead/watch";
-import { strangeTo } from "../../src/modes/ipvs.ts";
-import { relayingOf } from "../../src/modes/userspace.ts";
+import { modes, removedModes } from "../../src/modes/index.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
-import type { ServedMode } from "../../src/start/choose-mode.ts";
 import { Progress } from "../../src/sync/progress.ts";
 import { fakeIpvs } from "./fake-ipvs.ts";
+import { modeOnFakes } from "./modes.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { ScriptedSource } from "./scripted-source.ts";
 import { settle, VirtualClock } from "./virtual-clock.ts";
@@ -32,7 +23,8 @@ export interface RunningAgentOptions {
   readonly memory?: Memory;
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;
-  readonly mode?: ServedMode;
+  /** By name; default: iptables. */
+  readonly mode?: string;
   readonly events?: AgentParts["events"];
   /** The families that this node cannot do, and why. */
   readonly unserved?: AgentParts["unserved"];
@@ -75,29 +67,10 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct, sets: ipvs.sets }),
     IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct, sets: ipvs.sets }),
   };
-  const counters = async (names: readonly string[]) => {
-    for (const name of names) await nfacct.ensure(name);
-    return new Set(names);
-  };
   const now = () => clock.monotonic();
   const sockets = new FakeSockets();
-  const traffic = createTraffic();
   const progress = new Progress();
-  const relaying = new Map<IPFamily, RelayingBackend>();
-  const ipvsBackends: IpvsModeBackend[] = [];
-  const backendOf: Record<ServedMode, (family: IPFamily) => Backend> = {
-    iptables: (family) => createIptablesBackend(tables[family], { counters, now, breathe: progress.breathe(family) }),
-    ipvs: (family) => {
-      const backend = createIpvsBackend({ ...ipvs, rules: tables[family] }, { now });
-      ipvsBackends.push(backend);
-      return backend;
-    },
-    userspace: (family) => {
-      const backend = createUserspaceBackend(tables[family], { open: sockets.open, traffic });
-      relaying.set(family, backend);
-      return backend;
-    },
-  };
+  const { facts, serve } = modeOnFakes(mode);
   const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
   const conntrack = new FakeConntrack();
   const scripted = new ScriptedSource();
@@ -121,13 +94,10 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       removeNftTables: async () => [],
       sourceAddress: async () => undefined,
     },
-    mode: { mode },
-    semantics: { iptables: iptablesSemantics, ipvs: ipvsSemantics, userspace: userspaceSemantics }[mode],
-    backends: new Map(families.map((family) => [family, backendOf[mode](family)])),
+    mode: facts,
+    removals: [...modes, ...removedModes],
+    ...serve({ families, tables, ipvs, nfacct, sockets, progress, now }),
     unserved: options.unserved ?? new Map(),
-    strangeChange: strangeTo(ipvsBackends),
-    relaying: mode === "userspace" ? relayingOf(relaying, traffic) : undefined,
-    familiesAtOnce: true,
     progress,
     memory,
     source: () => options.source ?? scripted,

@@ -1,3 +1,4 @@
+import type { Mode } from "@fairlead/inspect";
 import { choice, list, text } from "../frame/options.ts";
 
 /** Where the objects come from. */
@@ -16,9 +17,12 @@ export const sourceOptions = {
   node: text("NAME", "The node to look from. Default: this host's name."),
 } as const;
 
+/** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
+const modes = ["iptables", "ipvs"] as const satisfies readonly Mode[];
+
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {
-  mode: choice(["iptables", "ipvs"], "iptables", "Proxy mode; the one of --config, where that is given."),
+  mode: choice(modes, "iptables", "Proxy mode; the one of --config, where that is given."),
   config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
   "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),

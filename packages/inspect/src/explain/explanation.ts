@@ -10,7 +10,7 @@ import type {
   SourceClass,
   Treatment,
 } from "@fairlead/core";
-import type { Mode } from "../modes.ts";
+import type { Mode } from "../modes/index.ts";
 
 /** What is known of a service on one node; JSON values alone. */
 export interface ServiceExplanation {

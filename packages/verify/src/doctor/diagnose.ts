@@ -16,19 +16,17 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
   ];
 }
 
-const PARTS: Readonly<Record<KernelPart, string>> = {
-  "connection tracking": "load nf_conntrack (modprobe nf_conntrack); without it no service works",
-  ipvs: "load ip_vs, ip_vs_rr, ip_vs_wrr and ip_vs_sh, or use iptables mode",
-  ipset: "load ip_set and install ipset, or use iptables mode",
+/** What every mode needs. */
+const CONNECTION_TRACKING: KernelPart = {
+  name: "connection tracking",
+  remedy: "load nf_conntrack (modprobe nf_conntrack); without it no service works",
 };
 
-function kernel({ kernel: parts, mode }: NodeFacts): readonly Diagnosis[] {
-  const needed: readonly KernelPart[] =
-    mode === "ipvs" ? ["connection tracking", "ipvs", "ipset"] : ["connection tracking"];
-  return needed.map((part) => {
-    const there = parts[part];
-    if (there === undefined) return unknown(part, "may not be looked at", AS_ROOT);
-    return there ? good(part, "there") : bad(part, "this kernel does not have it", PARTS[part]);
+function kernel({ kernel: parts, needs }: NodeFacts): readonly Diagnosis[] {
+  return [CONNECTION_TRACKING, ...needs.kernelParts].map(({ name, remedy }) => {
+    const there = parts[name];
+    if (there === undefined) return unknown(name, "may not be looked at", AS_ROOT);
+    return there ? good(name, "there") : bad(name, "this kernel does not have it", remedy);
   });
 }
 
@@ -64,17 +62,11 @@ const SYSCTLS: readonly WantedSysctl[] = [
     state: "warning",
     why: "pods on one bridge reach no service of a pod beside them without it",
   },
-  {
-    key: "net/ipv4/vs/conntrack",
-    wanted: "1",
-    when: ({ mode }) => mode === "ipvs",
-    state: "bad",
-    why: "what virtual servers send on is not masqueraded without it; the agent sets it",
-  },
 ];
 
 function sysctls(facts: NodeFacts): readonly Diagnosis[] {
-  return SYSCTLS.filter(({ when }) => when(facts)).map(({ key, wanted, state, why }) => {
+  const ofMode = facts.needs.sysctls.map(({ key, value, why }) => ({ key, wanted: value, state: "bad", why }) as const);
+  return [...SYSCTLS.filter(({ when }) => when(facts)), ...ofMode].map(({ key, wanted, state, why }) => {
     const check = key.replaceAll("/", ".");
     const value = facts.sysctls[key];
     if (value === wanted) return good(check, value);

@@ -3,7 +3,8 @@
  * told as unknown, never as good.
  */
 export interface NodeFacts {
-  readonly mode: "iptables" | "ipvs";
+  /** Of the mode that should run here. */
+  readonly needs: ModeNeeds;
   /** Whether the rules of the kernel may be read and written. */
   readonly mayReadRules: boolean;
   /** The iptables that this host uses; absent: there is none. */
@@ -16,8 +17,8 @@ export interface NodeFacts {
   readonly nftTables: readonly string[] | undefined;
   /** By path below /proc/sys; absent keys are not there. */
   readonly sysctls: Readonly<Record<string, string | undefined>>;
-  /** Parts of the kernel, and whether they are there. */
-  readonly kernel: Readonly<Record<KernelPart, boolean | undefined>>;
+  /** Whether a part of the kernel is there, by its name. */
+  readonly kernel: Readonly<Record<string, boolean | undefined>>;
   /** Processes that serve as a proxy on this node, as far as they are seen. */
   readonly proxies: readonly { readonly pid: number; readonly name: string }[];
   /** Whether every process of the node can be seen. */
@@ -29,7 +30,18 @@ export interface NodeFacts {
   readonly api: ApiFacts;
 }
 
-export type KernelPart = "connection tracking" | "ipvs" | "ipset";
+/** What a mode needs of a node beside what every mode needs. */
+export interface ModeNeeds {
+  readonly kernelParts: readonly KernelPart[];
+  readonly sysctls: readonly { readonly key: string; readonly value: string; readonly why: string }[];
+}
+
+/** A part of the kernel that may be missing. */
+export interface KernelPart {
+  readonly name: string;
+  /** What to do where it is missing. */
+  readonly remedy: string;
+}
 
 export interface RuleCount {
   readonly variant: "nft" | "legacy";

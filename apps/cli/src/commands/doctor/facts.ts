@@ -1,3 +1,5 @@
+import type { ModeNeeds } from "@fairlead/core";
+import { factsOf } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
 import type { ApiFacts, NamedCIDR, NodeFacts, RuleCount, TraceRules } from "@fairlead/verify";
@@ -6,12 +8,7 @@ import { nodeAddresses } from "../../node/kernel-state.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
 import { type Attempt, attemptWith, isThere, type Seen, textOf } from "./seen.ts";
 
-const SYSCTLS = [
-  "net/ipv4/ip_forward",
-  "net/ipv6/conf/all/forwarding",
-  "net/bridge/bridge-nf-call-iptables",
-  "net/ipv4/vs/conntrack",
-] as const;
+const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
 /** Looks at this node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
@@ -21,16 +18,19 @@ export async function nodeFacts(
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
+  const { needs } = factsOf(mode);
   const counts = await Promise.all((["nft", "legacy"] as const).map((variant) => countRules(runner, variant)));
   const present = counts.filter((count) => count !== undefined);
   const variant = present.length === 0 ? undefined : await detectVariant(runner);
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
   const addresses = await nodeAddresses(runner).catch(() => []);
   const sysctls = await Promise.all(
-    SYSCTLS.map(async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const),
+    [...SYSCTLS, ...needs.sysctls.map(({ key }) => key)].map(
+      async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const,
+    ),
   );
   return {
-    mode,
+    needs,
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((count) => count.variant === variant && count.readable),
     rules: present,
@@ -41,8 +41,7 @@ export async function nodeFacts(
     ),
     kernel: {
       "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
-      ipvs: isThere(await attempt("cat", "/proc/net/ip_vs")),
-      ipset: isThere(await attempt("ipset", "list", "-n")),
+      ...(await partsOf(needs, attempt)),
     },
     proxies: await proxies(attempt),
     allProcesses: await seesAllProcesses(attempt),
@@ -57,6 +56,12 @@ export async function nodeFacts(
     ],
     api,
   };
+}
+
+/** Whether the parts of the kernel that a mode needs are there. */
+async function partsOf({ kernelParts }: ModeNeeds, attempt: Attempt): Promise<NodeFacts["kernel"]> {
+  const found = kernelParts.map(async ({ name, probe }) => [name, isThere(await attempt(...probe))] as const);
+  return Object.fromEntries(await Promise.all(found));
 }
 
 async function traceRules(runner: Runner): Promise<TraceRules | undefined> {

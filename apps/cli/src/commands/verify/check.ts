@@ -27,7 +27,7 @@ export interface Held {
   readonly rules: SavedRules;
   /** Addresses and routes of the host, nothing of a mode. */
   readonly environment: Environment;
-  /** Ipvs mode alone. */
+  /** What the mode programs beside rules; absent: nothing. */
   readonly objects?: IpvsObjects;
 }
 
@@ -64,7 +64,7 @@ export async function check(
   const findings = byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
   if (findings.length === 0) return [];
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
-  return byService(findings, names, mode === "iptables" ? servicesIn(held.rules) : servedBy(plan, held.objects));
+  return byService(findings, names, held.objects === undefined ? servicesIn(held.rules) : servedBy(plan, held.objects));
 }
 
 /** What differs in names alone is none; what others' rules do to our traffic is. */
@@ -119,8 +119,8 @@ function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => s
 }
 
 /** The services of which a virtual server is there. */
-function servedBy(plan: ForwardingPlan, objects: IpvsObjects | undefined): ReadonlySet<string> {
+function servedBy(plan: ForwardingPlan, { servers }: IpvsObjects): ReadonlySet<string> {
   const serviceAt = servicesAt(plan);
-  const names = (objects?.servers ?? []).map(({ address, port }) => serviceAt(address, port));
+  const names = servers.map(({ address, port }) => serviceAt(address, port));
   return new Set(names.filter((name) => name !== undefined));
 }

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { PlannedNode } from "@fairlead/inspect";
+import { factsOf, type PlannedNode } from "@fairlead/inspect";
 import type { ServiceReport } from "@fairlead/verify";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -50,8 +50,10 @@ async function reportsOf(
   options: Values,
   context: Context,
 ): Promise<readonly FamilyReport[]> {
-  if (options.rules !== undefined && planned.mode === "ipvs") {
-    throw new UsageError("--rules: ipvs mode has more than rules; leave it out and look at this host's kernel");
+  if (options.rules !== undefined && hasObjects(planned)) {
+    throw new UsageError(
+      `--rules: ${planned.mode} mode has more than rules; leave it out and look at this host's kernel`,
+    );
   }
   const families: readonly IPFamily[] = options.rules === undefined ? ["IPv4", "IPv6"] : ["IPv4"];
   const reports: FamilyReport[] = [];
@@ -76,13 +78,18 @@ async function heldOf(
     const { rules } = await readRules(options.rules, family, runner, context);
     if (options.rules !== undefined) return { rules, environment: { localAddresses: ownAddresses(planned, family) } };
     const environment = await hostEnvironment(runner, family);
-    if (planned.mode !== "ipvs") return { rules, environment };
+    if (!hasObjects(planned)) return { rules, environment };
     return { rules, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
   } catch (error) {
     if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
     context.warn(`${family}: ${error.message}; nothing is to be there`);
     return undefined;
   }
+}
+
+/** Whether the mode programs more than rules. */
+function hasObjects({ mode }: PlannedNode): boolean {
+  return factsOf(mode).objects.own !== undefined;
 }
 
 function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {

@@ -1,0 +1,95 @@
+import type { IptablesPort } from "@fairlead/backend-iptables";
+import type { RelayTraffic } from "@fairlead/backend-userspace";
+import type { AgentConfig } from "@fairlead/config";
+import type { Backend, FrontendLookup, IPFamily, ModeFacts } from "@fairlead/core";
+import type { ServiceDeviceChange } from "@fairlead/kernel";
+import type { Table } from "@fairlead/netfilter";
+import type { Kernel } from "../host/kernel.ts";
+import type { Log } from "../log/log.ts";
+import type { Progress } from "../sync/progress.ts";
+
+/**
+ * A mode that this agent serves in, as one value. It has one file of this folder and one row in index.ts; nothing else in
+ * the agent knows its name.
+ */
+export interface Mode extends ModeRemoval {
+  readonly facts: ModeFacts;
+  /**
+   * Why this node cannot do the mode; undefined: it can. Loads kernel modules where that is needed. Absent: what `open` finds is
+   * all that can be missing.
+   */
+  whyNot?(config: AgentConfig, kernel: Kernel): Promise<string | undefined>;
+  /** What serves where the node cannot do the mode; absent: nothing does, the agent ends. */
+  readonly fallback?: Fallback;
+  /**
+   * Looks whether a family can be programmed.
+   *
+   * @throws Error saying what is missing and how to get it
+   */
+  open(kernel: Kernel, family: IPFamily): Promise<void>;
+  /** Sets the kernel settings that the mode relies on. What cannot be set costs what it is for, and one line. */
+  prepare?(config: AgentConfig, kernel: Kernel, log: Log): Promise<void>;
+  /** Makes the backends of the families that were opened. Nothing is written yet. */
+  serve(node: ServedNode): Promise<Serving>;
+}
+
+/** How what a mode left is removed while another one serves, and by --cleanup: kube-proxy's and ours. */
+export interface ModeRemoval {
+  readonly facts: Pick<ModeFacts, "name">;
+  /**
+   * Removes what it left in one family's iptables, and what belongs to that; absent: it leaves nothing there.
+   *
+   * @param keep chains that stay, with the jumps to them; default: none
+   * @returns whether there was anything; undefined: it does not know
+   * @throws AggregateError with what failed, after everything was tried
+   */
+  removeRules?(kernel: Pick<Kernel, "ipvs">, rules: IptablesPort, keep?: KeepsChain): Promise<boolean | undefined>;
+  /**
+   * Removes what it left elsewhere, of both families; absent: it leaves nothing there.
+   *
+   * @returns the names of what was removed
+   * @throws Error when something cannot be removed
+   */
+  removeTables?(kernel: Pick<Kernel, "removeNftTables">): Promise<readonly string[]>;
+}
+
+export type KeepsChain = (table: Table, chain: string) => boolean;
+
+/** The mode that serves in place of one that the node cannot do. */
+export interface Fallback {
+  /** Its name. */
+  readonly mode: string;
+  /** The flag that allows it, as people write it. */
+  readonly flag: string;
+  allowed(config: AgentConfig): boolean;
+}
+
+/** What a mode's backends are made of. */
+export interface ServedNode {
+  readonly config: AgentConfig;
+  /** Those that were opened. */
+  readonly families: readonly IPFamily[];
+  readonly kernel: Kernel;
+  readonly log: Log;
+  readonly progress: Progress;
+}
+
+/** What the agent runs in a mode. */
+export interface Serving {
+  readonly backends: ReadonlyMap<IPFamily, Backend>;
+  /** Whether the families' tools can work side by side; those of legacy iptables share one lock. */
+  readonly familiesAtOnce: boolean;
+  /** Where this process itself carries the traffic. */
+  readonly relaying?: Relaying | undefined;
+  /** Whether somebody else has changed the service device; absent: the mode has none. */
+  readonly isForeignChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
+}
+
+/** What there is to look after where this process itself carries the traffic. */
+export interface Relaying {
+  readonly traffic: RelayTraffic;
+  /** What connection tracking has for endpoints: the relays. */
+  lookup(lookup: FrontendLookup): FrontendLookup;
+  /** Accepts no connection any more, and ends what is open when `drained` resolves. */
+  close(drained: Promise<void>): Promise<void>;
+}

@@ -1,0 +1,83 @@
+import type { AgentConfig } from "@fairlead/config";
+import type { FilterOptions } from "@fairlead/endpoint-filter";
+import { version } from "../about/version.ts";
+import type { Clock } from "../clock.ts";
+import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
+import type { NodeEvent } from "../events/node-event.ts";
+import { NodeEvents } from "../events/node-events.ts";
+import type { Kernel } from "../host/kernel.ts";
+import type { Log } from "../log/log.ts";
+import type { Mode, ModeRemoval } from "../modes/mode.ts";
+import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
+import type { AgentParts } from "../run/parts.ts";
+import { Progress } from "../sync/progress.ts";
+import { chooseMode } from "./choose-mode.ts";
+import { openFamilies } from "./families.ts";
+import type { OpenedSource } from "./source.ts";
+
+export interface PrepareParts {
+  readonly config: AgentConfig;
+  readonly filter: FilterOptions;
+  readonly nodeName: string;
+  /** Its iptables are opened once. */
+  readonly kernel: Kernel;
+  /** All modes that there are. */
+  readonly modes: readonly Mode[];
+  /** Other modes that may have left something. */
+  readonly removedModes: readonly ModeRemoval[];
+  readonly openSource: (config: AgentConfig, nodeName: string) => Promise<OpenedSource>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Default: the one that this process runs on. */
+  readonly machine?: ConntrackMachine;
+}
+
+/**
+ * Chooses the mode and prepares the node for it.
+ *
+ * @returns all that the agent is put together from; nothing of it runs yet
+ * @throws StartError naming what is missing
+ */
+export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
+  const { config, filter, nodeName, kernel, modes, clock, log } = parts;
+  const { mode, fallback } = await chooseMode(modes, config, kernel, log);
+  // Mostly waiting for processes and files, none of them for another.
+  const [{ source, postEvent }, { families, unserved }, memory] = await Promise.all([
+    parts.openSource(config, nodeName),
+    openFamilies(mode, kernel, config.bindAddress, log),
+    loadMemory(memoryPath(config.stateDir), filter, log),
+    prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),
+    mode.prepare?.(config, kernel, log),
+  ]);
+  const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock, log });
+  void events?.tell(startingEvent());
+  if (fallback !== undefined) void events?.tell(fallbackEvent(config.mode, mode.facts.name, fallback));
+  const progress = new Progress();
+  return {
+    config,
+    filter,
+    nodeName,
+    kernel,
+    mode: mode.facts,
+    fallback,
+    removals: [...modes, ...parts.removedModes],
+    ...(await mode.serve({ config, families, kernel, log, progress })),
+    progress,
+    unserved,
+    memory,
+    source,
+    events,
+    clock,
+    log,
+  };
+}
+
+/** kube-proxy's, at each start. */
+function startingEvent(): NodeEvent {
+  return { type: "Normal", reason: "Starting", action: "StartKubeProxy", message: `Fairlead v${version}` };
+}
+
+function fallbackEvent(asked: string, served: string, reason: string): NodeEvent {
+  const message = `This node cannot do ${asked} mode and is served in ${served} mode: ${reason}`;
+  return { type: "Warning", reason: "ModeFallback", message };
+}

@@ -1,0 +1,43 @@
+import type { Backend, ForwardingPlan, IPFamily, ModeFacts, SyncReport } from "@fairlead/core";
+import type { Mode } from "../../src/modes/mode.ts";
+
+const facts: ModeFacts = {
+  name: "memory",
+  semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
+  needs: { iptables: [], nodeAddresses: false, kernelParts: [], sysctls: [] },
+  keeps: {},
+  objects: { rules: [], own: { kinds: ["groups"], help: "Service ports that are kept in memory" } },
+  packetCounters: {},
+  familiesAtOnce: true,
+};
+
+/** A mode that keeps each family's service ports in `memory`, and asks nothing of the node. */
+export function memoryMode(memory: Map<IPFamily, readonly string[]>): Mode {
+  return {
+    facts,
+    async open() {},
+    serve: async ({ families }) => ({
+      backends: new Map(families.map((family) => [family, memoryBackend(memory)])),
+      familiesAtOnce: facts.familiesAtOnce,
+    }),
+    async removeTables() {
+      memory.clear();
+      return ["memory"];
+    },
+  };
+}
+
+function memoryBackend(memory: Map<IPFamily, readonly string[]>): Backend {
+  const keep = async (plan: ForwardingPlan): Promise<SyncReport> => {
+    const names = Array.from(plan.groups.values(), ({ name }) => name);
+    memory.set(plan.family, names);
+    return { kind: "full", objects: { groups: { total: names.length, written: names.length } } };
+  };
+  return {
+    semantics: facts.semantics,
+    sync: keep,
+    apply: keep,
+    intact: async ({ family }) => memory.has(family),
+    cleanup: async () => memory.clear(),
+  };
+}

@@ -1,0 +1,70 @@
+import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
+import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
+import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
+import type { FakeSockets } from "@fairlead/backend-userspace/fake";
+import type { IPFamily, ModeFacts } from "@fairlead/core";
+import type { FakeIptables, FakeNfacct } from "@fairlead/kernel/fake";
+import { foreignChangeOf } from "../../src/modes/ipvs.ts";
+import type { Serving } from "../../src/modes/mode.ts";
+import { relayingOf } from "../../src/modes/userspace.ts";
+import type { Progress } from "../../src/sync/progress.ts";
+import type { fakeIpvs } from "./fake-ipvs.ts";
+
+/** What the backends of tests work with. */
+export interface FakeNode {
+  readonly families: readonly IPFamily[];
+  readonly tables: Readonly<Record<IPFamily, FakeIptables>>;
+  readonly ipvs: ReturnType<typeof fakeIpvs>["ipvs"];
+  readonly nfacct: FakeNfacct;
+  readonly sockets: FakeSockets;
+  readonly progress: Progress;
+  readonly now: () => number;
+}
+
+/** A mode with backends on kernels in memory and in virtual time. */
+export interface ModeOnFakes {
+  readonly facts: ModeFacts;
+  serve(node: FakeNode): Serving;
+}
+
+const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): ReadonlyMap<IPFamily, B> =>
+  new Map(families.map((family) => [family, make(family)]));
+
+export const modesOnFakes: readonly ModeOnFakes[] = [
+  {
+    facts: iptablesFacts,
+    serve({ families, tables, nfacct, now, progress }) {
+      const counters = async (names: readonly string[]) => {
+        for (const name of names) await nfacct.ensure(name);
+        return new Set(names);
+      };
+      const backends = each(families, (family) =>
+        createIptablesBackend(tables[family], { counters, now, breathe: progress.breathe(family) }),
+      );
+      return { backends, familiesAtOnce: true };
+    },
+  },
+  {
+    facts: ipvsFacts,
+    serve({ families, tables, ipvs, now }) {
+      const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { now }));
+      return { backends, familiesAtOnce: true, isForeignChange: foreignChangeOf([...backends.values()]) };
+    },
+  },
+  {
+    facts: userspaceFacts,
+    serve({ families, tables, sockets }) {
+      const traffic = createTraffic();
+      const backends = each(families, (family) =>
+        createUserspaceBackend(tables[family], { open: sockets.open, traffic }),
+      );
+      return { backends, familiesAtOnce: true, relaying: relayingOf(backends, traffic) };
+    },
+  },
+];
+
+export function modeOnFakes(name: string): ModeOnFakes {
+  const found = modesOnFakes.find(({ facts }) => facts.name === name);
+  if (found === undefined) throw new Error(`no ${name} mode on fakes`);
+  return found;
+}

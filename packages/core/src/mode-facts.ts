@@ -1,0 +1,75 @@
+import type { ModeSemantics } from "./plan.ts";
+
+/**
+ * What holds for a mode on every node, as data. Its backend declares it; the agent, which runs the mode, and the tools,
+ * which explain and check it, read it. None of them compares names of modes.
+ */
+export interface ModeFacts {
+  /** As `mode` of KubeProxyConfiguration and `--proxy-mode` have it. */
+  readonly name: string;
+  readonly semantics: ModeSemantics;
+  readonly needs: ModeNeeds;
+  /**
+   * The mode's iptables chains of fixed names, by table. Modes share names: these chains stay while the mode runs,
+   * whatever is removed of another one.
+   */
+  readonly keeps: Readonly<Record<string, readonly string[]>>;
+  readonly objects: ModeObjects;
+  /** The nfacct objects that the mode's rules count packets with. */
+  readonly packetCounters: PacketCounters;
+  /** Whether both families can be synced at once; false: they have objects in common. */
+  readonly familiesAtOnce: boolean;
+}
+
+/** What a mode needs of the node that it runs on. */
+export interface ModeNeeds {
+  /** The iptables tables that it writes in each family; empty: it works without iptables. */
+  readonly iptables: readonly string[];
+  /** Whether it programs the node's addresses, so that each change of them leads to a sync. */
+  readonly nodeAddresses: boolean;
+  /** Beside connection tracking, which every mode needs. */
+  readonly kernelParts: readonly KernelPart[];
+  /** Beside forwarding, which every mode needs. */
+  readonly sysctls: readonly NeededSysctl[];
+}
+
+/** A part of the kernel, with its program, that may be missing on a node. */
+export interface KernelPart {
+  /** For people: `ipset`. */
+  readonly name: string;
+  /** A program and its arguments: it exits with 0 where the part is there. */
+  readonly probe: readonly [program: string, ...args: string[]];
+  /** What to do where it is missing. */
+  readonly remedy: string;
+}
+
+export interface NeededSysctl {
+  /** Its path below /proc/sys. */
+  readonly key: string;
+  readonly value: string;
+  /** Why the mode needs it, as a sentence for people. */
+  readonly why: string;
+}
+
+/** What the kinds in `SyncReport.objects` are. */
+export interface ModeObjects {
+  /** Kinds that are iptables tables: what is counted are rules. */
+  readonly rules: readonly string[];
+  /** The other kinds; absent: the mode has nothing but rules. */
+  readonly own?: OwnObjects;
+}
+
+/** What a mode programs beside iptables rules; the agent counts it in `fairlead_NAME_objects`. */
+export interface OwnObjects {
+  readonly kinds: readonly string[];
+  /** What they are, for the metric's help text. */
+  readonly help: string;
+}
+
+/** Names of nfacct objects; absent: the mode's rules do not count that. */
+export interface PacketCounters {
+  /** Packets dropped because conntrack found them invalid. */
+  readonly invalidDropped?: string;
+  /** Packets accepted for node ports on loopback addresses. */
+  readonly localhostAccepted?: string;
+}

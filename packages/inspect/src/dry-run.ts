@@ -1,0 +1,15 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import { type ProgramText, ProgramTexts } from "./dry-run/program-texts.ts";
+import { type Mode, modeOf } from "./modes/index.ts";
+import type { DryRunSettings } from "./modes/mode.ts";
+
+export interface DryRunOptions extends DryRunSettings {
+  readonly mode: Mode;
+}
+
+/** What the agent would give to which programs, in its order, on a node that nobody has programmed yet. */
+export async function dryRun(plan: ForwardingPlan, options: DryRunOptions): Promise<readonly ProgramText[]> {
+  const texts = new ProgramTexts();
+  await modeOf(options.mode).dryRun(plan, options, texts);
+  return texts.all();
+}

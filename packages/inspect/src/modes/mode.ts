@@ -1,0 +1,16 @@
+import type { AgentConfig } from "@fairlead/config";
+import type { ForwardingPlan, ModeFacts } from "@fairlead/core";
+import type { ProgramTexts } from "../dry-run/program-texts.ts";
+
+/** A mode that plans can be made and explained for, as one value: one file of this folder and one row in index.ts. */
+export interface InspectedMode {
+  readonly facts: ModeFacts;
+  /** Has its backend write a plan of one family on a node that nobody has programmed yet. */
+  dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
+}
+
+export interface DryRunSettings {
+  readonly config: AgentConfig;
+  /** Rules count packets with the nfacct objects that kube-proxy has: the kernel must have them. Only for iptables mode. */
+  readonly counters?: boolean;
+}
