@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { toEnd } from "../src/data/to-end.ts";
 import type { EndpointSlice, SliceEndpoint } from "../src/index.ts";
 import { candidates } from "../src/select/candidates.ts";
 import { endpointSets } from "../src/select/endpoint-sets.ts";
@@ -11,7 +12,7 @@ const PLACE = { nodeName: "node-a", zone: "z1" };
 const HTTP = { family: "IPv4", name: "", protocol: "TCP" } as const;
 
 function setsOf(endpoints: readonly SliceEndpoint[], place: Place = PLACE) {
-  const sets = endpointSets(candidates([slice("web", endpoints)], HTTP), place);
+  const sets = toEnd(endpointSets(toEnd(candidates([slice("web", endpoints)], HTTP)), place));
   const { any, ...lists } = sets;
   return {
     any,
@@ -164,7 +165,7 @@ describe("an endpoint in two slices", () => {
     for (const one of variants) {
       for (const other of variants) {
         const names = (a: string, b: string) =>
-          candidates([slice("web", [one], { name: a }), slice("web", [other], { name: b })], HTTP);
+          toEnd(candidates([slice("web", [one], { name: a }), slice("web", [other], { name: b })], HTTP));
         const [picked] = names("a", "b");
         expect(picked?.endpoint.terminating).toBe(one.terminating && other.terminating);
         if (one.ready && !one.terminating) expect(picked?.endpoint.ready).toBe(true);
@@ -174,7 +175,7 @@ describe("an endpoint in two slices", () => {
 
   test("counts once", () => {
     const twice = [slice("web", [endpoint(A), endpoint(A)], { name: "a" }), slice("web", [endpoint(A)], { name: "b" })];
-    expect(candidates(twice, HTTP)).toHaveLength(1);
+    expect(toEnd(candidates(twice, HTTP))).toHaveLength(1);
   });
 });
 
@@ -202,7 +203,7 @@ describe("ports", () => {
     ["IPv6", "dns", "UDP", ["[fd00::1]:53"]],
     ["IPv6", "dns", "TCP", []],
   ] as const)("%s %s/%s", (family, name, protocol, keys) => {
-    expect(candidates(slices, { family, name, protocol }).map((one) => one.key)).toEqual(keys);
+    expect(toEnd(candidates(slices, { family, name, protocol })).map((one) => one.key)).toEqual(keys);
   });
 });
 
@@ -215,7 +216,7 @@ test("endpoints stand in the byte order of address:port", () => {
         addresses.map((one) => endpoint(one)),
         { ports: ports.map((port) => ({ name: "", protocol: "TCP", port })) },
       );
-      const keys = candidates([given], HTTP).map((one) => one.key);
+      const keys = toEnd(candidates([given], HTTP)).map((one) => one.key);
       const expected = new Set(
         addresses.flatMap((one) => ports.map((port) => Buffer.from(`${one}:${port}`))).map(String),
       );
@@ -232,10 +233,10 @@ test("a health check counts distinct ready addresses here, over ports and slices
     slice("web", [endpoint("10.0.0.9", HERE)], { ports: [], name: "c" }),
     slice("web", [endpoint("fd00::1", HERE)], { ports, name: "d", family: "IPv6" }),
   ];
-  expect(countLocalReady(slices, "IPv4", "node-a", undefined)).toBe(2);
-  expect(countLocalReady(slices, "IPv4", "node-a", (address) => address.startsWith("10.244."))).toBe(1);
-  expect(countLocalReady(slices, "IPv6", "node-a", undefined)).toBe(1);
-  expect(countLocalReady(slices, "IPv4", "node-b", undefined)).toBe(1);
+  expect(toEnd(countLocalReady(slices, "IPv4", "node-a", undefined))).toBe(2);
+  expect(toEnd(countLocalReady(slices, "IPv4", "node-a", (address) => address.startsWith("10.244.")))).toBe(1);
+  expect(toEnd(countLocalReady(slices, "IPv6", "node-a", undefined))).toBe(1);
+  expect(toEnd(countLocalReady(slices, "IPv4", "node-b", undefined))).toBe(1);
 });
 
 test("hints for nodes count for nothing where that is off; those for zones do", () => {

@@ -1,3 +1,4 @@
+import { TURN } from "../data/sort-in-steps.ts";
 import type { Ownership, OwnershipDecision, OwnershipMemory } from "../filter.ts";
 import type { IPFamily, Protocol, ServiceKey } from "../objects.ts";
 import type { ServicePortGroup } from "../plan.ts";
@@ -18,6 +19,7 @@ import {
   finishService,
   type ServiceDraft,
   type ServiceRecord,
+  serviceEndpoints,
 } from "./service-plan.ts";
 import type { ReleasedGroup } from "./step.ts";
 import type { StepCollector } from "./step-collector.ts";
@@ -60,24 +62,29 @@ export class FamilyPlanner implements FrontendLookup {
     return this.#records.get(key)?.decision;
   }
 
-  /** Plans one service anew; gives the others that gained or lost a frontend by it and have to be planned as well. */
-  replan(key: ServiceKey, input: StepInput): readonly ServiceKey[] {
-    const draft = this.#draft(key, input);
+  /**
+   * Plans one service anew; gives the others that gained or lost a frontend by it and have to be planned as well. Yields while
+   * it looks at very many endpoints, and then nothing is changed yet.
+   */
+  *replan(key: ServiceKey, input: StepInput): Generator<void, readonly ServiceKey[]> {
+    const draft = yield* this.#draft(key, input);
     const before = this.#records.get(key);
+    const endpoints = draft && (yield* serviceEndpoints(draft, before?.groups));
     const moved = this.#claims.replace(key, before && claimsOfRecord(before), draft && claimsOfDraft(draft));
-    const after = draft && finishService(draft, this.#holder, before?.groups);
+    const after = draft && endpoints && finishService(draft, this.#holder, endpoints);
     this.#store(key, before, after);
     if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);
     else this.#tellGone(key, input);
     return moved;
   }
 
-  #draft(key: ServiceKey, { state, memory, options }: StepInput): ServiceDraft | undefined {
+  *#draft(key: ServiceKey, { state, memory, options }: StepInput): Generator<void, ServiceDraft | undefined> {
     const { family } = this;
     const service = options.families.includes(family) ? state.service(key) : undefined;
     const clusterIP = service && clusterIPOf(service, family);
     if (service === undefined || clusterIP === undefined) return undefined;
     const slices = state.slices(key);
+    if (slices.length > TURN) yield;
     const decision = decideOwnership(options.filter, service, family, slices, memory.get(key, family));
     return draftService({ key, service, family, slices, options }, clusterIP, decision);
   }

@@ -19,6 +19,27 @@ export interface GroupInput {
   readonly options: PlannerOptions;
 }
 
+/** The endpoints of a group: all that costs time where there are many, and hangs on no other service. */
+export interface GroupEndpoints {
+  readonly sets: EndpointSets;
+  /** Distinct ones. */
+  readonly count: number;
+}
+
+/**
+ * Yields where there are many.
+ *
+ * @param before the group as it was; what is equal of it is kept
+ */
+export function* groupEndpoints(
+  { port: { name, protocol } }: GroupDraft,
+  { slices, family, excludes, options }: GroupInput,
+  before: ServicePortGroup | undefined,
+): Generator<void, GroupEndpoints> {
+  const found = yield* candidates(slices, { family, name, protocol, excludes });
+  return { sets: yield* endpointSets(found, options, before), count: found.length };
+}
+
 /** A group and whether it counts in sync_proxy_rules_no_local_endpoints_total (pkg/proxy/ipvs/proxier.go: its service does). */
 export interface BuiltGroup {
   readonly group: ServicePortGroup;
@@ -30,18 +51,15 @@ const NO_ENDPOINTS: readonly PlanEndpoint[] = [];
 
 /**
  * @param held the frontends of the draft that it has in the end, at least one of them ours
- * @param before the group as it was; what is equal of it is kept
  */
 export function buildGroup(
   draft: GroupDraft,
   held: readonly FrontendSpec[],
   input: GroupInput,
-  before: ServicePortGroup | undefined,
+  { sets, count }: GroupEndpoints,
 ): BuiltGroup {
-  const { service, family, options } = input;
-  const { name, protocol } = draft.port;
-  const found = candidates(input.slices, { family, name, protocol, excludes: input.excludes });
-  const sets = endpointSets(found, options, before);
+  const { service, family } = input;
+  const { protocol } = draft.port;
   const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
   const group: ServicePortGroup = {
     id: draft.id,
@@ -52,7 +70,7 @@ export function buildGroup(
     cluster: usesSet(frontends, "cluster") ? sets.cluster : NO_ENDPOINTS,
     local: usesSet(frontends, "local") ? sets.local : NO_ENDPOINTS,
     serving: sets.serving,
-    endpointCount: found.length,
+    endpointCount: count,
     frontends,
     annotations: service.annotations,
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),

@@ -46,7 +46,7 @@ export class Planner {
   }
 
   /**
-   * Plans the dirty services again. Yields after each of them, and of the groups that they changed, so that the caller can do other things between; until it
+   * Plans the dirty services again. Yields after each of them, and of the groups that they changed, and within those of thousands of endpoints, so that the caller can do other things between; until it
    * has run to its end the live plans are between two states. A step that is given up makes the next one plan everything.
    *
    * @param state may change between two slices; what does is dirty for the next step
@@ -68,7 +68,7 @@ export class Planner {
       for (const key of queue) {
         queue.delete(key);
         for (const planner of this.#each()) {
-          for (const other of planner.replan(key, input)) queue.add(other);
+          for (const other of yield* planner.replan(key, input)) queue.add(other);
         }
         yield;
       }

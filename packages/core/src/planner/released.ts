@@ -41,7 +41,8 @@ export function releasedUnseen(draft: ServiceDraft, after: readonly ServicePortG
 function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
   const ours = draftService(draft.input, draft.clusterIP, withoutFilter([]));
   const owners = new Map(ours.ours.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
-  return finishService(ours, (key) => owners.get(key)).groups;
+  // Without endpoints: nobody asks for them.
+  return finishService(ours, (key) => owners.get(key), { groups: new Map(), localReady: 0 }).groups;
 }
 
 function isSame(a: Frontend, b: Frontend): boolean {

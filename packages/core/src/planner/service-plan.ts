@@ -5,7 +5,7 @@ import { countLocalReady } from "../select/local-ready.ts";
 import type { GroupClaims } from "./claims.ts";
 import type { ServiceClaims } from "./frontend-claims.ts";
 import { claimKey, type Leaves } from "./frontend-spec.ts";
-import { type BuiltGroup, buildGroup, type GroupInput } from "./group.ts";
+import { type BuiltGroup, buildGroup, type GroupEndpoints, type GroupInput, groupEndpoints } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
 import { isLeft } from "./treatments.ts";
 
@@ -60,26 +60,52 @@ export function draftService(
   };
 }
 
+/** What a service's endpoints come to, whoever holds its frontends. */
+export interface ServiceEndpoints {
+  /** By the ids of the groups. */
+  readonly groups: ReadonlyMap<string, GroupEndpoints>;
+  readonly localReady: number;
+}
+
 /**
- * @param holder the group that holds a claim, all claims of the draft being in the index
+ * Yields where there are many.
+ *
  * @param before the service's groups as they were; what is equal of them is kept
  */
-export function finishService(
+export function* serviceEndpoints(
   draft: ServiceDraft,
-  holder: Holder,
   before: readonly ServicePortGroup[] = [],
-): ServiceRecord {
+): Generator<void, ServiceEndpoints> {
   const known = new Map(before.map((group) => [group.id, group]));
+  const groups = new Map<string, GroupEndpoints>();
+  for (const group of draft.groups) {
+    groups.set(group.id, yield* groupEndpoints(group, draft.input, known.get(group.id)));
+  }
+  const { service, slices, family, options, excludes } = draft.input;
+  const counts = groups.size > 0 && service.healthCheckNodePort !== undefined;
+  const localReady = counts ? yield* countLocalReady(slices, family, options.nodeName, excludes) : 0;
+  return { groups, localReady };
+}
+
+const NO_ENDPOINTS: GroupEndpoints = {
+  sets: { cluster: [], local: [], serving: [], onNode: [], all: [], any: false },
+  count: 0,
+};
+
+/** @param holder the group that holds a claim, all claims of the draft being in the index */
+export function finishService(draft: ServiceDraft, holder: Holder, endpoints: ServiceEndpoints): ServiceRecord {
   const built = draft.groups.flatMap((group): BuiltGroup[] => {
     const held = group.frontends.filter((one) => one.left || holder(draftClaimKey(group, one)) === group.id);
-    return held.every((one) => one.left) ? [] : [buildGroup(group, held, draft.input, known.get(group.id))];
+    return held.every((one) => one.left)
+      ? []
+      : [buildGroup(group, held, draft.input, endpoints.groups.get(group.id) ?? NO_ENDPOINTS)];
   });
   return {
     decision: draft.decision,
     groups: built.map((one) => one.group),
     left: draft.left,
     lost: lostClaims([...draft.ours, ...draft.left], holder),
-    healthCheck: built.length === 0 ? undefined : healthCheck(draft),
+    healthCheck: built.length === 0 ? undefined : healthCheck(draft, endpoints.localReady),
     foreignClusterIP: foreignClusterIP(draft),
     noLocalInternal: counted(built, (one) => one.noLocalInternal, draft),
     noLocalExternal: counted(built, (one) => one.noLocalExternal, draft),
@@ -119,10 +145,8 @@ function lostClaims(claims: readonly GroupClaims[], holder: Holder): readonly Gr
   return compact(lost);
 }
 
-function healthCheck({ input }: ServiceDraft): HealthCheck | undefined {
-  const { key, service, family, slices, options, excludes } = input;
+function healthCheck({ input: { key, service } }: ServiceDraft, localEndpoints: number): HealthCheck | undefined {
   const port = service.healthCheckNodePort;
   if (port === undefined) return undefined;
-  const localEndpoints = countLocalReady(slices, family, options.nodeName, excludes);
   return { service: key, namespace: service.namespace, name: service.name, port, localEndpoints };
 }

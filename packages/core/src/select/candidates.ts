@@ -1,3 +1,4 @@
+import { sortInSteps, TURN } from "../data/sort-in-steps.ts";
 import type { EndpointSlice, IPFamily, Protocol, SliceEndpoint } from "../objects.ts";
 
 /** An endpoint of one service port before any selection. */
@@ -23,18 +24,27 @@ export interface CandidateQuery {
  * ready one, then the serving one, then that of the slice with the smaller name: never the one that came last, since
  * the result must not hang on the order of events.
  *
+ * Yields where there are many.
+ *
  * @param slices in the byte order of their names
  */
-export function candidates(slices: readonly EndpointSlice[], query: CandidateQuery): readonly Candidate[] {
+export function* candidates(
+  slices: readonly EndpointSlice[],
+  query: CandidateQuery,
+): Generator<void, readonly Candidate[]> {
   const found: Candidate[] = [];
+  let next = TURN;
   for (const slice of slices) {
     if (slice.family !== query.family) continue;
     for (const port of slice.ports) {
       if (port.name === query.name && port.protocol === query.protocol) collect(slice, port.port, query, found);
     }
+    if (found.length < next) continue;
+    next = found.length + TURN;
+    yield;
   }
-  found.sort(byKeyThenPreference);
-  return found.filter((candidate, i) => candidate.key !== found[i - 1]?.key);
+  const sorted = yield* sortInSteps(found, byKeyThenPreference);
+  return sorted.filter((candidate, i) => candidate.key !== sorted[i - 1]?.key);
 }
 
 function collect(slice: EndpointSlice, port: number, query: CandidateQuery, found: Candidate[]): void {

@@ -1,3 +1,4 @@
+import { TURN } from "../data/sort-in-steps.ts";
 import type { SliceEndpoint } from "../objects.ts";
 import type { PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import type { Candidate } from "./candidates.ts";
@@ -29,23 +30,30 @@ interface Usable {
 
 const NONE: readonly PlanEndpoint[] = [];
 
-/** @param before what was planned of the same service port; its endpoints that are equal are kept as they are */
-export function endpointSets(
+/**
+ * Yields where there are many.
+ *
+ * @param before what was planned of the same service port; its endpoints that are equal are kept as they are
+ */
+export function* endpointSets(
   candidates: readonly Candidate[],
   place: Place,
   before?: Pick<ServicePortGroup, "serving" | "onNode">,
-): EndpointSets {
-  const known = before && new Map([...before.serving, ...(before.onNode ?? NONE)].map((one) => [one.address, one]));
-  const all = candidates.map(({ endpoint, port }): Usable => {
+): Generator<void, EndpointSets> {
+  const known = yield* knownEndpoints(before);
+  const all: Usable[] = [];
+  for (const { endpoint, port } of candidates) {
     const { address } = endpoint;
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
-    const old = known?.get(address);
+    const old = known.get(address);
     const same = old !== undefined && old.port === port && old.local === local;
-    return { source: endpoint, planned: same ? old : { address, port, local } };
-  });
+    all.push({ source: endpoint, planned: same ? old : { address, port, local } });
+    if (all.length % TURN === 0) yield;
+  }
   const usable = those(all, ({ source }) => source.ready || source.serving);
   const serving = plannedOf(usable);
   const cluster = pickCluster(usable, place);
+  if (all.length >= TURN) yield;
   const local = oneArray(plannedOf(pickReady(usable.filter((one) => one.planned.local))), serving);
   return {
     serving,
@@ -55,6 +63,16 @@ export function endpointSets(
     all: usable === all ? serving : plannedOf(all),
     any: cluster.length > 0,
   };
+}
+
+function* knownEndpoints(
+  before: Pick<ServicePortGroup, "serving" | "onNode"> | undefined,
+): Generator<void, ReadonlyMap<string, PlanEndpoint>> {
+  const known = new Map<string, PlanEndpoint>();
+  for (const list of [before?.serving ?? NONE, before?.onNode ?? NONE]) {
+    for (const one of list) if (known.set(one.address, one).size % TURN === 0) yield;
+  }
+  return known;
 }
 
 function pickCluster(usable: readonly Usable[], place: Place): readonly Usable[] {

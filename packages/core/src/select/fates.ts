@@ -1,3 +1,4 @@
+import { toEnd } from "../data/to-end.ts";
 import type { EndpointSlice, SliceEndpoint } from "../objects.ts";
 import { type Candidate, type CandidateQuery, candidates } from "./candidates.ts";
 import { endpointSets } from "./endpoint-sets.ts";
@@ -31,8 +32,8 @@ export interface EndpointFate {
  * @param slices in the byte order of their names
  */
 export function endpointFates(slices: readonly EndpointSlice[], query: CandidateQuery, place: Place): EndpointFate[] {
-  const kept = candidates(slices, query);
-  const sets = endpointSets(kept, place);
+  const kept = toEnd(candidates(slices, query));
+  const sets = toEnd(endpointSets(kept, place));
   const keys = (set: typeof sets.cluster) => new Set(set.map(({ address, port }) => `${address} ${port}`));
   const selection: Selection = { kept, place, cluster: keys(sets.cluster), local: keys(sets.local) };
   return slices.flatMap((slice) => fatesOfSlice(slice, query, selection));

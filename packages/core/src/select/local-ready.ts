@@ -1,19 +1,23 @@
+import { TURN } from "../data/sort-in-steps.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint } from "../objects.ts";
 import { preference } from "./candidates.ts";
 
 /**
  * How many distinct addresses of ready endpoints a service has on this node, whatever their ports: what its health check
- * answers (upstream: LocalReadyEndpoints).
+ * answers (upstream: LocalReadyEndpoints). Yields where there are many.
  */
-export function countLocalReady(
+export function* countLocalReady(
   slices: readonly EndpointSlice[],
   family: IPFamily,
   nodeName: string,
   excludes: ((address: string) => boolean) | undefined,
-): number {
+): Generator<void, number> {
   const byAddress = new Map<string, SliceEndpoint>();
+  let seen = 0;
   for (const slice of slices) {
     if (slice.family !== family || slice.ports.length === 0) continue;
+    if (seen >= TURN) yield;
+    seen = (seen >= TURN ? 0 : seen) + slice.endpoints.length;
     for (const endpoint of slice.endpoints) {
       const known = byAddress.get(endpoint.address);
       if (known === undefined || preference(endpoint) > preference(known)) byAddress.set(endpoint.address, endpoint);

@@ -1,15 +1,14 @@
-import { compact } from "../data/compact.ts";
 import { equal, equalLists } from "../data/equal.ts";
 import { type EndpointSlice, type Service, type ServiceKey, serviceKey } from "../objects.ts";
 import { type ChangeCounts, type DirtyServices, PendingChanges } from "./pending.ts";
+import { SliceList } from "./slice-list.ts";
 import type { ClusterView } from "./view.ts";
 
 interface Entry {
   /** The one copy of the key that is kept. */
   readonly key: ServiceKey;
   readonly service: Service | undefined;
-  /** In the byte order of their names. */
-  readonly slices: readonly EndpointSlice[];
+  readonly slices: SliceList;
 }
 
 const NO_SLICES: readonly EndpointSlice[] = [];
@@ -82,7 +81,7 @@ export class ClusterState implements ClusterView {
   }
 
   slices(key: ServiceKey): readonly EndpointSlice[] {
-    return this.#entries.get(key)?.slices ?? NO_SLICES;
+    return this.#entries.get(key)?.slices.all() ?? NO_SLICES;
   }
 
   /** Whether `takeDirty` has anything to give. */
@@ -105,17 +104,14 @@ export class ClusterState implements ClusterView {
 
   #entryOf(namespace: string, name: string): Entry {
     const key = serviceKey(namespace, name);
-    return this.#entries.get(key) ?? { key, service: undefined, slices: NO_SLICES };
+    return this.#entries.get(key) ?? { key, service: undefined, slices: new SliceList() };
   }
 
   #place(entry: Entry, slice: EndpointSlice): boolean {
-    const old = entry.slices.find((other) => other.name === slice.name);
+    const old = entry.slices.get(slice.name);
     if (old !== undefined && equalSlices(old, slice)) return false;
-    const others = entry.slices.filter((other) => other !== old);
-    const slices = [...others, old === undefined ? slice : sparing(old, slice)].sort((a, b) =>
-      a.name < b.name ? -1 : 1,
-    );
-    this.#put({ ...entry, slices: compact(slices) });
+    entry.slices.set(old === undefined ? slice : sparing(old, slice));
+    this.#put(entry);
     this.#pending.touch(entry.key);
     return true;
   }
@@ -123,13 +119,14 @@ export class ClusterState implements ClusterView {
   #removeSlice(key: ServiceKey, name: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    this.#put({ ...entry, slices: compact(entry.slices.filter((slice) => slice.name !== name)) });
+    entry.slices.delete(name);
+    this.#put(entry);
     this.#pending.touch(key);
     this.#pending.dropTriggers(key);
   }
 
   #put(entry: Entry): void {
-    if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(entry.key);
+    if (entry.service === undefined && entry.slices.size === 0) this.#entries.delete(entry.key);
     else this.#entries.set(entry.key, entry);
   }
 }

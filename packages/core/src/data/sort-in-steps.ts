@@ -1,0 +1,52 @@
+/** Items after which others get their turn. */
+export const TURN = 2_048;
+
+/**
+ * A stable sort that yields every `run` items or so, for lists that take longer than anybody should wait.
+ *
+ * @returns a sorted list; `list` itself stays as it is
+ */
+export function* sortInSteps<T>(
+  list: readonly T[],
+  compare: (a: T, b: T) => number,
+  run = TURN,
+): Generator<void, readonly T[]> {
+  if (list.length <= run) return list.toSorted(compare);
+  let sorted = list.slice();
+  for (let at = 0; at < sorted.length; at += run) {
+    const part = sorted.slice(at, at + run).sort(compare);
+    for (const [i, item] of part.entries()) sorted[at + i] = item;
+    yield;
+  }
+  for (let width = run; width < sorted.length; width *= 2) {
+    const merged: T[] = [];
+    for (let at = 0; at < sorted.length; at += 2 * width) {
+      const [middle, end] = [Math.min(at + width, sorted.length), Math.min(at + 2 * width, sorted.length)];
+      yield* merge(sorted, { at, middle, end }, compare, merged, run);
+    }
+    sorted = merged;
+  }
+  return sorted;
+}
+
+/** Two sorted neighbours: from `at` to `middle`, and from there to `end`. */
+interface Neighbours {
+  readonly at: number;
+  readonly middle: number;
+  readonly end: number;
+}
+
+function* merge<T>(
+  from: readonly T[],
+  { at, middle, end }: Neighbours,
+  compare: (a: T, b: T) => number,
+  into: T[],
+  run: number,
+): Generator<void> {
+  let [left, right] = [at, middle];
+  while (left < middle || right < end) {
+    const takeLeft = right >= end || (left < middle && compare(from[left] as T, from[right] as T) <= 0);
+    into.push(from[takeLeft ? left++ : right++] as T);
+    if (into.length % run === 0) yield;
+  }
+}
