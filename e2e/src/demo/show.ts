@@ -1,8 +1,7 @@
-import type { Check, Finding } from "./check.ts";
 import { foreignService } from "./checks/foreign.ts";
 import { addedLive, removedLive } from "./checks/live.ts";
 import { affinity, foundingCase, masquerading, nobodyThere, nodePort, spread } from "./checks/services.ts";
-import type { Stage } from "./stage.ts";
+import type { Check, Finding, Stage } from "./stage.ts";
 import { tableHead, tableLine } from "./table.ts";
 
 const checks: readonly Check[] = [

@@ -1,5 +1,4 @@
 import type { Host, RawObject } from "@fairlead/testkit";
-import type { Check } from "./check.ts";
 
 export interface Ask {
   readonly from: Host;
@@ -19,6 +18,16 @@ export interface Reply {
   /** Whom the pod saw as the sender. */
   readonly seenAs?: string;
 }
+
+/** One line of the table. */
+export interface Finding {
+  readonly name: string;
+  readonly request: string;
+  readonly seen: string;
+  readonly ok: boolean;
+}
+
+export type Check = (stage: Stage) => Promise<readonly Finding[]>;
 
 /** Where the demo plays: the real kernel, one in memory, or local ports. */
 export interface Stage {

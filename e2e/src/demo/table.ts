@@ -1,4 +1,4 @@
-import type { Finding } from "./check.ts";
+import type { Finding } from "./stage.ts";
 
 const NAME = 17;
 const REQUEST = 42;

@@ -4,7 +4,8 @@ import { payloadText, renderServerCommand, renderSetCommand, restoreLines, ruleK
 import { readAddresses, readSets } from "./kernel-state.ts";
 import { ownership } from "./ownership.ts";
 import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
-import { CHAINS, type FrameTable, TABLES } from "./plan/frame.ts";
+import { CHAINS } from "./plan/frame.ts";
+import { type FrameTable, TABLES } from "./plan/frame-facts.ts";
 import { JUMPS, type Jumps } from "./plan/jumps.ts";
 import { DEVICE } from "./plan/names.ts";
 import { setName } from "./plan/sets.ts";

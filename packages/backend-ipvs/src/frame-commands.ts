@@ -1,5 +1,6 @@
 import type { Command, CommandSource, Rule } from "@fairlead/netfilter";
-import { type ChainRules, type FrameFacts, type FrameTable, frameChains, TABLES } from "./plan/frame.ts";
+import { frameChains } from "./plan/frame.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
 import { JUMPS, repairJumps } from "./plan/jumps.ts";
 
 /** The rules of the built-in chains that lead to ours. */

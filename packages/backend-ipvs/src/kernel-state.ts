@@ -1,7 +1,7 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Rule, SetState, Table, TableState } from "@fairlead/netfilter";
-import { TABLES } from "./plan/frame.ts";
+import { TABLES } from "./plan/frame-facts.ts";
 import { isGroupChainOfIptablesMode } from "./plan/iptables-mode.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { DEVICE } from "./plan/names.ts";

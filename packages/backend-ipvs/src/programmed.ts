@@ -1,7 +1,7 @@
 import type { SyncReport } from "@fairlead/core";
 import { countRules } from "./frame-commands.ts";
 import type { PlanContext } from "./plan/context.ts";
-import { type FrameFacts, TABLES } from "./plan/frame.ts";
+import { type FrameFacts, TABLES } from "./plan/frame-facts.ts";
 import type { Ledger } from "./plan/ledger.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { Written } from "./work.ts";

@@ -1,4 +1,5 @@
-import { type FrameFacts, sameFacts, TABLES } from "./plan/frame.ts";
+import { sameFacts } from "./plan/frame.ts";
+import { type FrameFacts, TABLES } from "./plan/frame-facts.ts";
 import type { IpvsPort } from "./port.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { type ForwardingPlan, inSlices } from "@fairlead/core";
 import type { PlanContext } from "./plan/context.ts";
-import type { FrameFacts } from "./plan/frame.ts";
+import type { FrameFacts } from "./plan/frame-facts.ts";
 import { groupObjects } from "./plan/group.ts";
 import { Ledger } from "./plan/ledger.ts";
 import type { WantedServer } from "./plan/servers.ts";

@@ -1,7 +1,7 @@
 import { clientA, ovnClient } from "@fairlead/testkit";
-import type { Check } from "../check.ts";
 import { every, senders, tally } from "../counted.ts";
 import { nginxCalicoIP, nginxOvnIP } from "../services.ts";
+import type { Check } from "../stage.ts";
 
 /** The other network's service: not a rule names it, and its packets go out as they came in. */
 export const foreignService: Check = async (stage) => {

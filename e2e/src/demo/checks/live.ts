@@ -1,7 +1,6 @@
 import { clientA, webB1 } from "@fairlead/testkit";
-import type { Check } from "../check.ts";
 import { demoObjects, web, webPods } from "../services.ts";
-import type { Reply, Stage } from "../stage.ts";
+import type { Check, Reply, Stage } from "../stage.ts";
 
 /** So many requests in a row without the removed endpoint: two thirds to the power of 40 is nothing. */
 const CALM = 40;

@@ -1,8 +1,7 @@
 import { clientA } from "@fairlead/testkit";
-import type { Check } from "../check.ts";
 import { tally } from "../counted.ts";
 import { nginxOvnIP, nobodyIP } from "../services.ts";
-import type { Stage } from "../stage.ts";
+import type { Check, Stage } from "../stage.ts";
 import { addedLive, removedLive } from "./live.ts";
 import { affinity, foundingCase, spread } from "./services.ts";
 

@@ -1,8 +1,7 @@
 import { clientA, nginxCalico, nodeA, outside, ovnClient, secondNodeAddress } from "@fairlead/testkit";
-import type { Check, Finding } from "../check.ts";
 import { countEnds, every, senders, shares, tally } from "../counted.ts";
 import { nginxCalicoIP, nobodyIP, stickyIP, web, webPods } from "../services.ts";
-import type { Stage } from "../stage.ts";
+import type { Check, Finding, Stage } from "../stage.ts";
 
 export const foundingCase: Check = async (stage) => {
   const replies = await stage.ask({ from: clientA, to: nginxCalicoIP, port: 80, count: 5 });

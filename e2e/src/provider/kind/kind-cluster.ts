@@ -5,10 +5,10 @@ import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import { messageOf } from "../../support/errors.ts";
 import { fabricAddress, prefixLength, serviceCIDRs as serviceRange } from "../netns/addresses.ts";
 import { rejectAtTheEnd } from "../netns/ground.ts";
+import type { ClusterImages } from "./cluster-images.ts";
 import { type ContainerNetwork, containerNetwork } from "./containers.ts";
 import { type KindSettings, kindConfig } from "./kind-config.ts";
 import type { Machine } from "./machine.ts";
-import type { ClusterImages } from "./source.ts";
 
 /** A cluster as kind makes it: nodes that wait for a pod network, and a control plane that answers. */
 export interface KindCluster {

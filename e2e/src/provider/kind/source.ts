@@ -1,5 +1,5 @@
 import type { Progress } from "../provider.ts";
-import type { Mount } from "./kind-config.ts";
+import type { ClusterImages } from "./cluster-images.ts";
 import type { KindNetwork, KindNetworkGround } from "./networks/network.ts";
 
 /** Where a cluster's images and pod networks come from: made here, or published. */
@@ -12,16 +12,3 @@ export interface Source {
 
 /** Resolves when the network's configuration is on every node. */
 export type NetworkInstaller = (ground: KindNetworkGround, opened: AsyncDisposableStack) => Promise<KindNetwork>;
-
-/** What a cluster is started from. */
-export interface ClusterImages {
-  readonly programs: { readonly kind: string; readonly kubectl: string };
-  /** The nodes' image, and the arguments by which Docker takes it in. */
-  readonly node: { readonly name: string; readonly taken: readonly string[] };
-  /** What every node is given beside. */
-  readonly mounts: readonly Mount[];
-  /** For the nodes' configuration of containerd, in TOML; absent: the image has all of it. */
-  readonly containerdPatches?: readonly string[];
-  /** Archives of images for nodes that run already. */
-  readonly archives: readonly string[];
-}

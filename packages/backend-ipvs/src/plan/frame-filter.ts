@@ -1,6 +1,6 @@
 import { hostCIDR } from "@fairlead/base";
 import { comment, jump, type Rule } from "@fairlead/netfilter";
-import type { ChainRules, FrameFacts } from "./frame.ts";
+import type { ChainRules, FrameFacts } from "./frame-facts.ts";
 import type { BarredAddress } from "./group.ts";
 import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, PROXY_FIREWALL, SOURCE_RANGES } from "./names.ts";
 import { ACCEPT, inSet, RETURN, setRule } from "./rule-parts.ts";

@@ -9,7 +9,7 @@ import {
   notFromPods,
   type Rule,
 } from "@fairlead/netfilter";
-import type { ChainRules, FrameFacts } from "./frame.ts";
+import type { ChainRules, FrameFacts } from "./frame-facts.ts";
 import { LOAD_BALANCER, MARK_MASQ, NODE_PORT, POSTROUTING, SERVICES } from "./names.ts";
 import { ACCEPT, RETURN, setRule } from "./rule-parts.ts";
 import type { SetKey } from "./sets.ts";

@@ -1,5 +1,5 @@
 import { type Command, comment, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
-import type { FrameTable } from "./frame.ts";
+import type { FrameTable } from "./frame-facts.ts";
 import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, POSTROUTING, PROXY_FIREWALL, SERVICES } from "./names.ts";
 
 /** The rules of a built-in chain that lead to ours, in their order. */

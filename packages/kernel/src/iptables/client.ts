@@ -2,9 +2,7 @@ import type { Rule, Table, TableState } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import type { Input } from "../runner/runner.ts";
 import type { Glance } from "./glance.ts";
-
-/** Which kernel API the tools speak to: nf_tables, or the x_tables of old. */
-export type Variant = "nft" | "legacy";
+import type { Variant } from "./variant.ts";
 
 /**
  * The iptables of one family. Rules of others are read leniently: one that can't be read stands as its text (a match of kind

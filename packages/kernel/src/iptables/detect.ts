@@ -1,6 +1,6 @@
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
-import type { Variant } from "./client.ts";
+import type { Variant } from "./variant.ts";
 
 /** Chains that kubelet makes in mangle so that others see which variant the host uses (KEP-3178). */
 const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /;

@@ -4,7 +4,7 @@ import type { IPFamily } from "../family.ts";
 import { findAttribute } from "../netlink/attributes.ts";
 import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
 import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
-import type { Variant } from "./client.ts";
+import type { Variant } from "./variant.ts";
 
 /** What the kernel says of a table without its rules. */
 export interface TableGlance {

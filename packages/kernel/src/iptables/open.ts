@@ -12,12 +12,13 @@ import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
-import { builtinChains, type IptablesClient, type Variant } from "./client.ts";
+import { builtinChains, type IptablesClient } from "./client.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, isNoChain, notInstalled } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
 import { findTools, type Tools } from "./tools.ts";
+import type { Variant } from "./variant.ts";
 
 export interface IptablesOptions {
   readonly family: IPFamily;

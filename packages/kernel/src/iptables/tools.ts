@@ -1,8 +1,8 @@
 import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { Variant } from "./client.ts";
 import { IptablesError } from "./error.ts";
+import type { Variant } from "./variant.ts";
 
 /** The programs of one family and variant. */
 export interface Tools {

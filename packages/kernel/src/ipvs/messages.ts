@@ -128,7 +128,7 @@ function flagBits({ scheduler, flags: names }: VirtualServer): number {
 /** @throws RangeError when it is not an address of the family */
 function bytesOf(family: VirtualServerKey["family"], text: string): Uint8Array {
   if (parseAddress(text) === undefined || familyOf(text) !== family) {
-    throw new RangeError(`${text} is not an ${family} address`);
+    throw new RangeError(`Different address family: ${text} is not an ${family} address`);
   }
   return addressBytes(text);
 }

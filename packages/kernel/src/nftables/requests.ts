@@ -4,7 +4,7 @@ import { encodeRequest } from "../netlink/messages.ts";
 
 const { ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, SUBSYSTEM } = nftNumbers;
 
-export const protocolFamily: Readonly<Record<NftFamily, number>> = {
+const protocolFamily: Readonly<Record<NftFamily, number>> = {
   ip: addressFamilies.IPv4,
   ip6: addressFamilies.IPv6,
 };

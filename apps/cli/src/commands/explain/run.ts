@@ -1,4 +1,4 @@
-import type { IPFamily, ServicePortGroup } from "@fairlead/core";
+import type { ServicePortGroup } from "@fairlead/core";
 import {
   type Agreement,
   agreementOf,
@@ -15,6 +15,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
+import type { FamilyAgreement } from "./family-agreement.ts";
 import type { explainOptions } from "./options.ts";
 import { explanationText, findingData } from "./text.ts";
 
@@ -48,11 +49,6 @@ function targetOf(text: string): Target {
 function whyNothing(target: Target): string {
   if (target.kind === "address") return "no service has that address and port";
   return "there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)";
-}
-
-export interface FamilyAgreement {
-  readonly family: IPFamily;
-  readonly agreement: Agreement;
 }
 
 async function compare(

@@ -13,7 +13,7 @@ import {
 } from "@fairlead/inspect";
 import type { Style } from "../../output/style.ts";
 import { tableText } from "../../output/table.ts";
-import type { FamilyAgreement } from "./run.ts";
+import type { FamilyAgreement } from "./family-agreement.ts";
 
 /** An explanation for people. */
 export function explanationText(

@@ -1,6 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
 import { factsOf, type PlannedNode } from "@fairlead/inspect";
-import type { ServiceReport } from "@fairlead/verify";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
@@ -12,17 +11,13 @@ import { nodeAddresses } from "../../node/kernel-state.ts";
 import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
 import { check, type Held } from "./check.ts";
+import type { FamilyReport } from "./family-report.ts";
 import { ofFamily } from "./objects.ts";
 import type { verifyOptions } from "./options.ts";
 import { askForFullSync } from "./repair.ts";
 import { reportText } from "./show.ts";
 
 type Values = CommandInput<typeof verifyOptions>["options"];
-
-export interface FamilyReport {
-  readonly family: IPFamily;
-  readonly services: readonly ServiceReport[];
-}
 
 export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
   oneKernel(options);

@@ -1,6 +1,6 @@
 import type { Finding } from "@fairlead/verify";
 import type { Style } from "../../output/style.ts";
-import type { FamilyReport } from "./run.ts";
+import type { FamilyReport } from "./family-report.ts";
 
 const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~" };
 

@@ -2,9 +2,10 @@ import { nodeImage } from "../../../../kind/published.ts";
 import { providePrograms } from "../../../control-plane/program-set.ts";
 import { kubernetesVersion } from "../../../control-plane/versions.ts";
 import type { Progress } from "../../provider.ts";
+import type { ClusterImages } from "../cluster-images.ts";
 import { pauseImage } from "../images/component-list.ts";
 import { published as publishedSet } from "../programs.ts";
-import type { ClusterImages, Source } from "../source.ts";
+import type { Source } from "../source.ts";
 import { publishedInstallers } from "./networks.ts";
 import { pulled } from "./pulled.ts";
 

@@ -7,9 +7,10 @@ import {
   type Table,
   type TableState,
 } from "@fairlead/netfilter";
-import type { AskedChain, IptablesClient, Variant } from "../../iptables/client.ts";
+import type { AskedChain, IptablesClient } from "../../iptables/client.ts";
 import { explain } from "../../iptables/explain.ts";
 import { PayloadTail } from "../../iptables/payload-tail.ts";
+import type { Variant } from "../../iptables/variant.ts";
 import { CommandError } from "../../runner/command-error.ts";
 import type { Argv, Input } from "../../runner/runner.ts";
 import { lines } from "../../runner/text.ts";

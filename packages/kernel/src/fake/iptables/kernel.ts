@@ -1,5 +1,5 @@
 import type { IPFamily, Table } from "@fairlead/netfilter";
-import type { Variant } from "../../iptables/client.ts";
+import type { Variant } from "../../iptables/variant.ts";
 
 /** What a fake's rules can rely on beside their own table. */
 export interface FakeKernel {

@@ -1,4 +1,4 @@
-import type { Variant } from "../../iptables/client.ts";
+import type { Variant } from "../../iptables/variant.ts";
 
 /**
  * Why the tools or the kernel do not take a command.
