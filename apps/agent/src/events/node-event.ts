@@ -1,5 +1,5 @@
 /** A Service, as an Event names it. */
-export interface ServiceReference {
+interface ServiceReference {
   readonly namespace: string;
   readonly name: string;
 }
