@@ -6,8 +6,8 @@ import { leadOn } from "./lead-on.ts";
 
 /**
  * Stands before the API server, with its certificate, and is hostile in one way to everybody who lists services, of which
- * nobody can have a watch; everything else is led on. `silent` leads everything on until it is told "silence": what is open then
- * stays open without a further byte. Says when it is asked how many requests it has answered in its own way, and how many bytes it
+ * nobody can have a watch; everything else is led on. `silent` leads everything on until it is told "silence": then nobody hears
+ * a further byte, until it is told "answer"; what was open before stays silent all the same. Says when it is asked how many requests it has answered in its own way, and how many bytes it
  * has sent so.
  * Usage: hostile-main.ts CERTIFICATE KEY PORT HOST HOST-PORT WAY
  */
@@ -16,6 +16,7 @@ const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = "", way
 const LARGE = 700 << 20;
 const json = { "content-type": "application/json" };
 const open = new Set<IncomingMessage>();
+let silence = false;
 let requests = 0;
 let bytes = 0;
 
@@ -38,6 +39,7 @@ if (act === undefined) throw new Error(`no way ${way}; give one of ${Object.keys
 const files = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
 const server = createServer(files, (incoming, response) => {
   const { pathname, searchParams } = new URL(incoming.url ?? "/", "https://host");
+  if (silence) return;
   if (way === "silent" || pathname !== "/api/v1/services") {
     return leadOn(incoming, response, { host, port: hostPort }, (answer) => {
       answer.pipe(response);
@@ -77,7 +79,8 @@ function stream(response: ServerResponse, before: string, letter: string): void 
 server.on("clientError", (_: Error, socket: IncomingMessage["socket"]) => socket.destroy());
 server.listen(Number(port), () => {
   answerLines((line) => {
-    if (line === "silence") for (const answer of open) answer.unpipe().pause();
+    silence = line === "silence";
+    if (silence) for (const answer of open) answer.unpipe().pause();
     return JSON.stringify({ requests, bytes });
   });
 });

@@ -78,13 +78,16 @@ interface ApiServerControl {
    * @returns how many watches were answered so
    */
   expireWatches?(ms: number): Promise<number>;
-  /** Until the script is stopped, lists of services are answered in that way; it says `HostileSeen` as JSON when it is asked. */
-  turnHostile?(way: HostileWay): Promise<Script>;
+  /** Until the script is stopped, a node's lists are answered in that way; it says `HostileSeen` as JSON when it is asked. */
+  turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
   /** Runs a script beside the API server. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }
 
-/** silent: no request of any kind is answered. The others know no watch; two send 700 MB that are no list yet. */
+/**
+ * silent: nobody hears a byte after the script was told "silence", nor, of what was open then, after "answer". The others refuse watches of services
+ * and answer lists of them in their way; two send 700 MB that are no list yet.
+ */
 export type HostileWay = "silent" | "one string" | "nesting" | "endless continue";
 
 /** What a hostile API server has answered in its own way. */

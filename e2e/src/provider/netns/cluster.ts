@@ -82,7 +82,8 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       startScript: (file, args) => startScript(ground.fabric, file, args),
       ...(certificate !== undefined && {
         expireWatches: (ms) => expireWatches(ground, certificate, ms),
-        turnHostile: (way) => openGate(ground, certificate, HOSTILE, [way]),
+        turnHostile: (way, node) =>
+          openGate(ground, certificate, { file: HOSTILE, more: [way], nodes: [groundNode(node)] }),
       }),
     },
     startPod: pods.start,

@@ -12,7 +12,7 @@ const GATE = fileURLToPath(new URL("../../control-plane/gone-main.ts", import.me
  * @returns how many watches it has ended
  */
 export async function expireWatches(ground: Ground, certificate: Certificate, ms: number): Promise<number> {
-  const gate = await openGate(ground, certificate, GATE);
+  const gate = await openGate(ground, certificate, { file: GATE });
   try {
     await sleep(ms);
     return Number(await gate.ask("count"));

@@ -11,27 +11,34 @@ const API_PORT = String(PORT);
 const GATE_PORT = "6444";
 const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
+/** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT, and `more`. */
+export interface Gate {
+  readonly file: string;
+  readonly more?: readonly string[];
+  /** Whose requests come to it; default: those of all nodes. */
+  readonly nodes?: Ground["nodes"];
+}
+
 /**
  * Leads what nodes send to the API server to a script that stands before it with its certificate, what they have open
  * included. `stop` takes it away, and ends what is open through it.
- *
- * @param file of the script; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT, and `more`
  */
 export async function openGate(
-  { fabric, families, nodes }: Ground,
+  { fabric, families, nodes: all }: Ground,
   { certFile, keyFile }: Certificate,
-  file: string,
-  more: readonly string[] = [],
+  { file, more = [], nodes = all }: Gate,
 ): Promise<Script> {
   const [family = "IPv4"] = families;
   const runner = runnerIn(fabric);
   const host = fabricAddress[family];
   const gate = await startScript(fabric, file, [certFile, keyFile, GATE_PORT, host, API_PORT, ...more]);
-  const rule = ["PREROUTING", "-i", "br0", "-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
-  const nat = (verb: "-A" | "-D") => runner.run([tools[family], "-t", "nat", verb, ...rule]);
+  const sources = nodes.map(({ addresses }) => addresses[family] ?? "");
+  const rule = ["-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
+  const nat = (verb: "-A" | "-D") =>
+    runner.run([tools[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
   try {
     await nat("-A");
-    for (const { addresses } of nodes) await runner.run(cutArgv(API_PORT, addresses[family] ?? ""));
+    for (const source of sources) await runner.run(cutArgv(API_PORT, source));
   } catch (error) {
     await gate.stop();
     throw error;

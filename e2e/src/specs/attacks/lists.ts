@@ -4,6 +4,7 @@ import { expectAnswers } from "../expect.ts";
 import { able } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
+import { untilLogged } from "./until-logged.ts";
 
 const LAST_MS = 20_000;
 /** Requests a second that an API server may be asked by one node whatever it answers. */
@@ -22,9 +23,9 @@ function list(way: HostileWay, name: string): Spec {
   return underAttack({
     name: `attack: ${name}`,
     act: async (attacked) => {
-      const { scene } = attacked;
+      const { scene, node } = attacked;
       const began = performance.now();
-      const gate = await able(scene.cluster.apiServer.turnHostile)(way);
+      const gate = await able(scene.cluster.apiServer.turnHostile)(way, node);
       scene.later(gate.stop);
       await sleep(LAST_MS);
       await changeEndpoints(attacked);
@@ -34,27 +35,31 @@ function list(way: HostileWay, name: string): Spec {
       if (seen.requests === 0) throw new Error("wanted lists of services; nobody asked for one");
       if (aSecond > MOST_A_SECOND)
         throw new Error(`wanted ${MOST_A_SECOND} requests a second at most; ${aSecond} came`);
-      return { requests: String(seen.requests), sent: `${seen.bytes >> 20} MiB` };
+      return { asked: String(seen.requests), sent: `${seen.bytes >> 20} MiB` };
     },
   });
 }
 
+/** Client-go asks after 30 s without a byte, and waits 15 s for the answer. */
+const NOTICED_MS = 60_000;
+
 const silent: Spec = underAttack({
-  name: "attack: the API server's watches fall silent and stay open",
+  name: "attack: the API server falls silent, and its connections stay open",
   act: async (attacked) => {
-    const { scene } = attacked;
-    const gate = await able(scene.cluster.apiServer.turnHostile)("silent");
+    const { scene, node } = attacked;
+    const gate = await able(scene.cluster.apiServer.turnHostile)("silent", node);
     scene.later(gate.stop);
     const before = await attacked.change("before");
+    const log = await node.agent.log();
     await gate.ask("silence");
-    const meanwhile = await attacked.change("meanwhile", NOTICED_MS);
+    const noticed = await untilLogged(node, log, /^E.*API server cannot be reached/, NOTICED_MS);
+    // Who clings to what is open hears nothing all the same.
+    await gate.ask("answer");
+    const meanwhile = await attacked.change("meanwhile");
     await gate.stop();
-    return { before, meanwhile };
+    return { before, noticed, meanwhile };
   },
 });
-
-/** Half of what it was once; bookmarks come about once a minute. */
-const NOTICED_MS = 100_000;
 
 export const lists: readonly Spec[] = [
   list("one string", "a list that is one string of 700 MB"),

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { folderPrefix } from "../../agent/manifests.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
-import { until } from "../until.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
+import { untilLogged } from "./until-logged.ts";
 
 /** Stands before the tool of its own name: the order in a file beside it counts for one call (stop) or for all (lie). */
 const TOOL = `#!/bin/sh
@@ -33,20 +33,6 @@ async function toolFolder({ later }: Scene): Promise<string> {
     await chmod(join(folder, program), 0o755);
   }
   return folder;
-}
-
-/** A line of severity E that was not there before. */
-async function untilTold({ node }: Attacked, before: string): Promise<string> {
-  const began = performance.now();
-  await until(
-    "an error in the agent's log",
-    async () => {
-      const lines = (await node.agent.log()).slice(before.length).split("\n");
-      return lines.some((line) => line.startsWith("E")) ? undefined : "none";
-    },
-    NOTICED_MS,
-  );
-  return `${((performance.now() - began) / 1000).toFixed(1)} s`;
 }
 
 function misbehaving(
@@ -80,7 +66,7 @@ const lying = misbehaving("lie", "iptables-restore does nothing and says that it
   const served = attacked.change("meanwhile", 2 * NOTICED_MS);
   // Waited for below, unless nothing is told.
   served.catch(() => {});
-  const told = await untilTold(attacked, before);
+  const told = await untilLogged(attacked.node, before, /^E/, NOTICED_MS);
   await rm(file);
   return { told, meanwhile: await served };
 });
