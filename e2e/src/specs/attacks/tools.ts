@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderPrefix } from "../../agent/manifests.ts";
@@ -13,7 +13,7 @@ here=$(dirname "$0")
 order=
 [ -e "$here/order" ] && read -r order <"$here/order"
 case $order in
-stop) rm "$here/order"; kill -STOP $$ ;;
+stop) rm "$here/order"; echo $$ >"$here/stopped"; kill -STOP $$ ;;
 lie) cat >/dev/null; exit 0 ;;
 esac
 PATH=\${PATH#*:} exec "$(basename "$0")" "$@"
@@ -27,12 +27,23 @@ const NOTICED_MS = 45_000;
 
 async function toolFolder({ later }: Scene): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
-  later(() => rm(folder, { recursive: true, force: true }));
+  later(async () => {
+    await endStopped(join(folder, "stopped"));
+    await rm(folder, { recursive: true, force: true });
+  });
   for (const program of programs) {
     await writeFile(join(folder, program), TOOL);
     await chmod(join(folder, program), 0o755);
   }
   return folder;
+}
+
+/** Whom the agent has not ended is not left behind. @param file has the number of the process that was stopped, if any */
+async function endStopped(file: string): Promise<void> {
+  const pid = Number(await readFile(file, "utf8").catch(() => "0"));
+  const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // Stopped (proc(5)): nobody else has its number.
+  if (pid > 0 && / T /.test(state)) process.kill(pid, "SIGKILL");
 }
 
 function misbehaving(
