@@ -3,11 +3,11 @@ import { claims } from "./claims.ts";
 import { hostileComments } from "./comments.ts";
 import { credentials } from "./credentials.ts";
 import { datagrams } from "./datagrams.ts";
+import { heldOpen } from "./held-open.ts";
 import { inspector } from "./inspector.ts";
 import { lists } from "./lists.ts";
 import { hostileManifests } from "./manifests.ts";
 import { manyEndpoints } from "./many-endpoints.ts";
-import { nodeLock } from "./node-lock.ts";
 import { pipelines } from "./pipelined.ts";
 import { badTools } from "./tools.ts";
 
@@ -16,7 +16,7 @@ export const attacks: readonly Spec[] = [
   datagrams,
   ...hostileComments,
   ...pipelines,
-  ...nodeLock,
+  ...heldOpen,
   ...hostileManifests,
   inspector,
   ...credentials,

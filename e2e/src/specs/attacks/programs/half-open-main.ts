@@ -1,35 +1,39 @@
 import { readFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerLines } from "../../../support/answer-lines.ts";
 import { becomeNobody } from "./nobody.ts";
 
 /**
- * Connects to every unix socket of this network namespace whose name has the word in it, without rights, and neither reads nor
- * closes; connections that the other side has ended are opened again. Says when it is asked how many are open now.
- * Usage: half-open-main.ts WORD CONNECTIONS
+ * Connects, without rights, to these ports of the loopback address, or to every unix socket of this network namespace whose name
+ * has the word in it, and neither reads, writes nor closes; connections that the other side has ended are opened again. Says when
+ * it is asked how many are open now.
+ * Usage: half-open-main.ts CONNECTIONS PORT… | WORD
  */
-const [, , word = "", connections = ""] = process.argv;
+const [, , connections = "", ...words] = process.argv;
 const AGAIN_MS = 500;
 
-const names = new Set(
-  readFileSync("/proc/net/unix", "utf8")
-    .split("\n")
-    .map((line) => line.split(" ").at(-1) ?? "")
-    .filter((name) => name.includes(word)),
-);
-const paths = [...names].map((name) => name.replace(/^@/, "\0"));
+const targets: readonly NetConnectOpts[] = words.flatMap(targetsOf);
 const open = new Set<Socket>();
 
 becomeNobody();
 answerLines(() => String(open.size));
-while (paths.length > 0) {
-  while (open.size < Number(connections)) hold(paths[open.size % paths.length] ?? "");
+while (targets.length > 0) {
+  for (let at = open.size; at < Number(connections); at++) hold(targets[at % targets.length]);
   await sleep(AGAIN_MS);
 }
 
-function hold(path: string): void {
-  const socket = connect({ path, allowHalfOpen: true });
+/** An abstract name begins with a zero, which the kernel's list shows as @. */
+function targetsOf(word: string): readonly NetConnectOpts[] {
+  if (/^\d+$/.test(word)) return [{ host: "127.0.0.1", port: Number(word), allowHalfOpen: true }];
+  const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+  const names = new Set(lines.map((line) => line.split(" ").at(-1) ?? "").filter((name) => name.includes(word)));
+  return [...names].map((name) => ({ path: name.replace(/^@/, "\0"), allowHalfOpen: true }));
+}
+
+function hold(target: NetConnectOpts | undefined): void {
+  if (target === undefined) return;
+  const socket = connect(target);
   open.add(socket);
   // A paused socket never hears of the other side's end.
   socket.pause();
