@@ -4,7 +4,7 @@ import { type KernelState, readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import { emptyChain } from "./plan/commands.ts";
 import { allChains, fullPlan, natFrame } from "./plan/full.ts";
-import { FilterFrame } from "./plan/full-filter.ts";
+import { FilterFrame, oldRules } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
 import { serviceChainCount } from "./plan/service-chains.ts";
 import { renderContext } from "./plan/settings.ts";
@@ -35,7 +35,8 @@ export async function fullSync(
   const context = renderContext(settled, plan, counters);
   const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
   const full = await inSlices(fullPlan(plan, context, found), settled.breathe);
-  const filter = new FilterFrame(full, kernel.filter);
+  const old = await inSlices(oldRules(kernel.filter), settled.breathe);
+  const filter = new FilterFrame(full, kernel.filter, old);
   const split = needsBatches(port, plan);
   const work = {
     makeFirst: port.variant === "legacy",

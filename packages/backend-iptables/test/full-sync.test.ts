@@ -303,6 +303,23 @@ describe("intact", () => {
   });
 });
 
+test("others have their turn while old rules that refuse are looked at, however many there are", async () => {
+  const turns = async (refused: number) => {
+    let count = 0;
+    const { fake, backend } = make({ breathe: async () => void count++ });
+    const rules = Array.from(
+      { length: refused },
+      (_, at) => `-A KUBE-SERVICES -d 10.97.${at >> 8}.${at & 255}/32 -j REJECT\n`,
+    );
+    await fake.meddle(`*filter\n:KUBE-SERVICES - [0:0]\n${rules.join("")}COMMIT\n`);
+    await backend.sync(plan);
+    expect(fake.table("filter").chains.get("KUBE-SERVICES")?.rules).toEqual([]);
+    return count;
+  };
+  const none = await turns(0);
+  expect((await turns(1_280)) - none).toBeGreaterThanOrEqual(20);
+});
+
 function make(options = {}) {
   const fake = new FakeIptables({ family: "IPv4", variant: "legacy" });
   const port = new RecordingPort(fake);

@@ -33,7 +33,7 @@ export { evenProbability, statisticProbability } from "./rule/numbers.ts";
 export { comment, jump } from "./rule/parts.ts";
 export type * from "./rule/rule.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";
-export { canonicalRule, isWritable, ruleEquals, ruleKey } from "./text/key.ts";
+export { canonicalRule, isWritable, isWritableKey, ruleEquals, ruleKey } from "./text/key.ts";
 export { atLine, parseChainLine, parseTableLine, readRule } from "./text/line.ts";
 export { payloadText, restoreLines } from "./text/payload.ts";
 export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./text/render.ts";

@@ -1,7 +1,7 @@
 import {
   type ChainFill,
   type Command,
-  isWritable,
+  isWritableKey,
   type Rule,
   ruleEquals,
   ruleKey,
@@ -21,17 +21,14 @@ import { CANARY, KUBELET_FIREWALL } from "./names.ts";
 export class FilterFrame {
   readonly #full: FullPlan;
   readonly #state: TableState;
-  /** Old rules of the shared chains by chain and text, less those that are written anew. */
-  readonly #old = new Map<string, Command>();
+  /** Less those that are written anew. */
+  readonly #old: Map<string, Command>;
 
-  constructor(full: FullPlan, state: TableState) {
+  /** @param old what `oldRules` gives of the state */
+  constructor(full: FullPlan, state: TableState, old: Map<string, Command>) {
     this.#full = full;
     this.#state = state;
-    for (const chain of DISPATCH_CHAINS.filter) {
-      for (const rule of rulesOf(state, chain)) {
-        if (mayBeOurs(rule)) this.#old.set(`${chain} ${ruleKey(rule)}`, append(chain, rule));
-      }
-    }
+    this.#old = old;
   }
 
   *first(): Generator<Command | ChainFill> {
@@ -71,11 +68,23 @@ export class FilterFrame {
   }
 }
 
+/** Rules of the shared chains that may be ours, by chain and text, as commands that write them again. Yields after each. */
+export function* oldRules(state: TableState): Generator<void, Map<string, Command>> {
+  const old = new Map<string, Command>();
+  for (const chain of DISPATCH_CHAINS.filter) {
+    for (const rule of rulesOf(state, chain)) {
+      const key = isTyped(rule) ? ruleKey(rule) : undefined;
+      if (key !== undefined && isWritableKey(key)) old.set(`${chain} ${key}`, append(chain, rule));
+      yield;
+    }
+  }
+  return old;
+}
+
 /**
  * Rules of this mode have matches and targets of known types. What somebody else put into our chains goes at once: written
  * again, it might not be the same, or be refused.
  */
-function mayBeOurs(rule: Rule): boolean {
-  const typed = rule.matches.every(({ kind }) => kind !== "unknown" && kind !== "unreadable");
-  return typed && rule.target?.kind !== "unknown" && isWritable(rule);
+function isTyped({ matches, target }: Rule): boolean {
+  return target?.kind !== "unknown" && matches.every(({ kind }) => kind !== "unknown" && kind !== "unreadable");
 }

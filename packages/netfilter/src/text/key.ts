@@ -28,9 +28,14 @@ export function ruleKey(rule: Rule): string {
   }
 }
 
-/** False: a rule of somebody else, with a text that can't be read, or written so that it would be read back. */
+/** Of a rule by its key. False: somebody else's, with a text that can't be read, or written so that it would be read back. */
+export function isWritableKey(key: string): boolean {
+  return !key.startsWith("\0");
+}
+
+/** As `isWritableKey`, for one who has no use for the key, which costs as much. */
 export function isWritable(rule: Rule): boolean {
-  return !ruleKey(rule).startsWith("\0");
+  return isWritableKey(ruleKey(rule));
 }
 
 /** True when the kernel could not tell the rules apart. */
