@@ -1,11 +1,10 @@
 import { stringify } from "yaml";
 import { formatSocketAddress } from "./address.ts";
 import { formatDuration } from "./duration.ts";
+import { modeBlocks, nodePortAddressesOf } from "./modes/external.ts";
 import type { ConfigInput } from "./resolve/input.ts";
 import { API_VERSION, KIND } from "./schema/kube-proxy.ts";
-import type { AgentConfig } from "./types.ts";
-
-type Resolved = Omit<AgentConfig, "action" | "flags" | "kubeProxyConfiguration" | "provenance">;
+import type { ResolvedConfig } from "./types.ts";
 
 const LOCAL_MODES = {
   none: "ClusterCIDR",
@@ -17,9 +16,9 @@ const LOCAL_MODES = {
 
 /**
  * The configuration as a KubeProxyConfiguration v1alpha1 with its defaults, in the form in which kube-proxy writes it
- * (--write-config-to) and serves it (/configz): periods stand in the block of the mode in use alone, keys are sorted.
+ * (--write-config-to) and serves it (/configz): periods stand only in the block of the mode in use, keys are sorted.
  */
-export function toKubeProxyConfiguration(config: Resolved, { kubeProxy }: ConfigInput): Record<string, unknown> {
+export function toKubeProxyConfiguration(config: ResolvedConfig, { kubeProxy }: ConfigInput): Record<string, unknown> {
   return {
     apiVersion: API_VERSION,
     bindAddress: config.bindAddress,
@@ -48,7 +47,7 @@ export function toKubeProxyConfiguration(config: Resolved, { kubeProxy }: Config
     logging: loggingBlock(config, kubeProxy.logging.options ?? {}),
     metricsBindAddress: formatSocketAddress(config.metricsBindAddress),
     mode: config.mode,
-    nodePortAddresses: nodePortAddresses(config),
+    nodePortAddresses: nodePortAddressesOf(config),
     oomScoreAdj: config.oomScoreAdj,
     portRange: kubeProxy.portRange ?? "",
     showHiddenMetricsForVersion: config.showHiddenMetricsForVersion,
@@ -66,7 +65,7 @@ export function toYAML(configuration: Readonly<Record<string, unknown>>): string
   return stringify(configuration, { sortMapEntries: true, indentSeq: false });
 }
 
-function conntrackBlock({ conntrack }: Resolved): Record<string, unknown> {
+function conntrackBlock({ conntrack }: ResolvedConfig): Record<string, unknown> {
   return {
     maxPerCore: conntrack.maxPerCore,
     min: conntrack.min,
@@ -78,36 +77,9 @@ function conntrackBlock({ conntrack }: Resolved): Record<string, unknown> {
   };
 }
 
-function modeBlocks(config: Resolved, scheduler: string): Record<string, unknown> {
-  const { iptables, ipvs, nftables, mode } = config;
-  const periods = (used: boolean) => ({
-    minSyncPeriod: formatDuration(used ? config.minSyncPeriodMs : 0),
-    syncPeriod: formatDuration(used ? config.syncPeriodMs : 0),
-  });
-  const nft = mode === "nftables";
-  return {
-    iptables: {
-      localhostNodePorts: iptables.localhostNodePorts,
-      masqueradeAll: !nft && config.masqueradeAll,
-      masqueradeBit: iptables.masqueradeBit,
-      ...periods(mode === "iptables" || mode === "userspace"),
-    },
-    ipvs: {
-      excludeCIDRs: ipvs.excludeCIDRs.length === 0 ? null : ipvs.excludeCIDRs,
-      scheduler,
-      strictARP: ipvs.strictARP,
-      tcpFinTimeout: formatDuration(ipvs.tcpFinTimeoutMs),
-      tcpTimeout: formatDuration(ipvs.tcpTimeoutMs),
-      udpTimeout: formatDuration(ipvs.udpTimeoutMs),
-      ...periods(mode === "ipvs"),
-    },
-    nftables: { masqueradeAll: nft && config.masqueradeAll, masqueradeBit: nftables.masqueradeBit, ...periods(nft) },
-  };
-}
-
 type LoggingOptions = NonNullable<ConfigInput["kubeProxy"]["logging"]["options"]>;
 
-function loggingBlock({ logging }: Resolved, options: LoggingOptions): Record<string, unknown> {
+function loggingBlock({ logging }: ResolvedConfig, options: LoggingOptions): Record<string, unknown> {
   const routing = (given: LoggingOptions["text"]) => ({
     infoBufferSize: given?.infoBufferSize ?? "0",
     ...(given?.splitStream === true ? { splitStream: true } : {}),
@@ -119,9 +91,4 @@ function loggingBlock({ logging }: Resolved, options: LoggingOptions): Record<st
     verbosity: logging.verbosity,
     ...(logging.vmodule.length === 0 ? {} : { vmodule: logging.vmodule }),
   };
-}
-
-function nodePortAddresses({ mode, nodePortAddresses }: Resolved): readonly string[] | null {
-  const unset = mode !== "nftables" && nodePortAddresses.length === 1 && nodePortAddresses[0] === "all";
-  return unset ? null : nodePortAddresses;
 }

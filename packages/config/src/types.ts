@@ -209,3 +209,6 @@ export interface ParseEnvironment {
   /** Fairlead's own version, for --version. */
   readonly version: string;
 }
+
+/** What the agent runs with, without what it was started for and where each value came from. */
+export type ResolvedConfig = Omit<AgentConfig, "action" | "flags" | "kubeProxyConfiguration" | "provenance">;

@@ -1,0 +1,36 @@
+import { formatDuration } from "../duration.ts";
+import type { ResolvedConfig } from "../types.ts";
+
+/** The block of each mode; periods stand only in that of the mode in use. */
+export function modeBlocks(config: ResolvedConfig, scheduler: string): Record<string, unknown> {
+  const { iptables, ipvs, nftables, mode } = config;
+  const periods = (used: boolean) => ({
+    minSyncPeriod: formatDuration(used ? config.minSyncPeriodMs : 0),
+    syncPeriod: formatDuration(used ? config.syncPeriodMs : 0),
+  });
+  const nft = mode === "nftables";
+  return {
+    iptables: {
+      localhostNodePorts: iptables.localhostNodePorts,
+      masqueradeAll: !nft && config.masqueradeAll,
+      masqueradeBit: iptables.masqueradeBit,
+      ...periods(mode === "iptables" || mode === "userspace"),
+    },
+    ipvs: {
+      excludeCIDRs: ipvs.excludeCIDRs.length === 0 ? null : ipvs.excludeCIDRs,
+      scheduler,
+      strictARP: ipvs.strictARP,
+      tcpFinTimeout: formatDuration(ipvs.tcpFinTimeoutMs),
+      tcpTimeout: formatDuration(ipvs.tcpTimeoutMs),
+      udpTimeout: formatDuration(ipvs.udpTimeoutMs),
+      ...periods(mode === "ipvs"),
+    },
+    nftables: { masqueradeAll: nft && config.masqueradeAll, masqueradeBit: nftables.masqueradeBit, ...periods(nft) },
+  };
+}
+
+/** Absent where it says what the mode does by itself. */
+export function nodePortAddressesOf({ mode, nodePortAddresses }: ResolvedConfig): readonly string[] | null {
+  const unset = mode !== "nftables" && nodePortAddresses.length === 1 && nodePortAddresses[0] === "all";
+  return unset ? null : nodePortAddresses;
+}
