@@ -1,0 +1,35 @@
+// `pnpm lint:tree`: what no linter looks for. Plain JavaScript without dependencies, as the other scripts.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+const LONGEST_COMMENT = 120;
+
+/** What profilers, crashes and heap snapshots leave; .gitignore has them as well. */
+const LEFTOVER = /(?:v8\.log|\.cpuprofile|\.heapprofile|\.heapsnapshot|(?:^|\/)core\.\d+|(?:^|\/)report\.[\d.]+\.json)$/;
+
+/** A mode is one value: what depends on it stands in a folder `modes`. */
+const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;
+const MODES_ROOM = /^(?:packages|apps)\/[^/]+\/src\/(?!(?:.*\/)?modes\/)/;
+
+const COMMENT = /^\s*(?:\/\/|\/?\*)/;
+
+const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().split("\n");
+const found = [
+  ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
+  ...files.filter((file) => file.endsWith(".ts")).flatMap(inSource),
+];
+
+function inSource(file) {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line, at) => {
+      const place = `${file}:${at + 1}`;
+      if (COMMENT.test(line) && line.length > LONGEST_COMMENT) {
+        return [`${place}: a comment of ${line.length} columns; wrap it at ${LONGEST_COMMENT}`];
+      }
+      return MODES_ROOM.test(file) && MODE.test(line) ? [`${place}: compares the mode outside of modes/`] : [];
+    });
+}
+
+for (const line of found) console.error(line);
+process.exitCode = found.length === 0 ? 0 : 1;
