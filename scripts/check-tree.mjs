@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 const LONGEST_COMMENT = 120;
 
 /** What profilers, crashes and heap snapshots leave; .gitignore has them as well. */
-const LEFTOVER = /(?:v8\.log|\.cpuprofile|\.heapprofile|\.heapsnapshot|(?:^|\/)core\.\d+|(?:^|\/)report\.[\d.]+\.json)$/;
+const LEFTOVER =
+  /(?:v8\.log|\.cpuprofile|\.heapprofile|\.heapsnapshot|(?:^|\/)core\.\d+|(?:^|\/)report\.[\d.]+\.json)$/;
 
 /** A mode is one value: what depends on it stands in a folder `modes`. */
 const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;

@@ -1,5 +1,6 @@
 import { familyOf } from "@fairlead/base";
 import { canonicalAddress } from "../address.ts";
+import { defaultNodePortAddresses } from "../modes/node-port-addresses.ts";
 import type { Report } from "../report.ts";
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
@@ -111,6 +112,6 @@ const WORDS = ["primary", "localhost", "all"];
 
 function readNodePortAddresses({ kubeProxy }: ConfigInput, report: Report): readonly string[] {
   const given = kubeProxy.nodePortAddresses ?? [];
-  if (given.length === 0) return [kubeProxy.mode === "nftables" ? "primary" : "all"];
+  if (given.length === 0) return defaultNodePortAddresses(kubeProxy.mode);
   return canonicalList(report, "nodePortAddresses", given, { words: WORDS });
 }
