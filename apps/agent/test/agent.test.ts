@@ -1,8 +1,8 @@
+import { settled } from "@fairlead/base/testing";
 import { Memory } from "@fairlead/endpoint-filter";
 import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import { address, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
-import { settle } from "./support/virtual-clock.ts";
 
 const web = service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] });
 const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
@@ -23,7 +23,7 @@ function agent(options: RunningAgentOptions = {}): RunningAgent {
 /** An agent that serves these objects. */
 async function serving(objects: readonly RawObject[], options: RunningAgentOptions = {}) {
   const one = agent(options);
-  await settle();
+  await settled();
   await one.source.put(nodeA, ...objects);
   await one.source.synced("services", "endpointSlices", "node");
   await one.clock.advance(5_000);
@@ -50,7 +50,7 @@ const toEndpoint = (ip: string) => expect.stringContaining(`--to-destination ${i
 describe("an agent", () => {
   test("writes nothing before Services and EndpointSlices are both complete", async () => {
     const one = agent();
-    await settle();
+    await settled();
     await one.source.put(nodeA, web);
     await one.source.synced("node", "services");
     await one.source.put(slice("web", "10.144.154.71"));
@@ -67,10 +67,10 @@ describe("an agent", () => {
       [5, ["filter", "nat", "filter", "nat"]],
     ] as const) {
       const one = agent();
-      await settle();
+      await settled();
       expect(readFirst(one)).toEqual([]);
       await one.source.put(nodeA, web);
-      await settle();
+      await settled();
       expect(readFirst(one)).toEqual(["filter", "nat"]);
       await one.source.put(ovn, slice("web", "10.144.154.71"));
       await one.clock.advance(seconds * 1_000);
@@ -246,7 +246,7 @@ describe("local traffic by the Node's podCIDRs", () => {
 
   async function waiting() {
     const one = agent({ flags: mode });
-    await settle();
+    await settled();
     await one.source.put(unassigned, web, slice("web", "10.144.0.1"));
     await one.source.synced("services", "endpointSlices", "node");
     await one.clock.advance(60_000);

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { VirtualClock } from "@fairlead/base/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { watchConfigFile } from "../src/run/config-file.ts";
 import { aWhile, until } from "./support/until.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 let dir = "";
 let stop = new AbortController();

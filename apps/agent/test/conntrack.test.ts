@@ -1,3 +1,4 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, frontendLookup, type PlanChange, type ServicePortGroup } from "@fairlead/core";
 import { CommandError } from "@fairlead/kernel";
 import { FakeConntrack } from "@fairlead/kernel/fake";
@@ -7,7 +8,6 @@ import { CleaningQueue } from "../src/conntrack/queue.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
 import { recordedLog } from "./support/recorded-log.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 function group(protocol: "TCP" | "UDP" | "SCTP", family: "IPv4" | "IPv6" = "IPv4"): ServicePortGroup {
   return {

@@ -1,3 +1,4 @@
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
 import { service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
@@ -12,7 +13,6 @@ import type { FamilyRun } from "../src/sync/follower.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { until } from "./support/until.ts";
-import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
@@ -135,7 +135,7 @@ describe("ports that cannot be bound", () => {
       externalTrafficPolicy: "Local",
       healthCheckNodePort: port,
     });
-    await settle();
+    await settled();
     await one.source.put(web);
     await one.source.synced("services", "endpointSlices", "node");
     await until(() => told.length === 2);

@@ -1,8 +1,8 @@
+import { settled } from "@fairlead/base/testing";
 import type { IPFamily } from "@fairlead/core";
 import { node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
-import { settle } from "./support/virtual-clock.ts";
 
 const web = service("web", { clusterIPs: ["10.96.67.75", "fd00:96::75"], ports: [{ port: 80 }] });
 
@@ -28,7 +28,7 @@ async function fate({ families, nodes, flags = [], addresses = [] }: Cluster): P
   running = one;
   one.addresses.remove("10.201.0.10");
   one.addresses.add(...addresses.map((text) => address(text)));
-  await settle();
+  await settled();
   await one.source.put(web, ...nodes);
   await one.source.synced("services", "endpointSlices", "node");
   await one.clock.advance(60_000);

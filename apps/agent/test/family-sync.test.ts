@@ -1,9 +1,9 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { backoffDelay } from "../src/sync/backoff.ts";
 import { FamilySync } from "../src/sync/family-sync.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 const plan: ForwardingPlan = {
   family: "IPv4",

@@ -1,3 +1,4 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck, ServiceKey } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
 import { healthApp } from "../src/health/app.ts";
@@ -6,7 +7,6 @@ import { serviceHealthApp } from "../src/health/service-app.ts";
 import { ServiceHealthServers } from "../src/health/service-health.ts";
 import { NodeEligibility } from "../src/run/eligibility.ts";
 import { ask } from "./support/ask.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 function twoFamilies(timeout = 60_000) {
   const clock = new VirtualClock();
@@ -267,7 +267,7 @@ describe("health-check node ports", () => {
     await clock.advance(2_000);
     expect([...bound]).toContain("192.0.2.2:30000");
     expect(moves).toHaveLength(3);
-    expect(clock.waiting).toBe(0);
+    expect(clock.pending.length).toBe(0);
   });
 
   test("a port in use is told once, whatever the number of syncs, and again with another reason", async () => {
@@ -305,7 +305,7 @@ describe("health-check node ports", () => {
     await clock.advance(600_000);
     await servers.update(one(30_000), ["192.0.2.1"]);
     expect(moves).toEqual(["+192.0.2.2:30000", "-192.0.2.2:30000"]);
-    expect(clock.waiting).toBe(0);
+    expect(clock.pending.length).toBe(0);
   });
 });
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import { service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import { Admission } from "../src/http/admission.ts";
@@ -12,7 +13,6 @@ import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { until } from "./support/until.ts";
-import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 const host = "127.0.0.1";
 const get = (path: string, requests = 1) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(requests);
@@ -119,9 +119,9 @@ describe("clients that ask too much", () => {
     await until(() => counts.all > 0);
     one.socket.destroy();
     await until(() => one.closed);
-    await settle();
+    await settled();
     const then = counts.all;
-    await settle();
+    await settled();
     expect(counts.all).toBe(then);
     expect(then).toBeLessThan(1_000);
   });
@@ -132,7 +132,7 @@ describe("clients that ask too much", () => {
     const held: ReturnType<typeof client>[] = [];
     for (let i = 0; i < 1_024; i++) {
       held.push(client(port, "GET /"));
-      if (i % 32 === 0) await settle();
+      if (i % 32 === 0) await settled();
     }
     const probe = client(port, get("/healthz"));
     await until(() => answers(probe.received) === 1 && held[0]?.closed === true);
@@ -194,7 +194,7 @@ describe("clients that ask too much", () => {
       externalTrafficPolicy: "Local",
       healthCheckNodePort: checkPort,
     });
-    await settle();
+    await settled();
     await one.source.put(web);
     await one.source.synced("services", "endpointSlices", "node");
     await until(() => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);

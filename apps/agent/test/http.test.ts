@@ -1,4 +1,5 @@
 import { Server } from "node:net";
+import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test, vi } from "vitest";
 import { Admission } from "../src/http/admission.ts";
 import { plainText } from "../src/http/answers.ts";
@@ -7,7 +8,6 @@ import { bind } from "../src/http/bind.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { until } from "./support/until.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 const app = routes({ "/": () => ({ status: 200, headers: plainText, body: "here" }) });
 const loopback = "127.0.0.1";
@@ -64,7 +64,7 @@ describe("serving on an own address", () => {
     const other = await listen(app, { host: loopback, port: 0 });
     const { clock, log, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
-    await until(() => clock.waiting === 1);
+    await until(() => clock.pending.length === 1);
     expect(log.lines).toMatchObject([{ level: "error", fields: { server: "health" } }]);
     await other.close();
     await clock.advance(5_000);
@@ -86,7 +86,7 @@ describe("serving on an own address", () => {
     const other = await listen(app, { host: loopback, port: 0 });
     const { clock, stop, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
-    await until(() => clock.waiting === 1);
+    await until(() => clock.pending.length === 1);
     stop.abort();
     expect(await opening).toBeUndefined();
     await other.close();

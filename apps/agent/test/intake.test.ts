@@ -1,3 +1,4 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, type NodeState, type Problem } from "@fairlead/core";
 import { type Resource, subscriptions } from "@fairlead/intake";
 import { describe, expect, test } from "vitest";
@@ -5,7 +6,6 @@ import { ProblemLog } from "../src/objects/problem-log.ts";
 import { serviceAddressReason } from "../src/objects/service-address.ts";
 import { type Prerequisite, Readiness } from "../src/run/readiness.ts";
 import { recordedLog } from "./support/recorded-log.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 function service(name: string, ports: unknown[]) {
   return { metadata: { namespace: "default", name }, spec: { clusterIP: "10.96.0.10", ports } };

@@ -1,10 +1,10 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { CHAINS, DEVICE } from "@fairlead/backend-ipvs";
+import { settled } from "@fairlead/base/testing";
 import { renderServerKey } from "@fairlead/netfilter";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
-import { settle } from "./support/virtual-clock.ts";
 
 const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
 const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
@@ -26,7 +26,7 @@ async function serving() {
   const flags = ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
   const one = runningAgent({ mode: "ipvs", flags });
   running = one;
-  await settle();
+  await settled();
   await one.source.put(nodeA, web, ovn, slice("web", "10.144.154.71"), slice("ovn", "10.244.0.7"));
   await one.source.synced("services", "endpointSlices", "node");
   await one.clock.advance(5_000);
@@ -123,7 +123,7 @@ test("what iptables mode left goes once ipvs mode serves", async () => {
   const plain = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
   await createIptablesBackend(one.tables.IPv4).sync({ family: "IPv4", ...empty, node: plain });
   expect(one.tables.IPv4.table("filter").chains.has("KUBE-EXTERNAL-SERVICES")).toBe(true);
-  await settle();
+  await settled();
   await one.source.put(nodeA, web, slice("web", "10.144.154.71"));
   await one.source.synced("services", "endpointSlices", "node");
   await one.clock.advance(5_000);

@@ -1,5 +1,5 @@
+import { errorChainText } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
-import { describeError } from "../src/log/log.ts";
 import { createLog } from "../src/log/pino.ts";
 
 function collect(format: "text" | "json", verbosity = 0) {
@@ -66,10 +66,10 @@ describe("log", () => {
 
   test("an error is told with its causes, each once", () => {
     const inner = new Error("exit code 4: line 12 failed");
-    expect(describeError(new Error("iptables-restore failed", { cause: inner }))).toBe(
+    expect(errorChainText(new Error("iptables-restore failed", { cause: inner }))).toBe(
       "iptables-restore failed: exit code 4: line 12 failed",
     );
-    expect(describeError(new Error("outer (inner)", { cause: new Error("inner") }))).toBe("outer (inner)");
-    expect(describeError("text")).toBe("text");
+    expect(errorChainText(new Error("outer (inner)", { cause: new Error("inner") }))).toBe("outer (inner)");
+    expect(errorChainText("text")).toBe("text");
   });
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { iptablesFacts } from "@fairlead/backend-iptables";
+import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState } from "@fairlead/core";
 import { goldenFolder } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
@@ -9,7 +10,6 @@ import { programmingBuckets } from "../src/metrics/buckets.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 interface Metric {
   readonly type: string;

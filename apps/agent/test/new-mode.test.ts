@@ -1,3 +1,4 @@
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type IPFamily } from "@fairlead/core";
 import { filterSettings } from "@fairlead/intake";
@@ -17,7 +18,6 @@ import { memoryMode } from "./support/memory-mode.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 import { ScriptedSource } from "./support/scripted-source.ts";
-import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 // The dry proof of docs/architecture.md, "Adding a backend": the one file is support/memory-mode.ts, the one row is `all`.
 const memory = new Map<IPFamily, readonly string[]>();
@@ -72,7 +72,7 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
 
   const stop = new AbortController();
   const ended = runAgent(parts, stop.signal);
-  await settle();
+  await settled();
   const web = service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] });
   const slice = {
     service: "web",
@@ -94,7 +94,7 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
   expect(log.messages("warn").filter((line) => line.includes("mode left"))).toEqual([]);
   stop.abort();
-  await settle();
+  await settled();
   await clock.advance(2_000);
   await ended;
 });

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import { routes } from "../src/http/app.ts";
 import { listen } from "../src/http/listen.ts";
@@ -7,7 +8,6 @@ import { nodeProfiles, profileRoutes } from "../src/http/profiles.ts";
 import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
 import { until } from "./support/until.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 const sources = {
   metrics: async () => ({ text: "", contentType: "text/plain" }),

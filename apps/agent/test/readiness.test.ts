@@ -1,7 +1,7 @@
+import { settled } from "@fairlead/base/testing";
 import { node, type RawObject, service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import { address, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
-import { settle } from "./support/virtual-clock.ts";
 
 const web = service("web", {
   type: "NodePort",
@@ -21,7 +21,7 @@ afterEach(async () => {
 async function listed(nodes: readonly RawObject[], options: RunningAgentOptions) {
   const one = runningAgent(options);
   running = one;
-  await settle();
+  await settled();
   await one.source.put(web, ...nodes);
   await one.source.synced("services", "endpointSlices");
   return one;
@@ -49,7 +49,7 @@ describe("the first listing of the node's addresses", () => {
     await one.clock.advance(120_000);
     expect(written(one)).toEqual([]);
     resolve();
-    await settle();
+    await settled();
     await one.clock.advance(1_000);
     expect(written(one)).not.toEqual([]);
   });

@@ -1,7 +1,7 @@
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/sync/sync-loop.ts";
-import { settle, VirtualClock } from "./support/virtual-clock.ts";
 
 const settings: SyncLoopSettings = {
   minInterval: 1_000,
@@ -61,7 +61,7 @@ describe("SyncLoop", () => {
     await clock.advance(10_000);
     expect(runs).toEqual([]);
     loop.start();
-    await settle();
+    await settled();
     expect(runs).toMatchObject([{ kind: "full", from: 10_000 }]);
   });
 
@@ -172,7 +172,7 @@ describe("SyncLoop", () => {
     await clock.advance(10_000);
     await stopping;
     expect(runs).toHaveLength(1);
-    expect(clock.waiting).toBe(0);
+    expect(clock.pending.length).toBe(0);
   });
 
   test("no request is lost, never two runs at once, the intervals hold", async () => {
@@ -203,7 +203,7 @@ async function run(steps: Step[], outcomes: Outcome[]): Promise<void> {
     } else {
       requests.push({ kind: step.request, order: state.order++, at: clock.monotonic() });
       loop.request(step.request);
-      await settle();
+      await settled();
     }
   }
   await clock.advance(outcomes.length * 30_000 + 30_000);

@@ -1,8 +1,8 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import type { ForwardingPlan } from "@fairlead/core";
 import { expect, test } from "vitest";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import { tidying } from "../src/sync/tidying.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 const synced: FamilyOutcome = { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 };
 

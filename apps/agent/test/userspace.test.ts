@@ -1,10 +1,10 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { CHAINS, createUserspaceBackend } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
+import { settled } from "@fairlead/base/testing";
 import { endpointSlice, node, service } from "@fairlead/testkit";
 import { afterEach, expect, test } from "vitest";
 import { address, type RunningAgent, runningAgent } from "./support/running-agent.ts";
-import { settle } from "./support/virtual-clock.ts";
 
 const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
 const dns = service("dns", { clusterIPs: ["10.96.0.10"], ports: [{ port: 53, protocol: "UDP" }] });
@@ -40,7 +40,7 @@ async function start(mode: string) {
   const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
   const one = runningAgent({ mode, flags });
   running = one;
-  await settle();
+  await settled();
   return one;
 }
 

@@ -1,8 +1,8 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test } from "vitest";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
-import { VirtualClock } from "./support/virtual-clock.ts";
 
 const startedAt = Date.UTC(2030, 0, 1);
 

@@ -1,7 +1,7 @@
+import { type Clock, errorChainText } from "@fairlead/base";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
 import { CommandError, type Conntrack } from "@fairlead/kernel";
-import type { Clock } from "../clock.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { IptablesMetrics } from "../metrics/iptables-metrics.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import { cleanConntrack } from "./clean.ts";
@@ -42,7 +42,7 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
   function tell(family: IPFamily, error: unknown): void {
     const message = "Stale conntrack entries are not deleted: UDP clients stay on removed endpoints until they pause";
     const hint = unusable ? { hint: "install conntrack (apt-get install conntrack)" } : {};
-    parts.log.warn(message, { ipFamily: family, error: describeError(error), ...hint });
+    parts.log.warn(message, { ipFamily: family, error: errorChainText(error), ...hint });
   }
 
   return {

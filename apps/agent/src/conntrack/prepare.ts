@@ -1,8 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
+import { errorChainText } from "@fairlead/base";
 import type { ConntrackSettings } from "@fairlead/config";
 import type { Sysctl } from "@fairlead/kernel";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import { conntrackSysctls, maximum } from "./settings.ts";
 
 export interface ConntrackMachine {
@@ -48,6 +49,6 @@ async function raiseHashSize(file: string, size: number): Promise<string | undef
     if (Number(await readFile(file, "utf8")) < size) await writeFile(file, String(size));
     return undefined;
   } catch (error) {
-    return `${file}=${size}: ${describeError(error)}`;
+    return `${file}=${size}: ${errorChainText(error)}`;
   }
 }

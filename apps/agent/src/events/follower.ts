@@ -1,5 +1,5 @@
+import { errorChainText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { describeError } from "../log/log.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { NodeEvents } from "./node-events.ts";
 
@@ -16,7 +16,7 @@ export function eventFollower(events: Pick<NodeEvents, "tell">): SyncFollower {
       const count = (failures.get(family) ?? 0) + 1;
       failures.set(family, count);
       if (count < tooMany) return;
-      const message = `The rules of ${family} could not be written ${count} times in a row: ${describeError(outcome.error)}`;
+      const message = `The rules of ${family} could not be written ${count} times in a row: ${errorChainText(outcome.error)}`;
       void events.tell({ type: "Warning", reason: "SyncFailed", message });
     },
   };

@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { describeError, type Log } from "../log/log.ts";
+import { type Clock, errorChainText } from "@fairlead/base";
+import type { Log } from "../log/log.ts";
 import { eventObject, type NodeEvent, namespaceOf } from "./node-event.ts";
 
 export interface NodeEventsParts {
@@ -40,7 +40,7 @@ export class NodeEvents {
       if (status === 403) this.#forbidden();
       else log.verbose(2, "An Event was not taken", { reason: event.reason, status });
     } catch (error) {
-      log.verbose(2, "An Event could not be sent", { reason: event.reason, error: describeError(error) });
+      log.verbose(2, "An Event could not be sent", { reason: event.reason, error: errorChainText(error) });
     }
   }
 

@@ -1,7 +1,7 @@
+import { errorChainText, socketText } from "@fairlead/base";
 import type { HealthCheck } from "@fairlead/core";
 import type { ServerName } from "../http/bind.ts";
 import type { HostPort } from "../http/listen.ts";
-import { describeError } from "../log/log.ts";
 import type { NodeEvent } from "./node-event.ts";
 
 const reasons: Readonly<Record<ServerName, string>> = {
@@ -19,8 +19,8 @@ export function serverNotListening(server: ServerName, message: string): NodeEve
 
 export function healthCheckNotListening(check: HealthCheck, { host, port }: HostPort, error: unknown): NodeEvent {
   const { namespace, name } = check;
-  const on = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  const message = `The health-check node port cannot be opened on ${on}: ${describeError(error)}`;
+  const on = socketText(host, port);
+  const message = `The health-check node port cannot be opened on ${on}: ${errorChainText(error)}`;
   return {
     type: "Warning",
     reason: "FailedToStartServiceHealthcheck",

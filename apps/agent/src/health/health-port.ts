@@ -1,7 +1,7 @@
+import { errorChainText } from "@fairlead/base";
 import type { HealthCheck } from "@fairlead/core";
 import type { App } from "../http/app.ts";
 import type { HostPort, Listener } from "../http/listen.ts";
-import { describeError } from "../log/log.ts";
 
 export interface HealthPortOptions {
   readonly listen: (app: App, at: HostPort) => Promise<Listener>;
@@ -59,7 +59,7 @@ export class HealthPort {
     try {
       listener = await this.#options.listen(this.#app, at);
     } catch (error) {
-      const reason = describeError(error);
+      const reason = errorChainText(error);
       if (this.#refused.get(host) === reason) return "refused";
       this.#refused.set(host, reason);
       this.#options.onRefused(this.check, at, error);

@@ -1,5 +1,5 @@
+import type { Clock } from "@fairlead/base";
 import type { HealthCheck, IPFamily, ServiceKey } from "@fairlead/core";
-import type { Clock } from "../clock.ts";
 import type { App } from "../http/app.ts";
 import type { HostPort, Listener } from "../http/listen.ts";
 import { backoffDelay } from "../sync/backoff.ts";

@@ -1,3 +1,4 @@
+import { errorChainText } from "@fairlead/base";
 import {
   createConntrack,
   createGlance,
@@ -16,7 +17,7 @@ import {
   openNetfilterSocket,
   openRouteSocket,
 } from "@fairlead/kernel";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { Kernel } from "./kernel.ts";
 import { removeNftTables } from "./nft-leftovers.ts";
 import { sourceAddress } from "./source-address.ts";
@@ -27,7 +28,7 @@ export function realKernel(log: Log): Kernel {
   const onProblem = onceEach((error) => log.warn("Node addresses cannot be followed, trying again", { error }));
   const onFallback = (reason: unknown) =>
     log.verbose(1, "Conntrack entries are deleted by conntrack-tools, which is slow where they are many", {
-      reason: describeError(reason),
+      reason: errorChainText(reason),
     });
   // One answer for both families, found once: looking takes several processes.
   let variant: ReturnType<typeof detectVariant> | undefined;
@@ -54,7 +55,7 @@ export function realKernel(log: Log): Kernel {
 function onceEach(tell: (error: string) => void): (error: unknown) => void {
   let last = "";
   return (error) => {
-    const text = describeError(error);
+    const text = errorChainText(error);
     if (text !== last) tell(text);
     last = text;
   };

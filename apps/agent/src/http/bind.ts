@@ -1,6 +1,6 @@
+import { type Clock, errorChainText, socketText } from "@fairlead/base";
 import type { SocketAddress } from "@fairlead/config";
-import type { Clock } from "../clock.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { Admission } from "./admission.ts";
 import type { App } from "./app.ts";
 import { type Listener, listenWhenFree } from "./listen.ts";
@@ -27,9 +27,9 @@ export interface BindOptions {
 /** Serves an app on the agent's own address, and tries again while that is in use. */
 export async function bind(app: App, options: BindOptions): Promise<Listener | undefined> {
   const { name, at, hardFail, clock, log, signal, admission } = options;
-  const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
+  const address = socketText(at.address, at.port);
   const onError = (error: unknown): boolean => {
-    const what = describeError(error);
+    const what = errorChainText(error);
     options.onFailure(name, `the ${name} server cannot listen on ${address}: ${what}`);
     if (!hardFail) log.error("A server cannot listen, trying again", { server: name, address, error: what });
     return hardFail;

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import { type Clock, sleep } from "../clock.ts";
+import { type Clock, sleep } from "@fairlead/base";
 import { Admission } from "./admission.ts";
 import { type App, requestListener } from "./app.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { SliMetrics } from "../metrics/sli-metrics.ts";
 import { json, plainText } from "./answers.ts";
 import { type App, type Handler, routes } from "./app.ts";

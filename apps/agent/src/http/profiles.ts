@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
-import { sleep, systemClock } from "../clock.ts";
+import { sleep, systemClock } from "@fairlead/base";
 import { plainText } from "./answers.ts";
 import type { Answer, Handler } from "./app.ts";
 

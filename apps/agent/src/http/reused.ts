@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 
 /**
  * Makes something on demand, at most once in `ms` milliseconds: who asks meanwhile gets what was made last, and who asks

@@ -12,14 +12,3 @@ export interface Log {
   /** Says it only at this verbosity (-v) and above. */
   verbose(verbosity: number, message: string, fields?: Fields): void;
 }
-
-/** An error as a field: its message with those of its causes, in one line of text. */
-export function describeError(error: unknown): string {
-  const messages: string[] = [];
-  for (let current = error; current !== undefined && messages.length < 5; ) {
-    const message = current instanceof Error ? current.message || current.name : String(current);
-    if (!messages.some((said) => said.includes(message))) messages.push(message);
-    current = current instanceof Error ? current.cause : undefined;
-  }
-  return messages.join(": ");
-}

@@ -1,6 +1,6 @@
+import type { Clock } from "@fairlead/base";
 import type { ClusterView, DirtyServices, IPFamily, ModeFacts, Planner } from "@fairlead/core";
 import type { Gauge } from "prom-client";
-import type { Clock } from "../clock.ts";
 import type { FamilyRun, SyncFollower } from "../sync/follower.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { IptablesMetrics } from "./iptables-metrics.ts";

@@ -10,10 +10,11 @@ import {
   requiredSysctls,
   type Scheduler,
 } from "@fairlead/backend-ipvs";
+import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { kernelVersion } from "@fairlead/kernel";
 import type { Kernel } from "../host/kernel.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { KeepsChain, Mode, ServedNode, Serving } from "./mode.ts";
 import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
@@ -47,7 +48,7 @@ async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | u
     if ((await links.addresses(DEVICE)) === undefined) await links.batch(`link add dev ${DEVICE} type dummy\n`);
     return undefined;
   } catch (error) {
-    return `${describeError(error)}; needed are ipvsadm, ipset, ip and: modprobe -a ${modules.join(" ")}`;
+    return `${errorChainText(error)}; needed are ipvsadm, ipset, ip and: modprobe -a ${modules.join(" ")}`;
   }
 }
 
@@ -59,7 +60,7 @@ async function prepare({ ipvs }: AgentConfig, kernel: Kernel, log: Log): Promise
   await kernel.ipvs.servers
     .setTimeouts({ tcp: tcp ?? 0, tcpFin: tcpFin ?? 0, udp: udp ?? 0 })
     .catch((error: unknown) => {
-      log.warn("The timeouts of IPVS cannot be set", { error: describeError(error) });
+      log.warn("The timeouts of IPVS cannot be set", { error: errorChainText(error) });
     });
 }
 

@@ -1,7 +1,8 @@
 import type { IptablesPort } from "@fairlead/backend-iptables";
+import { errorChainText } from "@fairlead/base";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { KeepsChain, ModeRemoval } from "./mode.ts";
 
@@ -45,7 +46,7 @@ export async function removeTables(
         log.info(`Removed what kube-proxy's ${facts.name} mode left`, { table });
     } catch (error) {
       nothingLeft = false;
-      log.warn(`Cannot look for what kube-proxy's ${facts.name} mode left`, { error: describeError(error) });
+      log.warn(`Cannot look for what kube-proxy's ${facts.name} mode left`, { error: errorChainText(error) });
     }
   }
   return nothingLeft;
@@ -63,7 +64,7 @@ async function removeRules(
   const ports = await portsOf(kernel, mode, family).catch((error: unknown) => {
     log.verbose(1, "No iptables rules of other modes are searched for", {
       ipFamily: family,
-      error: describeError(error),
+      error: errorChainText(error),
     });
     return [];
   });
@@ -88,5 +89,5 @@ function keepsOf({ keeps }: ModeFacts): KeepsChain {
 
 /** What several attempts failed of, each by itself. */
 export function errorTexts(error: unknown): readonly string[] {
-  return error instanceof AggregateError ? error.errors.map(describeError) : [describeError(error)];
+  return error instanceof AggregateError ? error.errors.map(errorChainText) : [errorChainText(error)];
 }

@@ -1,8 +1,7 @@
+import { type Clock, errorChainText, inSlices } from "@fairlead/base";
 import type { MemoryUpdate } from "@fairlead/core";
 import { type Memory, type MemoryScope, serialiseInSteps } from "@fairlead/endpoint-filter";
-import type { Clock } from "../clock.ts";
-import { describeError, type Log } from "../log/log.ts";
-import { inSlices, nextTurn, sliceBudget } from "../sync/slices.ts";
+import type { Log } from "../log/log.ts";
 import { replaceFile } from "./memory-file.ts";
 
 /** Milliseconds that changes are gathered for: a rollout changes many services in a row. */
@@ -56,14 +55,13 @@ export class MemoryKeeper {
   async #write(): Promise<void> {
     const { path, scope, clock, log } = this.#options;
     try {
-      const slicing = { clock, budget: sliceBudget, pause: nextTurn };
-      await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), slicing));
+      await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), { clock }));
       this.#told = false;
     } catch (error) {
       if (this.#told) return;
       this.#told = true;
       const message = "Ownership memory is not kept: a restart decides anew for services without endpoints";
-      log.warn(message, { file: path, error: describeError(error) });
+      log.warn(message, { file: path, error: errorChainText(error) });
     }
   }
 }

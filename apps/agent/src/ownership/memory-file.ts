@@ -1,7 +1,8 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { errorChainText } from "@fairlead/base";
 import { Memory, type MemoryScope, parseMemory } from "@fairlead/endpoint-filter";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 
 /** Reads the memory back. Whatever is wrong with the file: an empty memory and one line. */
 export async function loadMemory(path: string, scope: MemoryScope, log: Log): Promise<Memory> {
@@ -12,7 +13,7 @@ export async function loadMemory(path: string, scope: MemoryScope, log: Log): Pr
   } catch (error) {
     const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (missing) log.info("No ownership memory yet: starting with an empty one", { file: path });
-    else log.warn("Starting with an empty ownership memory", { file: path, reason: describeError(error) });
+    else log.warn("Starting with an empty ownership memory", { file: path, reason: errorChainText(error) });
     return Memory.empty;
   }
 }

@@ -1,3 +1,4 @@
+import { errorChainText, nextTurn } from "@fairlead/base";
 import { ClusterState, type IPFamily, Planner } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
@@ -11,7 +12,6 @@ import { ServiceHealthServers } from "../health/service-health.ts";
 import type { Kernel } from "../host/kernel.ts";
 import { Admission } from "../http/admission.ts";
 import { listen } from "../http/listen.ts";
-import { describeError } from "../log/log.ts";
 import { metricsFollower } from "../metrics/follower.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { addRelayMetrics } from "../metrics/relay-metrics.ts";
@@ -22,7 +22,6 @@ import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
 import { memoryPath } from "../ownership/memory-file.ts";
 import { FamilySync } from "../sync/family-sync.ts";
-import { nextTurn, sliceBudget } from "../sync/slices.ts";
 import { syncLog } from "../sync/sync-log.ts";
 import { SyncLoop } from "../sync/sync-loop.ts";
 import { Syncer } from "../sync/syncer.ts";
@@ -30,6 +29,9 @@ import type { AgentParts } from "./parts.ts";
 
 /** A full sync without a reason comes once an hour, as upstream. */
 const fullInterval = 3_600_000;
+
+/** Milliseconds of work before the event loop gets its turn. */
+const SLICE_MS = 10;
 
 export type Assembled = ReturnType<typeof assemble>;
 
@@ -83,8 +85,8 @@ export function assemble(parts: AgentParts) {
     options: () => inputs.options(),
     slicing: {
       clock,
-      budget: sliceBudget,
-      pause() {
+      budget: SLICE_MS,
+      turn() {
         for (const family of families) health.progressed(family);
         return nextTurn();
       },
@@ -149,7 +151,7 @@ function serviceHealthServers(
           port: check.port,
           address: at.host,
           ipFamily: family,
-          error: describeError(error),
+          error: errorChainText(error),
         },
       );
       void events?.tell(healthCheckNotListening(check, at, error));

@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 
 export interface ConfigFileOptions {
   readonly path: string;

@@ -1,8 +1,8 @@
+import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
 import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
-import type { Clock } from "../clock.ts";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { LocalKernel } from "../host/local.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 
 /**
  * What the first sync may have to wait for: the complete lists, the first listing of this node's addresses, and of the

@@ -1,8 +1,7 @@
+import { errorChainText, sleep } from "@fairlead/base";
 import type { NodeState } from "@fairlead/core";
 import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
-import { sleep } from "../clock.ts";
-import { describeError } from "../log/log.ts";
 import { followAddresses } from "../node/follow-addresses.ts";
 import { PodCIDRs, podCIDRsTimeout } from "../node/pod-cidrs.ts";
 import { whyUnserved } from "../node/primary-family.ts";
@@ -54,7 +53,7 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     if (readiness.ready) requestSync(parts, agent, kind);
   };
   parts.onFullSyncAsked?.(() => request("full"));
-  const fatal = (what: string) => (error: unknown) => fail(`${what}: ${describeError(error)}`);
+  const fatal = (what: string) => (error: unknown) => fail(`${what}: ${errorChainText(error)}`);
   const { isForeignChange } = parts;
   const watched = {
     signal,
@@ -96,7 +95,7 @@ function followConfigFile(
     clock,
     signal,
     onChange: () => fail("the configuration file changed: ending, to be started again with the new one"),
-    onError: (error) => log.warn("The configuration file is not watched", { error: describeError(error) }),
+    onError: (error) => log.warn("The configuration file is not watched", { error: errorChainText(error) }),
   });
 }
 

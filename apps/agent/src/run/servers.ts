@@ -1,7 +1,7 @@
+import { sleep } from "@fairlead/base";
 import { KUBE_PROXY_RELEASE } from "@fairlead/config";
 import { ownershipReport } from "@fairlead/intake";
 import { version } from "../about/version.ts";
-import { sleep } from "../clock.ts";
 import { serverNotListening } from "../events/port-events.ts";
 import { healthApp } from "../health/app.ts";
 import { bind, type ServerName } from "../http/bind.ts";

@@ -1,9 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { prepareConntrack } from "../conntrack/prepare.ts";
 import { type Kernel, openedOnce } from "../host/kernel.ts";
 import { realKernel } from "../host/real.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import { createLog } from "../log/pino.ts";
 import { modes, removedModes } from "../modes/index.ts";
 import { chooseMode } from "./choose-mode.ts";
@@ -26,7 +27,7 @@ export async function carryOut(
     return await act(config, log, out);
   } catch (error) {
     if (error instanceof StartError) err(`${error.message}\n`);
-    else log.error("Cannot go on", { error: describeError(error) });
+    else log.error("Cannot go on", { error: errorChainText(error) });
     return 1;
   }
 }
@@ -60,6 +61,6 @@ function writeConfig(path: string, text: string): void {
   try {
     writeFileSync(path, text);
   } catch (error) {
-    throw new StartError(`--write-config-to=${path}: cannot be written: ${describeError(error)}`, { cause: error });
+    throw new StartError(`--write-config-to=${path}: cannot be written: ${errorChainText(error)}`, { cause: error });
   }
 }

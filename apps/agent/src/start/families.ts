@@ -1,8 +1,8 @@
-import { ipFamilies, isUnspecified } from "@fairlead/base";
+import { errorChainText, ipFamilies, isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { Mode } from "../modes/mode.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { StartError } from "./start-error.ts";
@@ -27,7 +27,7 @@ export async function openFamilies(mode: Mode, kernel: Kernel, bindAddress: stri
   const unserved = new Map<IPFamily, string>();
   for (const { family, opened } of await openAll(mode, kernel)) {
     if (opened.status === "fulfilled") families.push(family);
-    else unserved.set(family, describeError(opened.reason));
+    else unserved.set(family, errorChainText(opened.reason));
   }
   if (families.length === 0) {
     const reasons = Array.from(unserved, ([family, reason]) => `${family}: ${reason}`);

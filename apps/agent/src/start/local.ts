@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
+import { systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
 import { version } from "../about/version.ts";
-import { systemClock } from "../clock.ts";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";

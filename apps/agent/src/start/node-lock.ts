@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
+import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { acquireNodeLock } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import { StartError } from "./start-error.ts";
 
 /**
@@ -21,6 +22,6 @@ export async function lockNode({ stateDir }: Pick<AgentConfig, "stateDir">, log:
     const { doubt } = await acquireNodeLock({ version, startedAt: Date.now(), folders });
     if (doubt !== undefined) log.warn("Another agent on this node may not be noticed", { reason: doubt });
   } catch (error) {
-    throw new StartError(describeError(error), { cause: error });
+    throw new StartError(errorChainText(error), { cause: error });
   }
 }

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
+import { systemClock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { filterSettings } from "@fairlead/intake";
 import { releaseMemory } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
-import { systemClock } from "../clock.ts";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";

@@ -1,9 +1,10 @@
 import { writeFile } from "node:fs/promises";
-import { describeError, type Log } from "../log/log.ts";
+import { errorChainText } from "@fairlead/base";
+import type { Log } from "../log/log.ts";
 
 /** Tells the kernel how late to choose this process when memory runs out. Lowering it needs CAP_SYS_RESOURCE. */
 export async function adjustOOMScore(score: number, log: Log): Promise<void> {
   await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: unknown) =>
-    log.verbose(2, "The OOM score stays as it is", { oomScoreAdj: score, error: describeError(error) }),
+    log.verbose(2, "The OOM score stays as it is", { oomScoreAdj: score, error: errorChainText(error) }),
   );
 }

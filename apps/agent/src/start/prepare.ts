@@ -1,7 +1,7 @@
+import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { version } from "../about/version.ts";
-import type { Clock } from "../clock.ts";
 import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
 import type { NodeEvent } from "../events/node-event.ts";
 import { NodeEvents } from "../events/node-events.ts";

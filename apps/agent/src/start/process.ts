@@ -1,4 +1,5 @@
-import { describeError, type Log } from "../log/log.ts";
+import { errorChainText } from "@fairlead/base";
+import type { Log } from "../log/log.ts";
 
 /** Milliseconds after SIGTERM in which the process is gone, whatever it was in the middle of. */
 const patience = 1_900;
@@ -37,7 +38,7 @@ export function fullSyncSignal(log: Log): (ask: () => void) => void {
 export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;
-    log.error("Unhandled error", { error: describeError(error), ...(stack === undefined ? {} : { stack }) });
+    log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
     process.exit(1);
   };
   process.on("uncaughtException", fail);

@@ -1,7 +1,7 @@
+import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
-import { describeError } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
 
@@ -48,6 +48,6 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
       },
     };
   } catch (error) {
-    throw new StartError(describeError(error), { cause: error });
+    throw new StartError(errorChainText(error), { cause: error });
   }
 }

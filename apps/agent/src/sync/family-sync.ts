@@ -1,5 +1,5 @@
+import type { Clock } from "@fairlead/base";
 import type { Backend, ForwardingPlan, IPFamily, PlanChange, SyncReport } from "@fairlead/core";
-import type { Clock } from "../clock.ts";
 import { type BackoffLimits, backoffDelay } from "./backoff.ts";
 import type { SyncKind } from "./sync-loop.ts";
 

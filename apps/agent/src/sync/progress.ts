@@ -1,5 +1,5 @@
+import { nextTurn } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { nextTurn } from "./slices.ts";
 
 /** Carries signs of progress from the depth of syncs, where nobody knows of health, to whoever follows them. */
 export class Progress {

@@ -1,5 +1,6 @@
+import { errorChainText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { FamilyRun, SyncFollower } from "./follower.ts";
 
 /** Lines about syncs: the first one that serves, every failure, every recovery; the others at verbosity 2. */
@@ -18,7 +19,7 @@ export function syncLog(log: Log): SyncFollower {
         log.error("Sync failed; what was there goes on serving, everything is written again", {
           ipFamily: family,
           kind: outcome.sync,
-          error: describeError(outcome.error),
+          error: errorChainText(outcome.error),
           milliseconds: Math.round(outcome.milliseconds),
           retryMilliseconds: Math.round(outcome.retryIn),
         });

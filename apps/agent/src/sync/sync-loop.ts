@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 
 /** partial: what changed since the last sync. full: everything, whatever the kernel holds. */
 export type SyncKind = "partial" | "full";

@@ -1,8 +1,8 @@
+import { errorChainText, inSlices, type Slicing } from "@fairlead/base";
 import type { ClusterState, OwnershipMemory, PlanChange, Planner, PlannerOptions, PlanStep } from "@fairlead/core";
-import { describeError, type Log } from "../log/log.ts";
+import type { Log } from "../log/log.ts";
 import type { FamilySync } from "./family-sync.ts";
 import type { SyncFollower } from "./follower.ts";
-import { inSlices, type Slicing } from "./slices.ts";
 import type { SyncKind, SyncLoopWork } from "./sync-loop.ts";
 
 export interface SyncerParts {
@@ -39,7 +39,7 @@ export class Syncer implements SyncLoopWork {
   async sync(kind: SyncKind): Promise<number | undefined> {
     const { families, slicing } = this.#parts;
     // What arrived in the same turn of the event loop belongs together.
-    await slicing.pause();
+    await slicing.turn();
     if (kind === "full") for (const family of families) family.owesAll();
     await this.#tell((follower) => follower.taken?.());
     const began = slicing.clock.monotonic();
@@ -77,13 +77,13 @@ export class Syncer implements SyncLoopWork {
     try {
       planner.setOptions(options());
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
-      await slicing.pause();
+      await slicing.turn();
       this.#planAll = false;
       await this.#tell((follower) => follower.planned?.(step, dirty));
       return step;
     } catch (error) {
       for (const family of families) family.owesAll();
-      log.error("Planning failed; everything is planned again with the next sync", { error: describeError(error) });
+      log.error("Planning failed; everything is planned again with the next sync", { error: errorChainText(error) });
       return undefined;
     }
   }
@@ -103,10 +103,10 @@ export class Syncer implements SyncLoopWork {
       try {
         await call(follower);
       } catch (error) {
-        log.error("Something beside the rules failed", { error: describeError(error) });
+        log.error("Something beside the rules failed", { error: errorChainText(error) });
       }
       if (slicing.clock.monotonic() - began < slicing.budget) continue;
-      await slicing.pause();
+      await slicing.turn();
       began = slicing.clock.monotonic();
     }
   }
@@ -116,7 +116,7 @@ export class Syncer implements SyncLoopWork {
       const next = await family.maintain();
       return next === undefined ? [] : [next];
     } catch (error) {
-      const fields = { ipFamily: family.family, error: describeError(error) };
+      const fields = { ipFamily: family.family, error: errorChainText(error) };
       this.#parts.log.warn("Cannot look after what drains; writing everything again", fields);
       return [];
     }
@@ -130,7 +130,7 @@ export class Syncer implements SyncLoopWork {
         log.warn("Rules are missing: somebody removed them; writing all of them again", { ipFamily: family });
       return intact;
     } catch (error) {
-      log.warn("Cannot look whether the rules are still there", { ipFamily: family, error: describeError(error) });
+      log.warn("Cannot look whether the rules are still there", { ipFamily: family, error: errorChainText(error) });
       return true;
     }
   }

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { SyncFollower } from "./follower.ts";
 
 /** A start is over by then, and what it read is collected. */

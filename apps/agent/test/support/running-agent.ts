@@ -1,4 +1,6 @@
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
+import { familyOf } from "@fairlead/base";
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
@@ -15,7 +17,6 @@ import { fakeIpvs } from "./fake-ipvs.ts";
 import { modeOnFakes } from "./modes.ts";
 import { recordedLog } from "./recorded-log.ts";
 import { ScriptedSource } from "./scripted-source.ts";
-import { settle, VirtualClock } from "./virtual-clock.ts";
 
 export interface RunningAgentOptions {
   readonly flags?: readonly string[];
@@ -126,7 +127,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     async stop() {
       stop.abort();
       const ending = ended;
-      for (let turn = 0; turn < 50; turn++) await settle();
+      for (let turn = 0; turn < 50; turn++) await settled();
       await clock.advance(2_000);
       return ending;
     },
@@ -139,8 +140,7 @@ async function* watchAfter(first: Promise<void> | undefined, addresses: FakeNode
 }
 
 export function address(text: string, scope = "global") {
-  const family: IPFamily = text.includes(":") ? "IPv6" : "IPv4";
-  return { family, address: text, prefixLength: 24, interface: "eth0", scope, up: true };
+  return { family: familyOf(text), address: text, prefixLength: 24, interface: "eth0", scope, up: true };
 }
 
 function kubeRules(tables: FakeIptables, table: "nat" | "filter"): string[] {

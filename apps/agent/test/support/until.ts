@@ -1,4 +1,4 @@
-import { settle, type VirtualClock } from "./virtual-clock.ts";
+import { settled, type VirtualClock } from "@fairlead/base/testing";
 
 /** Milliseconds, real ones, that the outside world (sockets, file events) gets before a test fails. */
 const patience = 10_000;
@@ -9,7 +9,7 @@ export async function until(condition: () => boolean, clock?: VirtualClock): Pro
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`did not happen within ${patience} ms: ${condition}`);
     await clock?.advance(100);
-    await settle();
+    await settled();
   }
 }
 
@@ -17,6 +17,6 @@ export async function until(condition: () => boolean, clock?: VirtualClock): Pro
 export async function aWhile(clock: VirtualClock): Promise<void> {
   for (let turn = 0; turn < 300; turn++) {
     await clock.advance(100);
-    await settle();
+    await settled();
   }
 }
