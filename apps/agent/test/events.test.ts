@@ -31,9 +31,9 @@ function events(answer: () => number) {
 
 test("an Event about the Node, once in ten minutes for a reason", async () => {
   const one = events(() => 201);
-  await one.events.tell(failed);
-  await one.events.tell(failed);
-  await one.events.tell({ ...failed, reason: "Other" });
+  await one.events.report(failed);
+  await one.events.report(failed);
+  await one.events.report({ ...failed, reason: "Other" });
   expect(one.sent).toHaveLength(2);
   expect(one.sent[0]).toMatchObject({
     apiVersion: "v1",
@@ -45,15 +45,15 @@ test("an Event about the Node, once in ten minutes for a reason", async () => {
     firstTimestamp: "2030-01-01T00:00:00Z",
   });
   await one.clock.advance(600_000);
-  await one.events.tell(failed);
+  await one.events.report(failed);
   expect(one.sent).toHaveLength(3);
   expect(one.log.lines).toEqual([]);
 });
 
 test("a role that does not allow it: one line, and no more tries", async () => {
   const one = events(() => 403);
-  await one.events.tell(failed);
-  await one.events.tell({ ...failed, reason: "Other" });
+  await one.events.report(failed);
+  await one.events.report({ ...failed, reason: "Other" });
   expect(one.sent).toHaveLength(1);
   expect(one.log.messages("info")).toEqual([expect.stringContaining("the role does not allow")]);
 });
@@ -62,13 +62,13 @@ test("a server that does not answer is no failure", async () => {
   const one = events(() => {
     throw new Error("ECONNREFUSED");
   });
-  await one.events.tell(failed);
+  await one.events.report(failed);
   expect(one.log.messages("verbose")).toHaveLength(1);
 });
 
 test("the third failure in a row is told, a success begins anew", () => {
   const told: string[] = [];
-  const follower = eventFollower({ tell: async ({ message }) => void told.push(message) });
+  const follower = eventFollower({ report: async ({ message }) => void told.push(message) });
   const failure: FamilyOutcome = { kind: "failed", sync: "full", error: new Error("no"), milliseconds: 1, retryIn: 1 };
   const success: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
   const ran = (outcome: FamilyOutcome) => {
@@ -90,8 +90,8 @@ describe("ports that cannot be bound", () => {
 
   test("a Service's health-check port: an Event about the Service, in its namespace", async () => {
     const one = events(() => 201);
-    await one.events.tell(about("web"));
-    await one.events.tell(about("web"));
+    await one.events.report(about("web"));
+    await one.events.report(about("web"));
     expect(one.namespaces).toEqual(["shop"]);
     expect(one.sent).toMatchObject([
       {
@@ -108,12 +108,12 @@ describe("ports that cannot be bound", () => {
 
   test("a thousand Services with the same trouble: a few Events, and those about the Node still go out", async () => {
     const one = events(() => 201);
-    for (let i = 0; i < 1_000; i++) await one.events.tell(about(`web-${i}`));
+    for (let i = 0; i < 1_000; i++) await one.events.report(about(`web-${i}`));
     expect(one.sent).toHaveLength(25);
-    await one.events.tell(failed);
+    await one.events.report(failed);
     expect(one.sent).toHaveLength(26);
     await one.clock.advance(600_000);
-    await one.events.tell(about("web-999"));
+    await one.events.report(about("web-999"));
     expect(one.sent).toHaveLength(27);
   });
 
@@ -126,8 +126,8 @@ describe("ports that cannot be bound", () => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const { port } = other.address;
     const told: NodeEvent[] = [];
-    const tell = async (event: NodeEvent) => void told.push(event);
-    const one = runningAgent({ events: { tell }, metricsPort: port });
+    const report = async (event: NodeEvent) => void told.push(event);
+    const one = runningAgent({ events: { report }, metricsPort: port });
     const web = service("web", {
       type: "LoadBalancer",
       clusterIPs: ["10.96.67.75"],
@@ -151,9 +151,9 @@ describe("ports that cannot be bound", () => {
   test("with --bind-address-hard-fail its own ends it, and it tells before that", async () => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const told: string[] = [];
-    const tell = async ({ reason }: NodeEvent) => void told.push(reason);
+    const report = async ({ reason }: NodeEvent) => void told.push(reason);
     const flags = ["--bind-address-hard-fail"];
-    const one = runningAgent({ events: { tell }, metricsPort: other.address.port, flags });
+    const one = runningAgent({ events: { report }, metricsPort: other.address.port, flags });
     await until(() => told.length === 1);
     await one.clock.advance(3_000);
     expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);

@@ -19,7 +19,8 @@ import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 import { ScriptedSource } from "./support/scripted-source.ts";
 
-// The dry proof of docs/architecture.md, "Adding a backend": the one file is support/memory-mode.ts, the one row is `all`.
+// The dry proof of docs/architecture.md, "Adding a backend": the one file is support/memory-mode.ts, the one row is
+// `all`.
 const memory = new Map<IPFamily, readonly string[]>();
 const all = [...modes, memoryMode(memory)];
 

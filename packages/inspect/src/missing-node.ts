@@ -5,8 +5,9 @@ import type { Cluster } from "./cluster.ts";
 const NAMED = 3;
 
 /**
- * What a plan for a node without its Node object is wrong or unsure about: hints of zones, because its zone is not known, and
- * Local policies, where nothing else shows that there is such a node. Empty: the Node object is there, or would change nothing.
+ * What a plan for a node without its Node object is wrong or unsure about: hints of zones, because its zone is not
+ * known, and Local policies, where nothing else shows that there is such a node. Empty: the Node object is there, or
+ * would change nothing.
  *
  * @param services the services that matter. Default: all
  */

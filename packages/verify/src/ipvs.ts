@@ -21,8 +21,8 @@ const OWN_SET = /^KUBE-/;
 const DEVICE = "kube-ipvs0";
 
 /**
- * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that nobody
- * expects are ones that drain.
+ * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that
+ * nobody expects are ones that drain.
  */
 export function compareIpvs(
   expected: IpvsObjects,

@@ -10,7 +10,8 @@ import {
 } from "@fairlead/netfilter";
 
 /**
- * What a payload of iptables-restore makes of empty tables. Rules stay the text that they are until somebody asks for them.
+ * What a payload of iptables-restore makes of empty tables. Rules stay the text that they are until somebody asks for
+ * them.
  *
  * @param payload of the kind that the backends write: chains, -A and -I with a number, nothing that deletes
  * @throws RangeError for other commands, RuleParseError for what is no table or chain

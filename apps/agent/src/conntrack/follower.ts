@@ -34,12 +34,12 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
       if (deleted > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, entries: deleted });
     } catch (error) {
       unusable = error instanceof CommandError && error.reason === "not-found";
-      tell(family, error);
+      report(family, error);
     }
     parts.metrics.conntrackDuration.observe({ ip_family: family }, (parts.clock.monotonic() - start) / 1000);
   }
 
-  function tell(family: IPFamily, error: unknown): void {
+  function report(family: IPFamily, error: unknown): void {
     const message = "Stale conntrack entries are not deleted: UDP clients stay on removed endpoints until they pause";
     const hint = unusable ? { hint: "install conntrack (apt-get install conntrack)" } : {};
     parts.log.warn(message, { ipFamily: family, error: errorChainText(error), ...hint });

@@ -19,8 +19,8 @@ const thisMachine = (): ConntrackMachine => ({
 });
 
 /**
- * Sets the limits and time-outs of connection tracking where they are others than the configuration's. What cannot be set,
- * as in a container whose /proc/sys is read-only, stays as it is: one warning names it.
+ * Sets the limits and time-outs of connection tracking where they are others than the configuration's. What cannot be
+ * set, as in a container whose /proc/sys is read-only, stays as it is: one warning names it.
  */
 export async function prepareConntrack(
   settings: ConntrackSettings,

@@ -1,6 +1,9 @@
 import type { IPFamily, PlanChange, Protocol, ReleasedGroup } from "@fairlead/core";
 
-/** Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP ours. */
+/**
+ * Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP
+ * ours.
+ */
 const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
 
 /** What the next cleaning of a family has to look at. */

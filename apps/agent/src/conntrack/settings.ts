@@ -7,7 +7,7 @@ export interface ConntrackSysctl {
 }
 
 /** More would cost too much memory on nodes with many cores, as upstream says. */
-const mostEntries = 1_048_576;
+const MOST_ENTRIES = 1_048_576;
 
 /** The sysctls that a configuration asks for; what is 0 in it is left as the kernel has it. */
 export function conntrackSysctls(settings: ConntrackSettings, cores: number): readonly ConntrackSysctl[] {
@@ -29,5 +29,5 @@ export function conntrackSysctls(settings: ConntrackSettings, cores: number): re
 export function maximum({ maxPerCore, min }: ConntrackSettings, cores: number): number {
   if (maxPerCore === 0) return 0;
   const scaled = maxPerCore * cores;
-  return scaled > mostEntries ? mostEntries : Math.max(scaled, min);
+  return scaled > MOST_ENTRIES ? MOST_ENTRIES : Math.max(scaled, min);
 }

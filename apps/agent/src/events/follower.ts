@@ -4,10 +4,10 @@ import type { SyncFollower } from "../sync/follower.ts";
 import type { NodeEvents } from "./node-events.ts";
 
 /** One failure is repaired by the next sync; more of them in a row are a state that somebody should look at. */
-const tooMany = 3;
+const TOO_MANY = 3;
 
 /** An Event when syncs go on failing. Nobody waits for it to be sent. */
-export function eventFollower(events: Pick<NodeEvents, "tell">): SyncFollower {
+export function eventFollower(events: Pick<NodeEvents, "report">): SyncFollower {
   const failures = new Map<IPFamily, number>();
   return {
     ran({ family, outcome }) {
@@ -15,9 +15,9 @@ export function eventFollower(events: Pick<NodeEvents, "tell">): SyncFollower {
       if (outcome.kind !== "failed") return;
       const count = (failures.get(family) ?? 0) + 1;
       failures.set(family, count);
-      if (count < tooMany) return;
+      if (count < TOO_MANY) return;
       const message = `The rules of ${family} could not be written ${count} times in a row: ${errorChainText(outcome.error)}`;
-      void events.tell({ type: "Warning", reason: "SyncFailed", message });
+      void events.report({ type: "Warning", reason: "SyncFailed", message });
     },
   };
 }

@@ -22,10 +22,11 @@ export function namespaceOf({ service }: NodeEvent): string {
 }
 
 /** Bytes of a message that the API server takes. */
-const longestMessage = 1_024;
+const LONGEST_MESSAGE = 1_024;
 
 /**
- * A core/v1 Event about the own Node or a Service, from the component that it has with kube-proxy, so that what looks for those finds it.
+ * A core/v1 Event about the own Node or a Service, from the component that it has with kube-proxy, so that what looks
+ * for those finds it.
  *
  * @param id makes the name unique
  */
@@ -42,7 +43,7 @@ export function eventObject(event: NodeEvent, node: string, at: number, id: stri
         : { apiVersion: "v1", kind: "Service", namespace: service.namespace, name: service.name },
     type,
     reason,
-    message: message.slice(0, longestMessage),
+    message: message.slice(0, LONGEST_MESSAGE),
     ...(action === undefined ? {} : { action }),
     source: { component: "kube-proxy", host: node },
     reportingComponent: "kube-proxy",

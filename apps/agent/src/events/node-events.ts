@@ -10,14 +10,17 @@ export interface NodeEventsParts {
   readonly log: Log;
 }
 
-/** Milliseconds before an event of the same reason about the same object is sent again: the API server keeps them for an hour. */
-const pause = 600_000;
+/**
+ * Milliseconds before an event of the same reason about the same object is sent again: the API server keeps them for an
+ * hour.
+ */
+const PAUSE_MS = 600_000;
 /** Events about Services in one pause at most: thousands of them may have the same trouble at once. */
-const mostOfServices = 25;
+const MOST_OF_SERVICES = 25;
 
 /**
- * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after the
- * server said that the role does not allow it nothing is sent any more.
+ * Tells Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped, and after
+ * the server said that the role does not allow it nothing is sent any more.
  */
 export class NodeEvents {
   readonly #parts: NodeEventsParts;
@@ -30,7 +33,7 @@ export class NodeEvents {
   }
 
   /** Resolves when the server has answered, or nothing is sent; never rejects. */
-  async tell(event: NodeEvent): Promise<void> {
+  async report(event: NodeEvent): Promise<void> {
     const { node, post, clock, log } = this.#parts;
     if (!this.#allowed || !this.#due(event)) return;
     const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
@@ -47,11 +50,11 @@ export class NodeEvents {
   #due({ reason, service }: NodeEvent): boolean {
     const now = this.#parts.clock.monotonic();
     for (const [key, at] of this.#sent) {
-      if (now - at < pause) break;
+      if (now - at < PAUSE_MS) break;
       this.#sent.delete(key);
     }
     const key = service === undefined ? reason : `${reason} ${service.namespace}/${service.name}`;
-    if (this.#sent.has(key) || (service !== undefined && this.#sent.size >= mostOfServices)) return false;
+    if (this.#sent.has(key) || (service !== undefined && this.#sent.size >= MOST_OF_SERVICES)) return false;
     this.#sent.set(key, now);
     return true;
   }

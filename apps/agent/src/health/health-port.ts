@@ -18,7 +18,7 @@ export class HealthPort {
   readonly #options: HealthPortOptions;
   readonly #app: App;
   readonly #listeners = new Map<string, Listener>();
-  /** Why addresses could not be bound, as it was told. */
+  /** Why addresses could not be bound, as it was reported. */
   readonly #refused = new Map<string, string>();
 
   constructor(check: HealthCheck, options: HealthPortOptions) {

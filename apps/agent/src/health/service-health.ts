@@ -6,7 +6,9 @@ import { backoffDelay } from "../sync/backoff.ts";
 import { HealthPort, type HealthPortOptions } from "./health-port.ts";
 import { serviceHealthApp } from "./service-app.ts";
 
-/** Milliseconds until what could not be bound is tried again: an address that is new on a node takes a second or two. */
+/**
+ * Milliseconds until what could not be bound is tried again: an address that is new on a node takes a second or two.
+ */
 const retries = { first: 1_000, most: 30_000 };
 
 export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened" | "onRefused"> {
@@ -20,8 +22,9 @@ export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened"
 
 /**
  * The health-check node ports of one family's Services: opened, followed and closed as the plan says, on the node-port
- * addresses. What stays as it was is never closed. An address that cannot be bound leaves the others alone, and is tried
- * again by itself and with each call of `update`; upstream closes all addresses of the port, and tries with each sync.
+ * addresses. What stays as it was is never closed. An address that cannot be bound changes nothing for the others, and
+ * is tried again by itself and with each call of `update`; upstream closes all addresses of the port, and tries with
+ * each sync.
  */
 export class ServiceHealthServers {
   readonly #options: ServiceHealthOptions;

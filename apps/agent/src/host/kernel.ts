@@ -43,8 +43,8 @@ export interface Kernel {
 }
 
 /**
- * The same kernel, whose iptables are opened once: opening again would find out once more which variant the host uses, by
- * reading all the rules that there are by then. What failed is tried again.
+ * The same kernel, whose iptables are opened once: opening again would find out once more which variant the host uses,
+ * by reading all the rules that there are by then. What failed is tried again.
  */
 export function openedOnce(kernel: Kernel): Kernel {
   const opened = new Map<IPFamily, Promise<IptablesPort>>();

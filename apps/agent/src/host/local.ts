@@ -7,7 +7,9 @@ const loopback: readonly NodeAddress[] = [
   { family: "IPv6", address: "::1", prefixLength: 128, interface: "lo", scope: "host", up: true },
 ];
 
-/** What of the kernel an agent needs that programs nothing: it runs without root, without tools and beside other agents. */
+/**
+ * What of the kernel an agent needs that programs nothing: it runs without root, without tools and beside other agents.
+ */
 export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct">;
 
 export function localKernel(): LocalKernel {

@@ -51,12 +51,12 @@ export function realKernel(log: Log): Kernel {
   };
 }
 
-/** Tries come again and again; what went wrong is told when it is something else than before. */
-function onceEach(tell: (error: string) => void): (error: unknown) => void {
+/** Tries come again and again; what went wrong is reported when it is something else than before. */
+function onceEach(report: (error: string) => void): (error: unknown) => void {
   let last = "";
   return (error) => {
     const text = errorChainText(error);
-    if (text !== last) tell(text);
+    if (text !== last) report(text);
     last = text;
   };
 }

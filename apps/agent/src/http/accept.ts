@@ -17,8 +17,8 @@ const structured = [
 ] as const;
 
 /**
- * Chooses between text and an object of `group` as API servers do (KEP-4827): text for a type without parameters, an object
- * for one that names it by `g`, `v` and `as`.
+ * Chooses between text and an object of `group` as API servers do (KEP-4827): text for a type without parameters, an
+ * object for one that names it by `g`, `v` and `as`.
  *
  * @param header of Accept; "": whatever there is
  * @returns undefined: nothing that the client accepts

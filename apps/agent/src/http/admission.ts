@@ -4,9 +4,9 @@ import { PacedConnection } from "./paced-connection.ts";
 import { Turns } from "./turns.ts";
 
 /**
- * Lets clients in to all HTTP servers of a process, so that all of them together cannot keep it from its work: they take
- * turns, piece by piece, and there is a bound to how many there are. Beyond it the one goes that was silent longest, so
- * that connections which are only held keep nobody out.
+ * Lets clients in to all HTTP servers of a process, so that all of them together cannot keep it from its work: they
+ * take turns, piece by piece, and there is a bound to how many there are. Beyond it the one goes that was silent
+ * longest, so that connections which are only held keep nobody out.
  */
 export class Admission {
   readonly #turns: Turns;

@@ -31,8 +31,8 @@ export function routes(handlers: Readonly<Record<string, Handler>>): App {
 }
 
 /**
- * Serves an app by node:http alone. Frameworks that speak fetch's Request and Response have Node load its whole HTTP client
- * for the two classes, which costs 15 MB of resident memory.
+ * Serves an app by node:http only. Frameworks that speak fetch's Request and Response have Node load its whole HTTP
+ * client for the two classes, which costs 15 MB of resident memory.
  */
 export function requestListener(app: App): RequestListener {
   return (request, response) => {

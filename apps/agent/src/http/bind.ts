@@ -6,7 +6,7 @@ import type { App } from "./app.ts";
 import { type Listener, listenWhenFree } from "./listen.ts";
 
 /** Milliseconds between attempts to take an address that is in use, as upstream. */
-const every = 5_000;
+const RETRY_MS = 5_000;
 
 /** The agent's own servers, by what log lines call them. */
 export type ServerName = "health" | "metrics";
@@ -37,7 +37,7 @@ export async function bind(app: App, options: BindOptions): Promise<Listener | u
   const listener = await listenWhenFree(
     app,
     { host: at.address, port: at.port },
-    { clock, every, signal, onError, admission },
+    { clock, every: RETRY_MS, signal, onError, admission },
   );
   if (listener !== undefined) log.verbose(2, "Listening", { server: name, address });
   return listener;

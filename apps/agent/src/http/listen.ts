@@ -16,7 +16,7 @@ export interface Listener {
 }
 
 /** Bytes that are kept for a connection beside what the kernel keeps, but for one chunk of libuv's (64 kB). */
-const highWaterMark = 4_096;
+const HIGH_WATER_MARK = 4_096;
 
 /**
  * Serves an app on one address.
@@ -25,7 +25,7 @@ const highWaterMark = 4_096;
  * @throws Error with the code of listen(2), for example EADDRINUSE or EADDRNOTAVAIL
  */
 export async function listen(app: App, at: HostPort, ipv6Only = false, admission = new Admission()): Promise<Listener> {
-  const server = createServer({ highWaterMark, requestTimeout: 10_000 }, requestListener(app));
+  const server = createServer({ highWaterMark: HIGH_WATER_MARK, requestTimeout: 10_000 }, requestListener(app));
   admission.guard(server);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // Stays for good: a connection that cannot be accepted is lost, and no reason to end the process.

@@ -21,22 +21,22 @@ export interface MetricsSources {
   readonly build?: Build | undefined;
   /** The command line with its defaults; absent: no /flagz. */
   readonly flags?: Readonly<Record<string, string>> | undefined;
-  /** With enableProfiling alone. */
+  /** Only with enableProfiling. */
   readonly profiles?: Profiles;
 }
 
 /** Milliseconds for which an answer that costs something is given again. */
-const freshness = 1_000;
+const FRESH_MS = 1_000;
 
 /** What the metrics port answers, in upstream's words where upstream has it. */
 export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "monotonic">): App {
   const { profiles, slis, build, flags } = sources;
   // Bytes, so that many clients that read slowly wait for the same ones.
-  const metrics = reused(clock, freshness, async () => {
+  const metrics = reused(clock, FRESH_MS, async () => {
     const { text, contentType } = await sources.metrics();
     return { contentType, body: Buffer.from(text) };
   });
-  const ownership = reused(clock, freshness, () => {
+  const ownership = reused(clock, FRESH_MS, () => {
     return Buffer.from(`${JSON.stringify(sources.ownership(), undefined, 2)}\n`);
   });
   const handlers: Record<string, Handler> = {

@@ -3,11 +3,11 @@ import { Duplex } from "node:stream";
 import type { Turns } from "./turns.ts";
 
 /** Bytes that are parsed in one turn: an ordinary request, or no more than 20 of the shortest ones. */
-const pieceBytes = 512;
+const PIECE_BYTES = 512;
 
 /**
- * A client's connection, of which a parser is given small pieces, each in a turn of its own. node:http parses all of what
- * was received at once and begins all the requests in it, 2,000 in one chunk; and nothing stops it half way.
+ * A client's connection, of which a parser is given small pieces, each in a turn of its own. node:http parses all of
+ * what was received at once and begins all the requests in it, 2,000 in one chunk; and nothing stops it half way.
  */
 export class PacedConnection extends Duplex {
   readonly #socket: Socket;
@@ -17,7 +17,7 @@ export class PacedConnection extends Duplex {
 
   /** @param onActive called before each piece */
   constructor(socket: Socket, turns: Turns, onActive: () => void) {
-    super({ readableHighWaterMark: pieceBytes, writableHighWaterMark: socket.writableHighWaterMark });
+    super({ readableHighWaterMark: PIECE_BYTES, writableHighWaterMark: socket.writableHighWaterMark });
     this.#socket = socket;
     this.#turns = turns;
     this.#onActive = onActive;
@@ -48,7 +48,7 @@ export class PacedConnection extends Duplex {
     if (this.destroyed) return;
     this.#onActive();
     const { readableLength } = this.#socket;
-    const piece: unknown = readableLength === 0 ? null : this.#socket.read(Math.min(readableLength, pieceBytes));
+    const piece: unknown = readableLength === 0 ? null : this.#socket.read(Math.min(readableLength, PIECE_BYTES));
     if (piece !== null) {
       this.#served = true;
       this.push(piece);

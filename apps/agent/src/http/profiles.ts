@@ -15,7 +15,7 @@ export interface Profiles {
 const index = `/debug/pprof/profile?seconds=30  CPU profile (.cpuprofile)
 /debug/pprof/heap                heap snapshot (.heapsnapshot)
 `;
-const longest = 300;
+const LONGEST_SECONDS = 300;
 const attachment = (name: string) => ({
   "Content-Type": "application/json",
   "Content-Disposition": `attachment; filename="${name}"`,
@@ -27,7 +27,8 @@ export function profileRoutes(profiles: Profiles): Readonly<Record<string, Handl
   let [busy, reading] = [false, false];
   const profile: Handler = async ({ query, gone }) => {
     const seconds = Number(query.get("seconds") ?? "30");
-    if (!(seconds > 0 && seconds <= longest)) return text(400, `seconds must be a number up to ${longest}\n`);
+    if (!(seconds > 0 && seconds <= LONGEST_SECONDS))
+      return text(400, `seconds must be a number up to ${LONGEST_SECONDS}\n`);
     if (busy) return text(409, "a CPU profile is being taken already\n");
     busy = true;
     try {

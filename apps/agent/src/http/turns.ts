@@ -1,5 +1,7 @@
-/** Milliseconds of a turn of the event loop that clients get, when others wait for the rest: slices of a sync take 10. */
-const budget = 2;
+/**
+ * Milliseconds of a turn of the event loop that clients get, when others wait for the rest: slices of a sync take 10.
+ */
+const BUDGET_MS = 2;
 
 export interface TurnsParts {
   readonly nextTurn: (run: () => void) => void;
@@ -8,9 +10,9 @@ export interface TurnsParts {
 }
 
 /**
- * Gives work its turn, in small pieces: a few milliseconds in each turn of the event loop, between which everything else
- * is served, syncs first of all. Who comes for the first time goes before those who were served already, so that a probe
- * does not wait for clients that ask and ask.
+ * Gives work its turn, in small pieces: a few milliseconds in each turn of the event loop, between which everything
+ * else is served, syncs first of all. Who comes for the first time goes before those who were served already, so that a
+ * probe does not wait for clients that ask and ask.
  */
 export class Turns {
   readonly #parts: TurnsParts;
@@ -40,7 +42,7 @@ export class Turns {
 
   #turn(): void {
     this.#scheduled = false;
-    const until = this.#parts.now() + budget;
+    const until = this.#parts.now() + BUDGET_MS;
     do {
       const work = takeFirst(this.#first) ?? takeFirst(this.#again);
       if (work === undefined) return;

@@ -13,7 +13,7 @@ export interface Build {
 }
 
 const versions = ["v1beta1", "v1alpha1"];
-const accepted = "application/json, application/yaml, text/plain";
+const ACCEPTED = "application/json, application/yaml, text/plain";
 
 /** /statusz (KEP-4827): what runs since when, and where else to look. */
 export function statusz(build: Build, now: () => number, paths: readonly string[]): Handler {
@@ -84,7 +84,7 @@ const notAcceptable = {
     apiVersion: "v1",
     metadata: {},
     status: "Failure",
-    message: `only the following media types are accepted: ${accepted}`,
+    message: `only the following media types are accepted: ${ACCEPTED}`,
     reason: "NotAcceptable",
     code: 406,
   })}\n`,

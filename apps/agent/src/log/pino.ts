@@ -14,8 +14,8 @@ export interface LogOptions {
 }
 
 /**
- * The agent's log on pino: JSON lines with the keys of Kubernetes' own JSON format, or klog's text. Whatever is in a field,
- * nothing of it is hidden or turns the line round: these characters are escaped.
+ * The agent's log on pino: JSON lines with the keys of Kubernetes' own JSON format, or klog's text. Whatever is in a
+ * field, nothing of it is hidden or turns the line round: these characters are escaped.
  */
 export function createLog(options: LogOptions): Log {
   const write = options.write ?? writeStderr;

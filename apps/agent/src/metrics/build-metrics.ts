@@ -4,8 +4,8 @@ import type { MetricFactory } from "./registry.ts";
 const goArch: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
 
 /**
- * What runs here: Fairlead's own version, and, for dashboards that show components by version, the release of kube-proxy that
- * it follows, with kube-proxy's labels.
+ * What runs here: Fairlead's own version, and, for dashboards that show components by version, the release of
+ * kube-proxy that it follows, with kube-proxy's labels.
  */
 export function addBuildMetrics(make: MetricFactory, version: string, follows: string): void {
   const platform = `${process.platform}/${goArch[process.arch] ?? process.arch}`;

@@ -26,8 +26,8 @@ export function metricFactory(): MetricFactory {
 }
 
 /**
- * Metrics for which the library looks at the event loop a hundred times a second: that took an idle process a hundredth of a core. What
- * the loop was busy for is told instead, which costs nothing in between.
+ * Metrics for which the library looks at the event loop a hundred times a second: that took an idle process a hundredth
+ * of a core. What the loop was busy for is reported instead, which costs nothing in between.
  */
 const SAMPLED = ["min", "max", "mean", "stddev", "p50", "p90", "p99"].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,

@@ -1,8 +1,8 @@
 import { metricFactory } from "./registry.ts";
 
 /**
- * Kubernetes' component SLIs (KEP-3466), as kube-proxy has them: the results of the metrics port's own /healthz, whose one
- * check is `ping`. In a registry of their own, which is served at /metrics/slis.
+ * Kubernetes' component SLIs (KEP-3466), as kube-proxy has them: the results of the metrics port's own /healthz, whose
+ * one check is `ping`. In a registry of their own, which is served at /metrics/slis.
  */
 export function sliMetrics(startedAt: number) {
   const make = metricFactory();

@@ -10,7 +10,7 @@ export class CounterMaker {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #known = new Map<string, { readonly asked: number; readonly exists: Promise<boolean> }>();
-  #told = false;
+  #reported = false;
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(nfacct: Nfacct, log: Log, now: () => number = () => performance.now()) {
@@ -38,13 +38,13 @@ export class CounterMaker {
 
   async #make(name: string): Promise<boolean> {
     const result = await this.#nfacct.ensure(name);
-    if (!result.ok) this.#tell(result.reason);
+    if (!result.ok) this.#report(result.reason);
     return result.ok;
   }
 
-  #tell(reason: string): void {
-    if (this.#told) return;
-    this.#told = true;
+  #report(reason: string): void {
+    if (this.#reported) return;
+    this.#reported = true;
     this.#log.info("Packets are not counted by nfacct; the rules do without", { reason });
   }
 }

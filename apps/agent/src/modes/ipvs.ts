@@ -33,8 +33,8 @@ export const ipvsMode: Mode = {
 };
 
 /**
- * Loads the modules, and makes and removes a virtual server: many parts of the kernel show that they are missing only when
- * they are used.
+ * Loads the modules, and makes and removes a virtual server: many parts of the kernel show that they are missing only
+ * when they are used.
  */
 async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
   const scheduler = ipvs.scheduler === "" ? probe.scheduler : ipvs.scheduler;
@@ -83,7 +83,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
         scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : probe.scheduler,
         excludeCIDRs: config.ipvs.excludeCIDRs,
         loadScheduler,
-        breathe: progress.breathe(family),
+        breathe: progress.turnOf(family),
         onProblem: (problem) => log.warn("ipvs", { ipFamily: family, problem }),
       }),
     ]),
@@ -100,7 +100,10 @@ export function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullab
   return (change) => backends.some((backend) => backend.isStrange(change));
 }
 
-/** The mode is known by its device and a chain that no other mode has. Nodes that never had it often lack the tools, too. */
+/**
+ * The mode is known by its device and a chain that no other mode has. Nodes that never had it often lack the tools,
+ * too.
+ */
 async function removeRules(
   kernel: Pick<Kernel, "ipvs">,
   rules: IpvsPort["rules"],

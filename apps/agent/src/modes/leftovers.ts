@@ -46,7 +46,7 @@ export async function removeTables(
         log.info(`Removed what kube-proxy's ${facts.name} mode left`, { table });
     } catch (error) {
       nothingLeft = false;
-      log.warn(`Cannot look for what kube-proxy's ${facts.name} mode left`, { error: errorChainText(error) });
+      log.warn(`Cannot remove what kube-proxy's ${facts.name} mode left`, { error: errorChainText(error) });
     }
   }
   return nothingLeft;

@@ -9,14 +9,14 @@ import type { Log } from "../log/log.ts";
 import type { Progress } from "../sync/progress.ts";
 
 /**
- * A mode that this agent serves in, as one value. It has one file of this folder and one row in index.ts; nothing else in
- * the agent knows its name.
+ * A mode that this agent serves in, as one value. It has one file of this folder and one row in index.ts; nothing else
+ * in the agent knows its name.
  */
 export interface Mode extends ModeRemoval {
   readonly facts: ModeFacts;
   /**
-   * Why this node cannot do the mode; undefined: it can. Loads kernel modules where that is needed. Absent: what `open` finds is
-   * all that can be missing.
+   * Why this node cannot do the mode; undefined: it can. Loads kernel modules where that is needed. Absent: what `open`
+   * finds is all that can be missing.
    */
   whyNot?(config: AgentConfig, kernel: Kernel): Promise<string | undefined>;
   /** What serves where the node cannot do the mode; absent: nothing does, the agent ends. */

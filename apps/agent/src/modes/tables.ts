@@ -4,8 +4,8 @@ import type { Table } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 
 /**
- * Finds the iptables of a family, and reads one rule of each table: only that finds missing permissions and kernel parts.
- * One rule, since the tables are full after a restart.
+ * Finds the iptables of a family, and reads one rule of each table: only that finds missing permissions and kernel
+ * parts. One rule, since the tables are full after a restart.
  *
  * @throws IptablesError saying what is missing and how to get it
  */

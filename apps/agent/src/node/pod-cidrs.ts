@@ -1,7 +1,7 @@
 import type { NodeState } from "@fairlead/core";
 
 /** Milliseconds that kube-proxy waits for the own Node to be given its podCIDRs. */
-export const podCIDRsTimeout = 300_000;
+export const POD_CIDRS_TIMEOUT_MS = 300_000;
 
 export interface PodCIDRsEvents {
   readonly onKnown: () => void;
@@ -10,8 +10,8 @@ export interface PodCIDRsEvents {
 }
 
 /**
- * The own Node's podCIDRs, by which detectLocalMode NodeCIDR knows local traffic. As for kube-proxy, the first ones hold
- * for the life of the process.
+ * The own Node's podCIDRs, by which detectLocalMode NodeCIDR knows local traffic. As for kube-proxy, the first ones
+ * hold for the life of the process.
  */
 export class PodCIDRs {
   readonly #events: PodCIDRsEvents;

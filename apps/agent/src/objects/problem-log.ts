@@ -1,26 +1,26 @@
 import type { Problem } from "@fairlead/core";
 import type { Fields, Log } from "../log/log.ts";
 
-/** Objects whose problems are remembered; beyond that the oldest are forgotten and may be told again. */
-const mostRemembered = 20_000;
+/** Objects whose problems are remembered; beyond that the oldest are forgotten and may be reported again. */
+const MOST_REMEMBERED = 20_000;
 
 /** Lines for one object, and for conflicts that are alike; one line more counts the others. */
-const mostOfObject = 10;
-const mostAlike = 3;
+const MOST_OF_OBJECT = 10;
+const MOST_ALIKE = 3;
 /** Lines for one planning step. */
-const mostOfStep = 100;
-/** Mistakes of objects without a name that are remembered, for each kind and namespace; others are not told. */
-const mostNameless = 100;
+const MOST_OF_STEP = 100;
+/** Mistakes of objects without a name that are remembered, for each kind and namespace; others are not reported. */
+const MOST_NAMELESS = 100;
 
 /**
- * Tells each problem once for an object, field and value: lists come again and again with the same mistakes in them. All
- * are counted; of many at once some are told and the others numbered.
+ * Tells each problem once for an object, field and value: lists come again and again with the same mistakes in them.
+ * All are counted; of many at once some are reported and the others counted.
  */
 export class ProblemLog {
   readonly #log: Log;
   readonly #count: (problem: Problem) => void;
-  /** What was told of an object when it was last seen. */
-  readonly #told = new Map<string, ReadonlySet<string>>();
+  /** What was reported of an object when it was last seen. */
+  readonly #reported = new Map<string, ReadonlySet<string>>();
 
   constructor(log: Log, count: (problem: Problem) => void) {
     this.#log = log;
@@ -28,19 +28,19 @@ export class ProblemLog {
   }
 
   /**
-   * All problems that one object has now; those that it had before are not told again. Objects without a name can't be told
-   * from one another: of all of them each problem is told once.
+   * All problems that one object has now; those that it had before are not reported again. Objects without a name
+   * cannot be told apart: of all of them each problem is reported once.
    */
   object(kind: string, namespace: string, name: string, problems: readonly Problem[]): void {
     const id = `${kind} ${namespace}/${name}`;
-    const before = this.#told.get(id);
+    const before = this.#reported.get(id);
     if (problems.length === 0) {
-      if (before !== undefined) this.#told.delete(id);
+      if (before !== undefined) this.#reported.delete(id);
       return;
     }
     const fresh = problems.filter((problem) => !before?.has(identity(problem)));
     const now = new Set(problems.map(identity));
-    if (name !== "" || (before?.size ?? 0) < mostNameless) this.#tellOf(fresh);
+    if (name !== "" || (before?.size ?? 0) < MOST_NAMELESS) this.#tellOf(fresh);
     this.#remember(id, name === "" ? union(before, now) : now);
   }
 
@@ -48,23 +48,23 @@ export class ProblemLog {
   step(problems: readonly Problem[]): void {
     for (const problem of problems) this.#count(problem);
     let lines = 0;
-    let told = 0;
+    let reported = 0;
     for (const alike of groupAlike(problems)) {
-      const shown = alike.length > mostAlike + 1 ? mostAlike : alike.length;
+      const shown = alike.length > MOST_ALIKE + 1 ? MOST_ALIKE : alike.length;
       const [first] = alike;
-      if (first === undefined || lines + shown + 1 > mostOfStep) break;
+      if (first === undefined || lines + shown + 1 > MOST_OF_STEP) break;
       for (const problem of alike.slice(0, shown)) this.#line(problem);
       const { kind, field, value, reason } = first;
       if (shown < alike.length) this.#more({ kind, field, value, reason, more: alike.length - shown });
       lines += shown < alike.length ? shown + 1 : shown;
-      told += alike.length;
+      reported += alike.length;
     }
-    if (told < problems.length) this.#more({ more: problems.length - told });
+    if (reported < problems.length) this.#more({ more: problems.length - reported });
   }
 
   #tellOf(problems: readonly Problem[]): void {
     for (const problem of problems) this.#count(problem);
-    const shown = problems.slice(0, mostOfObject);
+    const shown = problems.slice(0, MOST_OF_OBJECT);
     for (const problem of shown) this.#line(problem);
     const [first] = problems;
     if (first === undefined || shown.length === problems.length) return;
@@ -81,12 +81,12 @@ export class ProblemLog {
     this.#log.warn("More of the same was skipped", fields);
   }
 
-  #remember(id: string, told: ReadonlySet<string>): void {
-    this.#told.delete(id);
-    this.#told.set(id, told);
-    if (this.#told.size <= mostRemembered) return;
-    const oldest = this.#told.keys().next();
-    if (!oldest.done) this.#told.delete(oldest.value);
+  #remember(id: string, reported: ReadonlySet<string>): void {
+    this.#reported.delete(id);
+    this.#reported.set(id, reported);
+    if (this.#reported.size <= MOST_REMEMBERED) return;
+    const oldest = this.#reported.keys().next();
+    if (!oldest.done) this.#reported.delete(oldest.value);
   }
 }
 
@@ -109,5 +109,5 @@ function groupAlike(problems: readonly Problem[]): Iterable<readonly Problem[]> 
 }
 
 function union(before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set([...(before ?? []), ...now].slice(0, mostNameless));
+  return new Set([...(before ?? []), ...now].slice(0, MOST_NAMELESS));
 }

@@ -2,11 +2,11 @@ import { familyOf, inAnyOf, parseAddress } from "@fairlead/base";
 
 /**
  * Whether an API server's address is that of a Service. Before the first sync nobody knows the cluster's Services, so
- * it is told by what stands for them: the variable that kubelet sets in pods; and the form of the `kubernetes` Service,
- * the first address of a private range, which a real API server may have as well.
+ * they are recognised by what stands for them: the variable that kubelet sets in pods; and the form of the `kubernetes`
+ * Service, the first address of a private range, which a real API server may have as well.
  *
  * @param known whether a Service with this ClusterIP has been seen
- * @returns why, to be read after the address; undefined: it is none
+ * @returns why, to be read after the address; undefined: it is not
  */
 export function serviceAddressReason(
   address: string,

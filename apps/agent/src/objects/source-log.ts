@@ -7,11 +7,11 @@ export interface SourceLogOptions {
   readonly serviceAddress: (address: string) => string | undefined;
 }
 
-/** Lines for what a source has to tell. */
+/** Lines for what a source reports. */
 export function logSource({ log, serviceAddress }: SourceLogOptions): (report: SourceReport) => void {
   return (report) => {
-    const { type, ...told } = report;
-    const fields = wholeMilliseconds(told);
+    const { type, ...details } = report;
+    const fields = wholeMilliseconds(details);
     switch (type) {
       case "listed":
         return log.verbose(2, "Listed", fields);

@@ -5,7 +5,7 @@ import type { Log } from "../log/log.ts";
 import { replaceFile } from "./memory-file.ts";
 
 /** Milliseconds that changes are gathered for: a rollout changes many services in a row. */
-const gather = 500;
+const GATHER_MS = 500;
 
 export interface KeeperOptions {
   readonly path: string;
@@ -16,14 +16,14 @@ export interface KeeperOptions {
 
 /**
  * The ownership memory of a running agent, written to its file some time after it changed. That it cannot be written is
- * told once and no reason to stop.
+ * reported once and no reason to stop.
  */
 export class MemoryKeeper {
   readonly #options: KeeperOptions;
   #memory: Memory;
   #cancel: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #told = false;
+  #reported = false;
 
   constructor(memory: Memory, options: KeeperOptions) {
     this.#memory = memory;
@@ -37,7 +37,7 @@ export class MemoryKeeper {
   apply(updates: Iterable<MemoryUpdate>): void {
     const before = this.#memory;
     this.#memory = before.apply(updates);
-    if (this.#memory !== before) this.#cancel ??= this.#options.clock.after(gather, () => this.#begin());
+    if (this.#memory !== before) this.#cancel ??= this.#options.clock.after(GATHER_MS, () => this.#begin());
   }
 
   /** Writes what is not written yet; resolves when it is. */
@@ -56,10 +56,10 @@ export class MemoryKeeper {
     const { path, scope, clock, log } = this.#options;
     try {
       await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), { clock }));
-      this.#told = false;
+      this.#reported = false;
     } catch (error) {
-      if (this.#told) return;
-      this.#told = true;
+      if (this.#reported) return;
+      this.#reported = true;
       const message = "Ownership memory is not kept: a restart decides anew for services without endpoints";
       log.warn(message, { file: path, error: errorChainText(error) });
     }

@@ -28,7 +28,7 @@ import { Syncer } from "../sync/syncer.ts";
 import type { AgentParts } from "./parts.ts";
 
 /** A full sync without a reason comes once an hour, as upstream. */
-const fullInterval = 3_600_000;
+const FULL_SYNC_MS = 3_600_000;
 
 /** Milliseconds of work before the event loop gets its turn. */
 const SLICE_MS = 10;
@@ -104,7 +104,7 @@ export function assemble(parts: AgentParts) {
     log,
   });
   const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config;
-  const loop = new SyncLoop({ minInterval, checkInterval, fullInterval }, syncer, clock);
+  const loop = new SyncLoop({ minInterval, checkInterval, fullInterval: FULL_SYNC_MS }, syncer, clock);
   return {
     families,
     state,
@@ -154,7 +154,7 @@ function serviceHealthServers(
           error: errorChainText(error),
         },
       );
-      void events?.tell(healthCheckNotListening(check, at, error));
+      void events?.report(healthCheckNotListening(check, at, error));
     },
   });
 }

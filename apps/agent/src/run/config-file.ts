@@ -14,32 +14,32 @@ export interface ConfigFileOptions {
 }
 
 /** Milliseconds that a burst of events has to end in: a ConfigMap's swap is several renames. */
-const quiet = 200;
+const QUIET_MS = 200;
 
 /**
- * Calls `onChange` once when the file's contents differ from `text`. A mounted ConfigMap changes by swapped links beside
- * the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no change: it may
- * be on its way back.
+ * Calls `onChange` once when the file's contents differ from `text`. A mounted ConfigMap changes by swapped links
+ * beside the file, so it is the folder that is watched, and contents that are compared. A file that is gone is no
+ * change: it may be on its way back.
  */
 export function watchConfigFile(options: ConfigFileOptions): void {
   let cancel = () => {};
-  let told = false;
+  let changed = false;
   const compare = async () => {
     const text = await readFile(options.path, "utf8").catch(() => options.text);
-    if (told || text === options.text || options.signal.aborted) return;
-    told = true;
+    if (changed || text === options.text || options.signal.aborted) return;
+    changed = true;
     options.onChange();
   };
-  const look = () => {
+  const compareSoon = () => {
     cancel();
-    cancel = options.clock.after(quiet, () => void compare());
+    cancel = options.clock.after(QUIET_MS, () => void compare());
   };
   options.signal.addEventListener("abort", () => cancel());
   try {
-    const watcher = watch(dirname(options.path), { signal: options.signal, persistent: false }, look);
+    const watcher = watch(dirname(options.path), { signal: options.signal, persistent: false }, compareSoon);
     watcher.on("error", options.onError);
   } catch (error) {
     options.onError(error);
   }
-  look();
+  compareSoon();
 }

@@ -16,7 +16,9 @@ export interface AgentParts extends Serving {
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
   readonly nodeName: string;
-  /** What backends program and what is read of the node; that alone where nothing is programmed (--userspace-only). */
+  /**
+   * What backends program and what is read of the node; only the latter where nothing is programmed (--userspace-only).
+   */
   readonly kernel: Kernel | LocalKernel;
   /** The mode that runs. */
   readonly mode: ModeFacts;
@@ -33,10 +35,10 @@ export interface AgentParts extends Serving {
   /** What the agent before this one remembered. */
   readonly memory: Memory;
   readonly source: (onReport: (report: SourceReport) => void, onRequest: RequestObserver) => ObjectSource;
-  /** Where the backends tell that a sync gets on. */
+  /** Where the backends report that a sync makes progress. */
   readonly progress?: Progress;
   /** Events about the own Node and Services; absent without an API server. */
-  readonly events?: Pick<NodeEvents, "tell"> | undefined;
+  readonly events?: Pick<NodeEvents, "report"> | undefined;
   /** Has `ask` called whenever somebody wants a full sync; absent: nobody can. */
   readonly onFullSyncAsked?: (ask: () => void) => void;
   readonly clock: Clock;

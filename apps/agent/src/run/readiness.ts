@@ -16,11 +16,14 @@ export interface ReadinessOptions {
   /** All that is waited for. */
   readonly needs: readonly Prerequisite[];
   readonly clock: Pick<Clock, "after">;
-  /** Told once: the first sync may be made. `without` is what has not come. */
+  /** Called once: the first sync may be made. `without` is what has not come. */
   readonly onReady: (without: readonly Prerequisite[]) => void;
 }
 
-/** Tells once when the first sync may be made. What rules were made without would be missing in them until the next sync. */
+/**
+ * Tells once when the first sync may be made. What rules were made without would be missing in them until the next
+ * sync.
+ */
 export class Readiness {
   readonly #options: ReadinessOptions;
   readonly #missing: Set<Prerequisite>;
@@ -40,14 +43,14 @@ export class Readiness {
   known(prerequisite: Prerequisite): void {
     this.#missing.delete(prerequisite);
     if (this.#ready) return;
-    if (this.#missing.size === 0) this.#tell();
+    if (this.#missing.size === 0) this.#notify();
     else if (!this.#waiting && [...this.#missing].every((one) => optional.has(one))) {
       this.#waiting = true;
-      this.#options.clock.after(GRACE_MS, () => this.#tell());
+      this.#options.clock.after(GRACE_MS, () => this.#notify());
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     if (this.#ready) return;
     this.#ready = true;
     this.#options.onReady([...this.#missing]);

@@ -3,7 +3,7 @@ import type { NodeState } from "@fairlead/core";
 import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { followAddresses } from "../node/follow-addresses.ts";
-import { PodCIDRs, podCIDRsTimeout } from "../node/pod-cidrs.ts";
+import { POD_CIDRS_TIMEOUT_MS, PodCIDRs } from "../node/pod-cidrs.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { serviceAddressReason } from "../objects/service-address.ts";
 import { logSource } from "../objects/source-log.ts";
@@ -17,9 +17,9 @@ import { whyRefused } from "./refusal.ts";
 import { openServers } from "./servers.ts";
 
 /** Milliseconds that connections through this process get to end after SIGTERM. */
-const goodbyes = 1_000;
+const DRAIN_MS = 1_000;
 /** Milliseconds that what runs gets to end after SIGTERM. A restore that is cut off leaves its tables as they were. */
-const lastWords = 1_500;
+const SHUTDOWN_MS = 1_500;
 
 /**
  * Runs the agent until `stop` aborts or it cannot go on. The rules stay in place either way.
@@ -35,7 +35,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<st
   start(parts, agent, down.signal, ended.resolve);
   const reason = await ended.promise;
   down.abort();
-  await Promise.race([windUp(parts, agent), sleep(parts.clock, lastWords)]);
+  await Promise.race([shutDown(parts, agent), sleep(parts.clock, SHUTDOWN_MS)]);
   return reason;
 }
 
@@ -145,7 +145,7 @@ function followPodCIDRs(
   });
   if (config.manifests === undefined) {
     const late = () => fail(`Node ${nodeName} was given no podCIDRs, which detectLocalMode NodeCIDR needs`);
-    const cancel = clock.after(podCIDRsTimeout, () => podCIDRs.known || late());
+    const cancel = clock.after(POD_CIDRS_TIMEOUT_MS, () => podCIDRs.known || late());
     signal.addEventListener("abort", cancel);
   }
   return podCIDRs;
@@ -206,10 +206,10 @@ function isServiceAddress({ planner, families }: Assembled, address: string): st
   return serviceAddressReason(address, () => known, process.env);
 }
 
-async function windUp({ relaying, clock }: AgentParts, { loop, keeper, serviceHealth }: Assembled): Promise<void> {
+async function shutDown({ relaying, clock }: AgentParts, { loop, keeper, serviceHealth }: Assembled): Promise<void> {
   await Promise.all([
     loop.stop(),
-    relaying?.close(sleep(clock, goodbyes)),
+    relaying?.close(sleep(clock, DRAIN_MS)),
     ...Array.from(serviceHealth.values(), (servers) => servers.close()),
   ]);
   await keeper.flush();

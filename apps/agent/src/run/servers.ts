@@ -13,7 +13,7 @@ import type { NodeEligibility } from "./eligibility.ts";
 import type { AgentParts } from "./parts.ts";
 
 /** Milliseconds that the Event about the end gets to reach the API server. */
-const lastEvent = 1_000;
+const LAST_EVENT_MS = 1_000;
 
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
@@ -26,8 +26,8 @@ export function openServers(
   const { metrics, planner, health, admission } = agent;
   const { bindAddressHardFail: hardFail } = config;
   const onFailure = (server: ServerName, reason: string) => {
-    const told = events?.tell(serverNotListening(server, reason));
-    if (hardFail) void Promise.race([told, sleep(clock, lastEvent)]).then(() => onHardFail(reason));
+    const notified = events?.report(serverNotListening(server, reason));
+    if (hardFail) void Promise.race([notified, sleep(clock, LAST_EVENT_MS)]).then(() => onHardFail(reason));
   };
   const common = { hardFail, clock, log, signal, admission, onFailure };
   const startedAt = performance.timeOrigin;

@@ -11,8 +11,8 @@ export interface ChosenMode {
 }
 
 /**
- * The mode that this node runs in. One that the node cannot do becomes the one that it names for that, and a line says so;
- * a mode without a backend is never replaced by another one.
+ * The mode that this node runs in. One that the node cannot do becomes the one that it names for that, and a line says
+ * so; a mode without a backend is never replaced by another one.
  *
  * @param modes those that there are
  * @throws StartError naming what is missing

@@ -24,7 +24,10 @@ export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, 
   return failed || !nothingLeft ? 1 : 0;
 }
 
-/** Both variants of iptables are cleaned, as far as they are in use: nobody knows which one was, when the rules were made. */
+/**
+ * Both variants of iptables are cleaned, as far as they are in use: nobody knows which one was, when the rules were
+ * made.
+ */
 async function cleanFamily(
   removals: readonly ModeRemoval[],
   kernel: Kernel,

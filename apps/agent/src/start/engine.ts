@@ -7,11 +7,11 @@ const STARTED_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Sets V8 up for a proxy, which idles after a burst of reading, beside tools that need the other core. It rather collects than
- * grows: a heap that grew in the burst stays resident for good. The young generation keeps its first size, and is collected by the
- * thread that filled it. The old one grows by small steps, but for the start of a small cluster, where these cost time and save a
- * few MB. Nothing is optimised in such a start either, which is over before it pays: that saves 15 MB and the time of V8's own
- * threads.
+ * Sets V8 up for a proxy, which idles after a burst of reading, beside tools that need the other core. It rather
+ * collects than grows: a heap that grew in the burst stays resident for good. The young generation keeps its first
+ * size, and is collected by the thread that filled it. The old one grows by small steps, but for the start of a small
+ * cluster, where these cost time and save a few MB. Nothing is optimised in such a start either, which is over before
+ * it pays: that saves 15 MB and the time of V8's own threads.
  */
 export function setUpEngine(): void {
   setFlagsFromString("--semi-space-growth-factor=1");

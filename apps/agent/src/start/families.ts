@@ -16,8 +16,8 @@ export interface OpenedFamilies {
 
 /**
  * Opens each family that this node can do in a mode; what it cannot do is left out with a line. The primary family
- * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the agent
- * looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
+ * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the
+ * agent looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
  *
  * @param bindAddress KubeProxyConfiguration.bindAddress
  * @throws StartError saying what is missing and how to get it

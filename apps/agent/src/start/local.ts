@@ -14,7 +14,9 @@ import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
 import { StartError } from "./start-error.ts";
 
-/** Serves on local ports alone (--userspace-only): no rule, no root, beside any other agent. Resolves to the exit code. */
+/**
+ * Serves on local ports only (--userspace-only): no rule, no root, beside any other agent. Resolves to the exit code.
+ */
 export async function runLocal(config: AgentConfig, log: Log, print: (text: string) => void): Promise<number> {
   failOnUnhandled(log);
   const stop = stopSignal(log);

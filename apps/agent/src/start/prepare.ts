@@ -50,8 +50,8 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
     mode.prepare?.(config, kernel, log),
   ]);
   const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock, log });
-  void events?.tell(startingEvent());
-  if (fallback !== undefined) void events?.tell(fallbackEvent(config.mode, mode.facts.name, fallback));
+  void events?.report(startingEvent());
+  if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
   const progress = new Progress();
   return {
     config,

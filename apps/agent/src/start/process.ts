@@ -2,7 +2,7 @@ import { errorChainText } from "@fairlead/base";
 import type { Log } from "../log/log.ts";
 
 /** Milliseconds after SIGTERM in which the process is gone, whatever it was in the middle of. */
-const patience = 1_900;
+const SHUTDOWN_MS = 1_900;
 
 /** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
 export function stopSignal(log: Log): AbortSignal {
@@ -11,26 +11,26 @@ export function stopSignal(log: Log): AbortSignal {
     process.on(name, () => {
       log.verbose(1, "Told to stop", { signal: name });
       stop.abort();
-      setTimeout(() => process.exit(0), patience).unref();
+      setTimeout(() => process.exit(0), SHUTDOWN_MS).unref();
     });
   }
   return stop.signal;
 }
 
 /**
- * Takes SIGUSR2 from now on, by which an operator asks for a full sync: the kernel lets root and the own user alone send it.
- * Unhandled it would end the process, so this comes before anybody can know of it.
+ * Takes SIGUSR2 from now on, by which an operator asks for a full sync: the kernel lets only root and the own user send
+ * it. Unhandled it would end the process, so this comes before anybody can know of it.
  *
  * @returns has a function called whenever it comes; what came before is covered by the first sync, which is full
  */
 export function fullSyncSignal(log: Log): (ask: () => void) => void {
-  let told = () => {};
+  let notify = () => {};
   process.on("SIGUSR2", () => {
     log.verbose(1, "Asked for a full sync", { signal: "SIGUSR2" });
-    told();
+    notify();
   });
   return (ask) => {
-    told = ask;
+    notify = ask;
   };
 }
 

@@ -3,16 +3,16 @@ import type { IPFamily } from "@fairlead/core";
 
 /** Carries signs of progress from the depth of syncs, where nobody knows of health, to whoever follows them. */
 export class Progress {
-  #told: (family: IPFamily) => void = () => {};
+  #notify: (family: IPFamily) => void = () => {};
 
-  follow(told: (family: IPFamily) => void): void {
-    this.#told = told;
+  follow(onProgress: (family: IPFamily) => void): void {
+    this.#notify = onProgress;
   }
 
   /** What a backend of the family calls between steps: a turn for the event loop, and a sign that it gets on. */
-  breathe(family: IPFamily): () => Promise<void> {
+  turnOf(family: IPFamily): () => Promise<void> {
     return () => {
-      this.#told(family);
+      this.#notify(family);
       return nextTurn();
     };
   }

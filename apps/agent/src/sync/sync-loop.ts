@@ -6,7 +6,9 @@ export type SyncKind = "partial" | "full";
 export interface SyncLoopSettings {
   /** Milliseconds between the end of one sync and the start of the next. */
   readonly minInterval: number;
-  /** What must be there and is not is there again so long after it went: looked at and written as far as that took last. */
+  /**
+   * What must be there and is not is there again so long after it went: looked at and written as far as that took last.
+   */
   readonly checkInterval: number;
   /** A full sync without any other reason comes this long after the last one. */
   readonly fullInterval: number;

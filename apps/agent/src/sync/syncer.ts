@@ -19,7 +19,9 @@ export interface SyncerParts {
   readonly log: Log;
 }
 
-/** One run: objects → plans, in slices → both families' kernel side. Backends read the plan, so it rests until they end. */
+/**
+ * One run: objects → plans, in slices → both families' kernel side. Backends read the plan, so it rests until they end.
+ */
 export class Syncer implements SyncLoopWork {
   readonly #parts: SyncerParts;
   /** The plans do not follow from what was planned before: nothing was yet, or it broke off half way. */
@@ -41,7 +43,7 @@ export class Syncer implements SyncLoopWork {
     // What arrived in the same turn of the event loop belongs together.
     await slicing.turn();
     if (kind === "full") for (const family of families) family.owesAll();
-    await this.#tell((follower) => follower.taken?.());
+    await this.#notify((follower) => follower.taken?.());
     const began = slicing.clock.monotonic();
     this.prepare();
     const step = await this.#plan();
@@ -58,7 +60,7 @@ export class Syncer implements SyncLoopWork {
   async check(): Promise<boolean> {
     const { families, familiesAtOnce } = this.#parts;
     if (familiesAtOnce) return (await Promise.all(families.map((family) => this.#intact(family)))).every(Boolean);
-    // The first that is not intact is reason enough to write: it need not wait for a look at the other.
+    // The first that is not intact is reason enough to write: it need not wait for the other to be read.
     for (const family of families) if (!(await this.#intact(family))) return false;
     return true;
   }
@@ -79,7 +81,7 @@ export class Syncer implements SyncLoopWork {
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
       await slicing.turn();
       this.#planAll = false;
-      await this.#tell((follower) => follower.planned?.(step, dirty));
+      await this.#notify((follower) => follower.planned?.(step, dirty));
       return step;
     } catch (error) {
       for (const family of families) family.owesAll();
@@ -92,18 +94,20 @@ export class Syncer implements SyncLoopWork {
     if (this.#planAll) return;
     const plan = this.#parts.planner.plan(family.family);
     const outcome = await family.run(plan, change, planning);
-    await this.#tell((follower) => follower.ran?.({ family: family.family, plan, change, outcome }));
+    await this.#notify((follower) => follower.ran?.({ family: family.family, plan, change, outcome }));
   }
 
   /** One follower's failure is no reason to keep the others, or the next sync, from their work. */
-  async #tell(call: (follower: SyncFollower) => void | Promise<void>): Promise<void> {
+  async #notify(call: (follower: SyncFollower) => void | Promise<void>): Promise<void> {
     const { followers, slicing, log } = this.#parts;
     let began = slicing.clock.monotonic();
     for (const follower of followers) {
       try {
         await call(follower);
       } catch (error) {
-        log.error("Something beside the rules failed", { error: errorChainText(error) });
+        log.error("What follows a sync failed; rules are served and the next sync tries it again", {
+          error: errorChainText(error),
+        });
       }
       if (slicing.clock.monotonic() - began < slicing.budget) continue;
       await slicing.turn();
@@ -117,7 +121,7 @@ export class Syncer implements SyncLoopWork {
       return next === undefined ? [] : [next];
     } catch (error) {
       const fields = { ipFamily: family.family, error: errorChainText(error) };
-      this.#parts.log.warn("Cannot look after what drains; writing everything again", fields);
+      this.#parts.log.warn("Draining destinations cannot be removed; all is written again", fields);
       return [];
     }
   }
@@ -130,7 +134,10 @@ export class Syncer implements SyncLoopWork {
         log.warn("Rules are missing: somebody removed them; writing all of them again", { ipFamily: family });
       return intact;
     } catch (error) {
-      log.warn("Cannot look whether the rules are still there", { ipFamily: family, error: errorChainText(error) });
+      log.warn("The rules cannot be checked; what is there goes on serving", {
+        ipFamily: family,
+        error: errorChainText(error),
+      });
       return true;
     }
   }

@@ -39,7 +39,7 @@ export const modesOnFakes: readonly ModeOnFakes[] = [
         return new Set(names);
       };
       const backends = each(families, (family) =>
-        createIptablesBackend(tables[family], { counters, now, breathe: progress.breathe(family) }),
+        createIptablesBackend(tables[family], { counters, now, breathe: progress.turnOf(family) }),
       );
       return { backends, familiesAtOnce: true };
     },

@@ -29,8 +29,8 @@ for (const [kind, characters] of [
 }
 
 /**
- * Where a JSON value ends, without reading it. Every string, number and word in it is one of JSON's; whether commas, colons
- * and kinds of brackets are where they must be is not looked at.
+ * Where a JSON value ends, without reading it. Every string, number and word in it is one of JSON's; whether commas,
+ * colons and kinds of brackets are where they must be is not looked at.
  *
  * @param from its first character
  */

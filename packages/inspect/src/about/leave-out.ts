@@ -6,8 +6,8 @@ import { ObjectTexts, type Trait, traitKey } from "./object-texts.ts";
 import { servicesIn } from "./services-in.ts";
 
 /**
- * Leaves out of manifests what cannot have to do with a target, before it is read: of tens of thousands of objects a few
- * matter. The own Node stays, and so do the services that `relatedServices` names and their EndpointSlices.
+ * Leaves out of manifests what cannot have to do with a target, before it is read: of tens of thousands of objects a
+ * few matter. The own Node stays, and so do the services that `relatedServices` names and their EndpointSlices.
  *
  * @param contents of files. Where one of them is no JSON array or list of objects, all of them are given back whole.
  */

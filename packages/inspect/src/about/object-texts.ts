@@ -49,7 +49,10 @@ export class ObjectTexts {
     this.#oddAddresses = oddAddresses;
   }
 
-  /** The objects, by their place, that may have one of these; more than do. Ascending: of two of one name the last one counts. */
+  /**
+   * The objects, by their place, that may have one of these; more than do. Ascending: of two of one name the last one
+   * counts.
+   */
   having(traits: Iterable<Trait>): readonly number[] {
     const places = [...this.#unusual, ...[...traits].flatMap((trait) => this.#knownPlacesOf(trait))];
     return [...new Set(places.flatMap((at) => this.#itemAt(at)))].sort((a, b) => a - b);

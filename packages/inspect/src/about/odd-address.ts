@@ -1,8 +1,9 @@
 const [COLON, DOT, ZERO, NINE, A, F, CASE] = [0x3a, 0x2e, 0x30, 0x39, 0x61, 0x66, 0x20] as const;
 
 /**
- * Whether a text may be an address that is not written as `parseAddress` of core writes it: with leading zeros, an IPv6 address
- * that is not compressed, or one that stands for an IPv4 address. Large lists have hundreds of thousands that are.
+ * Whether a text may be an address that is not written as `parseAddress` of core writes it: with leading zeros, an IPv6
+ * address that is not compressed, or one that stands for an IPv4 address. Large lists have hundreds of thousands that
+ * are.
  */
 export function isOddAddress(bytes: Buffer, from: number, to: number): boolean {
   let [isIPv6, ledByZero] = [false, false];

@@ -1,6 +1,8 @@
 import { type Heading, mayMatch, type RuleFacts } from "./rule-facts.ts";
 
-/** Finds in a chain the rules that packets to few places may match: dispatch chains have tens of thousands for others. */
+/**
+ * Finds in a chain the rules that packets to few places may match: dispatch chains have tens of thousands for others.
+ */
 export class FacingRules {
   /** For any place, as far as it can be told at a glance. */
   readonly #general: RuleFacts[] = [];

@@ -10,8 +10,8 @@ interface Place {
 const HOOKS = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
 
 /**
- * Tells without a tracer where nothing has changed: all rules that packets to a place, and to wherever these rules send them,
- * may match are the same on both sides.
+ * Tells without a tracer where nothing has changed: all rules that packets to a place, and to wherever these rules send
+ * them, may match are the same on both sides.
  */
 export class SameRules {
   readonly #before: RuleSet;

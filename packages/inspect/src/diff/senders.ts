@@ -16,8 +16,8 @@ export interface Sender {
 const MOST_CIDRS = 16;
 
 /**
- * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a source,
- * the node itself, and everybody else.
+ * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a
+ * source, the node itself, and everybody else.
  */
 export function sendersOf(
   ruleSets: readonly RuleSet[],

@@ -56,7 +56,9 @@ export function compareTraffic(
   return { compared, changes };
 }
 
-/** Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there. */
+/**
+ * Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there.
+ */
 function unchangedIn(before: KernelState, after: KernelState, nodeAddress: string | undefined) {
   if (!isSameEnvironment(before.environment, after.environment)) return () => false;
   const rules = new SameRules(before.ruleSet, after.ruleSet);

@@ -5,8 +5,8 @@ import { emptyRules } from "./empty-rules.ts";
 import type { ProgramTexts } from "./program-texts.ts";
 
 /**
- * A node without virtual servers, sets and the service device. What is written goes into `texts`; the virtual servers are
- * given back as well, since the backend reads them again to see what the kernel made of them.
+ * A node without virtual servers, sets and the service device. What is written goes into `texts`; the virtual servers
+ * are given back as well, since the backend reads them again to see what the kernel made of them.
  */
 export function emptyIpvs(family: IPFamily, texts: ProgramTexts): IpvsPort {
   const servers: string[] = [];

@@ -13,8 +13,8 @@ const BUILTIN: Readonly<Record<Table, readonly string[]>> = {
 };
 
 /**
- * The iptables of a node on which nobody has written a rule yet. What is restored goes into `texts` and changes nothing.
- * It is of the legacy variant, for which the backend makes one payload of everything.
+ * The iptables of a node on which nobody has written a rule yet. What is restored goes into `texts` and changes
+ * nothing. It is of the legacy variant, for which the backend makes one payload of everything.
  */
 export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort & IpvsPort["rules"] {
   const program = family === "IPv4" ? "iptables-restore" : "ip6tables-restore";

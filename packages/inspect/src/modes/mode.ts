@@ -11,6 +11,8 @@ export interface InspectedMode {
 
 export interface DryRunSettings {
   readonly config: AgentConfig;
-  /** Rules count packets with the nfacct objects that kube-proxy has: the kernel must have them. Only for iptables mode. */
+  /**
+   * Rules count packets with the nfacct objects that kube-proxy has: the kernel must have them. Only for iptables mode.
+   */
   readonly counters?: boolean;
 }

@@ -22,8 +22,8 @@ export interface SuggestFacts {
 const USUAL_LENGTH = { IPv4: 16, IPv6: 48 } as const;
 
 /**
- * Other networks' pod CIDRs, as far as endpoints show them: ranges of the usual size that hold addresses of pods, are in no
- * known CIDR and are not the nodes' own. It is a guess for people: the objects do not tell where a network ends.
+ * Other networks' pod CIDRs, as far as endpoints show them: ranges of the usual size that hold addresses of pods, are
+ * in no known CIDR and are not the nodes' own. It is a guess for people: the objects do not tell where a network ends.
  */
 export function suggestCIDRs(state: ClusterView, { known, nodeAddresses }: SuggestFacts): readonly SuggestedCIDR[] {
   const nodes = new Set(nodeAddresses.map(rangeOf));

@@ -32,8 +32,8 @@ export interface Agreement {
 
 /**
  * Sends a packet of every source class to every frontend of a group through what the kernel holds, and compares what
- * becomes of it with the plan. Rules are looked at by what they do: others' rules that do the same agree, and so does a pod
- * network that masquerades on top.
+ * becomes of it with the plan. Rules are looked at by what they do: others' rules that do the same agree, and so does a
+ * pod network that masquerades on top.
  *
  * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
  */

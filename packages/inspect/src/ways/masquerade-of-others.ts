@@ -1,8 +1,8 @@
 import type { Outcome, Visit } from "@fairlead/trace";
 
 /**
- * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on their
- * own account (flannel does towards other networks), which a proxy neither wants nor hinders.
+ * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on
+ * their own account (flannel does towards other networks), which a proxy neither wants nor hinders.
  */
 export function withoutOthersMasquerade(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.map((outcome) =>

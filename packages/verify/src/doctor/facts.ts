@@ -1,6 +1,6 @@
 /**
- * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a program: it is
- * told as unknown, never as good.
+ * What a node's doctor knows of it. Undefined stands for what could not be looked at, for want of rights or of a
+ * program: it is told as unknown, never as good.
  */
 export interface NodeFacts {
   /** Of the mode that should run here. */
