@@ -12,6 +12,7 @@ import { type Programmed, report } from "./programmed.ts";
 import { iptablesSemantics } from "./semantics.ts";
 import { StaleChains } from "./stale-chains.ts";
 import { stepsOf } from "./steps.ts";
+import { Witness } from "./witness.ts";
 
 /**
  * The iptables mode of one IP family. Starts nothing until it is called.
@@ -31,6 +32,7 @@ class IptablesBackend implements Backend {
   readonly #settled: Settled;
   readonly #stale: StaleChains;
   readonly #lookout: Lookout;
+  readonly #witness: Witness;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   /** What the next full sync begins with, where that was announced, and since when it is read. */
@@ -41,6 +43,7 @@ class IptablesBackend implements Backend {
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);
     this.#lookout = new Lookout(settled.now, port.glance);
+    this.#witness = new Witness(port);
   }
 
   prepare(): void {
@@ -57,7 +60,10 @@ class IptablesBackend implements Backend {
     const looking = this.#looking?.found ?? look(this.#port, this.#settled);
     this.#looking = undefined;
     const found = await looking;
+    this.#lookout.forget();
+    const before = await this.#witness.look();
     const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#settled);
+    await this.#witness.confirmAll(before);
     this.#programmed = programmed;
     await this.#lookout.wrote("nat", programmed.totals.nat);
     return report("full", programmed.totals, written);
@@ -74,6 +80,7 @@ class IptablesBackend implements Backend {
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
     const stood = await this.#lookout.stands("nat", before.totals.nat);
+    const states = await this.#witness.look();
     const all: Written = new Map();
     let programmed = before;
     for (const change of steps) {
@@ -82,6 +89,7 @@ class IptablesBackend implements Backend {
       programmed = applied.programmed;
       for (const [table, rules] of applied.written) all.set(table, (all.get(table) ?? 0) + rules);
     }
+    await this.#witness.confirm(states, all, [before.totals, programmed.totals]);
     this.#programmed = programmed;
     if (stood !== undefined) await this.#lookout.wrote("nat", programmed.totals.nat, stood);
     return report("partial", programmed.totals, all);

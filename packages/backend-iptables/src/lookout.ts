@@ -54,6 +54,11 @@ export class Lookout {
     return true;
   }
 
+  /** All tables are written anew: what was there before says nothing of them. */
+  forget(): void {
+    this.#seen.clear();
+  }
+
   /**
    * How much of a large legacy table is known to be there, before a change of it is written; undefined: nothing, or of other
    * tables nothing that a look would not tell as well.

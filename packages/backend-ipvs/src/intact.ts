@@ -6,9 +6,10 @@ import { readAddresses, readSets, readTables } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { frameChains } from "./plan/frame.ts";
-import { type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
+import { type ChainRules, type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import type { Ledger } from "./plan/ledger.ts";
+import { IPVS_OUT_FILTER } from "./plan/names.ts";
 import { SET_KEYS } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 import type { RulesSeen } from "./rules-seen.ts";
@@ -61,20 +62,19 @@ async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen)
   for (const table of TABLES) {
     const state = states.get(table);
     if (state === undefined) return false;
-    if (!chains[table].every(({ chain, rules: wanted }) => sameRules(state.chains.get(chain)?.rules, wanted)))
-      return false;
+    if (!chains[table].every((wanted) => sameRules(state.chains.get(wanted.chain)?.rules, wanted))) return false;
     if (!hasJumps(state, table)) return false;
   }
   seen.note(told, facts);
   return true;
 }
 
-function sameRules(present: readonly Rule[] | undefined, wanted: readonly Rule[]): boolean {
-  return present !== undefined && textOf(present) === textOf(wanted);
-}
-
-function textOf(rules: readonly Rule[]): string {
-  return rules.map(ruleKey).sort().join("\n");
+/** In their order, but for those that each name a virtual server and came as their services did. */
+function sameRules(present: readonly Rule[] | undefined, { chain, rules: wanted }: ChainRules): boolean {
+  if (present === undefined) return false;
+  const [found, due] = [present.map(ruleKey), wanted.map(ruleKey)];
+  if (chain === IPVS_OUT_FILTER) for (const keys of [found, due]) keys.sort();
+  return found.join("\n") === due.join("\n");
 }
 
 function hasJumps(state: TableState, table: FrameTable): boolean {

@@ -122,10 +122,23 @@ describe("what is found by looking", () => {
       "a rule added in between",
       (node: FakeNode) => node.rules.IPv4.meddle("*nat\n-I KUBE-SERVICES -j ACCEPT\nCOMMIT\n"),
     ],
+    ["a chain emptied", (node: FakeNode) => node.rules.IPv4.meddle("*nat\n-F KUBE-POSTROUTING\nCOMMIT\n")],
+    ["a rule deleted", (node: FakeNode) => node.rules.IPv4.meddle("*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n")],
   ])("%s", async (_what, meddle) => {
     const made = await live([[[1, webState()]]]);
     expect(await made.backend.intact(made.world.plan)).toBe(true);
     await meddle(made.node);
+    expect(await made.backend.intact(made.world.plan)).toBe(false);
+    await made.sync();
+    expect(await made.differences()).toEqual([]);
+  });
+
+  test("a rule moved behind those that it should stand before, though number and size of the rules are the same", async () => {
+    const made = await live([[[1, webState()]]]);
+    expect(await made.backend.intact(made.world.plan)).toBe(true);
+    const rule = "KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN";
+    await made.node.rules.IPv4.meddle(`*nat\n-D ${rule}\n-A ${rule}\nCOMMIT\n`);
+    made.now += 600_001;
     expect(await made.backend.intact(made.world.plan)).toBe(false);
     await made.sync();
     expect(await made.differences()).toEqual([]);

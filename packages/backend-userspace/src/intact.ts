@@ -1,18 +1,48 @@
-import { ruleKey } from "@fairlead/netfilter";
+import { type Rule, readRule, renderRule, ruleKey } from "@fairlead/netfilter";
+import { CHAINS, TABLES } from "./plan/chains.ts";
 import { jumps } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
-import { chainSizes, type Programmed } from "./programmed.ts";
+import { chainKey, type Programmed, rulesByChain } from "./programmed.ts";
 
-/** Whether the jumps to our chains are there, and in every chain as many rules as were written; the first difference ends it. */
+/**
+ * Whether the jumps to our chains are there, and in every chain the rules that were written and no others, in whatever order: rules of
+ * different services never match the same packet. One process lists a table.
+ */
 export async function looksIntact(port: RulesPort, programmed: Programmed): Promise<boolean> {
-  for (const { table, chain, first, last } of jumps(programmed.context)) {
-    const present = new Set(((await port.list(table, chain)) ?? []).map(ruleKey));
-    if (![...first, ...last].every((rule) => present.has(ruleKey(rule)))) return false;
-  }
-  for (const [key, size] of chainSizes(programmed)) {
-    const [table, chain = ""] = key.split(" ");
-    const rules = await port.list(table === "nat" ? "nat" : "filter", chain);
-    if (rules?.length !== size) return false;
+  const wanted = rulesByChain(programmed);
+  for (const table of TABLES) {
+    const builtins = jumps(programmed.context).filter((each) => each.table === table);
+    const asked = [...builtins.map(({ chain }) => chain), ...CHAINS[table]];
+    const found = await port.texts(
+      table,
+      asked.map((chain) => ({ chain })),
+    );
+    const has = (chain: string, rules: readonly Rule[]) => {
+      const present = new Set(keys(found.get(chain) ?? [], port.family));
+      return rules.every((rule) => present.has(ruleKey(rule)));
+    };
+    if (!builtins.every(({ chain, first, last }) => has(chain, [...first, ...last]))) return false;
+    if (
+      !CHAINS[table].every((chain) =>
+        sameRules(found.get(chain), wanted.get(chainKey(table, chain)) ?? [], port.family),
+      )
+    )
+      return false;
   }
   return true;
+}
+
+/** The texts are nearly always equal; another version of the tools may print a rule otherwise. */
+function sameRules(
+  found: readonly string[] | undefined,
+  wanted: readonly Rule[],
+  family: RulesPort["family"],
+): boolean {
+  if (found?.length !== wanted.length) return false;
+  if (found.toSorted().join("\n") === wanted.map(renderRule).sort().join("\n")) return true;
+  return keys(found, family).sort().join("\n") === wanted.map(ruleKey).sort().join("\n");
+}
+
+function keys(texts: readonly string[], family: RulesPort["family"]): string[] {
+  return texts.map((text) => ruleKey(readRule(text, 0, family)));
 }

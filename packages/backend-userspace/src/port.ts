@@ -18,4 +18,9 @@ export interface RulesPort {
   chains(table: Table): Promise<ReadonlySet<string>>;
   /** `iptables -t TABLE -S CHAIN`: the chain's rules. Undefined: there is no such chain. */
   list(table: Table, chain: string): Promise<readonly Rule[] | undefined>;
+  /**
+   * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `, with one process. A chain that is not there is
+   * absent.
+   */
+  texts(table: Table, asked: readonly { readonly chain: string }[]): Promise<ReadonlyMap<string, readonly string[]>>;
 }

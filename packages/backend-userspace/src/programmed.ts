@@ -1,6 +1,6 @@
 import type { SyncReport } from "@fairlead/core";
-import type { ChainRule } from "./plan/chains.ts";
-import { CHAINS, TABLES } from "./plan/chains.ts";
+import type { Rule } from "@fairlead/netfilter";
+import type { ChainRule, RuleTable } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import type { Relays } from "./relay/relays.ts";
 
@@ -17,17 +17,21 @@ export type Written = Readonly<Record<"filter" | "nat", number>>;
 
 export const NOTHING: Written = { filter: 0, nat: 0 };
 
-/** How many rules each chain of this mode holds, by `table chain`. */
-export function chainSizes({ rules }: Programmed): ReadonlyMap<string, number> {
-  const sizes = new Map<string, number>();
-  for (const table of TABLES) for (const chain of CHAINS[table]) sizes.set(`${table} ${chain}`, 0);
+/** The rules of each chain of this mode, by `table chain`. */
+export function rulesByChain({ rules }: Programmed): ReadonlyMap<string, readonly Rule[]> {
+  const chains = new Map<string, Rule[]>();
   for (const group of rules.values()) {
-    for (const { table, chain } of group) {
-      const key = `${table} ${chain}`;
-      sizes.set(key, (sizes.get(key) ?? 0) + 1);
+    for (const { table, chain, rule } of group) {
+      const held = chains.get(chainKey(table, chain)) ?? [];
+      chains.set(chainKey(table, chain), held);
+      held.push(rule);
     }
   }
-  return sizes;
+  return chains;
+}
+
+export function chainKey(table: RuleTable, chain: string): string {
+  return `${table} ${chain}`;
 }
 
 export function report(kind: SyncReport["kind"], programmed: Programmed, written: Written): SyncReport {

@@ -1,5 +1,6 @@
 import type { Fault } from "@fairlead/kernel/fake";
 import type { RuleSet } from "@fairlead/netfilter";
+import { renderRule } from "@fairlead/netfilter";
 import { clientA, conformanceCase, everyMode, leave, nodeA, outside, relayedWays, tracedWays } from "@fairlead/testkit";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -84,6 +85,18 @@ test("what is missing is found, and written again", async () => {
     await made.backend.sync(made.world.plan());
     expect(await made.backend.intact(made.world.plan())).toBe(true);
   }
+});
+
+test("a rule in another's place is found, and what was written comes back, by one process a table to look", async () => {
+  const made = await serving([[1, { endpoints: [clientA], nodePort: true }]]);
+  const before = made.held();
+  const [rule] = made.kernel.table("nat").chains.get("KUBE-PORTALS-CONTAINER")?.rules.map(renderRule) ?? [];
+  await made.kernel.meddle(`*nat\n-D KUBE-PORTALS-CONTAINER ${rule}\n-A KUBE-PORTALS-CONTAINER -j RETURN\nCOMMIT\n`);
+  const calls = made.faults.calls.length;
+  expect(await made.backend.intact(made.world.plan())).toBe(false);
+  expect(made.faults.calls.length - calls).toBeLessThanOrEqual(2);
+  await made.backend.sync(made.world.plan());
+  expect(made.held()).toEqual(before);
 });
 
 test("refusals at addresses stand before those at node ports, whichever came first", async () => {

@@ -76,6 +76,18 @@ describe("run", () => {
     expect(error.message).toBe("sleep 60: killed after 50 ms");
   });
 
+  test("killed after it was stopped by somebody, and said so", async () => {
+    const impatient = createRunner({ stoppedMs: 20 });
+    const script = "kill -STOP $$; echo went on";
+    for (const work of [() => impatient.run(["sh", "-c", script]), () => all(impatient.stream(["sh", "-c", script]))]) {
+      const error = await failure(work());
+      expect(error).toMatchObject({ reason: "stopped", timedOut: false });
+      expect(error.message).toContain(
+        "was stopped by somebody (SIGSTOP) and did not go on for 20 ms, so it was killed",
+      );
+    }
+  });
+
   test("aborted by the caller", async () => {
     const abort = new AbortController();
     const running = failure(runner.run(["sleep", "60"], { signal: abort.signal }));

@@ -2,10 +2,10 @@ import type { Argv } from "./runner.ts";
 
 /**
  * exit: ended with a code other than 0. signal: somebody killed it. timeout: killed by us after its time. aborted: killed
- * by the caller's signal. not-found: there is no such program that may be run. output: it wrote more than was asked for. start: it could
+ * by the caller's signal. stopped: somebody had stopped it (SIGSTOP), and it was killed by us for that. not-found: there is no such program that may be run. output: it wrote more than was asked for. start: it could
  * not be started for another reason, or its input failed.
  */
-export type FailureReason = "exit" | "signal" | "timeout" | "aborted" | "not-found" | "output" | "start";
+export type FailureReason = "exit" | "signal" | "timeout" | "stopped" | "aborted" | "not-found" | "output" | "start";
 
 export interface CommandFailure {
   readonly argv: Argv;
@@ -15,7 +15,7 @@ export interface CommandFailure {
   readonly signal?: string | undefined;
   readonly stderr?: string | undefined;
   readonly stdout?: string | undefined;
-  /** Only `timeout`: the milliseconds it had. */
+  /** Only `timeout` and `stopped`: the milliseconds it had. */
   readonly timeoutMs?: number | undefined;
   readonly cause?: unknown;
 }
@@ -60,6 +60,8 @@ function ending({ argv, reason, exitCode, signal, timeoutMs, cause }: CommandFai
       return `killed by ${signal}`;
     case "timeout":
       return `killed after ${timeoutMs} ms`;
+    case "stopped":
+      return `was stopped by somebody (SIGSTOP) and did not go on for ${timeoutMs} ms, so it was killed`;
     case "aborted":
       return "aborted";
     case "not-found":

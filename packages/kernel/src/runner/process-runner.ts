@@ -3,6 +3,7 @@ import { CommandError, type FailureReason } from "./command-error.ts";
 import { ownTurn } from "./own-turn.ts";
 import type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner.ts";
 import { searchPath } from "./search-path.ts";
+import { type StopWatch, watchStopped } from "./stopped.ts";
 import { coalesce } from "./text.ts";
 import { toolMemory } from "./tool-memory.ts";
 
@@ -13,8 +14,11 @@ export interface ProcessRunnerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Milliseconds a process may take when its call does not say. Default 60,000. */
   readonly timeoutMs?: number;
+  /** Milliseconds after which a process is killed that somebody has stopped (SIGSTOP). Default 10,000. */
+  readonly stoppedMs?: number;
 }
 
+const STOPPED = 10_000;
 const MAX_STDOUT = 16 * 1024 * 1024;
 const MAX_STDERR = 1024 * 1024;
 
@@ -29,7 +33,7 @@ export function createRunner(options: ProcessRunnerOptions = {}): Runner {
 }
 
 function processOptions(options: ProcessRunnerOptions, call: RunOptions & StreamOptions) {
-  return {
+  const settings = {
     env: { ...toolMemory(), ...options.env, LC_ALL: "C", PATH: searchPath() },
     timeout: call.timeoutMs ?? options.timeoutMs ?? 60_000,
     ...(call.signal && { cancelSignal: call.signal }),
@@ -38,21 +42,32 @@ function processOptions(options: ProcessRunnerOptions, call: RunOptions & Stream
     stripFinalNewline: false,
     reject: false,
   } as const satisfies Options;
+  return { ...settings, patience: options.stoppedMs ?? STOPPED };
 }
 
 type Settings = ReturnType<typeof processOptions>;
 
-async function runToEnd([program, ...args]: Argv, settings: Settings, input?: Input): Promise<RunResult> {
+async function runToEnd(
+  [program, ...args]: Argv,
+  { patience, ...settings }: Settings,
+  input?: Input,
+): Promise<RunResult> {
   const stdin = input === undefined ? "ignore" : coalesce(typeof input === "string" ? [input] : input);
   await ownTurn();
-  const result = await execa(program, args, { ...settings, stdin });
-  if (result.failed) throw commandError([program, ...args], settings, result);
+  const child = execa(program, args, { ...settings, stdin });
+  const watch = watchStopped(child, patience);
+  const result = await child.finally(() => watch.end());
+  if (result.failed) throw commandError([program, ...args], { ...settings, patience, watch }, result);
   return { stdout: result.stdout, stderr: result.stderr };
 }
 
-async function* streamOutput([program, ...args]: Argv, settings: Settings): AsyncGenerator<string, void, void> {
+async function* streamOutput(
+  [program, ...args]: Argv,
+  { patience, ...settings }: Settings,
+): AsyncGenerator<string, void, void> {
   await ownTurn();
   const child = execa(program, args, { ...settings, stdin: "ignore", buffer: { stdout: false, stderr: true } });
+  const watch = watchStopped(child, patience);
   let read = false;
   try {
     child.stdout.setEncoding("utf8");
@@ -64,9 +79,10 @@ async function* streamOutput([program, ...args]: Argv, settings: Settings): Asyn
   } finally {
     if (!read) child.kill("SIGKILL");
     await child;
+    watch.end();
   }
   const result = await child;
-  if (result.failed) throw commandError([program, ...args], settings, result);
+  if (result.failed) throw commandError([program, ...args], { ...settings, patience, watch }, result);
 }
 
 /** What is read of execa's result. */
@@ -82,16 +98,23 @@ interface Ended {
   readonly cause?: unknown;
 }
 
-function commandError(argv: Argv, settings: Settings, result: Ended): CommandError {
+/** What is known of a process beside its result. */
+interface Circumstances {
+  readonly timeout: number;
+  readonly patience: number;
+  readonly watch: StopWatch;
+}
+
+function commandError(argv: Argv, { timeout, patience, watch }: Circumstances, result: Ended): CommandError {
   const stderr = typeof result.stderr === "string" ? result.stderr : "";
   return new CommandError({
     argv,
-    reason: reasonOf(result, stderr),
+    reason: watch.killed ? "stopped" : reasonOf(result, stderr),
     exitCode: result.exitCode,
     signal: result.signal,
     stderr,
     stdout: typeof result.stdout === "string" ? result.stdout : "",
-    timeoutMs: settings.timeout,
+    timeoutMs: watch.killed ? patience : timeout,
     cause: result.cause,
   });
 }
