@@ -91,7 +91,7 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
 }
 
 /**
- * The Kubernetes client library, which kubeconfigs that start programs alone need, has a file of its own beside the app: it
+ * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own beside the app: it
  * is larger than an app, and text that is never run is held in memory all the same.
  */
 export const credentialsApart: BundlePlugin = {

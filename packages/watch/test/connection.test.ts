@@ -1,39 +1,16 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import { createServer, type ServerOptions } from "node:https";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { TLSSocket } from "node:tls";
-import { fileURLToPath } from "node:url";
 import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
-import { stringify } from "yaml";
 import { httpTransport } from "../src/api/http-transport.ts";
 import { type ApiConnection, loadConnection, systemClock } from "../src/index.ts";
+import { base64, httpsServer, kubeconfig, listening, pem, serverTls } from "./support/connections.ts";
 import { Consumer } from "./support/consumer.ts";
 import { temporaryFolder } from "./support/manifests.ts";
-import { endAfterEach, fakeApi, later, run } from "./support/run.ts";
+import { endAfterEach, fakeApi, run } from "./support/run.ts";
 
 endAfterEach();
-
-const tls = fileURLToPath(new URL("./fixtures/tls/", import.meta.url));
-const pem = (name: string) => readFile(join(tls, name), "utf8");
-const base64 = async (name: string) => Buffer.from(await pem(name)).toString("base64");
-
-async function kubeconfig(cluster: object, user: object, more: object = {}): Promise<string> {
-  const file = join(await temporaryFolder(), "kubeconfig.conf");
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "default", cluster }],
-    users: [{ name: "default", user }],
-    contexts: [{ name: "default", context: { cluster: "default", user: "default" } }],
-    "current-context": "default",
-    ...more,
-  };
-  await writeFile(file, stringify(config));
-  return file;
-}
 
 const get = async (connection: ApiConnection) => {
   const response = await httpTransport(
@@ -45,20 +22,6 @@ const get = async (connection: ApiConnection) => {
   for await (const chunk of response.body) body += Buffer.from(chunk).toString();
   return body;
 };
-
-async function httpsServer(options: ServerOptions = {}): Promise<number> {
-  const [key, cert] = [await pem("server-key.pem"), await pem("server.pem")];
-  const server = createServer({ key, cert, ...options }, ({ socket, headers }, response) => {
-    const peer = (socket as TLSSocket).getPeerCertificate();
-    response.end(JSON.stringify({ client: peer.subject?.CN, authorization: headers.authorization }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  later(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 test("a kubeconfig as kube-proxy's: CA and token files, relative to it, read anew for each request", async () => {
   const server = `https://127.0.0.1:${await httpsServer()}`;
@@ -133,9 +96,10 @@ test("--master overrides the server, and alone is enough", async () => {
 });
 
 test("a token that rotates: 401 with the old one, then followed with the new one", async () => {
-  const { api, server } = await fakeApi();
+  const { api, server } = await fakeApi(await serverTls());
   api.token = "new";
-  const file = await kubeconfig({ server }, { tokenFile: "token" });
+  const ca = { "certificate-authority-data": await base64("ca.pem") };
+  const file = await kubeconfig({ server, ...ca }, { tokenFile: "token" });
   const token = join(file, "..", "token");
   await writeFile(token, "old");
   const connection = await loadConnection({ kubeconfig: file });
@@ -196,7 +160,10 @@ test("a credential plugin that fails is named with what it said", async () => {
   const file = await kubeconfig({ server: "https://x" }, { exec });
   await writeFile(join(file, "..", "login"), "#!/bin/sh\necho no session >&2\nexit 1\n", { mode: 0o755 });
   const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
-  await expect(credentials()).rejects.toThrow(`${file}: users[].user.exec: no session`);
+  const program = join(file, "..", "login");
+  await expect(credentials()).rejects.toThrow(
+    `${file}: users[].user.exec: ${program} ended with exit code 1 and said "no session"`,
+  );
 });
 
 test("auth-provider oidc: its token while that is good", async () => {
@@ -263,13 +230,8 @@ test("reads a kubeconfig as the client library does, and the field that it doesn
 });
 
 test("proxy-url: requests go there", async () => {
-  const proxy = createHttpServer(({ url }, response) => response.end(`for ${url}`));
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  later(async () => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const port = await listening(createHttpServer(({ url }, response) => response.end(`for ${url}`)));
+  const proxyUrl = `http://127.0.0.1:${port}`;
   // Nobody listens on port 1 (tcpmux).
   const file = await kubeconfig({ server: "http://127.0.0.1:1", "proxy-url": proxyUrl }, {});
   expect(await get(await loadConnection({ kubeconfig: file }))).toBe("for http://127.0.0.1:1/");

@@ -1,13 +1,15 @@
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe } from "vitest";
+import { serverTls } from "./support/connections.ts";
 import { cidrsPath, nodesPath, servicesPath } from "./support/run.ts";
 import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
 
 describe("the light API server", () => {
-  const light = new LightApiServer();
+  let light: LightApiServer;
   let server: SpecServer;
 
   beforeAll(async () => {
+    light = new LightApiServer(await serverTls());
     light.token = "light";
     light.store.put(servicesPath, { metadata: { name: "kubernetes", namespace: "default" }, spec: {} });
     light.store.put(cidrsPath, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/12"] } });

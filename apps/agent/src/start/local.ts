@@ -24,7 +24,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
   const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   log.info("Fairlead serves on local ports", { version: `v${version}`, pid: process.pid });
-  const { source } = await openSource(config, nodeName);
+  const { source } = await openSource(config, nodeName, log);
   const serving = serveLocally(config, log);
   const parts = {
     config: withoutHealthServer(config),

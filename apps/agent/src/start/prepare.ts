@@ -25,7 +25,7 @@ export interface PrepareParts {
   readonly modes: readonly Mode[];
   /** Other modes that may have left something. */
   readonly removedModes: readonly ModeRemoval[];
-  readonly openSource: (config: AgentConfig, nodeName: string) => Promise<OpenedSource>;
+  readonly openSource: (config: AgentConfig, nodeName: string, log: Log) => Promise<OpenedSource>;
   readonly clock: Clock;
   readonly log: Log;
   /** Default: the one that this process runs on. */
@@ -43,7 +43,7 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
   // Mostly waiting for processes and files, none of them for another.
   const [{ source, postEvent }, { families, unserved }, memory] = await Promise.all([
-    parts.openSource(config, nodeName),
+    parts.openSource(config, nodeName, log),
     openFamilies(mode, kernel, config.bindAddress, log),
     loadMemory(memoryPath(config.stateDir), filter, log),
     prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),

@@ -2,6 +2,7 @@ import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
+import type { Log } from "../log/log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { StartError } from "./start-error.ts";
 
@@ -16,7 +17,7 @@ export interface OpenedSource {
  *
  * @throws StartError when no API server is known, or nothing could ever be read at the path
  */
-export async function openSource(config: AgentConfig, nodeName: string): Promise<OpenedSource> {
+export async function openSource(config: AgentConfig, nodeName: string, log: Log): Promise<OpenedSource> {
   const watch = await import("@fairlead/watch");
   const { createApiSource, createManifestsSource, loadConnection, postObject } = watch;
   const { manifests: path, client } = config;
@@ -26,7 +27,7 @@ export async function openSource(config: AgentConfig, nodeName: string): Promise
     return { source: (onReport) => createManifestsSource({ path, nodeName, onReport }) };
   }
   try {
-    const connection = await loadConnection(client);
+    const connection = await loadConnection({ ...client, onWarning: (text) => log.warn(text) });
     const { qps, burst } = client;
     const { watchList } = config.features;
     const userAgent = `fairlead-proxy/${version}`;

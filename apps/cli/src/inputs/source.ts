@@ -146,11 +146,12 @@ function kubeconfigOf(options: Pick<SourceValues, "kubeconfig">, env: Context["e
 /** @throws Error when no cluster is known, or its kubeconfig is none */
 export async function apiConnection(
   options: Pick<SourceValues, "kubeconfig">,
-  { env }: Pick<Context, "env">,
+  { env, warn }: Pick<Context, "env" | "warn">,
 ): Promise<ApiConnection> {
   const file = kubeconfigOf(options, env);
   // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
-  return loadConnection({ ...(file === undefined ? {} : { kubeconfig: file }), allowExecCredentials: true });
+  const kubeconfig = file === undefined ? {} : { kubeconfig: file };
+  return loadConnection({ ...kubeconfig, allowExecCredentials: true, onWarning: warn });
 }
 
 function defaultKubeconfig(): string | undefined {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
 import { type JsonObject, objectAt } from "./json.ts";
@@ -28,18 +29,22 @@ export class LightApiServer {
   readonly #watches = new Map<ServerResponse, () => void>();
   readonly #waiting: { count: number; wake: () => void }[] = [];
   readonly #server: Server;
+  readonly #scheme: string;
   watchList = true;
   /** The bearer token to be accepted; undefined: all. */
   token: string | undefined;
 
-  constructor() {
-    this.#server = createServer((request, response) => this.#answer(request, response));
+  /** @param tls PEM key and certificate of a server for HTTPS; absent: plain HTTP, over which no client sends its token */
+  constructor(tls?: { readonly key: string; readonly cert: string }) {
+    const answer = (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response);
+    this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
+    this.#scheme = tls === undefined ? "http" : "https";
   }
 
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     // The address of a listening TCP server is always an AddressInfo.
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   async stop(): Promise<void> {

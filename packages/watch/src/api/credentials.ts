@@ -1,27 +1,40 @@
 import { readFile } from "node:fs/promises";
+import type { Clock } from "../clock.ts";
 import { errorText, isObject, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { execCredentials } from "./exec-credentials.ts";
 import { type Kubeconfig, pathIn } from "./kubeconfig.ts";
+import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";
 
+export interface CredentialOptions {
+  /** `exec` and `auth-provider` are followed; else a kubeconfig that has them is refused. */
+  readonly allowPlugins: boolean;
+  /** Whether they would go over TLS: only then there are any but the name of whom one speaks for, as with client-go. */
+  readonly secure: boolean;
+  readonly warn: (text: string) => void;
+  readonly clock: Clock;
+}
+
 /**
- * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read here;
- * what starts programs or asks other servers is left to the client library.
+ * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read here,
+ * `exec` is run; what asks other servers is left to the client library.
  *
- * @param allowPlugins `exec` and `auth-provider` are followed; else a kubeconfig that has them is refused
  * @throws ConnectionError where the kubeconfig asks for what isn't allowed
  */
-export function kubeconfigCredentials(kubeconfig: Kubeconfig, allowPlugins: boolean): () => Promise<Credentials> {
+export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: CredentialOptions): () => Promise<Credentials> {
   const { user, file } = kubeconfig;
   const field = ["exec", "auth-provider"].find((name) => isObject(valueAt(user, name)));
-  if (field !== undefined && !allowPlugins) {
+  if (field !== undefined && !options.allowPlugins) {
     throw new ConnectionError(
       `${file}: users[].user.${field} gets its credentials from programs or servers, which --allow-exec-credentials allows; ` +
         "or use tokenFile, token or a client certificate",
     );
   }
-  const plugin = field === undefined ? async () => nothing : lazyPlugin(file, field);
+  if (!options.secure) return async () => ({ headers: impersonation(user), tls: {} });
+  const plugin =
+    field === undefined ? async () => nothing : named(kubeconfig, field, pluginOf(kubeconfig, field, options));
   return async () => {
     const { headers, tls } = await plugin();
     const bearer = await bearerToken(kubeconfig);
@@ -34,16 +47,28 @@ export function kubeconfigCredentials(kubeconfig: Kubeconfig, allowPlugins: bool
 
 const nothing: Credentials = { headers: {}, tls: {} };
 
-function lazyPlugin(file: string, field: string): () => Promise<Credentials> {
-  const load = async () => (await import("./plugin-credentials.ts")).pluginCredentials(file);
+function pluginOf(
+  kubeconfig: Kubeconfig,
+  field: string,
+  { warn, clock }: CredentialOptions,
+): () => Promise<Credentials> {
+  if (field === "exec") return execCredentials(kubeconfig, warn, clock);
+  const load = async () => (await import("./plugin-credentials.ts")).pluginCredentials(kubeconfig.file);
   let loading: ReturnType<typeof load> | undefined;
   return async () => {
+    loading ??= load();
+    const read = await loading;
+    return read();
+  };
+}
+
+/** The same, with errors that say where they come from. */
+function named({ file }: Kubeconfig, field: string, read: () => Promise<Credentials>): () => Promise<Credentials> {
+  return async () => {
     try {
-      loading ??= load();
-      const read = await loading;
       return await read();
     } catch (error) {
-      throw new ConnectionError(`${file}: users[].user.${field}: ${errorText(error)}`);
+      throw new ConnectionError(`${file}: users[].user.${field}: ${withoutPasswords(errorText(error))}`);
     }
   };
 }

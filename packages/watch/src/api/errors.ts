@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
   constructor(code: number, status: unknown, retryAfterMilliseconds?: number) {
     const message = textAt(status, "message") ?? "";
-    super(`${code}${message === "" ? "" : ` ${message}`}`);
+    super(`${code}${message === "" ? "" : ` ${message.slice(0, maxMessage)}`}`);
     this.code = code;
     this.reason = textAt(status, "reason") ?? "";
     this.retryAfterMilliseconds = retryAfterMilliseconds;
@@ -45,6 +45,8 @@ export class SilentServerError extends Error {
   override readonly name = "SilentServerError";
 }
 
+/** Characters of the server's message that are passed on. */
+const maxMessage = 1000;
 /** A Status of a few hundred bytes is expected; more is not read. */
 const maxStatusBytes = 64 * 1024;
 const maxRetryAfterSeconds = 300;
@@ -60,7 +62,8 @@ export function errorOfEvent(status: unknown): ApiError {
   return new ApiError(typeof code === "number" ? code : 500, status);
 }
 
-async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+/** Not more than 64 KiB of it. */
+export async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {

@@ -1,8 +1,10 @@
-import { textAt } from "../raw.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { isObject, textAt, valueAt } from "../raw.ts";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { kubeconfigCredentials, readText, readToken } from "./credentials.ts";
-import { readKubeconfig } from "./kubeconfig.ts";
+import { type Kubeconfig, readKubeconfig } from "./kubeconfig.ts";
+import { urlForMessages } from "./redact.ts";
 
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
@@ -11,7 +13,10 @@ export interface ConnectionOptions {
   readonly master?: string;
   /** Follows `exec` and `auth-provider` of a user, which start programs or ask other servers. Default: refused. */
   readonly allowExecCredentials?: boolean;
-  /** For tests: variables and service account of the pod. Default process.env and Kubernetes' folder. */
+  /** Told in a sentence of what is less safe than it looks, and of a program for credentials that takes long. */
+  readonly onWarning?: (text: string) => void;
+  /** For tests: virtual time for programs, variables and service account of the pod. Default process.env and Kubernetes' folder. */
+  readonly clock?: Clock;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly serviceAccountDir?: string;
 }
@@ -24,26 +29,66 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
  * @throws ConnectionError naming the file, the field and what would be right
  */
 export async function loadConnection(options: ConnectionOptions): Promise<ApiConnection> {
-  const master =
-    options.master === undefined || options.master === "" ? undefined : serverUrl("--master", options.master);
-  if (options.kubeconfig !== undefined && options.kubeconfig !== "") {
-    return fromKubeconfig(options.kubeconfig, master, options.allowExecCredentials === true);
-  }
+  const warn = options.onWarning ?? (() => {});
+  const { kubeconfig = "", master: asked = "" } = options;
+  const master = asked === "" ? undefined : serverUrl("--master", asked, warn);
+  if (kubeconfig !== "") return fromKubeconfig(await readKubeconfig(kubeconfig), master, options);
   if (master !== undefined) return { server: master, credentials: async () => ({ headers: {}, tls: {} }) };
   return inCluster(options.env ?? process.env, options.serviceAccountDir ?? serviceAccount);
 }
 
-async function fromKubeconfig(file: string, master: string | undefined, allow: boolean): Promise<ApiConnection> {
-  const kubeconfig = await readKubeconfig(file);
-  const written = textAt(kubeconfig.cluster, "server");
+function fromKubeconfig(
+  kubeconfig: Kubeconfig,
+  master: string | undefined,
+  { allowExecCredentials, onWarning: warn = () => {}, clock = systemClock }: ConnectionOptions,
+): ApiConnection {
+  const { file, cluster } = kubeconfig;
+  const written = textAt(cluster, "server");
   if (master === undefined && written === undefined) throw new ConnectionError(`${file}: the cluster has no server`);
-  const server = master ?? serverUrl(`${file}: server`, written ?? "");
-  const proxyUrl = textAt(kubeconfig.cluster, "proxy-url");
-  if (proxyUrl !== undefined && !/^https?:\/\//.test(proxyUrl)) {
-    throw new ConnectionError(`${file}: proxy-url ${proxyUrl} is not an http or https URL`);
+  const server = master ?? serverUrl(`${file}: server`, written ?? "", warn);
+  const secure = server.startsWith("https:");
+  if (secure) checkTrust(kubeconfig, server, warn);
+  else if (hasCredentials(kubeconfig)) {
+    warn(`${file}: the user's credentials are not sent to ${server}: that is not https`);
   }
-  const connection = { server, credentials: kubeconfigCredentials(kubeconfig, allow) };
-  return proxyUrl === undefined ? connection : { ...connection, proxyUrl };
+  const credentials = kubeconfigCredentials(kubeconfig, {
+    allowPlugins: allowExecCredentials === true,
+    secure,
+    warn,
+    clock,
+  });
+  const proxyUrl = textAt(cluster, "proxy-url");
+  if (proxyUrl === undefined) return { server, credentials };
+  if (!/^https?:$/.test(URL.parse(proxyUrl)?.protocol ?? "")) {
+    throw new ConnectionError(`${file}: proxy-url ${urlForMessages(proxyUrl)} is not an http or https URL`);
+  }
+  return { server, credentials, proxyUrl };
+}
+
+/** @throws ConnectionError as client-go's transport does: nobody can have meant both */
+function checkTrust({ file, cluster }: Kubeconfig, server: string, warn: (text: string) => void): void {
+  if (valueAt(cluster, "insecure-skip-tls-verify") !== true) return;
+  const ca = ["certificate-authority-data", "certificate-authority"].find(
+    (field) => textAt(cluster, field) !== undefined,
+  );
+  if (ca !== undefined) {
+    throw new ConnectionError(
+      `${file}: insecure-skip-tls-verify is true and there is ${ca}: only one of them can be meant`,
+    );
+  }
+  warn(
+    `${file}: insecure-skip-tls-verify is true: whoever is between here and ${server} can take the credentials and ` +
+      "say what is served; give certificate-authority-data instead",
+  );
+}
+
+const credentialFields = ["token", "tokenFile", "username", "client-certificate", "client-certificate-data"];
+
+function hasCredentials({ user }: Kubeconfig): boolean {
+  return (
+    credentialFields.some((field) => textAt(user, field) !== undefined) ||
+    ["exec", "auth-provider"].some((field) => isObject(valueAt(user, field)))
+  );
 }
 
 function inCluster(env: Readonly<Record<string, string | undefined>>, dir: string): ApiConnection {
@@ -53,7 +98,8 @@ function inCluster(env: Readonly<Record<string, string | undefined>>, dir: strin
       "no API server known: give --kubeconfig or --master, or run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)",
     );
   }
-  const server = serverUrl("KUBERNETES_SERVICE_HOST", `https://${host.includes(":") ? `[${host}]` : host}:${port}`);
+  const address = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const server = serverUrl("KUBERNETES_SERVICE_HOST", address, () => {});
   return {
     server,
     credentials: async () => ({
@@ -64,10 +110,15 @@ function inCluster(env: Readonly<Record<string, string | undefined>>, dir: strin
 }
 
 /** `host:port` alone means http, as in client-go. */
-function serverUrl(what: string, text: string): string {
+function serverUrl(what: string, text: string, warn: (text: string) => void): string {
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "") {
-    throw new ConnectionError(`${what} ${text} is not a URL such as https://192.0.2.10:6443`);
+    throw new ConnectionError(`${what} ${urlForMessages(text)} is not a URL such as https://192.0.2.10:6443`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    warn(
+      `${what} ${urlForMessages(text)}: the user in the URL is not used; it belongs into users[].user of a kubeconfig`,
+    );
   }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }

@@ -1,12 +1,10 @@
 import type { RequestOptions } from "node:https";
-import { dirname, resolve } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import type { Credentials } from "./connection.ts";
 
 /**
- * Credentials of what starts programs or asks other servers: `exec` and `auth-provider` of a kubeconfig's user, by the
- * client library. The one module that loads it, itself loaded only when it is needed: the library takes more memory than
- * all of the rest.
+ * Credentials of what asks other servers: `auth-provider` of a kubeconfig's user, by the client library. The one module that
+ * loads it, itself loaded only when it is needed: the library takes more memory than all of the rest.
  *
  * @returns reads the credentials; the library keeps them until they expire
  * @throws Error when the file cannot be read
@@ -16,9 +14,8 @@ export function pluginCredentials(file: string): () => Promise<Credentials> {
   config.loadFromFile(file);
   const [only] = config.getContexts();
   if (config.getCurrentContext() === "" && only !== undefined) config.setCurrentContext(only.name);
-  prepareExec(config.getCurrentUser()?.exec, dirname(file));
   let asking: Promise<Credentials> | undefined;
-  // Several watches begin at once: one run of the program is enough for them.
+  // Several watches begin at once: one question is enough for them.
   return () => {
     asking ??= ask(config).finally(() => {
       asking = undefined;
@@ -36,19 +33,4 @@ async function ask(config: KubeConfig): Promise<Credentials> {
     headers: typeof authorization === "string" ? { authorization } : {},
     tls: { ...(cert === undefined ? {} : { cert: String(cert) }), ...(key === undefined ? {} : { key: String(key) }) },
   };
-}
-
-interface Exec {
-  command: string;
-  env?: { name: string; value: string }[] | null;
-  apiVersion?: string;
-}
-
-/** What client-go does and the library doesn't: a path is relative to the kubeconfig, and the program is told the protocol. */
-function prepareExec(exec: Exec | undefined, folder: string): void {
-  if (exec === undefined) return;
-  if (exec.command.includes("/")) exec.command = resolve(folder, exec.command);
-  const { apiVersion } = exec;
-  const value = JSON.stringify({ apiVersion, kind: "ExecCredential", spec: { interactive: false } });
-  exec.env = [...(exec.env ?? []), { name: "KUBERNETES_EXEC_INFO", value }];
 }

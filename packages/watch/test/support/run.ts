@@ -23,8 +23,10 @@ export function later(cleanup: () => Promise<void>): void {
   cleanups.push(cleanup);
 }
 
-export async function fakeApi(): Promise<{ api: LightApiServer; server: string }> {
-  const api = new LightApiServer();
+export async function fakeApi(
+  ...tls: ConstructorParameters<typeof LightApiServer>
+): Promise<{ api: LightApiServer; server: string }> {
+  const api = new LightApiServer(...tls);
   const server = await api.start();
   later(() => api.stop());
   return { api, server };

@@ -18,7 +18,7 @@ const NEEDED: readonly Access[] = [
 /** Asks the cluster's API server what it allows; nobody is asked where no cluster is known. */
 export async function apiFacts(
   options: { readonly kubeconfig: string | undefined },
-  context: Pick<Context, "env">,
+  context: Pick<Context, "env" | "warn">,
 ): Promise<ApiFacts> {
   if (!hasCluster(options, context)) return { kind: "unasked" };
   try {
