@@ -61,7 +61,7 @@ function portsOf(options: ApiSourceOptions): ReflectorPorts {
   const transport = observing === undefined ? sent : observedTransport(sent, observing);
   const tokens = tokenBucket(clock, qps, burst);
   return {
-    requester: { transport, clock, pulse: pulse(transport, clock) },
+    requester: { transport, clock, pulse: pulse(sent, clock) },
     takeToken: observing === undefined ? tokens : observedTokens(tokens, observing),
     clock,
     random,
