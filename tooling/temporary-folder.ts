@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends. Its
- * name says whose it is, so that `pnpm e2e down` can remove what a killed run has left.
+ * What tests put into the folder for temporary files goes into one of their run's own, and with it when the run ends.
+ * Its name says whose it is, so that `pnpm e2e down` can remove what a killed run has left.
  *
  * @returns what vitest calls after all tests
  */

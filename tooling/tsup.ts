@@ -22,8 +22,8 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
 }
 
 /**
- * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1 keeps
- * Node's inspector closed where the bundle is started by other means than its first line.
+ * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
+ * keeps Node's inspector closed where the bundle is started by other means than its first line.
  */
 const banner = `#!/usr/bin/env -S node ${inspectorOption}
 import { createRequire as createRequireOfBundle } from "node:module";
@@ -33,8 +33,8 @@ process.on("SIGUSR1", () => {});`;
 export type BundlePlugin = NonNullable<Options["esbuildPlugins"]>[number];
 
 /**
- * Node's own modules of these names come by a call when the module that imports them begins: a static import would load, before
- * anything else, what is imported anywhere in the bundle.
+ * Node's own modules of these names come by a call when the module that imports them begins: a static import would
+ * load, before anything else, what is imported anywhere in the bundle.
  */
 function builtinsByCall(name: string, filter: RegExp): BundlePlugin {
   return {
@@ -51,8 +51,8 @@ function builtinsByCall(name: string, filter: RegExp): BundlePlugin {
 }
 
 /**
- * The ESM face of node:http reads every export: that has Node load the whole client behind `http.WebSocket`, 30 ms and 10 MB of
- * resident memory for nothing.
+ * The ESM face of node:http reads every export: that has Node load the whole client behind `http.WebSocket`, 30 ms and
+ * 10 MB of resident memory for nothing.
  */
 const httpWithoutClient = builtinsByCall("http-without-client", /^(?:node:)?http$/);
 
@@ -60,8 +60,8 @@ const httpWithoutClient = builtinsByCall("http-without-client", /^(?:node:)?http
 export const builtinsWhenUsed = builtinsByCall("builtins-when-used", /^(?:node:)?[a-z_/]+$/);
 
 /**
- * Build settings of an app: one file that runs with nothing but Node beside it, made from the sources of the workspace's
- * packages. Modules that are imported later are in it, and begin when they are asked for.
+ * Build settings of an app: one file that runs with nothing but Node beside it, made from the sources of the
+ * workspace's packages. Modules that are imported later are in it, and begin when they are asked for.
  *
  * @param entry name of the file in dist → source file
  */
@@ -91,8 +91,8 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
 }
 
 /**
- * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own beside the app: it
- * is larger than an app, and text that is never run is held in memory all the same.
+ * The Kubernetes client library, which only kubeconfigs with an auth-provider need, has a file of its own beside the
+ * app: it is larger than an app, and text that is never run is held in memory all the same.
  */
 export const credentialsApart: BundlePlugin = {
   name: "credentials-apart",

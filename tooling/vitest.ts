@@ -5,8 +5,9 @@ const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.met
 
 /**
  * Test settings of a package. Workspace packages are taken from their sources, so tests need no build first.
- * Each run leaves its counts in .vitest/report.json, from which the root command sums up; FAIRLEAD_REPORT gives another name, to
- * runs that are beside others of the same package. Nothing is retried: a test that fails once has found something.
+ * Each run leaves its counts in .vitest/report.json, from which the root command sums up; FAIRLEAD_REPORT gives another
+ * name, to runs that are beside others of the same package. Nothing is retried: a test that fails once has found
+ * something.
  */
 export function packageTests(test: NonNullable<ViteUserConfig["test"]> = {}): ViteUserConfig {
   const { FAIRLEAD_REPORT: report = "report" } = process.env;

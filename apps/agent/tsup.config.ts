@@ -4,7 +4,10 @@ import { dirname, join } from "node:path";
 import { appBundle, type BundlePlugin, credentialsApart, credentialsEntry } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
-/** Koffi has a package for each machine; those of the machines that the image is made for lie beside the bundle. Without it the agent goes on. */
+/**
+ * Koffi has a package for each machine; those of the machines that the image is made for lie beside the bundle. Without
+ * it the agent goes on.
+ */
 const machines = ["linux-x64", "linux-arm64"] as const;
 const koffiBeside: BundlePlugin = {
   name: "koffi-beside",

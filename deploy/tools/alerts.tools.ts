@@ -18,7 +18,9 @@ test("promtool takes them", async () => {
   expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 8 rules found");
 });
 
-/** An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, and what is no agent. */
+/**
+ * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, and what is no agent.
+ */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
   ['fairlead_mode_fallback{job="kube-proxy",instance="a"}', "0x59 _x60"],

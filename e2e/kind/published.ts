@@ -1,6 +1,6 @@
 /**
- * What clusters are made of where registries and release pages can be reached: names and versions, each once. kind itself and
- * the CNI plugin `bridge`, which its nodes lack, are those of versions.ts.
+ * What clusters are made of where registries and release pages can be reached: names and versions, each once. kind
+ * itself and the CNI plugin `bridge`, which its nodes lack, are those of versions.ts.
  */
 
 /** @param kubernetes full, `v1.36.4`; kind publishes not every one */

@@ -1,6 +1,9 @@
 import type { GoModule, GoProgram } from "../src/control-plane/go-build.ts";
 
-/** What kind clusters are made of, each with its version. All of it comes from Go's module proxy, but for Debian's packages. */
+/**
+ * What kind clusters are made of, each with its version. All of it comes from Go's module proxy, but for Debian's
+ * packages.
+ */
 const kind: GoModule = { path: "sigs.k8s.io/kind", version: "v0.33.0" };
 const containerd: GoModule = { path: "github.com/containerd/containerd/v2", version: "v2.4.2" };
 const cniPlugins: GoModule = { path: "github.com/containernetworking/plugins", version: "v1.9.1" };

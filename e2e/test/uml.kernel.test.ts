@@ -5,7 +5,8 @@ import { missingForUml } from "../src/uml/missing.ts";
 import { runGuest } from "../src/uml/run-guest.ts";
 
 /**
- * ipvs mode where there is a kernel that has IPVS: User-Mode Linux, in two guests side by side, which have one core each.
+ * ipvs mode where there is a kernel that has IPVS: User-Mode Linux, in two guests side by side, which have one core
+ * each.
  * Where the machine cannot run it, one line says why; in CI that is a failure.
  */
 const missing = await missingForUml();

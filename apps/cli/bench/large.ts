@@ -1,6 +1,6 @@
 /**
- * How long the built tool takes over 10,000 services of 10 endpoints: their 320,000 rules come from a file, as iptables-save
- * would print them. Build first (pnpm build).
+ * How long the built tool takes over 10,000 services of 10 endpoints: their 320,000 rules come from a file, as
+ * iptables-save would print them. Build first (pnpm build).
  *
  *   pnpm exec node --conditions=@fairlead/source bench/large.ts [services] [endpoints]
  */

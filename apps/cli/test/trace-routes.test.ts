@@ -6,7 +6,10 @@ import { fairlead } from "./support/run.ts";
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
 
-/** A service with an endpoint in either of two networks of pods, as kube-proxy writes it; from outside it is masqueraded. */
+/**
+ * A service with an endpoint in either of two networks of pods, as kube-proxy writes it; from outside it is
+ * masqueraded.
+ */
 const rules = (service: string, pods: string, a: string, b: string) => `*nat
 :KUBE-MARK-MASQ - [0:0]
 :KUBE-SVC - [0:0]

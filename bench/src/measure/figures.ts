@@ -2,7 +2,10 @@
 export interface RunFigures {
   /** From the start of the process to its first complete sync. */
   readonly firstSync: { readonly ms: number; readonly cpu: number; readonly apiBytes: number };
-  /** Milliseconds of the full syncs up to then, as the proxy itself counts them: planning, rendering and the kernel. Absent: not measured. */
+  /**
+   * Milliseconds of the full syncs up to then, as the proxy itself counts them: planning, rendering and the kernel.
+   * Absent: not measured.
+   */
   readonly fullSyncMs?: number;
   readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
   /** CPU in a minute in which nothing changes; absent: not measured. */
@@ -15,7 +18,10 @@ export interface RunFigures {
   readonly rollOut: { readonly ms: number; readonly cpu: number };
 }
 
-/** What a proxy asked of the system's tools: processes that it started, and bytes of text that they were to bring to the kernel. */
+/**
+ * What a proxy asked of the system's tools: processes that it started, and bytes of text that they were to bring to the
+ * kernel.
+ */
 export interface ToolUse {
   readonly processes: number;
   readonly bytes: number;
@@ -30,7 +36,10 @@ export interface RecordedFigures {
   readonly longestBlockMs?: number;
   /** The same in processor time, from the moment on that it listens. */
   readonly longestTurnCpuMs?: number;
-  /** The tools alone with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in seconds. */
+  /**
+   * The tools alone with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in
+   * seconds.
+   */
   readonly bare?: {
     readonly startMs: number;
     readonly startCpu?: number;

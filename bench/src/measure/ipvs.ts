@@ -10,7 +10,7 @@ import type { Progress } from "./prepare.ts";
 /** What ipvs mode came to, run by run. */
 export interface IpvsFigures {
   readonly results: readonly Omit<Measured, "kernel">[];
-  /** What the kernel held in the end after one of the proxies alone. */
+  /** What the kernel held in the end after one of the proxies only. */
   readonly differences: readonly string[];
 }
 

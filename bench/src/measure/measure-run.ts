@@ -56,7 +56,10 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   };
 }
 
-/** What follows a start is over by then: the other family, what other modes left, the first look after a syncPeriod of 30 s. */
+/**
+ * What follows a start is over by then: the other family, what other modes left, the first look after a syncPeriod of
+ * 30 s.
+ */
 const SETTLED_MS = 40_000;
 
 async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {

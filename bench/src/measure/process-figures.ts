@@ -9,7 +9,7 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return cpuSecondsOf(await readFile(`/proc/${pid}/stat`, "utf8"));
 }
 
-/** The same of its children alone. */
+/** The same of its children only. */
 export async function childrenCpuSeconds(pid: number): Promise<number> {
   return ticksOf(await readFile(`/proc/${pid}/stat`, "utf8")).children / TICKS;
 }
@@ -25,8 +25,8 @@ function ticksOf(stat: string): { readonly own: number; readonly children: numbe
 }
 
 /**
- * The same to the nanosecond for the threads that the process has now, for one that does little: what threads that have ended took is
- * missing. Children's is in steps of 10 ms there, too.
+ * The same to the nanosecond for the threads that the process has now, for one that does little: what threads that have
+ * ended took is missing. Children's is in steps of 10 ms there, too.
  */
 export async function exactCpuSeconds(pid: number): Promise<number> {
   const folder = `/proc/${pid}/task`;

@@ -9,7 +9,8 @@ import { type BedOptions, type Progress, withBed } from "./prepare.ts";
 const SNAPSHOT_MS = 60_000;
 
 /**
- * Leaves a CPU profile of Fairlead's start, from its first line to its first complete sync, and a heap snapshot after it:
+ * Leaves a CPU profile of Fairlead's start, from its first line to its first complete sync, and a heap snapshot after
+ * it:
  * `*.cpuprofile` for Chrome's Performance panel, `*.heapsnapshot` for its Memory panel.
  *
  * @returns the files' names

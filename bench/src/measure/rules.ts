@@ -4,7 +4,9 @@ import { openIptables } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Variant } from "../proxy/tools.ts";
 
-/** What the kernel holds for services, as a digest for each chain that a packet can reach: `nat KUBE-SERVICES` → digest. */
+/**
+ * What the kernel holds for services, as a digest for each chain that a packet can reach: `nat KUBE-SERVICES` → digest.
+ */
 export type RuleDigests = ReadonlyMap<string, string>;
 
 /** Rules of different service ports: their order says nothing. */

@@ -1,6 +1,6 @@
 /**
- * Preloaded into the agent's Node, by a URL that ends in `?out=FILE`. At its end the process leaves in FILE how long its event
- * loop was held at most, as JSON (`LoopFigures`).
+ * Preloaded into the agent's Node, by a URL that ends in `?out=FILE`. At its end the process leaves in FILE how long
+ * its event loop was held at most, as JSON (`LoopFigures`).
  */
 import { subscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
@@ -28,7 +28,8 @@ setInterval(() => {
   longest = Math.max(longest, (user + system) / 1000);
 }, RESOLUTION_MS).unref();
 
-// Nobody waits for a program that does not listen yet. A socket in the file system has a path for its address: it is a lock.
+// Nobody waits for a program that does not listen yet. A socket in the file system has a path for its address: it is a
+// lock.
 subscribe("tracing:net.server.listen:asyncEnd", (message) => {
   const { server } = message as { readonly server: Server };
   if (typeof server.address() === "object") longest = 0;

@@ -6,7 +6,10 @@ export async function readProcesses(): Promise<readonly string[]> {
   return Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
 }
 
-/** What stands after the name in /proc/PID/stat, from the state on. The name in parentheses may hold anything; the fields after it do not. */
+/**
+ * What stands after the name in /proc/PID/stat, from the state on. The name in parentheses may hold anything; the
+ * fields after it do not.
+ */
 export function statFields(stat: string): readonly string[] {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }

@@ -25,7 +25,8 @@ const KLOG_TIME = String.raw`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) `;
 /**
  * What the agent's Node is given so that it tells how long its event loop was held, in a file at its end.
  *
- * @param file in a folder that is there; the probe goes beside it, as JavaScript: with Node's own stripping of types the
+ * @param file in a folder that is there; the probe goes beside it, as JavaScript: with Node's own stripping of types
+ * the
  *   agent would take 15 MB more
  */
 export async function loopProbe(file: string): Promise<readonly string[]> {
@@ -69,8 +70,8 @@ export function kubeProxy(program: string): Subject {
 }
 
 /**
- * Writes the configuration of both. `minSyncPeriod` is as short as can be: what is measured is the work, and not the wait
- * for the next second.
+ * Writes the configuration of both. `minSyncPeriod` is as short as can be: what is measured is the work, and not the
+ * wait for the next second.
  */
 export async function writeConfig(folder: string, mode: string, kubeconfig: string): Promise<string> {
   const file = join(folder, "config.json");

@@ -12,7 +12,10 @@ export interface Machine {
   readonly kernel: string;
   readonly node: string;
   readonly iptables: string;
-  /** Processes that wanted a core in the last 5 minutes, on average, the benchmark's own included: 2 to 3 on a quiet machine. */
+  /**
+   * Processes that wanted a core in the last 5 minutes, on average, the benchmark's own included: 2 to 3 on a quiet
+   * machine.
+   */
   readonly load: number;
   /** Cores that other processes kept busy during the benchmark, on average; absent: not recorded. */
   readonly others?: number;

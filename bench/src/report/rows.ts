@@ -77,7 +77,10 @@ const measures: readonly Measure[] = [
   { label: "CPU in an idle minute", unit: "CPU ms", of: perTakenRun((run) => run.idleCpu && run.idleCpu * 1000) },
 ];
 
-/** The table of a benchmark; without kube-proxy there is no ratio, and of one that was not waited for there is its start alone. */
+/**
+ * The table of a benchmark; without kube-proxy there is no ratio, and of one that was not waited for there is its start
+ * only.
+ */
 export function rowsOf(fairlead: ProxyFigures, kubeProxy: ProxyFigures | Unfinished | undefined): readonly Row[] {
   return measures.flatMap(({ label, unit, of, bare }): readonly Row[] => {
     const own = of(fairlead);

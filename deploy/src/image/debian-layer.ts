@@ -73,8 +73,8 @@ const SOURCES = [
 ];
 
 /**
- * The plain names, for people who look around in the container, are the nft variant, as update-alternatives would choose. The
- * agent itself calls the variant that the host uses by its full name.
+ * The plain names, for people who look around in the container, are the nft variant, as update-alternatives would
+ * choose. The agent itself calls the variant that the host uses by its full name.
  */
 async function chooseIptables(dir: string): Promise<void> {
   for (const program of ["iptables", "ip6tables"]) {

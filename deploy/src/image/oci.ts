@@ -45,7 +45,10 @@ export class OciLayout {
     this.#dir = dir;
   }
 
-  /** Links the layers in, writes configuration and manifest, and gives the manifest's descriptor. Images may share layers. */
+  /**
+   * Links the layers in, writes configuration and manifest, and gives the manifest's descriptor. Images may share
+   * layers.
+   */
   async addImage({ arch, layers, config }: PlatformImage): Promise<Descriptor> {
     for (const layer of layers) await linkOnce(layer.file, await this.#blobPath(layer.digest));
     const manifest = {
@@ -61,7 +64,10 @@ export class OciLayout {
     return { ...(await this.#addJson(TYPES.manifest, manifest)), platform: { architecture: arch, os: "linux" } };
   }
 
-  /** Names the images: `ghcr.io/fairlead-dev/fairlead:0.1.0`. Several platforms become an index; one image may have several names. */
+  /**
+   * Names the images: `ghcr.io/fairlead-dev/fairlead:0.1.0`. Several platforms become an index; one image may have
+   * several names.
+   */
   async finish(named: readonly NamedImage[]): Promise<void> {
     const manifests: Descriptor[] = [];
     for (const { name, platforms } of named) {

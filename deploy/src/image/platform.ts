@@ -24,7 +24,7 @@ export interface PlatformOptions {
 }
 
 export interface PlatformLayers {
-  /** What changes least comes first: a new agent pulls its own layer alone. */
+  /** What changes least comes first: a new agent pulls its own layer only. */
   readonly layers: readonly Layer[];
   readonly debian: readonly DebianPackage[];
 }

@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 export interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  // biome-ignore lint/suspicious/noExplicitAny: objects of any kind; a path that is not there fails the test that asks for it
+  // biome-ignore lint/suspicious/noExplicitAny: objects of any kind; a path that is not there fails its test
   readonly [field: string]: any;
 }
 

@@ -27,8 +27,8 @@ export async function requireAgent(): Promise<void> {
 }
 
 /**
- * Copies what `pnpm build` made to a folder of its own, so that who builds meanwhile does not change what runs. A bundle
- * that FAIRLEAD_AGENT names is taken where it is.
+ * Copies what `pnpm build` made to a folder of its own, so that who builds meanwhile does not change what runs. A
+ * bundle that FAIRLEAD_AGENT names is taken where it is.
  *
  * @returns the file to run
  */

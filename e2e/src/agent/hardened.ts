@@ -2,8 +2,8 @@
 const { FAIRLEAD_HARDENED = "" } = process.env;
 
 /**
- * First what the overlay's init container does, with all rights; then a root and kernel settings that are read-only, all but
- * the state folder, and NET_ADMIN and NET_RAW alone. The process stays the same one.
+ * First what the overlay's init container does, with all rights; then a root and kernel settings that are read-only,
+ * all but the state folder, and NET_ADMIN and NET_RAW only. The process stays the same one.
  */
 const SCRIPT = `set -eu
 state=$1

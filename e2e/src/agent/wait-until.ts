@@ -6,8 +6,8 @@ const PAUSE_MS = 20;
 const LONGEST_REST_MS = 2_000;
 
 /**
- * How long to rest after a question: as long as it took, so that asking leaves half of the time to what is asked about. In a
- * guest each question may be a process that takes a second.
+ * How long to rest after a question: as long as it took, so that asking leaves half of the time to what is asked about.
+ * In a guest each question may be a process that takes a second.
  *
  * @param pauseMs the least
  */
@@ -16,8 +16,8 @@ export function restAfter(tookMs: number, pauseMs: number): number {
 }
 
 /**
- * How long a test waits for what comes at once on a quiet machine: no measure of speed (the fault suite measures), so a machine that
- * is busy with other work passes as well.
+ * How long a test waits for what comes at once on a quiet machine: no measure of speed (the fault suite measures), so a
+ * machine that is busy with other work passes as well.
  */
 export const PATIENCE_MS = 30_000;
 

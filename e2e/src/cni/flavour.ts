@@ -3,8 +3,8 @@ import type { Argv, Runner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 
 /**
- * A pod network for clusters of namespaces. Each flavour is one folder here: `index.ts` exports `flavour`, README.md says
- * what is real and what stands in. Nothing else has to be told of a new folder.
+ * A pod network for clusters of namespaces. Each flavour is one folder here: `index.ts` exports `flavour`, README.md
+ * says what is real and what stands in. Nothing else has to be told of a new folder.
  *
  * Flavours are put side by side in one cluster, so everything a flavour makes on a node (interfaces, routing tables,
  * chains, tunnel ports) has names and numbers of its own, and its CIDRs meet nobody else's.
@@ -21,8 +21,8 @@ export interface CniFlavour {
   /** It serves the services of its own pods itself: Fairlead is told to leave its CIDRs alone. */
   readonly ownLoadBalancer: boolean;
   /**
-   * Endpoints of services that Fairlead proxies see the node in place of the pod that calls: its answers would go past the
-   * node. Default false.
+   * Endpoints of services that Fairlead proxies see the node in place of the pod that calls: its answers would go past
+   * the node. Default false.
    */
   readonly hidesCallers?: boolean;
   /** The largest packet its pods may send. */
@@ -46,7 +46,10 @@ export interface CniGround {
   readonly nodes: readonly CniNode[];
   /** Those of the cluster; all of them are among the flavour's own. */
   readonly families: readonly IPFamily[];
-  /** A folder of its own for sockets, databases and logs; `*.log` in it are kept when a spec fails. It is removed at the end. */
+  /**
+   * A folder of its own for sockets, databases and logs; `*.log` in it are kept when a spec fails. It is removed at the
+   * end.
+   */
   readonly folder: string;
   /** Starts a process that lives as long as the cluster, in the foreground: it must not detach itself. */
   daemon(daemon: Daemon): Promise<void>;
@@ -71,9 +74,15 @@ interface Daemon {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A pod network that runs. Ending it takes down what did not go through `ground.daemon`; namespaces vanish by themselves. */
+/**
+ * A pod network that runs. Ending it takes down what did not go through `ground.daemon`; namespaces vanish by
+ * themselves.
+ */
 export interface PodNetwork {
-  /** Connects a pod's empty namespace; afterwards `eth0` in it is up, addressed and the default route. May be called at once for several pods. */
+  /**
+   * Connects a pod's empty namespace; afterwards `eth0` in it is up, addressed and the default route. May be called at
+   * once for several pods.
+   */
   attach(pod: PodToAttach): Promise<PodAddresses>;
   /** Takes back what `attach` did on the node. */
   detach(pod: PodToAttach): Promise<void>;
@@ -82,8 +91,8 @@ export interface PodNetwork {
   /** For the artefacts of a failed run: file name → what it knows (routes, flows, databases). */
   state(): Promise<Readonly<Record<string, string>>>;
   /**
-   * Flavours with their own load balancer: starts what has it serve the services of its own pods, as the API server tells
-   * of them. Called at most once, when there is an API server and Fairlead leaves these services alone.
+   * Flavours with their own load balancer: starts what has it serve the services of its own pods, as the API server
+   * tells of them. Called at most once, when there is an API server and Fairlead leaves these services alone.
    *
    * @param kubeconfig a file for a user who may read services and endpoint slices, good on every node
    */

@@ -8,7 +8,10 @@ export interface NodeSubnets {
   readonly length: Readonly<Record<IPFamily, number>>;
   /** As a CIDR. */
   subnet(family: IPFamily, node: number): string;
-  /** The address of a host in a node's subnet: 0 is the subnet itself, 1 its gateway if it has one, pods come from 11 on. */
+  /**
+   * The address of a host in a node's subnet: 0 is the subnet itself, 1 its gateway if it has one, pods come from 11
+   * on.
+   */
   address(family: IPFamily, node: number, host: number): string;
   /** @param index of the pod on its node, from 1 */
   pod(family: IPFamily, node: number, index: number): string;

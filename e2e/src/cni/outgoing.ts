@@ -6,8 +6,8 @@ const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6
 const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
- * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavour's own,
- * beside the proxy's.
+ * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavour's
+ * own, beside the proxy's.
  */
 export async function masqueradeOutgoing(
   runner: Runner,

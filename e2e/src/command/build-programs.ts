@@ -6,8 +6,8 @@ import { hasTool } from "../tools/fairlead.ts";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /**
- * Brings the bundles of the agent and of the command line tool up to date. Where FAIRLEAD_AGENT names an agent, nothing that
- * is there is built anew: others may be running it.
+ * Brings the bundles of the agent and of the command line tool up to date. Where FAIRLEAD_AGENT names an agent, nothing
+ * that is there is built anew: others may be running it.
  *
  * @throws Error with the compiler's words
  */

@@ -12,8 +12,9 @@ import { type RunRecord, runRecords } from "./run-folder.ts";
 const END_MS = 20_000;
 
 /**
- * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos, benchmarks and builds have
- * left. Runs at work are left alone, and so is everything that carries neither a run's id nor the number of a process that is gone.
+ * Takes down what earlier runs have left, and runs that wait with --keep; and folders that killed tests, demos,
+ * benchmarks and builds have left. Runs at work are left alone, and so is everything that carries neither a run's id
+ * nor the number of a process that is gone.
  *
  * @param temporary where runs and tests have their folders
  * @param cache where programs are built

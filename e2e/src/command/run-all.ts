@@ -19,7 +19,7 @@ export interface RunAll {
 /** Specs mostly wait; so many at once do not disturb each other on two cores. */
 const LANES = 3;
 
-/** Runs the specs, some at a time, and then those that want to be alone. */
+/** Runs the specs, some at a time, and then those that want to be only. */
 export async function runAll(run: RunAll): Promise<readonly Outcome[]> {
   const { planned, cluster, onOutcome } = run;
   const outcomes: Outcome[] = [];

@@ -8,7 +8,9 @@ import { namespaceOf } from "../lab/topology.ts";
 const SERVER = fileURLToPath(new URL("../lab/sctp-server.pl", import.meta.url));
 const CLIENT = fileURLToPath(new URL("../lab/sctp-ask.pl", import.meta.url));
 
-/** Servers in these namespaces, as long as the returned object is not disposed of. The kernel must have SCTP sockets. */
+/**
+ * Servers in these namespaces, as long as the returned object is not disposed of. The kernel must have SCTP sockets.
+ */
 export async function serveSctp(
   lab: Lab,
   names: readonly string[],

@@ -91,8 +91,8 @@ interface End {
 }
 
 /**
- * The ways on which the node's own packets are masqueraded: they keep their address, and the port tells, in all but one of some
- * 30,000 requests. Without masquerading few have another port.
+ * The ways on which the node's own packets are masqueraded: they keep their address, and the port tells, in all but one
+ * of some 30,000 requests. Without masquerading few have another port.
  */
 function mostlyWithOtherPort(ends: readonly End[]): ReadonlySet<string> {
   const byWay = Map.groupBy(ends, ({ way }) => way);
@@ -132,7 +132,7 @@ const nodeAddresses: readonly string[] = [nodeA.addresses, secondNodeAddress].fl
   `[${IPv6}]`,
 ]);
 
-/** Where the request arrived. A UDP server knows its port alone; who it is tells the address. */
+/** Where the request arrived. A UDP server knows its port only; who it is tells the address. */
 function arrival({ packet }: ConformanceCase, { server, local }: { server: string; local: string }): string {
   if (!local.startsWith("*:")) return local;
   const port = Number(local.slice(2));

@@ -14,8 +14,8 @@ import { trackedPackets } from "./tracked-packets.ts";
 const WAIT_MS = 400;
 
 /**
- * Whether answers pass node-a by: sender and endpoints are elsewhere and see each other's own addresses. The sender asked
- * the frontend and heeds no answer of anybody else.
+ * Whether answers pass node-a by: sender and endpoints are elsewhere and see each other's own addresses. The sender
+ * asked the frontend and heeds no answer of anybody else.
  */
 export function answersPassBy({ from }: CasePacket, expected: Outcome): boolean {
   if (from.node === nodeA.name || expected.verdict !== "endpoints") return false;

@@ -35,7 +35,10 @@ export interface ProgrammedIpvs {
   cleanup(): Promise<void>;
 }
 
-/** How virtual servers, sets and addresses are read and written: by netlink as an agent does, or by the tools where it cannot. */
+/**
+ * How virtual servers, sets and addresses are read and written: by netlink as an agent does, or by the tools where it
+ * cannot.
+ */
 export type Way = "netlink" | "tools";
 
 /**

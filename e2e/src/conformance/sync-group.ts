@@ -6,8 +6,8 @@ import { filterFor } from "./iptables-subjects.ts";
 export const families: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 /**
- * Takes a kernel through a group's history: the first state as a full sync, each later one as a change, as an agent would
- * have met them.
+ * Takes a kernel through a group's history: the first state as a full sync, each later one as a change, as an agent
+ * would have met them.
  *
  * @param backends in the order of `families`
  */

@@ -11,7 +11,7 @@ export interface Tracked {
 const ENTRY =
   / (?<protocol>tcp|udp|sctp) .* src=(?<source>\S+) dst=(?<destination>\S+) sport=(?<sport>\d+) dport=(?<dport>\d+) .*src=(?<endpoint>\S+) dst=(?<seen>\S+) sport=(?<eport>\d+) dport=(?<seenPort>\d+)/;
 
-/** How node-a translated the packets of this source to this frontend that it remembers. IPv4 alone. */
+/** How node-a translated the packets of this source to this frontend that it remembers. IPv4 only. */
 export async function trackedPackets(lab: Lab, packet: CasePacket): Promise<readonly Tracked[]> {
   const { stdout } = await lab.runner("node-a").run(["cat", "/proc/net/nf_conntrack"]);
   return stdout.split("\n").flatMap((line) => {

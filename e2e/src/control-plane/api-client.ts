@@ -22,8 +22,8 @@ export interface ApiClient {
   /** POST to the object's collection; gives what the server made of it. @throws ApiError */
   create(object: ApiObject): Promise<ApiObject>;
   /**
-   * JSON merge patch, or `strategic`: lists of named entries are merged. `path` as `objectPath` gives it, with `/status` after
-   * it for that. @throws ApiError
+   * JSON merge patch, or `strategic`: lists of named entries are merged. `path` as `objectPath` gives it, with
+   * `/status` after it for that. @throws ApiError
    */
   patch(path: string, patch: unknown, type?: PatchType): Promise<ApiObject>;
   /** Nothing when it is not there. @throws ApiError */

@@ -42,7 +42,7 @@ export interface ControlPlane {
   readonly proxyKubeconfig: string;
   /** The API server's, PEM files; absent where it is out of reach. */
   readonly certificate?: Certificate;
-  /** Ends the API server alone, or starts it again and waits until it is ready. */
+  /** Ends the API server only, or starts it again and waits until it is ready. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
   dispose(): Promise<void>;

@@ -6,8 +6,9 @@ import { answerLines } from "../support/answer-lines.ts";
 import { leadOn } from "./lead-on.ts";
 
 /**
- * Stands before the API server, with its certificate: every watch ends with 410 Gone, by turns as the response's status and
- * as an event; everything else is led on. A list that is asked for as a watch (WatchList) is whole before it ends so.
+ * Stands before the API server, with its certificate: every watch ends with 410 Gone, by turns as the response's status
+ * and as an event; everything else is led on. A list that is asked for as a watch (WatchList) is whole before it ends
+ * so.
  * Says when it is asked how many watches it has answered so.
  * Usage: gone-main.ts CERTIFICATE KEY PORT HOST HOST-PORT
  */

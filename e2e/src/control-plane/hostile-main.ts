@@ -5,10 +5,10 @@ import { answerLines } from "../support/answer-lines.ts";
 import { leadOn } from "./lead-on.ts";
 
 /**
- * Stands before the API server, with its certificate, and is hostile in one way to everybody who lists services, of which
- * nobody can have a watch; everything else is led on. `silent` leads everything on until it is told "silence": then nobody hears
- * a further byte, until it is told "answer"; what was open before stays silent all the same. Says when it is asked how many requests it has answered in its own way, and how many bytes it
- * has sent so.
+ * Stands before the API server, with its certificate, and is hostile in one way to everybody who lists services, of
+ * which nobody can have a watch; everything else is led on. `silent` leads everything on until it is told "silence":
+ * then nobody hears a further byte, until it is told "answer"; what was open before stays silent all the same. Says
+ * when it is asked how many requests it has answered in its own way, and how many bytes it has sent so.
  * Usage: hostile-main.ts CERTIFICATE KEY PORT HOST HOST-PORT WAY
  */
 const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = "", way = ""] = process.argv;

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 
-/** Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier. */
+/**
+ * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier.
+ */
 export const users = {
   admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
   proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },

@@ -19,8 +19,9 @@ const AT_ONCE = 4;
 const here = { argvPrefix: ["env"], env: {} } as const;
 
 /**
- * The demo where there are neither root nor namespaces: real servers on loopback ports as pods, and the built agent with
- * --userspace-only, which serves the services on local ports. A request to a cluster IP goes to its service's port.
+ * The demo where there are neither root nor namespaces: real servers on loopback ports as pods, and the built agent
+ * with --userspace-only, which serves the services on local ports. A request to a cluster IP goes to its service's
+ * port.
  *
  * @throws Error when the agent is not built or does not come up
  */

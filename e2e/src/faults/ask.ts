@@ -2,7 +2,10 @@ import type { Host } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import type { Way } from "./traffic.ts";
 
-/** Long enough for a second SYN: the ICMPv6 answer to the first comes while connect() holds the socket, and is not heeded. */
+/**
+ * Long enough for a second SYN: the ICMPv6 answer to the first comes while connect() holds the socket, and is not
+ * heeded.
+ */
 const TIMEOUT_MS = 3_000;
 
 /** Who answers one request: the server's name, or `refused`, `lost` or the error's code. */

@@ -13,7 +13,10 @@ export interface HalfRestore {
   armed(): Promise<boolean>;
 }
 
-/** The real one gets the payload up to its first COMMIT and the head of the next table, and is killed while it waits for more. */
+/**
+ * The real one gets the payload up to its first COMMIT and the head of the next table, and is killed while it waits for
+ * more.
+ */
 const script = (flag: string) => `#!/bin/sh
 PATH=/usr/sbin:/sbin:/usr/bin:/bin
 case "$*" in *--version*) exec ${TOOL} "$@";; esac

@@ -5,8 +5,9 @@ import type { Lab } from "../lab/lab.ts";
 export const plainTool = { IPv4: "iptables", IPv6: "ip6tables" } as const;
 
 /**
- * node-a's chains and rules of both families without counters, `IPv4 nat -A KUBE-SERVICES …`, sorted: chains have no order,
- * that of dispatch rules and of jumps beside those of others means nothing, and for the rest packets are the test.
+ * node-a's chains and rules of both families without counters, `IPv4 nat -A KUBE-SERVICES …`, sorted: chains have no
+ * order, that of dispatch rules and of jumps beside those of others means nothing, and for the rest packets are the
+ * test.
  */
 export async function rulesOf(lab: Lab, variant: Variant = "nft"): Promise<readonly string[]> {
   const families: readonly IPFamily[] = ["IPv4", "IPv6"];

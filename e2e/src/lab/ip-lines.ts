@@ -44,7 +44,9 @@ export function route(destination: string, fields: RouteFields): string {
   return words.join(" ");
 }
 
-/** Packets that come in by `dev` are routed by `table`; for `ip -4 -batch -` or `ip -6 -batch -`, which say the family. */
+/**
+ * Packets that come in by `dev` are routed by `table`; for `ip -4 -batch -` or `ip -6 -batch -`, which say the family.
+ */
 export function ruleForInterface(dev: string, table: number): string {
   return `rule add iif ${dev} lookup ${table}`;
 }

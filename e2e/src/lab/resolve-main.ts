@@ -1,8 +1,8 @@
 import { Resolver } from "node:dns/promises";
 
 /**
- * Asks a DNS server at port 53 and prints the answers as JSON, as Node's resolver does it: over UDP, and over TCP when the
- * answer is cut. Usage: resolve-main.ts SERVER NAME TYPE
+ * Asks a DNS server at port 53 and prints the answers as JSON, as Node's resolver does it: over UDP, and over TCP when
+ * the answer is cut. Usage: resolve-main.ts SERVER NAME TYPE
  */
 const [, , server = "", name = "", type = ""] = process.argv;
 

@@ -1,9 +1,9 @@
 import { apiServer, type Host, hosts, nodeA, outside, stranger } from "@fairlead/testkit";
 
 /**
- * The test ground: two nodes on a bridge in `fabric`, pods of two networks behind them, clients outside, and `sink`, the
- * end of all routes: what no rule translates arrives there and is answered, so that "left alone" is seen and nothing
- * ever leaves the machine. Every one of these is a network namespace.
+ * The test ground: two nodes on a bridge in `fabric`, pods of two networks behind them, clients outside, and `sink`,
+ * the end of all routes: what no rule translates arrives there and is answered, so that "left alone" is seen and
+ * nothing ever leaves the machine. Every one of these is a network namespace.
  */
 export const fixedNamespaces = ["fabric", "sink", "outside", "node-a", "node-b"] as const;
 

@@ -20,10 +20,11 @@ export interface ClusterShape {
 }
 
 /**
- * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock: `AgentStart.ownClock`,
- * `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes of this machine that can be
- * started with flags and an environment of their own, and scripts run beside them: `AgentOnNode.pid`, `AgentStart.flags`, `.env`,
- * `.openFiles`, `ClusterNode.startScript`, `ApiServerControl.startScript`, `.turnHostile`.
+ * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock:
+ * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
+ * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
+ * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
+ * `ApiServerControl.startScript`, `.turnHostile`.
  */
 export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack";
 
@@ -49,11 +50,14 @@ export interface Cluster extends ClusterShape {
   /** Further addresses of `outside`, to send from (`Probe.source`): somebody whom source ranges do not let in. */
   readonly strangerAddresses: Readonly<Partial<Record<IPFamily, string>>>;
   readonly apiServer: ApiServerControl;
-  /** Clusters with kubelets and DaemonSets alone. */
+  /** Clusters with kubelets and DaemonSets only. */
   readonly kubernetes?: WholeKubernetes;
   /** Starts a pod: its namespace, its servers, its object with the status a kubelet would set. */
   startPod(wanted: WantedPod): Promise<Pod>;
-  /** An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each time. */
+  /**
+   * An address of no host that the outside routes to this node, for externalIPs and load balancers. A new one each
+   * time.
+   */
   gateAddress(node: ClusterNode, family: IPFamily): string;
   /** How to look around in it, a line each. */
   readonly tour: readonly string[];
@@ -78,15 +82,18 @@ interface ApiServerControl {
    * @returns how many watches were answered so
    */
   expireWatches?(ms: number): Promise<number>;
-  /** Until the script is stopped, a node's lists are answered in that way; it says `HostileSeen` as JSON when it is asked. */
+  /**
+   * Until the script is stopped, a node's lists are answered in that way; it says `HostileSeen` as JSON when it is
+   * asked.
+   */
   turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
   /** Runs a script beside the API server. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }
 
 /**
- * silent: nobody hears a byte after the script was told "silence", nor, of what was open then, after "answer". The others refuse watches of services
- * and answer lists of them in their way; two send 700 MB that are no list yet.
+ * silent: nobody hears a byte after the script was told "silence", nor, of what was open then, after "answer". The
+ * others refuse watches of services and answer lists of them in their way; two send 700 MB that are no list yet.
  */
 export type HostileWay = "silent" | "one string" | "nesting" | "endless continue";
 
@@ -141,8 +148,8 @@ export interface AgentOnNode {
   /** Stops it as a rollout would (SIGTERM) when it runs, starts it, and resolves once it is healthy. */
   restart(how?: AgentStart): Promise<void>;
   /**
-   * Ends what runs and starts another proxy in its place, or Fairlead in another mode, as a rollout would; resolves once
-   * its rules are written. Absent where agents are not processes of the test ground.
+   * Ends what runs and starts another proxy in its place, or Fairlead in another mode, as a rollout would; resolves
+   * once its rules are written. Absent where agents are not processes of the test ground.
    */
   swap?(proxy: NodeProxy): Promise<void>;
   /** SIGSTOP, SIGCONT */

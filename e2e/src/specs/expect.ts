@@ -36,7 +36,9 @@ const answers: Round = { requests: 24, timeoutMs: 5_000 };
  * connect() holds the socket, and is not heeded.
  */
 const silence: Round = { requests: 8, timeoutMs: 1_500 };
-/** Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds. */
+/**
+ * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
+ */
 const noes: Round = { requests: 8, timeoutMs: 5_000 };
 const AT_ONCE = 8;
 

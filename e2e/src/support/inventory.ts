@@ -2,7 +2,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { folderPrefix } from "../agent/manifests.ts";
 
-/** What a test could leave behind on this machine: child processes of this one, network interfaces, temporary folders. */
+/**
+ * What a test could leave behind on this machine: child processes of this one, network interfaces, temporary folders.
+ */
 export interface Inventory {
   readonly processes: readonly string[];
   readonly links: readonly string[];

@@ -20,7 +20,7 @@ export async function isRunning({ pid, startTime }: ProcessId): Promise<boolean>
   return now?.startTime === startTime;
 }
 
-/** Sends a signal to that process alone; false: it is gone. */
+/** Sends a signal to that process only; false: it is gone. */
 export async function signal(id: ProcessId, name: NodeJS.Signals): Promise<boolean> {
   if (!(await isRunning(id))) return false;
   try {

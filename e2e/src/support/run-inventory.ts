@@ -49,8 +49,8 @@ async function describe({ pid }: ProcessId): Promise<string> {
 }
 
 /**
- * Those of the run's processes, and those seen before that are mounted. Numbers of others' processes say nothing: the kernel
- * gives the number of a namespace that is gone to the next one.
+ * Those of the run's processes, and those seen before that are mounted. Numbers of others' processes say nothing: the
+ * kernel gives the number of a namespace that is gone to the next one.
  */
 async function heldNamespaces(own: readonly ProcessId[], seen: ReadonlySet<string>): Promise<readonly string[]> {
   const machine = await namespaceOf("self");

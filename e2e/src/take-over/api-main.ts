@@ -2,8 +2,8 @@ import { createInterface } from "node:readline";
 import { collectionOf, LightApiServer } from "@fairlead/testkit/api-server";
 
 /**
- * A light API server inside a namespace: says its URL once it listens, then takes arrays of objects as JSON, a line each, and
- * answers each line with an empty one. Ends with its input.
+ * A light API server inside a namespace: says its URL once it listens, then takes arrays of objects as JSON, a line
+ * each, and answers each line with an empty one. Ends with its input.
  */
 const api = new LightApiServer();
 process.stdout.write(`${await api.start()}\n`);

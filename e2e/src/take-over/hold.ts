@@ -11,8 +11,9 @@ const JUMPS = [
 const COMMENT = ["-m", "comment", "--comment", "until nftables serves"];
 
 /**
- * Keeps node-a's nat rules in place over kube-proxy's start in nftables mode, which removes iptables' rules before it has any of
- * its own: chains that something still leads to cannot be removed, and nat's are removed together or not at all.
+ * Keeps node-a's nat rules in place over kube-proxy's start in nftables mode, which removes iptables' rules before it
+ * has any of its own: chains that something still leads to cannot be removed, and nat's are removed together or not at
+ * all.
  *
  * @returns lets them go again
  */

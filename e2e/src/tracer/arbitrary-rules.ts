@@ -12,8 +12,9 @@ import fc from "fast-check";
 import { frontends, ports } from "./arbitrary-packets.ts";
 
 /**
- * Rule sets of any shape over what the test ground's packets have: headers, ports, marks, address types, connection states,
- * random choices; jumps, gotos, translations, refusals. What belongs to a known connection passes, as in any firewall:
+ * Rule sets of any shape over what the test ground's packets have: headers, ports, marks, address types, connection
+ * states, random choices; jumps, gotos, translations, refusals. What belongs to a known connection passes, as in any
+ * firewall:
  * answers have to come back.
  */
 export function ruleSets(family: IPFamily): fc.Arbitrary<RuleSet> {
@@ -30,7 +31,10 @@ const BUILT_IN = {
 
 type RandomTable = keyof typeof BUILT_IN;
 
-/** Which chain may be jumped to from where: each calls later ones alone, those of one end of the way nothing of the other. */
+/**
+ * Which chain may be jumped to from where: each calls later ones only, those of one end of the way nothing of the
+ * other.
+ */
 const OWN = {
   mangle: [["MARKS", ["PREROUTING", "OUTPUT", "FORWARD"]]],
   nat: [
@@ -180,7 +184,7 @@ function special(table: RandomTable, chain: string, family: IPFamily): fc.Arbitr
     const port = family === "IPv4" ? "icmp-port-unreachable" : "icmp6-port-unreachable";
     return [fc.constantFrom<Target>({ kind: "drop" }, { kind: "accept" }), fc.constant({ kind: "reject", with: port })];
   }
-  // Another port than any that packets are sent from: the node's own packets show it by that alone.
+  // Another port than any that packets are sent from: the node's own packets show it by that only.
   if (["POSTROUTING", "LEAVING"].includes(chain)) return [fc.constant({ kind: "masquerade", toPorts: "61000-65000" })];
   if (chain === "INPUT") return [];
   // IPv6 picks among the interface's addresses by rules of its own.

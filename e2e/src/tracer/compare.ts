@@ -67,7 +67,9 @@ function tracePacket({ family, from, protocol, source, destination, port }: Sent
   return { family, protocol: protocol === "TCP" ? "tcp" : "udp", source, destination, sport, dport: port, ...arrival };
 }
 
-/** A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end. */
+/**
+ * A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end.
+ */
 function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landing): boolean {
   if (verdict !== "accept" || from !== nodeA) return verdict === "reject";
   return [...ownAddresses(family), ...LOOPBACK].some((address) =>

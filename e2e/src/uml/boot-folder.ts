@@ -34,7 +34,9 @@ export async function bootFolder(settings: Omit<InitSettings, "folder">): Promis
   }
 }
 
-/** Its nf_tables has no nat: there `iptables` must be the legacy one for every program that asks for it by that name. */
+/**
+ * Its nf_tables has no nat: there `iptables` must be the legacy one for every program that asks for it by that name.
+ */
 async function linkLegacyTools(bin: string): Promise<void> {
   await mkdir(bin);
   const tools = ["iptables", "ip6tables"].flatMap((tool) => ["", "-save", "-restore"].map((verb) => `${tool}${verb}`));

@@ -18,8 +18,9 @@ export const STATUS_FILE = "status";
 
 /**
  * The first process of the guest: gets the kernel ready, runs the command with its output in files, leaves its exit
- * status in another and switches off. `modprobe -a` loads everything in one process; what is missing it says itself. What the
- * kernel asks for later comes from the same folder: this machine's `/lib/modules` has none of it, or is not there.
+ * status in another and switches off. `modprobe -a` loads everything in one process; what is missing it says itself.
+ * What the kernel asks for later comes from the same folder: this machine's `/lib/modules` has none of it, or is not
+ * there.
  */
 export function initScript({ folder, cwd, command, env }: InitSettings): string {
   const at = (name: string) => quoted(`${folder}/${name}`);

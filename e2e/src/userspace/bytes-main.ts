@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
 /**
- * Runs inside a namespace. `serve PORT`: each connection begins with a line `BYTES`, and is answered with as many. `fetch
- * HOST PORT BYTES`: asks once and prints what came, as JSON. The bytes are such that none can be lost or change its place.
+ * Runs inside a namespace. `serve PORT`: each connection begins with a line `BYTES`, and is answered with as many.
+ * `fetch HOST PORT BYTES`: asks once and prints what came, as JSON. The bytes are such that none can be lost or change
+ * its place.
  */
 const [role, ...args] = process.argv.slice(2);
 

@@ -1,9 +1,10 @@
 /**
  * The yardstick: 10,000 services × 10 endpoints. Prints the time to render a full sync, the size of its payloads, the
- * longest time that the event loop was held, and what one change sends. With a variant, the same on the real kernel, in a
- * network namespace of its own.
+ * longest time that the event loop was held, and what one change sends. With a variant, the same on the real kernel, in
+ * a network namespace of its own.
  *
- *   pnpm exec node --expose-gc --conditions=@fairlead/source bench/iptables.bench.ts [services] [endpoints] [nft|legacy]
+ *   pnpm exec node --expose-gc --conditions=@fairlead/source \
+ *     bench/iptables.bench.ts [services] [endpoints] [nft|legacy]
  */
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";

@@ -14,9 +14,9 @@ export interface CleanupOptions {
 }
 
 /**
- * Removes everything that this mode or kube-proxy in it has ever made in one family: the jumps to our chains, the chains
- * of fixed names, and nat's chains of service ports and endpoints. Kubelet's chains (KUBE-FIREWALL, KUBE-KUBELET-CANARY,
- * KUBE-IPTABLES-HINT) and other KUBE- chains stay. Starts no restore where there is nothing.
+ * Removes everything that this mode or kube-proxy in it has ever made in one family: the jumps to our chains, the
+ * chains of fixed names, and nat's chains of service ports and endpoints. Kubelet's chains (KUBE-FIREWALL,
+ * KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT) and other KUBE- chains stay. Starts no restore where there is nothing.
  *
  * @throws AggregateError with what failed, after all tables were tried
  */

@@ -14,21 +14,22 @@ import { chainsOf, type GroupChains, type NamedChains } from "./plan/group.ts";
 import type { IptablesPort } from "./port.ts";
 
 /**
- * What a transaction of the nft variant may hold: the kernel checks every path through the chains of a transaction, so its
- * cost grows with the square of their number.
+ * What a transaction of the nft variant may hold: the kernel checks every path through the chains of a transaction, so
+ * its cost grows with the square of their number.
  */
 export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500 } as const;
 
 /**
- * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool keeps what it has
- * written, and becomes slower with each: 240 in one process took it twice the time.
+ * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool
+ * keeps what it has written, and becomes slower with each: 240 in one process took it twice the time.
  */
 const IN_ONE_PROCESS = 20;
 
 /**
- * Chains that are made one after the other, before they get their rules: as many as a few milliseconds name and sort. Of 110,000 the
- * legacy tool takes batches of the last size faster than 500 at a time, and than all at once, where a chain's making and filling are far
- * apart. The first ones are smaller: code that has just been loaded takes several times as long.
+ * Chains that are made one after the other, before they get their rules: as many as a few milliseconds name and sort.
+ * Of 110,000 the legacy tool takes batches of the last size faster than 500 at a time, and than all at once, where a
+ * chain's making and filling are far apart. The first ones are smaller: code that has just been loaded takes several
+ * times as long.
  */
 const MADE_AT_ONCE = { first: 250, last: 2500 } as const;
 
@@ -38,7 +39,10 @@ export type Written = Map<Table, number>;
 /** Everything that one sync writes. The iterables are read once, the chains first and then in this order. */
 export type Work = Chains & Rest;
 
-/** The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules stand. */
+/**
+ * The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules
+ * stand.
+ */
 type Chains =
   | { readonly makeFirst: true; readonly chains: Iterable<NamedChains> }
   | { readonly makeFirst: false; readonly chains: Iterable<GroupChains> };
@@ -51,9 +55,9 @@ interface Rest {
 }
 
 /**
- * Writes the chains, then what leads to them. Split, the chains come in transactions of their own before it, by as many processes as
- * that takes; else all is one payload with one transaction for nat. Filter's has two parts where rules have to go after nat
- * has changed.
+ * Writes the chains, then what leads to them. Split, the chains come in transactions of their own before it, by as many
+ * processes as that takes; else all is one payload with one transaction for nat. Filter's has two parts where rules
+ * have to go after nat has changed.
  *
  * @returns the number of rules written by table
  * @throws what the port throws; everything up to the transaction that failed is done, and the dispatch is as it was
@@ -109,8 +113,8 @@ function* natTogether(work: Work): Generator<Command | ChainFill> {
 }
 
 /**
- * Gives chains their rules, after all of a batch were made, the last name first. The legacy tool keeps its chains in the order of
- * their names and looks for the place of each new one; next to the one before it finds it at once.
+ * Gives chains their rules, after all of a batch were made, the last name first. The legacy tool keeps its chains in
+ * the order of their names and looks for the place of each new one; next to the one before it finds it at once.
  */
 function* madeInBatches(groups: Iterable<NamedChains>): Generator<Command | ChainFill> {
   let batch: GroupChains[] = [];
@@ -136,7 +140,9 @@ function* made(names: readonly string[], groups: readonly GroupChains[]): Genera
   }
 }
 
-/** Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down. */
+/**
+ * Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down.
+ */
 export async function deleteStale(
   port: IptablesPort,
   chains: Iterable<string>,

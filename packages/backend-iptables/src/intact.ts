@@ -23,8 +23,9 @@ export async function hasCanary(port: IptablesPort): Promise<boolean> {
 }
 
 /**
- * Looks with one process whether the chains of fixed names hold what they must: the canary, the jumps to our chains, the rules
- * that do not depend on services; of the chains that all services share a first rule, or all of them where `extent` says so.
+ * Looks with one process whether the chains of fixed names hold what they must: the canary, the jumps to our chains,
+ * the rules that do not depend on services; of the chains that all services share a first rule, or all of them where
+ * `extent` says so.
  * Chains of the second sort that somebody has emptied or edited are written again at once: that takes no full sync.
  *
  * @returns false: only a full sync brings back what is missing
@@ -71,7 +72,10 @@ async function writeAgain(
   onProblem(`somebody changed ${names} in the ${table} table of ${port.family}; written again`);
 }
 
-/** Whether KUBE-SERVICES has a rule: filter's holds refusals only, nat's is empty on a node without node ports and services. */
+/**
+ * Whether KUBE-SERVICES has a rule: filter's holds refusals only, nat's is empty on a node without node ports and
+ * services.
+ */
 function isFilled(table: ServiceTable, { groups }: ForwardingPlan, context: RenderContext): boolean {
   if (table === "nat" && lastRules(context).length > 0) return true;
   for (const { frontends } of groups.values()) {

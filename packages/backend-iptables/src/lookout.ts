@@ -11,8 +11,8 @@ export type Look = (extent: Extent) => Promise<boolean>;
 const SMALL = 5000;
 
 /**
- * Milliseconds of rest between looks at all services' rules in a large table, for each rule of it: so they take some thousandth of
- * the time, whatever the size.
+ * Milliseconds of rest between looks at all services' rules in a large table, for each rule of it: so they take some
+ * thousandth of the time, whatever the size.
  */
 const REST_PER_RULE = 0.5;
 
@@ -25,9 +25,10 @@ interface Seen {
 }
 
 /**
- * Looks whether what must be in a table is there; not at all where the kernel says that the table is as it was when everything
- * was. What does not depend on services is looked at after each change, by whomever; all of it in a small table at once, in a large one
- * after a rest. A large legacy table is read as a whole by each look, so there what this proxy writes itself is taken for granted.
+ * Looks whether what must be in a table is there; not at all where the kernel says that the table is as it was when
+ * everything was. What does not depend on services is looked at after each change, by whomever; all of it in a small
+ * table at once, in a large one after a rest. A large legacy table is read as a whole by each look, so there what this
+ * proxy writes itself is taken for granted.
  */
 export class Lookout {
   readonly #now: () => number;
@@ -60,8 +61,8 @@ export class Lookout {
   }
 
   /**
-   * How much of a large legacy table is known to be there, before a change of it is written; undefined: nothing, or of other
-   * tables nothing that a look would not tell as well.
+   * How much of a large legacy table is known to be there, before a change of it is written; undefined: nothing, or of
+   * other tables nothing that a look would not tell as well.
    */
   async stands(table: Table, rules: number): Promise<Extent | undefined> {
     const seen = this.#seen.get(table);
@@ -71,8 +72,8 @@ export class Lookout {
   }
 
   /**
-   * Something was written, with which so much of a large legacy table is there. Whoever else changes it afterwards is told by the
-   * number or size of the rules.
+   * Something was written, with which so much of a large legacy table is there. Whoever else changes it afterwards is
+   * told by the number or size of the rules.
    */
   async wrote(table: Table, rules: number, extent: Extent = "all"): Promise<void> {
     if (rules <= SMALL) return;

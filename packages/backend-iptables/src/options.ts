@@ -5,7 +5,7 @@ import type { IptablesSettings } from "./plan/settings.ts";
 export interface IptablesOptions {
   /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
   readonly masqueradeBit?: number;
-  /** Node ports on 127.0.0.1, IPv4 alone; needs the sysctls of `requiredSysctls`. Default true. */
+  /** Node ports on 127.0.0.1, IPv4 only; needs the sysctls of `requiredSysctls`. Default true. */
   readonly localhostNodePorts?: boolean;
   /** The node has net.netfilter.nf_conntrack_tcp_be_liberal set. Default false. */
   readonly tcpBeLiberal?: boolean;

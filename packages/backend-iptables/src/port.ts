@@ -18,26 +18,29 @@ export interface IptablesPort {
    * @throws an Error whose `cause` carries argv, exit code and stderr; the table that failed is as it was
    */
   restore(payload: Iterable<string> | AsyncIterable<string>): Promise<void>;
-  /** `iptables-save -t TABLE`, parsed; a table that does not exist has its built-in chains alone. */
+  /** `iptables-save -t TABLE`, parsed; a table that does not exist has its built-in chains only. */
   save(table: Table): Promise<TableState>;
   /** `iptables-save -t TABLE` line by line as it comes: of a large table no more is kept than the reader needs. */
   saveLines(table: Table): AsyncIterable<string>;
   /** The names of the table's chains (`iptables-save` read as a stream; rules are not kept). */
   chains(table: Table): Promise<ReadonlySet<string>>;
   /**
-   * `iptables -t TABLE -S CHAIN [NUMBER]`: the chain's rules, or the one with that number (from 1). Undefined: there is no
-   * such chain.
+   * `iptables -t TABLE -S CHAIN [NUMBER]`: the chain's rules, or the one with that number (from 1). Undefined: there is
+   * no such chain.
    */
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined>;
   /**
-   * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `, with one process. A chain that is not there is absent;
-   * so is one without a rule of that number (from 1) where a number is asked for.
+   * The rules of several chains as `iptables -S` prints them, without `-A CHAIN `, with one process. A chain that is
+   * not there is absent; so is one without a rule of that number (from 1) where a number is asked for.
    */
   texts(
     table: Table,
     asked: readonly { readonly chain: string; readonly number?: number }[],
   ): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** What the kernel says of a table without its rules, which takes no time worth mentioning; absent: it cannot be asked. */
+  /**
+   * What the kernel says of a table without its rules, which takes no time worth mentioning; absent: it cannot be
+   * asked.
+   */
   readonly glance?: (table: Table) => Promise<Glance | undefined>;
 }
 

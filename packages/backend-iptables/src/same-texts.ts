@@ -1,8 +1,8 @@
 import { type IPFamily, type Rule, readRule, renderRule, ruleKey } from "@fairlead/netfilter";
 
 /**
- * Compares rules as the tools print them with those that are wanted. Nearly always the texts are equal; where they are not,
- * another version of the tools may have printed the same rule otherwise.
+ * Compares rules as the tools print them with those that are wanted. Nearly always the texts are equal; where they are
+ * not, another version of the tools may have printed the same rule otherwise.
  */
 export class SameTexts {
   readonly #family: IPFamily;

@@ -1,4 +1,7 @@
-/** Names that are held at most before they are due: a megabyte. In a storm of changes a period makes tens of thousands stale. */
+/**
+ * Names that are held at most before they are due: a megabyte. In a storm of changes a period makes tens of thousands
+ * stale.
+ */
 const MOST = 10_000;
 
 /**

@@ -6,7 +6,8 @@ const GROUPS = 1000;
 
 /**
  * Cuts a large change into steps of bounded size that are applied one after the other. What has to happen at once stays
- * together, in the first one: frontends, which may go from one group to another, and what is not a group's. Yields after each group.
+ * together, in the first one: frontends, which may go from one group to another, and what is not a group's. Yields
+ * after each group.
  */
 export function* stepsOf(change: PlanChange): Generator<void, readonly PlanChange[]> {
   if (change.groups.size <= GROUPS) return [change];

@@ -2,7 +2,9 @@ import type { Written } from "./commit.ts";
 import type { Totals } from "./plan/totals.ts";
 import type { IptablesPort } from "./port.ts";
 
-/** Entries up to which the kernel's word of a legacy table is about each of them; beyond, about their number and size. */
+/**
+ * Entries up to which the kernel's word of a legacy table is about each of them; beyond, about their number and size.
+ */
 const EACH_TOLD = 5000;
 
 type ServiceTable = keyof Totals;
@@ -11,8 +13,8 @@ type ServiceTable = keyof Totals;
 type States = Readonly<Record<ServiceTable, Awaited<ReturnType<NonNullable<IptablesPort["glance"]>>>>>;
 
 /**
- * Holds what a tool says against what the kernel says: a tool that ends with exit code 0 and has written nothing would leave a new service
- * unserved, and nobody would know.
+ * Holds what a tool says against what the kernel says: a tool that ends with exit code 0 and has written nothing would
+ * leave a new service unserved, and nobody would know.
  */
 export class Witness {
   readonly #port: IptablesPort;
@@ -26,7 +28,8 @@ export class Witness {
   }
 
   /**
-   * After a change. A legacy table of many rules may be as it was by number and size when one rule took another's place.
+   * After a change. A legacy table of many rules may be as it was by number and size when one rule took another's
+   * place.
    *
    * @throws Error that names the table in which nothing has changed
    */

@@ -37,8 +37,8 @@ test.each(recordings)("$name, $family: as kube-proxy left it, on the fake", asyn
 
 describe.each(["nft", "legacy"] as const)("on the real kernel, %s", (variant) => {
   kernelTest("every recording as kube-proxy left it", async (kernel) => {
-    // One after the other over what the one before has left: a full sync converges from any of them. What stays for ever
-    // is the rule in kubelet's chain, which kube-proxy does not take back either.
+    // One after the other over what the one before has left: a full sync converges from any of them. What stays for
+    // ever is the rule in kubelet's chain, which kube-proxy does not take back either.
     for (const recording of recordings) {
       const port = await kernel.open(recording.family, variant);
       await sync(port, recording, kernel.counters);

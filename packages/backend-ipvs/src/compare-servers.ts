@@ -13,8 +13,8 @@ export interface ServerDifference {
 }
 
 /**
- * Compares as the listing is read; servers that are as they should be are not kept. Notes what drains, in the kernel or by
- * the removals.
+ * Compares as the listing is read; servers that are as they should be are not kept. Notes what drains, in the kernel or
+ * by the removals.
  */
 export async function compareServers(
   listing: AsyncIterable<VirtualServerState> | Iterable<VirtualServerState>,

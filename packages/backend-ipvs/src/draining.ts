@@ -11,7 +11,9 @@ interface DrainingServer {
   readonly destinations: ReadonlyMap<string, DestinationKey>;
 }
 
-/** The destinations of weight 0 that wait for their connections to end. The kernel has them as well; this is the index. */
+/**
+ * The destinations of weight 0 that wait for their connections to end. The kernel has them as well; this is the index.
+ */
 export class Draining {
   readonly #servers = new Map<string, DrainingServer>();
   /** Servers at which something has begun to drain and was not looked at yet. */

@@ -17,8 +17,8 @@ import { frameFacts, wantedOf } from "./wanted.ts";
 
 /**
  * Whether everything of ours is there and as it should be: what others changed by hand shows in no event, and a virtual
- * server or address that is missing serves nobody. Listings are read as they come, the rules' not at all while the kernel says that
- * their tables are as they were; the first difference ends it.
+ * server or address that is missing serves nobody. Listings are read as they come, the rules' not at all while the
+ * kernel says that their tables are as they were; the first difference ends it.
  */
 export async function looksIntact(
   port: IpvsPort,

@@ -8,7 +8,9 @@ export interface IpvsOptions {
   readonly masqueradeBit?: number;
   /** The scheduler of services that ask for none themselves, one of `SCHEDULERS`. Default rr. */
   readonly scheduler?: string;
-  /** CIDRs in which virtual servers that this process did not make are never deleted (ipvs.excludeCIDRs). Default: none. */
+  /**
+   * CIDRs in which virtual servers that this process did not make are never deleted (ipvs.excludeCIDRs). Default: none.
+   */
   readonly excludeCIDRs?: readonly string[];
   /**
    * Loads the kernel's scheduler before a service uses it that asks for another than the default; false: the kernel has

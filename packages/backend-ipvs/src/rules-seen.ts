@@ -3,8 +3,8 @@ import { type FrameFacts, TABLES } from "./plan/frame-facts.ts";
 import type { IpvsPort } from "./port.ts";
 
 /**
- * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel tells number
- * and size of the rules, and somebody may put one for another.
+ * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel
+ * tells number and size of the rules, and somebody may put one for another.
  */
 const LASTS = 600_000;
 
@@ -15,8 +15,8 @@ interface Seen {
 }
 
 /**
- * Remembers that all our rules were found, and tells by the kernel's word alone, without a process, that nobody has touched
- * their tables since.
+ * Remembers that all our rules were found, and tells by the kernel's word only, without a process, that nobody has
+ * touched their tables since.
  */
 export class RulesSeen {
   readonly #rules: IpvsPort["rules"];

@@ -2,7 +2,10 @@ import type { ServicePortGroup } from "@fairlead/core";
 import type { Settled } from "./options.ts";
 import { askedScheduler, SCHEDULER_ANNOTATION, type Scheduler, schedulerProblem } from "./plan/schedulers.ts";
 
-/** Which of the schedulers that services ask for this kernel has; told once where it has not, or where one is no scheduler. */
+/**
+ * Which of the schedulers that services ask for this kernel has; told once where it has not, or where one is no
+ * scheduler.
+ */
 export class Schedulers {
   readonly #settled: Settled;
   readonly #loaded = new Map<Scheduler, boolean>();

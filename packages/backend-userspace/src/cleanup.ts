@@ -9,8 +9,8 @@ export interface CleanupOptions {
 }
 
 /**
- * Removes the rules that this mode, or kube-proxy in it until v1.25, has made in one family. Does nothing where no chain is
- * there that this mode alone has.
+ * Removes the rules that this mode, or kube-proxy in it until v1.25, has made in one family. Does nothing where no
+ * chain is there that this mode alone has.
  *
  * @returns whether there was anything
  * @throws AggregateError with what failed, after both tables were tried
@@ -34,7 +34,10 @@ export async function removeUserspaceMode(port: RulesPort, options: CleanupOptio
   return true;
 }
 
-/** This mode makes all of its chains at once, so one of each table tells; to list all of nat's takes seconds where it is large. */
+/**
+ * This mode makes all of its chains at once, so one of each table tells; to list all of nat's takes seconds where it is
+ * large.
+ */
 async function wasHere(port: RulesPort): Promise<boolean> {
   for (const table of TABLES) {
     const [own = ""] = OWN_CHAINS[table];

@@ -31,8 +31,8 @@ export async function renderAll(
 }
 
 /**
- * Writes every chain of this mode anew. Refusals that are new come before nat leads away from them, and those that are old
- * go after it does: nothing that is to be refused gets through in between.
+ * Writes every chain of this mode anew. Refusals that are new come before nat leads away from them, and those that are
+ * old go after it does: nothing that is to be refused gets through in between.
  */
 export async function writeAll(
   port: RulesPort,

@@ -5,8 +5,8 @@ import type { RulesPort } from "./port.ts";
 import { chainKey, type Programmed, rulesByChain } from "./programmed.ts";
 
 /**
- * Whether the jumps to our chains are there, and in every chain the rules that were written and no others, in whatever order: rules of
- * different services never match the same packet. One process lists a table.
+ * Whether the jumps to our chains are there, and in every chain the rules that were written and no others, in whatever
+ * order: rules of different services never match the same packet. One process lists a table.
  */
 export async function looksIntact(port: RulesPort, programmed: Programmed): Promise<boolean> {
   const wanted = rulesByChain(programmed);

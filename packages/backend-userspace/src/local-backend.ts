@@ -27,8 +27,8 @@ export interface LocalBackend extends RelayingBackend {
 const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
 
 /**
- * The services of one IP family on local ports: no rule, no root, no Linux. Each service port gets the port that it asks for,
- * or else one that is free.
+ * The services of one IP family on local ports: no rule, no root, no Linux. Each service port gets the port that it
+ * asks for, or else one that is free.
  *
  * @throws RangeError when an option is out of range
  */

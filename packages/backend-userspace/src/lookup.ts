@@ -1,8 +1,8 @@
 import type { FrontendLookup, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 
 /**
- * Which entries of connection tracking are stale in this mode: to the kernel a frontend's endpoints are its relays. An entry
- * that leads to any other socket, such as one of the process before this one, keeps its client there.
+ * Which entries of connection tracking are stale in this mode: to the kernel a frontend's endpoints are its relays. An
+ * entry that leads to any other socket, such as one of the process before this one, keeps its client there.
  *
  * @param relays where a group's relays listen
  */

@@ -18,11 +18,16 @@ export interface UserspaceOptions {
   readonly portRange?: PortRange;
   /** Milliseconds after which a UDP flow without a packet is forgotten. Default 250, as kube-proxy had it. */
   readonly udpIdleTimeout?: number;
-  /** Milliseconds after which a TCP connection without a byte is ended; 0: never. Default 24 hours, as conntrack has it. */
+  /**
+   * Milliseconds after which a TCP connection without a byte is ended; 0: never. Default 24 hours, as conntrack has it.
+   */
   readonly tcpIdleTimeout?: number;
   /** Sockets that one service port may have open, two for each TCP connection. Default 16,000. */
   readonly maxSocketsPerService?: number;
-  /** What is counted and bounded over all relays; families that share a process share it. Default: one for this backend alone. */
+  /**
+   * What is counted and bounded over all relays; families that share a process share it. Default: one for this backend
+   * only.
+   */
   readonly traffic?: RelayTraffic;
   /** Node ports are served on 127.0.0.0/8, too (iptables.localhostNodePorts). Default true. */
   readonly localhostNodePorts?: boolean;

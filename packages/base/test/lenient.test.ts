@@ -3,7 +3,9 @@ import { parseAddressLeniently, parseCIDRLeniently } from "@fairlead/base";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-/** What Go's k8s.io/utils/net says: ParseIPSloppy with IPFamilyOf, ParseCIDRSloppy with IPFamilyOfCIDR. "-": refused. */
+/**
+ * What Go's k8s.io/utils/net says: ParseIPSloppy with IPFamilyOf, ParseCIDRSloppy with IPFamilyOfCIDR. "-": refused.
+ */
 const GO = `
 10.0.0.1                       10.0.0.1 4               -
 010.001.000.001                10.1.0.1 4               -

@@ -19,7 +19,7 @@ import { versionAsked } from "./version.ts";
  * Reads the agent's command line and the file that it names. Does nothing else: what has to be printed and the code to
  * exit with are in the result.
  *
- * @param argv the arguments alone, `process.argv.slice(2)`
+ * @param argv the arguments only, `process.argv.slice(2)`
  */
 export function parseArguments(argv: readonly string[], environment: ParseEnvironment): ParseResult {
   const line = readCommandLine(argv);

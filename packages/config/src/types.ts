@@ -1,6 +1,11 @@
-/** What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are split. */
+/**
+ * What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are
+ * split.
+ */
 
-/** Modes of kube-proxy on Linux, and its old userspace mode. That a mode has no backend (yet) is for the agent to say. */
+/**
+ * Modes of kube-proxy on Linux, and its old userspace mode. That a mode has no backend (yet) is for the agent to say.
+ */
 export type ProxyMode = "iptables" | "ipvs" | "nftables" | "userspace";
 
 export interface SocketAddress {
@@ -165,7 +170,9 @@ export interface AgentConfig {
   readonly multiCNI: MultiCNISettings;
   /** Every flag, without its dashes, with its value on this command line or its default, as text. */
   readonly flags: Readonly<Record<string, string>>;
-  /** Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it. */
+  /**
+   * Flag or file field by path (`clusterCIDR`, `multiCNI.excludeClusterCIDRs`, …) that set it; defaults are not in it.
+   */
   readonly provenance: Readonly<Record<string, string>>;
   /** The whole configuration in the form of KubeProxyConfiguration v1alpha1, as kube-proxy serves it at /configz. */
   readonly kubeProxyConfiguration: Readonly<Record<string, unknown>>;

@@ -4,7 +4,10 @@ import { parse as parseYAML } from "yaml";
 import { FLAGS } from "../src/flags/table.ts";
 import { configOf, FILE, fixture, parse } from "./parse.ts";
 
-/** The fixtures are what kube-proxy v1.37.1 wrote with --write-config-to, for its defaults and for files and flags, and its flags. */
+/**
+ * The fixtures are what kube-proxy v1.37.1 wrote with --write-config-to, for its defaults and for files and flags, and
+ * its flags.
+ */
 describe("as kube-proxy v1.37.1", () => {
   test.each(["iptables", "ipvs", "nftables"])("--write-config-to writes the same file, %s", (mode) => {
     const { action } = configOf(parse([`--proxy-mode=${mode}`, "--write-config-to=/tmp/out"]));

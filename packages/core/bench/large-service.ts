@@ -1,5 +1,6 @@
 /**
- * One service with very many endpoints: what each step costs in processor time, and the longest that the event loop is held.
+ * One service with very many endpoints: what each step costs in processor time, and the longest that the event loop is
+ * held.
  *
  *   pnpm exec node --conditions=@fairlead/source bench/large-service.ts [endpoints] [endpoints of a slice]
  */

@@ -1,6 +1,6 @@
 /**
- * Prints random services with their slices, as a JSON list, for `test/fixtures/upstream/main.go` to answer: see the README
- * there. What upstream leaves to chance (two live endpoints of one address) or crashes on is not among them.
+ * Prints random services with their slices, as a JSON list, for `test/fixtures/upstream/main.go` to answer: see the
+ * README there. What upstream leaves to chance (two live endpoints of one address) or crashes on is not among them.
  *
  *   pnpm exec node bench/upstream-cases.ts
  */

@@ -3,7 +3,9 @@ import type { ForwardingPlan, ModeSemantics, PlanChange } from "./plan.ts";
 /** What one sync wrote, for metrics and logs. */
 export interface SyncReport {
   readonly kind: "full" | "partial";
-  /** Kernel objects that the plan needs in all and that this sync wrote, by the mode's own kinds (iptables: by table). */
+  /**
+   * Kernel objects that the plan needs in all and that this sync wrote, by the mode's own kinds (iptables: by table).
+   */
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
 }
 
@@ -14,18 +16,19 @@ export interface SyncReport {
 export interface Backend {
   readonly semantics: ModeSemantics;
   /**
-   * The next call will be `sync`, with a plan that is being made or whose objects are still being read: begins to read what that
-   * needs of the kernel. What a call before this one has read is kept while it is new enough.
+   * The next call will be `sync`, with a plan that is being made or whose objects are still being read: begins to read
+   * what that needs of the kernel. What a call before this one has read is kept while it is new enough.
    */
   prepare?(): void;
-  /** Makes the kernel equal to the plan, whatever it holds now. Leaves what is not ours alone. */
+  /** Makes the kernel equal to the plan, whatever it holds now. Leaves what is not ours only. */
   sync(plan: ForwardingPlan): Promise<SyncReport>;
   /** Takes the kernel from the plan before `change` to `plan`; the cost follows the change. */
   apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport>;
   /** Looks whether what must be there is still there (flushed tables); false asks for `sync`. Cheap. */
   intact(plan: ForwardingPlan): Promise<boolean>;
   /**
-   * Looks after what has to wait, where the mode has such a thing (ipvs: destinations that drain). Absent, or undefined:
+   * Looks after what has to wait, where the mode has such a thing (ipvs: destinations that drain). Absent, or
+   * undefined:
    * there is nothing to look after until the next sync or change.
    *
    * @returns milliseconds until it should be called again

@@ -12,7 +12,10 @@ export interface OwnershipMemory {
 
 export interface OwnershipDecision {
   readonly ownership: Ownership;
-  /** False: no decision could be made from the objects (no endpoints); what the memory said goes on and is not rewritten. */
+  /**
+   * False: no decision could be made from the objects (no endpoints); what the memory said goes on and is not
+   * rewritten.
+   */
   readonly decided: boolean;
   /** A sentence for the operator: which CIDRs, annotation or memory decided. */
   readonly why: string;

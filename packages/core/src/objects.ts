@@ -42,7 +42,7 @@ export interface Service {
   readonly affinitySeconds?: number;
   /** 1…65535; only for type LoadBalancer with externalTrafficPolicy Local. */
   readonly healthCheckNodePort?: number;
-  /** Annotations with the prefix `fairlead.dev/` alone. */
+  /** Annotations with the prefix `fairlead.dev/` only. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 

@@ -51,7 +51,9 @@ export interface PlanEndpoint {
 export interface ServicePortGroup {
   /** Unique in its family: `${name}/${protocol in lower case}`, opaque to everyone but those who print it. */
   readonly id: string;
-  /** `namespace/name:port`, without the colon where the port has no name: the text that names and comments are made of. */
+  /**
+   * `namespace/name:port`, without the colon where the port has no name: the text that names and comments are made of.
+   */
   readonly name: string;
   readonly service: ServiceKey;
   readonly family: IPFamily;
@@ -65,13 +67,13 @@ export interface ServicePortGroup {
   /** Every endpoint that serves, policies and topology aside: conntrack entries to any other are stale. */
   readonly serving: readonly PlanEndpoint[];
   /**
-   * SCTP: every endpoint there is, ready or not. Its associations last as long as the endpoint, as TCP connections do, so
-   * only entries to endpoints that are gone are stale. Absent: the serving ones, and for other protocols.
+   * SCTP: every endpoint there is, ready or not. Its associations last as long as the endpoint, as TCP connections do,
+   * so only entries to endpoints that are gone are stale. Absent: the serving ones, and for other protocols.
    */
   readonly present?: readonly PlanEndpoint[];
   /**
-   * Every endpoint on this node, ready or not, used or not. A pod that reaches itself by the service has to be masqueraded
-   * whoever it is, and ipvs knows such packets by a set of these alone. Absent: there is none.
+   * Every endpoint on this node, ready or not, used or not. A pod that reaches itself by the service has to be
+   * masqueraded whoever it is, and ipvs knows such packets by a set of these only. Absent: there is none.
    */
   readonly onNode?: readonly PlanEndpoint[];
   /** All endpoints counted, in use or not: upstream's large-cluster threshold counts these. */
@@ -120,7 +122,9 @@ export interface NodePlan {
   readonly nodeAddresses?: readonly string[];
 }
 
-/** The whole plan of one IP family. The maps are live views of the planner: read them, do not keep them across changes. */
+/**
+ * The whole plan of one IP family. The maps are live views of the planner: read them, do not keep them across changes.
+ */
 export interface ForwardingPlan {
   readonly family: IPFamily;
   readonly groups: ReadonlyMap<string, ServicePortGroup>;
@@ -151,11 +155,14 @@ export interface PlanChange {
 }
 
 /**
- * Where the meaning of a mode differs from another's, told by the backend and applied by the planner, so that no backend
- * decides anything itself.
+ * Where the meaning of a mode differs from another's, told by the backend and applied by the planner, so that no
+ * backend decides anything itself.
  */
 export interface ModeSemantics {
-  /** iptables, nftables: pods and the node itself reach external frontends under Local by the cluster set. ipvs has no such short cut. */
+  /**
+   * iptables, nftables: pods and the node itself reach external frontends under Local by the cluster set. ipvs has no
+   * such short cut.
+   */
   readonly localSourcesShortCut: boolean;
   /**
    * A Local frontend while its local set is empty and the cluster set is not: "drop", or (ipvs) "cluster": the cluster
@@ -164,6 +171,9 @@ export interface ModeSemantics {
   readonly localWithoutEndpoints: "drop" | "cluster";
   /** No endpoint at all: "reject", or (ipvs) "empty": proxied to an empty set. */
   readonly withoutEndpoints: "reject" | "empty";
-  /** What `PlanCounts.noLocalEndpoints` counts; absent: service ports. (ipvs) services, however many of their ports it is. */
+  /**
+   * What `PlanCounts.noLocalEndpoints` counts; absent: service ports. (ipvs) services, however many of their ports it
+   * is.
+   */
   readonly noLocalCounts?: "services";
 }

@@ -50,7 +50,9 @@ export class ProblemList {
   }
 }
 
-/** A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach anybody unescaped. */
+/**
+ * A name as it is if it is an ordinary one, else as JSON: control characters and quotes never reach anybody unescaped.
+ */
 function printable(name: string): string {
   return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
 }

@@ -22,7 +22,10 @@ function timed(work: () => void): number {
   return performance.now() - start;
 }
 
-/** The limits stand far from what is measured (bench/core.bench.ts), so that a slow machine passes and a wrong order of growth doesn't. */
+/**
+ * The limits stand far from what is measured (bench/core.bench.ts), so that a slow machine passes and a wrong order of
+ * growth doesn't.
+ */
 test("10,000 services × 10 endpoints stay within the budget", () => {
   const text = clusterJSON(SERVICES, ENDPOINTS);
   const before = heapUsed();

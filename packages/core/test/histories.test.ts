@@ -366,7 +366,7 @@ function nameOf({ namespace, name }: { readonly namespace: string; readonly name
   return { namespace, name };
 }
 
-/** A plan that knows of changes alone, as a backend's kernel state does. */
+/** A plan that knows of changes only, as a backend's kernel state does. */
 class Replica {
   readonly groups = new Map<string, ServicePortGroup>();
   readonly healthChecks = new Map<`${string}/${string}`, HealthCheck>();

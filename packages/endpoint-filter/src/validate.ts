@@ -2,7 +2,9 @@ import { hostCIDR, type IPFamily, ipFamilies } from "@fairlead/base";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
 import { covers, overlaps } from "./cidr/cover.ts";
 
-/** A list of CIDRs with the name under which the operator gave it: `--exclude-cluster-cidr`, `config.conf: clusterCIDR`. */
+/**
+ * A list of CIDRs with the name under which the operator gave it: `--exclude-cluster-cidr`, `config.conf: clusterCIDR`.
+ */
 export interface NamedCIDRs {
   readonly field: string;
   readonly values: readonly string[];
@@ -26,8 +28,8 @@ export type ExcludeCIDRs =
   | { readonly ok: false; readonly errors: readonly CIDRError[] };
 
 /**
- * Checks the CIDRs that an operator excludes. Refused are texts that are not a CIDR, host bits, the whole of a family, the
- * IPv4-mapped form, and lists that leave nothing of the cluster's own CIDRs in a family.
+ * Checks the CIDRs that an operator excludes. Refused are texts that are not a CIDR, host bits, the whole of a family,
+ * the IPv4-mapped form, and lists that leave nothing of the cluster's own CIDRs in a family.
  *
  * @param excluded raw texts
  * @param cluster the cluster CIDRs, already canonical

@@ -84,7 +84,7 @@ describe("destinations whose rules are the same are not traced", () => {
     ["nat", `-A PREROUTING -p tcp -m tcp --dport 443 -j DNAT --to-destination ${endpoints[1]?.split(":")[0]}`],
     ["nat", "-A PREROUTING -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 8080"],
     ["nat", "-A PREROUTING ! -d 10.96.0.1/32 -p tcp -m tcp --dport 1:1024 -m limit --limit 5/min -j DROP"],
-    // Met by what has been translated alone.
+    // Met by what has been translated only.
     ...endpoints.slice(0, 4).map((to) => ["filter", `-A FORWARD -d ${to.split(":")[0]}/32 -j DROP`]),
     ["filter", "-A FORWARD -p tcp -m tcp --dport 8080 -j DROP"],
   ] as const;

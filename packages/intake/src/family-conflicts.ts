@@ -18,8 +18,8 @@ export interface FamilyConflicts {
 }
 
 /**
- * What of the configuration is only for a family that is not the node's primary one, or that it does not serve. Fatal is
- * what upstream ends for (cmd/kube-proxy/app/server.go, checkBadIPConfig).
+ * What of the configuration is only for a family that is not the node's primary one, or that it does not serve. Fatal
+ * is what upstream ends for (cmd/kube-proxy/app/server.go, checkBadIPConfig).
  */
 export function familyConflicts({ config, primary, served, podCIDRs }: FamilyConflictsOptions): FamilyConflicts {
   const other: IPFamily = primary === "IPv4" ? "IPv6" : "IPv4";

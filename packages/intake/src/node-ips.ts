@@ -13,8 +13,8 @@ export interface NodeIPSources {
 }
 
 /**
- * The node's address of each family: the bind address, else the Node object's first. The kernel's count where no Node is
- * known: a Node with addresses of one family only has no IP in the other one.
+ * The node's address of each family: the bind address, else the Node object's first. The kernel's count where no Node
+ * is known: a Node with addresses of one family only has no IP in the other one.
  */
 export function nodeIPs({ bindAddress, node, kernel }: NodeIPSources): NodeIPs {
   const found: Partial<Record<IPFamily, string>> = {};
@@ -37,8 +37,8 @@ export interface PrimaryFamily {
 }
 
 /**
- * The family of the bind address; else that of the Node's first address, as upstream (detectNodeIPs). Without both, where
- * upstream takes IPv4, it is the family in which the kernel has an address, IPv4 before IPv6.
+ * The family of the bind address; else that of the Node's first address, as upstream (detectNodeIPs). Without both,
+ * where upstream takes IPv4, it is the family in which the kernel has an address, IPv4 before IPv6.
  */
 export function primaryFamily({ bindAddress, node, kernel }: NodeIPSources): PrimaryFamily {
   const found = (source: keyof NodeIPSources, address: string) => ({ family: familyOf(address), source, address });

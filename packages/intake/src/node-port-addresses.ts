@@ -6,9 +6,9 @@ import type { NodeIPs } from "./node-ips.ts";
 export const KEYWORDS: ReadonlySet<string> = new Set(["primary", "localhost", "all"]);
 
 /**
- * On which addresses a family's node ports are served. A family that none of the selectors speaks of is served on all of
- * its addresses, as upstream. Unlike upstream's, `primary` speaks of a family in which the node has no IP, too: it selects
- * nothing there, where upstream serves on every address.
+ * On which addresses a family's node ports are served. A family that none of the selectors speaks of is served on all
+ * of its addresses, as upstream. Unlike upstream's, `primary` speaks of a family in which the node has no IP, too: it
+ * selects nothing there, where upstream serves on every address.
  *
  * @param selectors CIDRs and the words primary, localhost, all (KubeProxyConfiguration.nodePortAddresses)
  * @param live the addresses that the node has now, of both families

@@ -1,8 +1,8 @@
 let opened: Promise<(pad: number) => number> | undefined;
 
 /**
- * Gives the kernel back what malloc holds without use (malloc_trim(3), glibc): what came from tools and sockets leaves holes between
- * what stays. Takes some milliseconds; does nothing with another C library.
+ * Gives the kernel back what malloc holds without use (malloc_trim(3), glibc): what came from tools and sockets leaves
+ * holes between what stays. Takes some milliseconds; does nothing with another C library.
  */
 export async function releaseMemory(): Promise<void> {
   try {

@@ -1,4 +1,4 @@
-// biome-ignore lint/style/noRestrictedImports: the runner of @fairlead/kernel stands on this package and can't be used here
+// biome-ignore lint/style/noRestrictedImports: the runner of @fairlead/kernel stands on this package
 import { spawnSync } from "node:child_process";
 import { test } from "vitest";
 import type { IPFamily } from "../src/index.ts";
@@ -10,7 +10,9 @@ const NAMESPACE_TOOL = "unshare";
 
 export type Variant = "nft" | "legacy";
 
-/** Runs restore and save one after the other; $1 and $2 are their names. Restore reads the payload from standard input. */
+/**
+ * Runs restore and save one after the other; $1 and $2 are their names. Restore reads the payload from standard input.
+ */
 const SCRIPT = '"$1" && "$2"';
 
 /** A test that asks the real iptables: skipped with the reason where there is none, a failure where CI is set. */

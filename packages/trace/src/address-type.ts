@@ -29,7 +29,10 @@ function ipv4Type(address: AddressWords, { host }: Place): string {
   return host.isLocal(address) ? "LOCAL" : "UNICAST";
 }
 
-/** An IPv6 address must be of every type that is asked for, and the host's own are unicast too (match_type6 of xt_addrtype). */
+/**
+ * An IPv6 address must be of every type that is asked for, and the host's own are unicast too (match_type6 of
+ * xt_addrtype).
+ */
 function isIPv6Type(types: readonly string[], address: AddressWords, { host }: Place): boolean {
   const multicast = host.isMulticast(address);
   if (types.includes("MULTICAST") && !multicast) return false;

@@ -25,7 +25,10 @@ export interface CompiledChain {
   next(from: number, destination: AddressWords): number;
 }
 
-/** A rule set whose chains are looked at when a packet first reaches them, and their rules likewise: most packets reach few of many. */
+/**
+ * A rule set whose chains are looked at when a packet first reaches them, and their rules likewise: most packets reach
+ * few of many.
+ */
 export class CompiledRuleSet {
   readonly #ruleSet: RuleSet;
   readonly #chains = new Map<Table, Map<string, CompiledChain>>();

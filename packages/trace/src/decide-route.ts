@@ -5,16 +5,18 @@ import type { Walk } from "./walk.ts";
 /** Why a packet goes no further. */
 export type Refusal = Extract<RouteAnswer, { readonly kind: "refused" }>;
 
-/** The decision that the host's own packet needs before any hook (ip_route_output_flow): without it there is no packet. */
+/**
+ * The decision that the host's own packet needs before any hook (ip_route_output_flow): without it there is no packet.
+ */
 export function routeAtStart(walk: Walk, host: Host): Refusal | undefined {
   if (walk.arrived || walk.routed !== undefined) return undefined;
   return decide(walk, host, { source: walk.source.address });
 }
 
 /**
- * The decision that falls where the packet leaves a stage: of what came in after PREROUTING (ip_rcv_finish); of the host's own
- * packets anew after a mark in mangle (ipt_mangle_out) or a translation in nat (nf_nat_ipv4_local_fn), which tells nobody when
- * it fails; of what a virtual server sends on (ip_vs_nat_xmit).
+ * The decision that falls where the packet leaves a stage: of what came in after PREROUTING (ip_rcv_finish); of the
+ * host's own packets anew after a mark in mangle (ipt_mangle_out) or a translation in nat (nf_nat_ipv4_local_fn), which
+ * tells nobody when it fails; of what a virtual server sends on (ip_vs_nat_xmit).
  *
  * @param last whether it is the last stage of the hook
  */

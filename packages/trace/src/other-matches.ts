@@ -33,7 +33,9 @@ function isKeyOf<Key extends string>(object: Readonly<Record<Key, unknown>>, key
   return key !== undefined && Object.hasOwn(object, key);
 }
 
-/** `[!] --tcp-flags FIN,SYN,RST,ACK SYN`: the first packet of a connection has SYN alone; of later ones nobody knows. */
+/**
+ * `[!] --tcp-flags FIN,SYN,RST,ACK SYN`: the first packet of a connection has SYN only; of later ones nobody knows.
+ */
 function tcpFlags({ module, args }: Unknown, { walk }: Place): boolean | undefined {
   const negated = args[0] === "!";
   const [option, asked = "", wanted = "", ...more] = negated ? args.slice(1) : args;

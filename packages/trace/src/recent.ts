@@ -7,7 +7,10 @@ type Recent = Extract<Match, { readonly kind: "recent" }>;
 
 const FULL_MASKS: ReadonlySet<string> = new Set(["255.255.255.255", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"]);
 
-/** `--set` always matches and notes the address; `--rcheck` asks whether it was seen, within so many seconds (xt_recent). */
+/**
+ * `--set` always matches and notes the address; `--rcheck` asks whether it was seen, within so many seconds
+ * (xt_recent).
+ */
 export function matchesRecent(match: Recent, { walk, host }: Place): boolean {
   const address = keyOf(match, match.side === "rsource" ? walk.source : walk.destination);
   if (match.op === "set") {

@@ -1,8 +1,8 @@
 import type { RouteAnswer, RouteQuery } from "./types.ts";
 
 /**
- * The query as a line for `ip -json -force -batch -` (RTM_GETROUTE): the kernel itself decides, with its rules of policy routing,
- * blackholes, forwarding settings and rp_filter.
+ * The query as a line for `ip -json -force -batch -` (RTM_GETROUTE): the kernel itself decides, with its rules of
+ * policy routing, blackholes, forwarding settings and rp_filter.
  */
 export function routeGetLine({ destination, source, inInterface, mark, protocol, sport, dport }: RouteQuery): string {
   const ports = PORTED.has(protocol) && sport !== undefined && dport !== undefined;

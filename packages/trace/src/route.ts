@@ -50,7 +50,9 @@ function isForHost({ routed, destination }: Walk, host: Host): boolean {
   return routed.answer.kind === "local";
 }
 
-/** The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment doesn't tell. */
+/**
+ * The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment doesn't tell.
+ */
 export function outInterface(walk: Walk, host: Host): string | undefined {
   if (walk.hook === "PREROUTING" || walk.hook === "INPUT") return "";
   if (walk.routed?.answer.kind === "unicast") return walk.routed.answer.outInterface;

@@ -28,13 +28,15 @@ export function createTracer(ruleSet: RuleSet): Tracer {
 }
 
 /**
- * Sends a packet through the tables as the kernel would and gives every way that it may take: one, unless rules choose at
- * random. The packet itself decides where it begins, see `Packet.inInterface`.
+ * Sends a packet through the tables as the kernel would and gives every way that it may take: one, unless rules choose
+ * at random. The packet itself decides where it begins, see `Packet.inInterface`.
  *
- * @throws TraceError when the packet reaches a match or target that the tracer doesn't know, a chain that isn't there, or a
+ * @throws TraceError when the packet reaches a match or target that the tracer doesn't know, a chain that isn't there,
+ * or a
  *   loop of chains; rules that it doesn't reach are not looked at
  * @throws PacketError for a packet or an environment that cannot be: addresses, ports, mark
- * @throws RangeError for what a virtual server does that the tracer doesn't know: another scheduler or way of forwarding, a
+ * @throws RangeError for what a virtual server does that the tracer doesn't know: another scheduler or way of
+ * forwarding, a
  *   connection that was known before
  */
 export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): readonly Outcome[] {

@@ -13,8 +13,9 @@ import type { TraceError } from "./errors.ts";
 export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
 
 /**
- * Where a packet can be at a hook: in one of the tables, with the virtual servers of ip_vs, or at the routing decision that
- * falls there (of the host's own packets before OUTPUT and again where a translation or mark asks for it; after PREROUTING).
+ * Where a packet can be at a hook: in one of the tables, with the virtual servers of ip_vs, or at the routing decision
+ * that falls there (of the host's own packets before OUTPUT and again where a translation or mark asks for it; after
+ * PREROUTING).
  */
 export type Stage = Table | "ipvs" | "routing";
 
@@ -39,9 +40,11 @@ export interface Packet {
   readonly inInterface?: string;
   /** fwmark, 32 bits; default 0. */
   readonly mark?: number;
-  /** Of the connection that it belongs to; default NEW. nat tables are asked for NEW alone. */
+  /** Of the connection that it belongs to; default NEW. nat tables are asked for NEW only. */
   readonly state?: Exclude<ConntrackState, "SNAT" | "DNAT">;
-  /** Where the connection's entry translates the destination to: for packets of a connection that was translated before. */
+  /**
+   * Where the connection's entry translates the destination to: for packets of a connection that was translated before.
+   */
   readonly dnat?: Endpoint;
 }
 
@@ -99,13 +102,18 @@ export interface Environment {
   /** The interface that packets to the address leave by; lo for the host's own. */
   readonly outInterface?: (destination: string) => string | undefined;
   /**
-   * The host's routing decision. Absent: routes are not known; what is for an address of the host is for the host, and all
-   * else is sent on, by `outInterface`.
+   * The host's routing decision. Absent: routes are not known; what is for an address of the host is for the host, and
+   * all else is sent on, by `outInterface`.
    */
   readonly route?: (query: RouteQuery) => RouteAnswer;
-  /** The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family. */
+  /**
+   * The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family.
+   */
   readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
-  /** The address that REDIRECT takes of what comes in by the interface: its first; default: the first of `localAddresses`. */
+  /**
+   * The address that REDIRECT takes of what comes in by the interface: its first; default: the first of
+   * `localAddresses`.
+   */
   readonly redirectAddress?: (inInterface: string) => string | undefined;
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
@@ -116,14 +124,20 @@ export interface Environment {
 }
 
 /**
- * Virtual servers and the settings that decide about their packets. The kernel asks them of packets for this host and of
- * its own, so an address that no interface has (`localAddresses`) is reached by the latter alone.
+ * Virtual servers and the settings that decide about their packets. The kernel asks them of packets for this host and
+ * of its own, so an address that no interface has (`localAddresses`) is reached by the latter only.
  */
 export interface Ipvs {
   readonly servers: Iterable<VirtualServerState>;
-  /** net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the kernel's. */
+  /**
+   * net.ipv4.vs.conntrack: without it nothing that a virtual server sends on is masqueraded. Default false, as the
+   * kernel's.
+   */
   readonly conntrack?: boolean;
-  /** net.ipv4.vs.expire_quiescent_template: whether a destination of weight 0 loses its clients. Default false, as the kernel's. */
+  /**
+   * net.ipv4.vs.expire_quiescent_template: whether a destination of weight 0 loses its clients. Default false, as the
+   * kernel's.
+   */
   readonly expireQuiescentTemplate?: boolean;
   /** Clients that persistent servers know. */
   readonly templates?: readonly PersistenceTemplate[];
@@ -181,7 +195,9 @@ export interface Outcome {
   readonly rejectWith?: string;
   /** Why no route takes the packet, where it ended at the stage routing. */
   readonly noRoute?: string;
-  /** What of its routes could not be told: whether it gets there depends on that. Absent without `Environment.route`. */
+  /**
+   * What of its routes could not be told: whether it gets there depends on that. Absent without `Environment.route`.
+   */
   readonly routeUnknown?: string;
   /** Where it ended: hook and table of the verdict; for accept the last of the way. */
   readonly hook: Hook;
@@ -190,7 +206,9 @@ export interface Outcome {
   readonly path?: "input" | "forward" | "output";
   /** After translation; equal to the packet's where nothing translates. */
   readonly destination: Endpoint;
-  /** A DNAT or REDIRECT rule or a virtual server took the packet, or (`Packet.dnat`) had taken its connection before. */
+  /**
+   * A DNAT or REDIRECT rule or a virtual server took the packet, or (`Packet.dnat`) had taken its connection before.
+   */
   readonly translated: boolean;
   readonly redirected: boolean;
   /** The virtual server that took the packet; where the verdict is reject at the stage ipvs, it had no destination. */

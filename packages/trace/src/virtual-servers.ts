@@ -54,7 +54,10 @@ export class VirtualServers {
     return open.map((destination) => ({ destination: demandNat(server, destination), share: part(destination) / sum }));
   }
 
-  /** What the client got before; a destination of weight 0 keeps its clients unless the setting says otherwise (ip_vs_check_template). */
+  /**
+   * What the client got before; a destination of weight 0 keeps its clients unless the setting says otherwise
+   * (ip_vs_check_template).
+   */
   #template(server: VirtualServerState, client: string): Destination | undefined {
     if (server.persistenceSeconds === undefined) return undefined;
     const template = this.#ipvs?.templates?.find(

@@ -76,8 +76,8 @@ function tableOf(rules: Record<Chain, Rule[]>, policy: "ACCEPT" | "DROP"): Table
 const later = (chain: Chain) => CHAINS.slice(CHAINS.indexOf(chain) + 1);
 
 /**
- * The same meaning told another way, as a recursion: a chain ends in a verdict or returns; goto is a call whose return is
- * one's own.
+ * The same meaning told another way, as a recursion: a chain ends in a verdict or returns; goto is a call whose return
+ * is one's own.
  */
 function model(ruleSet: RuleSet): { verdict: string; mark: number } {
   const chains = ruleSet.get("filter")?.chains;

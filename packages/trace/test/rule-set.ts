@@ -1,7 +1,7 @@
 import { type IPFamily, parseSave, type RuleSet } from "@fairlead/netfilter";
 import { type Environment, type Landing, landings, type Outcome, type Packet, trace } from "../src/index.ts";
 
-/** A rule set out of tables that name their rules alone: chains are declared as they come up. */
+/** A rule set out of tables that name their rules only: chains are declared as they come up. */
 export function ruleSet(
   tables: Partial<Record<"raw" | "mangle" | "nat" | "filter", string>>,
   family: IPFamily = "IPv4",

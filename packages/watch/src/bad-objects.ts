@@ -1,7 +1,10 @@
 import type { ObjectKey, ResourceName } from "./change.ts";
 import type { OnReport } from "./report.ts";
 
-/** Objects of one resource that can't be used: each is reported once, and again only with another error or after it was good. */
+/**
+ * Objects of one resource that can't be used: each is reported once, and again only with another error or after it was
+ * good.
+ */
 export class BadObjects {
   readonly #resource: ResourceName;
   readonly #onReport: OnReport;

@@ -39,13 +39,17 @@ export interface Subscription<T> {
    * and is reported.
    */
   readonly decode: (raw: unknown) => T | undefined;
-  /** Called in order, one change at a time. While a returned promise is pending nothing more is read (back-pressure). */
+  /**
+   * Called in order, one change at a time. While a returned promise is pending nothing more is read (back-pressure).
+   */
   readonly onChange: (change: ObjectChange<T>) => void | Promise<void>;
 }
 
 /** Resources that a source can follow. What is not subscribed is not asked for. */
 export interface Subscriptions<S = unknown, E = unknown, N = unknown, C = unknown> {
-  /** core/v1 Services without the label service.kubernetes.io/service-proxy-name and with a clusterIP other than None. */
+  /**
+   * core/v1 Services without the label service.kubernetes.io/service-proxy-name and with a clusterIP other than None.
+   */
   readonly services?: Subscription<S>;
   /** discovery.k8s.io/v1 EndpointSlices without the label service.kubernetes.io/headless. */
   readonly endpointSlices?: Subscription<E>;

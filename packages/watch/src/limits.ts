@@ -1,6 +1,6 @@
 /**
- * Bounds of what is read, wherever it comes from. etcd takes objects of 1.5 MiB; their JSON is a few times that. Nothing that a
- * proxy reads is nested deeper than a dozen levels, managedFields included.
+ * Bounds of what is read, wherever it comes from. etcd takes objects of 1.5 MiB; their JSON is a few times that.
+ * Nothing that a proxy reads is nested deeper than a dozen levels, managedFields included.
  */
 
 /** Bytes of one object's text. */

@@ -25,7 +25,9 @@ export interface Publisher {
 export interface ListSession {
   /** Objects in the list so far. */
   readonly size: number;
-  /** One object of the list, given on whether its version is known or not: versions may restart with a restored etcd. */
+  /**
+   * One object of the list, given on whether its version is known or not: versions may restart with a restored etcd.
+   */
   upsert(key: ObjectKey, version: string, raw: unknown): Promise<void>;
   remove(key: ObjectKey): Promise<void>;
   /** As the publisher's; the list holds the object all the same. */

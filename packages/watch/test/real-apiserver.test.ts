@@ -5,8 +5,8 @@ import { call, create, serverSpecs, specService as service } from "./support/ser
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
- * FAIRLEAD_TEST_TOKEN. Its certificate is not checked. Everything happens in a namespace of the test's own. The test ground
- * runs it; elsewhere it is left out (vitest.config.ts).
+ * FAIRLEAD_TEST_TOKEN. Its certificate is not checked. Everything happens in a namespace of the test's own. The test
+ * ground runs it; elsewhere it is left out (vitest.config.ts).
  */
 const { FAIRLEAD_TEST_APISERVER: url = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
 const server = { url, token };

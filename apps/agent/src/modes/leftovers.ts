@@ -7,7 +7,7 @@ import type { SyncFollower } from "../sync/follower.ts";
 import type { KeepsChain, ModeRemoval } from "./mode.ts";
 
 /** What has to be at hand to remove what other modes left. */
-export type LeftoverKernel = Pick<Kernel, "removeNftTables" | "iptables" | "iptablesInUse" | "ipvs">;
+type LeftoverKernel = Pick<Kernel, "removeNftTables" | "iptables" | "iptablesInUse" | "ipvs">;
 
 export interface LeftoversParts {
   readonly kernel: LeftoverKernel;

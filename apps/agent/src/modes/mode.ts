@@ -56,7 +56,7 @@ export interface ModeRemoval {
 export type KeepsChain = (table: Table, chain: string) => boolean;
 
 /** The mode that serves in place of one that the node cannot do. */
-export interface Fallback {
+interface Fallback {
   /** Its name. */
   readonly mode: string;
   /** The flag that allows it, as people write it. */

@@ -11,7 +11,7 @@ import type { Progress } from "../../src/sync/progress.ts";
 import type { fakeIpvs } from "./fake-ipvs.ts";
 
 /** What the backends of tests work with. */
-export interface FakeNode {
+interface FakeNode {
   readonly families: readonly IPFamily[];
   readonly tables: Readonly<Record<IPFamily, FakeIptables>>;
   readonly ipvs: ReturnType<typeof fakeIpvs>["ipvs"];
@@ -30,7 +30,7 @@ export interface ModeOnFakes {
 const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): ReadonlyMap<IPFamily, B> =>
   new Map(families.map((family) => [family, make(family)]));
 
-export const modesOnFakes: readonly ModeOnFakes[] = [
+const modesOnFakes: readonly ModeOnFakes[] = [
   {
     facts: iptablesFacts,
     serve({ families, tables, nfacct, now, progress }) {

@@ -8,7 +8,8 @@ export const COMPLETER = "kubectl_complete-fairlead";
 const DIRECTIVES = { files: 0, words: 4 } as const;
 
 /**
- * What `kubectl_complete-fairlead` answers kubectl's own completion: words with their help, and a directive behind them.
+ * What `kubectl_complete-fairlead` answers kubectl's own completion: words with their help, and a directive behind
+ * them.
  *
  * @param typed what stands behind `kubectl fairlead`
  */

@@ -101,7 +101,8 @@ async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wa
 }
 
 /**
- * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried again.
+ * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried
+ * again.
  *
  * @throws CommandFailure when no cluster is known; UsageError when the manifests cannot be followed
  */

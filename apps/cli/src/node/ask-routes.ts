@@ -56,7 +56,9 @@ const TOLD = {
   IPv6: { net: "icmp6-no-route", host: "icmp6-addr-unreachable", prohibited: "icmp6-adm-prohibited" },
 } as const;
 
-/** What the kernel's errors stand for: fib_props of net/ipv4/fib_semantics.c, ip_route_input_slow of net/ipv4/route.c. */
+/**
+ * What the kernel's errors stand for: fib_props of net/ipv4/fib_semantics.c, ip_route_input_slow of net/ipv4/route.c.
+ */
 async function errorAnswer(runner: Runner, query: RouteQuery, message: string): Promise<RouteAnswer> {
   const { family, destination, inInterface } = query;
   const told = TOLD[family];

@@ -22,7 +22,10 @@ import {
 import type { IpvsObjects } from "@fairlead/verify";
 import { collect } from "./collect.ts";
 
-/** What this host knows beside its rules, as packets meet it. What cannot be read is left out, and then it cannot be told. */
+/**
+ * What this host knows beside its rules, as packets meet it. What cannot be read is left out, and then it cannot be
+ * told.
+ */
 export async function liveEnvironment(runner: Runner, family: IPFamily): Promise<Environment> {
   const host = await hostEnvironment(runner, family);
   const objects = await readIpvsObjects(runner);

@@ -14,7 +14,9 @@ export interface KubectlOptions {
   readonly kubeconfig?: string | undefined;
 }
 
-/** Labels by which agents are found: the chart's, and those of kubeadm's DaemonSet in which only the image was changed. */
+/**
+ * Labels by which agents are found: the chart's, and those of kubeadm's DaemonSet in which only the image was changed.
+ */
 const SELECTORS = ["app.kubernetes.io/name=fairlead", "k8s-app=kube-proxy"] as const;
 
 /**
@@ -55,7 +57,10 @@ export function podRunner({ namespace, name, container }: AgentPod, { runner, ku
   };
 }
 
-/** `E0504 10:11:12.345678 1234 memcache.go:265] "Unhandled Error" …`: what kubectl logs before it says the same in a sentence. */
+/**
+ * `E0504 10:11:12.345678 1234 memcache.go:265] "Unhandled Error" …`: what kubectl logs before it says the same in a
+ * sentence.
+ */
 const LOG_LINE = /^[EIWF]\d{4} [\d:.]+ +\d+ \S+\.go:\d+\] /;
 
 /** What kubectl has to say itself, each line once. */

@@ -1,7 +1,7 @@
 import { type Argv, CommandError, type FailureReason, type Runner } from "@fairlead/kernel";
 import { collect } from "./collect.ts";
 
-/** A program that ran on a node, and what came of it; JSON values alone. */
+/** A program that ran on a node, and what came of it; JSON values only. */
 export type RecordedRun =
   | { readonly argv: Argv; readonly stdout: string }
   | {

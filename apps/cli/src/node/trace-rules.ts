@@ -48,9 +48,9 @@ export async function removeOwnTraceRules(runner: Runner, family: IPFamily): Pro
 export interface LeftTraceRules {
   /** Taken away: their processes are gone. */
   readonly removed: readonly TraceRule[];
-  /** Left alone: their processes run. */
+  /** Left only: their processes run. */
   readonly running: readonly TraceRule[];
-  /** Left alone: whether their processes run cannot be seen from here. */
+  /** Left only: whether their processes run cannot be seen from here. */
   readonly unknown: readonly TraceRule[];
 }
 

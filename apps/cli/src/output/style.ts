@@ -20,7 +20,7 @@ const coloured: Style = {
   warn: paint("yellow"),
 };
 
-/** Colours for terminals alone, and not with NO_COLOR (https://no-color.org) or a terminal that has none. */
+/** Colours for terminals only, and not with NO_COLOR (https://no-color.org) or a terminal that has none. */
 export function styleFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Style {
   const { NO_COLOR: refused = "", TERM: terminal } = env;
   return isTerminal && refused === "" && terminal !== "dumb" ? coloured : plain;

@@ -4,7 +4,9 @@ import { address, anywhere, type IpLines, route, up } from "../../lab/ip-lines.t
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
 import { blocks } from "./addresses.ts";
 
-/** The same on every link: the node answers for an address that nobody has, and in IPv6 has the one that its MAC makes. */
+/**
+ * The same on every link: the node answers for an address that nobody has, and in IPv6 has the one that its MAC makes.
+ */
 const HOST_MAC = "ee:ee:ee:ee:ee:ee";
 const GATEWAY_IPV4 = "169.254.1.1";
 const GATEWAY_IPV6 = "fe80::ecee:eeff:feee:eeee";
@@ -18,7 +20,7 @@ const podSide: Readonly<Record<IPFamily, (pod: string) => IpLines>> = {
   IPv6: (pod) => [address("eth0", `${pod}/128`), route(anywhere.IPv6, { via: GATEWAY_IPV6, dev: "eth0" })],
 };
 
-/** A routed link: the node has a route to the pod alone, the pod has the node as gateway for everything. */
+/** A routed link: the node has a route to the pod only, the pod has the node as gateway for everything. */
 export async function attach(pod: PodToAttach, families: readonly IPFamily[]): Promise<PodAddresses> {
   const { name, node, index, namespace, runner } = pod;
   const host = hostSide(name);

@@ -6,8 +6,8 @@ const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6
 const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
- * flanneld's rules with `--ip-masq`: what leaves the pod network gets the node's address, what comes from elsewhere to a pod
- * of another node too, so that the answer comes back this way. What the proxy has marked is the proxy's.
+ * flanneld's rules with `--ip-masq`: what leaves the pod network gets the node's address, what comes from elsewhere to
+ * a pod of another node too, so that the answer comes back this way. What the proxy has marked is the proxy's.
  */
 export async function masquerade({ index, runner }: CniNode, family: IPFamily): Promise<void> {
   const [all, own] = [subnets.podCIDRs[family], subnets.subnet(family, index)];

@@ -15,8 +15,8 @@ const PORT = 8472;
 export const tunnelMtu: Readonly<Record<IPFamily, number>> = { IPv4: 1450, IPv6: 1430 };
 
 /**
- * A node's end of the tunnel without learning: of every other node it is told the route to its subnet, the MAC of its end
- * (ARP or ND) and the node behind that MAC (FDB).
+ * A node's end of the tunnel without learning: of every other node it is told the route to its subnet, the MAC of its
+ * end (ARP or ND) and the node behind that MAC (FDB).
  */
 export async function setUpVxlan(node: CniNode, others: readonly CniNode[], family: IPFamily): Promise<void> {
   await applyLines(node.runner, [

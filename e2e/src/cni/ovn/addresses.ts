@@ -23,13 +23,18 @@ export function joinNode(family: IPFamily, node: number): string {
   return inJoin[family](1 + node);
 }
 
-/** Where the tunnels end: a network of their own on the nodes' second interface. Geneve over IPv4 carries both families. */
+/**
+ * Where the tunnels end: a network of their own on the nodes' second interface. Geneve over IPv4 carries both families.
+ */
 export function tunnelAddress(node: number): string {
   return `172.30.1.${10 + node}`;
 }
 export const tunnelLength = 24;
 
-/** One for everything that has a port; `part` says what it is: 0 the tunnel, 1 the node's port, 2 the router's, 3 a pod's. */
+/**
+ * One for everything that has a port; `part` says what it is: 0 the tunnel, 1 the node's port, 2 the router's, 3 a
+ * pod's.
+ */
 export function mac(part: number, node: number, host = 0): string {
   return ["0a", "58", "f4", part, node, host]
     .map((byte) => (typeof byte === "string" ? byte : byte.toString(16).padStart(2, "0")))

@@ -68,7 +68,8 @@ function ownPort({ index }: CniNode) {
 /** The node's way to the pods, and the tunnels' way to other nodes. */
 export async function addressSwitch({ index, runner }: CniNode, families: readonly IPFamily[]): Promise<void> {
   await applySettings(runner, {
-    // The tunnel's address is its bridge's alone: what the kernel's own interfaces answered for it would go past the switch.
+    // The tunnel's address is its bridge's only: what the kernel's own interfaces answered for it would go past the
+    // switch.
     "net/ipv4/conf/eth0/arp_ignore": "1",
     "net/ipv4/conf/eth1/arp_ignore": "1",
   });

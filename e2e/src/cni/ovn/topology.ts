@@ -11,8 +11,8 @@ const matches: Readonly<Record<IPFamily, string>> = { IPv4: "ip4", IPv6: "ip6" }
 const everything: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
 
 /**
- * As kube-ovn lays it out: one router, a logical switch for each node's pods, and a switch `join` on which every node has a
- * port. What is for pods stays within, all else goes out through the pod's own node.
+ * As kube-ovn lays it out: one router, a logical switch for each node's pods, and a switch `join` on which every node
+ * has a port. What is for pods stays within, all else goes out through the pod's own node.
  */
 export function topology(nodes: readonly CniNode[], families: readonly IPFamily[]): readonly NbCommand[] {
   return [

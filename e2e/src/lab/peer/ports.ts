@@ -10,7 +10,8 @@ const LOW: PortRange = [11_000, 29_999];
 /**
  * Where a peer's source ports come from.
  *
- * @param kernel where the kernel takes those of everybody else in this namespace (`net.ipv4.ip_local_port_range`): one that
+ * @param kernel where the kernel takes those of everybody else in this namespace (`net.ipv4.ip_local_port_range`): one
+ * that
  *   somebody has cannot be bound
  */
 export function portsBeside([first, last]: PortRange): PortRange {
@@ -27,8 +28,8 @@ let next = 0;
 
 /**
  * A source port that this peer has not used for a long while. Left to itself the kernel may take one again for another
- * address, and where two frontends have one endpoint the connections are the same but for the frontend: connection tracking
- * then changes a port, which looks like masquerading, and ip_vs takes the one's answer for the other's.
+ * address, and where two frontends have one endpoint the connections are the same but for the frontend: connection
+ * tracking then changes a port, which looks like masquerading, and ip_vs takes the one's answer for the other's.
  */
 export function sourcePort(): number {
   range ??= portsBeside(kernelRange());

@@ -17,7 +17,9 @@ export interface Probe {
   readonly port: number;
   /** Address to send from; absent: the kernel chooses. */
   readonly source?: string;
-  /** Port to send from: over UDP several probes are one flow to the kernel then. Absent: another one for each request. */
+  /**
+   * Port to send from: over UDP several probes are one flow to the kernel then. Absent: another one for each request.
+   */
   readonly sourcePort?: number;
   /** TCP: bytes of padding to ask the server for, beside its answer. Default none. */
   readonly padding?: number;

@@ -3,8 +3,8 @@ import { address, families, type IpLines, route, up } from "../../lab/ip-lines.t
 import { fabricNetwork } from "../netns/addresses.ts";
 
 /**
- * The way between the guest's cluster and the machine's side, where the control plane is: a tap device in a namespace of
- * the machine, `vec0` in the guest, and a pair of interfaces from there to the cluster's fabric.
+ * The way between the guest's cluster and the machine's side, where the control plane is: a tap device in a namespace
+ * of the machine, `vec0` in the guest, and a pair of interfaces from there to the cluster's fabric.
  */
 export const TAP = "uml0";
 const VECTOR = "vec0";

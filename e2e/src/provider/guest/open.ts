@@ -23,8 +23,8 @@ const CALLS_PORT = 7000;
 const MEMORY_MIB = 6_144;
 
 /**
- * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control plane,
- * which would be slow there, and the specs are outside. One boot serves all specs.
+ * A cluster in User-Mode Linux: its nodes, pods and agents are namespaces and processes of the guest; the control
+ * plane, which would be slow there, and the specs are outside. One boot serves all specs.
  */
 export function openInGuest(
   request: ClusterRequest,

@@ -10,10 +10,11 @@ import { raiseInotify } from "./inotify.ts";
 
 /**
  * Where a kind cluster runs: a Docker daemon of its own in network, mount and process spaces of its own. No packet of a
- * node can leave it, and when it ends, or this process in whatever way, so do all containers, bridges, rules and mounts.
+ * node can leave it, and when it ends, or this process in whatever way, so do all containers, bridges, rules and
+ * mounts.
  */
 export interface Machine {
-  /** Its network alone: what runs in it sees this machine's processes and files. */
+  /** Its network only: what runs in it sees this machine's processes and files. */
   readonly network: ContainerNetwork;
   /** Runs programs inside, beside the daemon. */
   readonly runner: Runner;

@@ -31,8 +31,8 @@ export function numberedPods(ground: PodGround) {
 }
 
 /**
- * A pod whose container does nothing: what serves and sends in its network is a process of this machine. The kubelet starts
- * it, the network's plugin connects it, and a readiness gate of our own says whether it is ready.
+ * A pod whose container does nothing: what serves and sends in its network is a process of this machine. The kubelet
+ * starts it, the network's plugin connects it, and a readiness gate of our own says whether it is ready.
  */
 async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo: AsyncDisposableStack) {
   const { api, families } = ground;

@@ -1,8 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 
 /**
- * The addresses of a cluster of namespaces. Several clusters use the same ones: each has networks of its own. None of them
- * is routed anywhere on the machine.
+ * The addresses of a cluster of namespaces. Several clusters use the same ones: each has networks of its own. None of
+ * them is routed anywhere on the machine.
  */
 export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 

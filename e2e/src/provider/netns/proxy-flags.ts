@@ -35,7 +35,9 @@ export function proxyFlags(
   ];
 }
 
-/** How long what was flushed may stay away. In ipvs mode everything is read each time, and guests are slow: the default. */
+/**
+ * How long what was flushed may stay away. In ipvs mode everything is read each time, and guests are slow: the default.
+ */
 export const SYNC_PERIOD_MS = 2_000;
 export const IPVS_SYNC_PERIOD_MS = 30_000;
 

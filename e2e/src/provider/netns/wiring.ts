@@ -50,7 +50,8 @@ export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
   return [
     veth("outside", "eth0", outsidePid),
     up("outside"),
-    // The end of everything that no rule of a node has translated; what is sent there is rejected before (fabricFilter).
+    // The end of everything that no rule of a node has translated; what is sent there is rejected before
+    // (fabricFilter).
     `link add ${END} type veth peer name ${END}-peer`,
     up(END),
     up(`${END}-peer`),
@@ -66,7 +67,8 @@ export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
 }
 
 /**
- * For iptables-restore. A rule and not a route of type unreachable: the kernel tells of those only a few times a second.
+ * For iptables-restore. A rule and not a route of type unreachable: the kernel tells of those only a few times a
+ * second.
  */
 export const fabricFilter: Readonly<Record<IPFamily, string>> = {
   IPv4: rejectAt("icmp-host-unreachable"),

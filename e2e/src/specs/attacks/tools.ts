@@ -7,7 +7,9 @@ import type { Figures, Spec } from "../spec.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
 import { untilLogged } from "./until-logged.ts";
 
-/** Stands before the tool of its own name: the order in a file beside it counts for one call (stop) or for all (lie). */
+/**
+ * Stands before the tool of its own name: the order in a file beside it counts for one call (stop) or for all (lie).
+ */
 const TOOL = `#!/bin/sh
 here=$(dirname "$0")
 order=
@@ -38,7 +40,9 @@ async function toolFolder({ later }: Scene): Promise<string> {
   return folder;
 }
 
-/** Whom the agent has not ended is not left behind. @param file has the number of the process that was stopped, if any */
+/**
+ * Whom the agent has not ended is not left behind. @param file has the number of the process that was stopped, if any
+ */
 async function endStopped(file: string): Promise<void> {
   const pid = Number(await readFile(file, "utf8").catch(() => "0"));
   const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");

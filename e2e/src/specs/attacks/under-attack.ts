@@ -39,8 +39,8 @@ const CHANGE_MS = 30_000;
 const LONGEST_MS = 900_000;
 
 /**
- * An attack during which the same process goes on answering /livez, in bounded memory, and services are served without a failed
- * request and go on changing, while it lasts and after it.
+ * An attack during which the same process goes on answering /livez, in bounded memory, and services are served without
+ * a failed request and go on changing, while it lasts and after it.
  */
 export function underAttack(attack: Attack): Spec {
   const { name, unfit, eachFamily = false } = attack;

@@ -16,7 +16,9 @@ export interface Limits {
 }
 
 export interface AgentWatch {
-  /** Rejects when the process ends, or has not answered for so long that the rest of the attack would show nothing more. */
+  /**
+   * Rejects when the process ends, or has not answered for so long that the rest of the attack would show nothing more.
+   */
   readonly ended: Promise<never>;
   /** @throws Error that says what it has not kept to */
   finish(limits: Partial<Limits>): Promise<Figures>;

@@ -6,8 +6,8 @@ import { expectForeign } from "./untouched.ts";
 const ports = [{ port: 80 }];
 
 /**
- * A service of ours and one of the excluded network, each with an endpoint on the second node, and a pod of ours that calls
- * from the first. Resolves when every agent knows whose they are: ours answers, theirs is left alone.
+ * A service of ours and one of the excluded network, each with an endpoint on the second node, and a pod of ours that
+ * calls from the first. Resolves when every agent knows whose they are: ours answers, theirs is left alone.
  */
 export async function openOwners(scene: Scene) {
   const [first, second] = scene.nodes;

@@ -14,8 +14,8 @@ export async function expectNoTrace({ cluster }: Scene, address: string, withinM
 }
 
 /**
- * Waits until every node's agent has seen the service's endpoints and leaves it to the other network. Before it sees them
- * the service is ours and refused, and before it knows the service at all, its address is untouched as well.
+ * Waits until every node's agent has seen the service's endpoints and leaves it to the other network. Before it sees
+ * them the service is ours and refused, and before it knows the service at all, its address is untouched as well.
  */
 export async function expectForeign({ cluster, namespace, family }: Scene, service: string): Promise<void> {
   const key = `${namespace}/${service}`;

@@ -9,7 +9,9 @@ export function sourceOf(scene: Scene, caller: Client): Source {
   return network.hidesCallers ? { notSeen: caller.addresses[family] ?? "" } : keptSource(scene, caller);
 }
 
-/** What endpoints see of a client whose address is kept, which in userspace mode can be nobody's: the node asks for all. */
+/**
+ * What endpoints see of a client whose address is kept, which in userspace mode can be nobody's: the node asks for all.
+ */
 export function keptSource({ cluster, family }: Scene, caller: Client): Source {
   const own = caller.addresses[family] ?? "";
   return cluster.mode === "userspace" ? { notSeen: own } : { seen: own };

@@ -79,8 +79,8 @@ export const tools: Spec = {
 };
 
 /**
- * Kinds of packets to the address that end elsewhere on the node. Who masquerades does not count: pod networks do it on their
- * own account, with what leaves them for another network.
+ * Kinds of packets to the address that end elsewhere on the node. Who masquerades does not count: pod networks do it on
+ * their own account, with what leaves them for another network.
  */
 function otherEnds(told: string, address: string): readonly string[] {
   const kinds = told.replaceAll(" masqueraded", "").split(/\n {2}(?=\S)/);

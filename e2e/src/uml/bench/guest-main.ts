@@ -8,7 +8,10 @@ import { startAccounting } from "./accounting.ts";
 import { measure } from "./measure.ts";
 import type { BenchSettings } from "./settings.ts";
 
-/** Runs in the guest: measures the proxies one after the other, each result a line of JSON. Usage: guest-main.ts SETTINGS-FILE */
+/**
+ * Runs in the guest: measures the proxies one after the other, each result a line of JSON. Usage: guest-main.ts
+ * SETTINGS-FILE
+ */
 const settings: BenchSettings = JSON.parse(await readFile(process.argv[2] ?? "", "utf8"));
 const folder = "/run";
 const runner = createRunner();

@@ -101,7 +101,9 @@ class Work {
     return { seconds, cpuSeconds, processes: await this.#measuring.accounting.since() };
   }
 
-  /** Of the running proxy and those of its children that have ended; a proxy that was not there before counts from 0. */
+  /**
+   * Of the running proxy and those of its children that have ended; a proxy that was not there before counts from 0.
+   */
   async #cpuSeconds(): Promise<number> {
     const stat = await readFile(`/proc/${this.#proxy?.pid}/stat`, "utf8").catch(() => "");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -34,8 +34,8 @@ const SCTP_PORTS = [8080];
 const PARALLEL = 12;
 
 /**
- * The conformance table in ipvs mode: the tracer over what the kernel holds, and real packets. What is not programmed by
- * netlink is by the tools, in turn.
+ * The conformance table in ipvs mode: the tracer over what the kernel holds, and real packets. What is not programmed
+ * by netlink is by the tools, in turn.
  */
 export const conformance: Suite = {
   names: rows.map(({ row }) => nameOf(row)),

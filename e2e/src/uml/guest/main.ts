@@ -4,8 +4,8 @@ import { openLab } from "../../lab/lab.ts";
 import { suites } from "./suites.ts";
 
 /**
- * Runs in the guest: the suites that are named, on one test ground. Every report is a line of JSON on standard output; how
- * long each suite took goes to standard error.
+ * Runs in the guest: the suites that are named, on one test ground. Every report is a line of JSON on standard output;
+ * how long each suite took goes to standard error.
  */
 await using lab = await openLab(portsOf(conformanceTable));
 for (const name of process.argv.slice(2)) {

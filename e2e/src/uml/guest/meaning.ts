@@ -19,8 +19,9 @@ const EMPTY = Object.keys(CHAINS)
   .join("");
 
 /**
- * One packet through the kernel and through the tracer: both must pass the same chains, with the same ports, and come to
- * the same end. Every chain has a rule without a target for each port, whose counter tells that the packet was there.
+ * One packet through the kernel and through the tracer: both must pass the same chains, with the same ports, and come
+ * to the same end. Every chain has a rule without a target for each port, whose counter tells that the packet was
+ * there.
  */
 export const meaning = suiteOf(
   meaningCases.map((row): Spec => ({ name: `the tracer's meaning: ${row.name}`, run: (lab) => compare(lab, row) })),

@@ -4,7 +4,7 @@ import { filterFor } from "../../conformance/iptables-subjects.ts";
 import { ipvsPorts } from "../../conformance/programmed-ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
 
-/** node-a as an agent in ipvs mode keeps it, IPv4 alone, with time that passes when it is told. */
+/** node-a as an agent in ipvs mode keeps it, IPv4 only, with time that passes when it is told. */
 export interface ServedNode {
   /** Takes in the next state of the cluster, which is complete. */
   change(objects: readonly RawObject[]): Promise<void>;

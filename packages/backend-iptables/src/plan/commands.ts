@@ -33,7 +33,10 @@ export function* deleteChains(chains: readonly string[]): Generator<Command> {
   for (const chain of chains) yield { kind: "delete-chain", chain };
 }
 
-/** In the order in which they can be deleted one after the other; sorted by nothing else, as there may be a hundred thousand. */
+/**
+ * In the order in which they can be deleted one after the other; sorted by nothing else, as there may be a hundred
+ * thousand.
+ */
 export function inDeletionOrder(chains: Iterable<string>): string[] {
   const byRank = [...Map.groupBy(chains, deletionRank)].sort(([a], [b]) => a - b);
   return byRank.flatMap(([, some]) => some);

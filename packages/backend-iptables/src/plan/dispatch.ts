@@ -11,8 +11,9 @@ export interface DispatchRule {
   readonly table: Extract<Table, "nat" | "filter">;
   readonly chain: string;
   /**
-   * The packets that the rule is about, with chain and table. Rules of different keys never match the same packet, and a
-   * plan gives a frontend to one group alone, so that order matters among the rules of one group and key and nowhere else.
+   * The packets that the rule is about, with chain and table. Rules of different keys never match the same packet, and
+   * a plan gives a frontend to one group only, so that order matters among the rules of one group and key and nowhere
+   * else.
    */
   readonly key: string;
   /** The chain's end that it is put to: filter asks about addresses before it asks about node ports. */

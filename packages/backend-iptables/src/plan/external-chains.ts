@@ -7,8 +7,8 @@ import { host } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /**
- * KUBE-EXT: what comes in by an external address or a node port. Sources that are treated in another way than those from
- * outside turn off first, this node's pods before the node itself.
+ * KUBE-EXT: what comes in by an external address or a node port. Sources that are treated in another way than those
+ * from outside turn off first, this node's pods before the node itself.
  */
 export function* externalRules(
   group: ServicePortGroup,
@@ -55,7 +55,9 @@ function remark(what: string, group: ServicePortGroup): Match {
   return comment(`${what} for ${group.name} external destinations`);
 }
 
-/** KUBE-FW: lets the allowed sources of a load-balancer address on; the others come to KUBE-PROXY-FIREWALL untranslated. */
+/**
+ * KUBE-FW: lets the allowed sources of a load-balancer address on; the others come to KUBE-PROXY-FIREWALL untranslated.
+ */
 export function firewallRules(group: ServicePortGroup, sources: AllowedSources, names: GroupNames): readonly Rule[] {
   const matches = [comment(`${group.name} loadbalancer IP`)];
   const target = jump(names.external);

@@ -59,7 +59,9 @@ export function postroutingChain(context: RenderContext): ChainRules {
   };
 }
 
-/** Lets through what was translated here even where FORWARD's policy is DROP, and nothing that conntrack cannot place. */
+/**
+ * Lets through what was translated here even where FORWARD's policy is DROP, and nothing that conntrack cannot place.
+ */
 export function forwardChain(context: RenderContext): ChainRules {
   const translated: Rule = {
     matches: [comment("kubernetes forwarding rules"), { kind: "mark", value: context.mark, mask: context.mark }],

@@ -68,7 +68,9 @@ export class FilterFrame {
   }
 }
 
-/** Rules of the shared chains that may be ours, by chain and text, as commands that write them again. Yields after each. */
+/**
+ * Rules of the shared chains that may be ours, by chain and text, as commands that write them again. Yields after each.
+ */
 export function* oldRules(state: TableState): Generator<void, Map<string, Command>> {
   const old = new Map<string, Command>();
   for (const chain of DISPATCH_CHAINS.filter) {
@@ -82,8 +84,8 @@ export function* oldRules(state: TableState): Generator<void, Map<string, Comman
 }
 
 /**
- * Rules of this mode have matches and targets of known types. What somebody else put into our chains goes at once: written
- * again, it might not be the same, or be refused.
+ * Rules of this mode have matches and targets of known types. What somebody else put into our chains goes at once:
+ * written again, it might not be the same, or be refused.
  */
 function isTyped({ matches, target }: Rule): boolean {
   return target?.kind !== "unknown" && matches.every(({ kind }) => kind !== "unknown" && kind !== "unreadable");

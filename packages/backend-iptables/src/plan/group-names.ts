@@ -2,7 +2,7 @@ import { socketText } from "@fairlead/base";
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/netfilter";
 
-/** Chains of the service ports are told from everybody else's by these prefixes alone. */
+/** Chains of the service ports are told from everybody else's by these prefixes only. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
 
 /**
@@ -57,7 +57,7 @@ export function isGroupChain(chain: string): boolean {
 }
 
 /**
- * Where a stale chain stands when they are deleted one after the other: a chain refers to chains of higher rank alone.
+ * Where a stale chain stands when they are deleted one after the other: a chain refers to chains of higher rank only.
  */
 export function deletionRank(chain: string): number {
   if (chain === OFF_CLUSTER) return PREFIXES.indexOf("KUBE-SEP-");

@@ -19,7 +19,8 @@ function endOf({ verdict, destination, masqueraded, probability, translated }: O
 }
 
 /**
- * Whether a packet's end is right between two states: as in one of them, or refused where one of them does not serve it.
+ * Whether a packet's end is right between two states: as in one of them, or refused where one of them does not serve
+ * it.
  */
 export function isEndBetween(end: string, before: string | undefined, after: string | undefined): boolean {
   if (end === before || end === after) return true;

@@ -20,7 +20,9 @@ export interface ChainRules {
   readonly rules: readonly Rule[];
 }
 
-/** The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark. */
+/**
+ * The tables that this mode has chains in. Nat comes first: packets are marked there before filter asks for the mark.
+ */
 export const TABLES = ["nat", "filter"] as const satisfies readonly Table[];
 
 export type FrameTable = (typeof TABLES)[number];

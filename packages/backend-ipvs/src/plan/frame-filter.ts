@@ -42,8 +42,8 @@ function sourceRules({ family, filled }: FrameFacts): readonly Rule[] {
 }
 
 /**
- * The services' addresses count as the node's own. Without these rules whatever listens on the node would answer there too
- * (kubernetes issue 72236).
+ * The services' addresses count as the node's own. Without these rules whatever listens on the node would answer there
+ * too (kubernetes issue 72236).
  */
 function accessRules({ family }: FrameFacts): readonly Rule[] {
   const services: readonly SetKey[] = [
@@ -63,8 +63,8 @@ function accessRules({ family }: FrameFacts): readonly Rule[] {
 }
 
 /**
- * The node reaches a load balancer's address with that very address as its source, after which no source range could tell
- * it from others; the virtual server is known by its connection (kubernetes issue 119656).
+ * The node reaches a load balancer's address with that very address as its source, after which no source range could
+ * tell it from others; the virtual server is known by its connection (kubernetes issue 119656).
  */
 function barredRule({ address, protocol, port }: BarredAddress): Rule {
   return {

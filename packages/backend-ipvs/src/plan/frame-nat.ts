@@ -15,8 +15,8 @@ import { ACCEPT, RETURN, setRule } from "./rule-parts.ts";
 import type { SetKey } from "./sets.ts";
 
 /**
- * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. It is the
- * same one as in iptables mode; its prefix lets kube-proxy's cleanup remove it.
+ * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. It is
+ * the same one as in iptables mode; its prefix lets kube-proxy's cleanup remove it.
  */
 export const OFF_CLUSTER = hashedName("KUBE-EXT-", "traffic from outside the cluster CIDRs");
 
@@ -94,8 +94,8 @@ function servicesRules(facts: FrameFacts): readonly Rule[] {
 }
 
 /**
- * Who is masqueraded on the way to a cluster IP: everybody, or who is no pod of this node. Where pods can't be told, only
- * what the node sends from a service's address, which it takes as its own because it stands on the service device.
+ * Who is masqueraded on the way to a cluster IP: everybody, or who is no pod of this node. Where pods can't be told,
+ * only what the node sends from a service's address, which it takes as its own because it stands on the service device.
  */
 function clusterIPRule({ family, detector, masqueradesPods }: FrameFacts): Rule {
   const to = (chain: string) => setRule("KUBE-CLUSTER-IP", family, ["dst", "dst"], jump(chain));

@@ -44,7 +44,9 @@ export function groupObjects(group: ServicePortGroup, context: PlanContext): Gro
   };
 }
 
-/** Cluster IPs, and external addresses that the node does not have anyway. Node ports stand on addresses that are there. */
+/**
+ * Cluster IPs, and external addresses that the node does not have anyway. Node ports stand on addresses that are there.
+ */
 function boundAddresses(group: ServicePortGroup, { nodeAddresses }: PlanContext): readonly string[] {
   const addresses = servedFrontends(group).flatMap(({ kind, address }) => {
     if (address === undefined) return [];

@@ -10,8 +10,8 @@ export interface Moves {
 }
 
 /**
- * What all groups together need: an address, a set member or a server may be wanted by several of them, and goes with the
- * last one. The destinations of servers are not kept.
+ * What all groups together need: an address, a set member or a server may be wanted by several of them, and goes with
+ * the last one. The destinations of servers are not kept.
  */
 export class Ledger {
   readonly servers = new Counted();

@@ -17,8 +17,8 @@ export interface ServerChange {
 }
 
 /**
- * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected. UDP and SCTP know no end of
- * a connection, or not here; theirs go at once (as upstream).
+ * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected. UDP and SCTP know no end
+ * of a connection, or not here; theirs go at once (as upstream).
  */
 export function serverChange(wanted: WantedServer, present: VirtualServerState): ServerChange {
   const { server } = wanted;

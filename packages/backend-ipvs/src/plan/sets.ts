@@ -42,7 +42,9 @@ const TYPES: Readonly<Record<SetKey, SetType>> = {
   "KUBE-IPVS-IPS": "hash:ip",
 };
 
-/** All of them, those that make exceptions of others before these: members are added in this order and go in reverse. */
+/**
+ * All of them, those that make exceptions of others before these: members are added in this order and go in reverse.
+ */
 export const SET_KEYS: readonly SetKey[] = Object.keys(TYPES).filter(isSetKey);
 
 function isSetKey(name: string): name is SetKey {

@@ -10,7 +10,7 @@ export interface Step {
   /** The virtual servers of the changed groups, as they were and as they have to be. */
   readonly before: ReadonlyMap<string, WantedServer>;
   readonly after: ReadonlyMap<string, WantedServer>;
-  /** Two groups want one server: which of them has it can't be told from the change alone. */
+  /** Two groups want one server: which of them has it can't be told from the change only. */
   readonly contested: boolean;
 }
 

@@ -33,7 +33,10 @@ export class FakeNode {
     return { servers: this.servers, sets: this.sets, links: this.links, rules: withGlance(this.rules[family]) };
   }
 
-  /** The calls to the kernel that `work` makes, by the names of their programs, or `netlink` where no process is started. */
+  /**
+   * The calls to the kernel that `work` makes, by the names of their programs, or `netlink` where no process is
+   * started.
+   */
   async calls(work: () => Promise<unknown>): Promise<string[]> {
     const before = this.faults.calls.length;
     await work();
@@ -50,7 +53,9 @@ export class FakeNode {
   }
 }
 
-/** As the legacy variant's kernel tells it of a large table: number and size of the rules, and no word of what they are. */
+/**
+ * As the legacy variant's kernel tells it of a large table: number and size of the rules, and no word of what they are.
+ */
 function withGlance(rules: FakeIptables): IpvsPort["rules"] {
   return {
     family: rules.family,

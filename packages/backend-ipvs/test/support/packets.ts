@@ -30,8 +30,8 @@ function endOf({ verdict, destination, masqueraded, translated }: Outcome): stri
 }
 
 /**
- * The packets that may end where they should neither before nor after: what both serve has to be served between them, by
- * somebody of whom one of them knows. A server can't be changed in one step, so its destinations may be of both.
+ * The packets that may end where they should neither before nor after: what both serve has to be served between them,
+ * by somebody of whom one of them knows. A server can't be changed in one step, so its destinations may be of both.
  */
 export function wrongEnds(now: Ends, before: Ends, after: Ends): string[] {
   return [...now].flatMap(([packet, ends]) => {

@@ -1,8 +1,9 @@
 import type { IPFamily, NodePlan } from "@fairlead/core";
 
 /**
- * The address that relays listen on. Any address of the node's own will do, since rules lead every packet there; one alone,
- * because an answer by UDP must come from the address that was asked, which a socket on all addresses does not know.
+ * The address that relays listen on. Any address of the node's own will do, since rules lead every packet there; one
+ * only, because an answer by UDP must come from the address that was asked, which a socket on all addresses does not
+ * know.
  *
  * @param current the address in use, kept as long as the node has it
  * @throws Error where the node has none but loopback and link-local ones

@@ -89,8 +89,8 @@ export function placeJumps({ table, chain, first, last }: Jumps, existing: reado
 }
 
 /**
- * Jumps of any form to chains that only this mode has, such as those to node-port addresses that are gone. Not those of somebody
- * else whose text can't be written, and so not be named to be deleted.
+ * Jumps of any form to chains that only this mode has, such as those to node-port addresses that are gone. Not those of
+ * somebody else whose text can't be written, and so not be named to be deleted.
  */
 export function leadsToOwn(rule: Rule, table: RuleTable): boolean {
   const { target } = rule;

@@ -1,9 +1,11 @@
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
 import { proxied } from "./relays.ts";
 
-/** Plain questions about a group that is served on local ports alone, without any rule. */
+/** Plain questions about a group that is served on local ports only, without any rule. */
 
-/** Names the local port of a service with one port, `8080`, or of each of its ports by name, `http=8080,metrics=9090`. */
+/**
+ * Names the local port of a service with one port, `8080`, or of each of its ports by name, `http=8080,metrics=9090`.
+ */
 export const LOCAL_PORT_ANNOTATION = "fairlead.dev/local-port";
 
 /** Ports below are for root. */

@@ -20,7 +20,7 @@ export function relayedSets(group: ServicePortGroup): readonly EndpointSetName[]
   return [...new Set(sets)];
 }
 
-/** What cannot be relayed at all: user space has TCP and UDP sockets alone. */
+/** What cannot be relayed at all: user space has TCP and UDP sockets only. */
 export function isRelayable({ protocol }: ServicePortGroup): boolean {
   return protocol !== "SCTP";
 }

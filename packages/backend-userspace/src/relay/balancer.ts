@@ -12,8 +12,8 @@ interface Remembered {
 }
 
 /**
- * Which endpoint of a service port is whose: one after the other, and with ClientIP affinity always the same for a client
- * until it has stayed away for that time. Both sets share what is remembered.
+ * Which endpoint of a service port is whose: one after the other, and with ClientIP affinity always the same for a
+ * client until it has stayed away for that time. Both sets share what is remembered.
  */
 export class Balancer {
   readonly #now: () => number;
@@ -46,7 +46,8 @@ export class Balancer {
 
   /**
    * @param client the address that packets come from
-   * @param failed endpoints that this client could not be connected to just now, by `keyOf`; taken again when all failed
+   * @param failed endpoints that this client could not be connected to just now, by `keyOf`; taken again when all
+   * failed
    */
   choose(set: EndpointSetName, client: string, failed: ReadonlySet<string>): PlanEndpoint | undefined {
     const chosen = this.#remembered(set, client, failed) ?? this.#next(set, failed);

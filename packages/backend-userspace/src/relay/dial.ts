@@ -3,7 +3,9 @@ import type { PlanEndpoint } from "@fairlead/core";
 import { keyOf } from "./balancer.ts";
 import type { RelayRequest } from "./relay.ts";
 
-/** Milliseconds that each try to connect may take, as kube-proxy had them; as many tries, whatever number of endpoints. */
+/**
+ * Milliseconds that each try to connect may take, as kube-proxy had them; as many tries, whatever number of endpoints.
+ */
 export const DIAL_TIMEOUTS: readonly number[] = [250, 500, 1_000, 2_000];
 
 /** Why a client could not be given to an endpoint. */

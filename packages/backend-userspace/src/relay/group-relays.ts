@@ -87,7 +87,7 @@ export class GroupRelays {
   }
 }
 
-/** Another port may do: this one is taken, or for root alone. */
+/** Another port may do: this one is taken, or for root only. */
 function isTaken(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES");
 }

@@ -2,7 +2,10 @@ import type { PlanEndpoint } from "@fairlead/core";
 import type { Timers } from "../timers.ts";
 import type { RefusalReason, RelayTraffic, SocketBudget } from "./traffic.ts";
 
-/** Bytes that wait to be sent by UDP on one socket; what comes beyond is lost, as it would be in a full queue of the kernel. */
+/**
+ * Bytes that wait to be sent by UDP on one socket; what comes beyond is lost, as it would be in a full queue of the
+ * kernel.
+ */
 export const MAX_QUEUED_BYTES = 1 << 20;
 
 /** What a relay asks of the service port that it relays for. */

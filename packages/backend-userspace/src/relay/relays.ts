@@ -16,8 +16,8 @@ export interface RelayNeeds {
 const AT_ONCE = 32;
 
 /**
- * All relays of a family on one address. They are opened before rules lead to them and closed after none does; in between
- * `serve` says who is behind them.
+ * All relays of a family on one address. They are opened before rules lead to them and closed after none does; in
+ * between `serve` says who is behind them.
  */
 export class Relays {
   readonly address: string;

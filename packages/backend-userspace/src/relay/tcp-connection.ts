@@ -3,9 +3,9 @@ import type { RelayRequest } from "./relay.ts";
 import type { Live } from "./traffic.ts";
 
 /**
- * A client and an endpoint, joined. `pipe` stops reading from one while the other does not take more, so that a connection
- * never holds more than the buffers of its four streams; the end of one direction ends the other side's input alone; and
- * what breaks off breaks off on both sides.
+ * A client and an endpoint, joined. `pipe` stops reading from one while the other does not take more, so that a
+ * connection never holds more than the buffers of its four streams; the end of one direction ends the other side's
+ * input only; and what breaks off breaks off on both sides.
  */
 export class TcpConnection implements Live {
   readonly #client: Socket;

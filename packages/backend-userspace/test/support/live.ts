@@ -45,7 +45,10 @@ export function live(
   };
 }
 
-/** Every rule of our chains and of those that lead there, in the order of its chain; across groups the order is anybody's. */
+/**
+ * Every rule of our chains and of those that lead there, in the order of its chain; across groups the order is
+ * anybody's.
+ */
 function heldBy(ruleSet: RuleSet, sockets: FakeSockets): readonly string[] {
   const lines: string[] = [];
   for (const [table, { chains }] of ruleSet) {

@@ -6,8 +6,9 @@ import { relayed } from "./relayed.ts";
 import { Opened } from "./servers.ts";
 
 /**
- * A program: relays to each endpoint that is its argument, first beside one that answers, then to nothing else, and prints
- * what became of a client. Run it in a network namespace, where no packet to such an endpoint leaves the machine.
+ * A program: relays to each endpoint that is its argument, first beside one that answers, then to nothing else, and
+ * prints what became of a client. Run it in a network namespace, where no packet to such an endpoint leaves the
+ * machine.
  */
 for (const protocol of ["UDP", "TCP"] as const) {
   for (const address of process.argv.slice(2)) {

@@ -27,8 +27,8 @@ export function parseAddress(text: string): StrictAddress | undefined {
 }
 
 /**
- * Reads an address of an API object as Kubernetes does (`ParseIPSloppy` of k8s.io/utils/net): leading zeros in IPv4 mean
- * nothing, an IPv4-mapped address is the IPv4 one, zones are refused.
+ * Reads an address of an API object as Kubernetes does (`ParseIPSloppy` of k8s.io/utils/net): leading zeros in IPv4
+ * mean nothing, an IPv4-mapped address is the IPv4 one, zones are refused.
  *
  * @returns undefined when it is not an address
  */

@@ -36,8 +36,8 @@ export function parseCIDR(text: string): StrictCIDR | undefined {
 }
 
 /**
- * Reads a CIDR of an API object as Kubernetes does (`ParseCIDRSloppy` of k8s.io/utils/net): host bits become zero, leading
- * zeros in IPv4 mean nothing, an IPv4-mapped prefix is the IPv4 one.
+ * Reads a CIDR of an API object as Kubernetes does (`ParseCIDRSloppy` of k8s.io/utils/net): host bits become zero,
+ * leading zeros in IPv4 mean nothing, an IPv4-mapped prefix is the IPv4 one.
  *
  * @returns undefined when it is not a CIDR
  */

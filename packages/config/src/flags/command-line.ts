@@ -16,7 +16,7 @@ const PROGRAM = "fairlead-proxy";
 /**
  * Takes the arguments apart as kube-proxy's pflag does. What the flags' texts mean is not looked at.
  *
- * @param argv the arguments alone, without node and script
+ * @param argv the arguments only, without node and script
  */
 export function readCommandLine(argv: readonly string[]): CommandLine {
   const given = new Map<string, [string, ...string[]]>();
@@ -79,7 +79,8 @@ function description({ help, withConfig, defaultText }: FlagDefinition): string 
 
 /**
  * pflag and commander differ in three things: pflag takes `_` for `-` in names (WordSepNormalizeFunc), its booleans
- * never take the next argument, and `-v=5` is `-v 5`. Empty arguments that are no values are dropped, as kube-proxy does:
+ * never take the next argument, and `-v=5` is `-v 5`. Empty arguments that are no values are dropped, as kube-proxy
+ * does:
  * templates leave them.
  */
 function asCommanderTakesIt(argv: readonly string[]): string[] {

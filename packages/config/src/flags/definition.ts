@@ -3,7 +3,7 @@ export interface FlagDefinition {
   /** Without the dashes. */
   readonly name: string;
   readonly type: FlagType;
-  /** Fields of the configuration documents that it sets; absent: an `Option` of the command line alone. */
+  /** Fields of the configuration documents that it sets; absent: an `Option` of the command line only. */
   readonly fields?: readonly string[];
   readonly document?: "fairlead";
   readonly help: string;

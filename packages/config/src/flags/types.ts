@@ -4,7 +4,7 @@ import { ADDRESS_FORM, DURATION_FORM, QUANTITY_FORM } from "../schema/scalars.ts
 import type { FlagType, FlagValue } from "./definition.ts";
 
 /**
- * Types of flag values, as pflag reads them. They check the form alone; ranges and words are checked once, in the
+ * Types of flag values, as pflag reads them. They check the form only; ranges and words are checked once, in the
  * schema, for flags and files alike. Of a flag that is given twice the last one counts, except for lists and maps.
  */
 

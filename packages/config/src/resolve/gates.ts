@@ -13,7 +13,10 @@ interface Gate {
 const on = (stage: Stage): Gate => ({ stage, byDefault: true });
 const off = (stage: Stage): Gate => ({ stage, byDefault: false });
 
-/** Gates of kube-proxy v1.37 that mean something here (pkg/features/kube_features.go, logs/api/v1/kube_features.go, client-go). */
+/**
+ * Gates of kube-proxy v1.37 that mean something here (pkg/features/kube_features.go, logs/api/v1/kube_features.go,
+ * client-go).
+ */
 const KNOWN = {
   AllowServiceExternalIPs: on("stable"),
   ComponentFlagz: on("beta"),

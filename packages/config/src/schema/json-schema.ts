@@ -4,9 +4,9 @@ import * as fairlead from "./fairlead.ts";
 import * as kubeProxy from "./kube-proxy.ts";
 
 /**
- * The documents of a --config file as a JSON Schema (2020-12), for editors: what a field may hold as it is written. Ranges
- * that depend on other fields are left to the agent. Null and "" are the default, for kube-proxy and here, so every field
- * may hold null, and every text may be empty.
+ * The documents of a --config file as a JSON Schema (2020-12), for editors: what a field may hold as it is written.
+ * Ranges that depend on other fields are left to the agent. Null and "" are the default, for kube-proxy and here, so
+ * every field may hold null, and every text may be empty.
  */
 export function configurationSchema(): RawObject {
   return {

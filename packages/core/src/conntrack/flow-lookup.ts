@@ -5,8 +5,8 @@ import type { FrontendLookup } from "../planner/lookup.ts";
 import { isLeft } from "../planner/treatments.ts";
 
 /**
- * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is that
- * of all their frontends.
+ * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is
+ * that of all their frontends.
  */
 export function frontendLookup<Group extends ServicePortGroup>(
   family: IPFamily,

@@ -14,14 +14,17 @@ const HEADLESS_LABEL = "service.kubernetes.io/headless";
 const TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time";
 
 export interface EndpointSliceOptions {
-  /** Endpoints may be on this machine's loopback addresses, which makes sense without a cluster alone. Default false. */
+  /**
+   * Endpoints may be on this machine's loopback addresses, which makes sense without a cluster only. Default false.
+   */
   readonly loopback?: boolean;
 }
 
 const ALL_BUT_LOOPBACK = REFUSED.filter((kind) => kind !== "loopback");
 
 /**
- * Reads a discovery.k8s.io/v1 EndpointSlice. Never throws: a bad port or endpoint is in `problems` and costs just itself.
+ * Reads a discovery.k8s.io/v1 EndpointSlice. Never throws: a bad port or endpoint is in `problems` and costs just
+ * itself.
  * As upstream, a port without name or number is left out, and a condition that is absent means ready, serving, not
  * terminating.
  */
@@ -101,8 +104,8 @@ function readSlicePort(field: string, item: Fields, intern: Intern, problems: Pr
 }
 
 /**
- * Where several endpoints have one address, it is the last of those that don't terminate, else the first, as in upstream's
- * EndpointSliceCache.addEndpoints: a new pod may have the address of one that is not quite gone.
+ * Where several endpoints have one address, it is the last of those that don't terminate, else the first, as in
+ * upstream's EndpointSliceCache.addEndpoints: a new pod may have the address of one that is not quite gone.
  */
 function readEndpoints(
   items: readonly unknown[],

@@ -6,8 +6,8 @@ import { type Fields, fieldsOf, isAbsent, itemsOf } from "./fields.ts";
 import { UNUSABLE } from "./special-address.ts";
 
 /**
- * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP). Loopback
- * and link-local ones are left to those who hand them out: nobody else may write the status.
+ * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (KEP-1860: ipMode VIP).
+ * Loopback and link-local ones are left to those who hand them out: nobody else may write the status.
  */
 export function readIngressAddresses(raw: Fields, problems: ProblemList): readonly string[] {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
@@ -22,8 +22,8 @@ export function readIngressAddresses(raw: Fields, problems: ProblemList): readon
 }
 
 /**
- * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 lets everybody of
- * its family in, so it takes that family's ranges with it.
+ * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 lets everybody
+ * of its family in, so it takes that family's ranges with it.
  */
 export function readSourceRanges(spec: Fields, problems: ProblemList): readonly string[] {
   const ranges = itemsOf(spec["loadBalancerSourceRanges"]).flatMap((value, i) => {

@@ -22,8 +22,8 @@ const DEFAULT_AFFINITY_SECONDS = 10_800;
 const LONGEST_AFFINITY_SECONDS = 86_400;
 
 /**
- * Reads a core/v1 Service. Fields that the API server would have filled in get its defaults. Never throws: what is wrong
- * is in `problems`, and a bad port, address or range costs just itself.
+ * Reads a core/v1 Service. Fields that the API server would have filled in get its defaults. Never throws: what is
+ * wrong is in `problems`, and a bad port, address or range costs just itself.
  */
 export function decodeService(raw: unknown, intern: Intern = keepAsIs): Decoded<Service> {
   const metadata = metadataOf(raw);

@@ -1,6 +1,6 @@
 /**
- * Those who claim one thing, the first in byte order at hand: a binary heap, in which who has gone stays until it comes to
- * the top. Ten thousand services may well claim one address.
+ * Those who claim one thing, the first in byte order at hand: a binary heap, in which who has gone stays until it comes
+ * to the top. Ten thousand services may well claim one address.
  */
 export class Claimants {
   readonly #members: Set<string>;

@@ -63,8 +63,8 @@ export class FamilyPlanner implements FrontendLookup {
   }
 
   /**
-   * Plans one service anew; gives the others that gained or lost a frontend by it and have to be planned as well. Yields while
-   * it looks at very many endpoints, and then nothing is changed yet.
+   * Plans one service anew; gives the others that gained or lost a frontend by it and have to be planned as well.
+   * Yields while it looks at very many endpoints, and then nothing is changed yet.
    */
   *replan(key: ServiceKey, input: StepInput): Generator<void, readonly ServiceKey[]> {
     const draft = yield* this.#draft(key, input);

@@ -40,7 +40,10 @@ export function* groupEndpoints(
   return { sets: yield* endpointSets(found, options, before), count: found.length };
 }
 
-/** A group and whether it counts in sync_proxy_rules_no_local_endpoints_total (pkg/proxy/ipvs/proxier.go: its service does). */
+/**
+ * A group and whether it counts in sync_proxy_rules_no_local_endpoints_total (pkg/proxy/ipvs/proxier.go: its service
+ * does).
+ */
 export interface BuiltGroup {
   readonly group: ServicePortGroup;
   readonly noLocalInternal: boolean;

@@ -29,7 +29,7 @@ export interface PlannerOptions {
   readonly filter?: EndpointFilter;
 }
 
-/** The part of a family's plan that follows from the options alone. */
+/** The part of a family's plan that follows from the options only. */
 export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   const nodeAddresses = options.nodeAddresses?.[family];
   return {

@@ -27,7 +27,7 @@ export class Planner {
 
   /**
    * Plans from now on for other options. They take effect with the next `replan`, which knows by itself what they make
-   * dirty: `nothing`, `node` (the node's part of the plans alone) or `all`.
+   * dirty: `nothing`, `node` (the node's part of the plans only) or `all`.
    */
   setOptions(options: PlannerOptions): "nothing" | "node" | "all" {
     const before = this.#options;
@@ -46,8 +46,9 @@ export class Planner {
   }
 
   /**
-   * Plans the dirty services again. Yields after each of them, and of the groups that they changed, and within those of thousands of endpoints, so that the caller can do other things between; until it
-   * has run to its end the live plans are between two states. A step that is given up makes the next one plan everything.
+   * Plans the dirty services again. Yields after each of them, and of the groups that they changed, and within those of
+   * thousands of endpoints, so that the caller can do other things between; until it has run to its end the live plans
+   * are between two states. A step that is given up makes the next one plan everything.
    *
    * @param state may change between two slices; what does is dirty for the next step
    * @param memory must not change before the end

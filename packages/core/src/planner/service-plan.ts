@@ -9,7 +9,7 @@ import { type BuiltGroup, buildGroup, type GroupEndpoints, type GroupInput, grou
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
 import { isLeft } from "./treatments.ts";
 
-/** What a service asks for in a family: a function of its objects, the options and the memory alone. */
+/** What a service asks for in a family: a function of its objects, the options and the memory only. */
 export interface ServiceDraft {
   readonly clusterIP: string;
   readonly decision: OwnershipDecision;
@@ -125,7 +125,10 @@ export function claimsOfDraft(draft: ServiceDraft): ServiceClaims {
   return { claims: [...draft.ours, ...draft.left], foreignClusterIP: foreignClusterIP(draft) };
 }
 
-/** All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the heap. */
+/**
+ * All claims of a service as it was planned. They are derived: kept for every service they would be a tenth of the
+ * heap.
+ */
 export function claimsOfRecord({ groups, left, lost, foreignClusterIP }: ServiceRecord): ServiceClaims {
   const held = groups.flatMap(({ id, protocol, frontends }) =>
     groupClaims(

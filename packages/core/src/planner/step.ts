@@ -41,7 +41,10 @@ export interface PlanStep {
   readonly changes: ReadonlyMap<IPFamily, PlanChange>;
   readonly memory: readonly MemoryUpdate[];
   readonly ownershipChanges: readonly OwnershipChange[];
-  /** What another network has taken over in this step. Flows that our own DNAT made are to be deleted once (`releasedFlows`). */
+  /**
+   * What another network has taken over in this step. Flows that our own DNAT made are to be deleted once
+   * (`releasedFlows`).
+   */
   readonly released: readonly ReleasedGroup[];
   /** Bad annotations and frontends that two services claim, each reported once when it begins. */
   readonly problems: readonly Problem[];

@@ -5,7 +5,10 @@ export interface TreatmentFacts {
   /** Whether anything can be reached, from whatever node. */
   readonly anyEndpoint: boolean;
   readonly localEndpoint: boolean;
-  /** Whether some frontend of the service port uses cluster endpoints at all (internal policy Cluster, or an external one). */
+  /**
+   * Whether some frontend of the service port uses cluster endpoints at all (internal policy Cluster, or an external
+   * one).
+   */
   readonly usesClusterEndpoints: boolean;
   readonly masqueradeAll: boolean;
   /** Whether this node's pods can be told from outside. */
@@ -45,9 +48,9 @@ function externalCluster(facts: TreatmentFacts): Treatments {
 }
 
 /**
- * Under policy Local the client's address is kept. Where the mode has the short cut, this node's pods and the node itself
- * are sent to the cluster set, as if they had gone out to a load balancer and come in elsewhere; the node's own traffic is
- * masqueraded there because its source may be the frontend's own address.
+ * Under policy Local the client's address is kept. Where the mode has the short cut, this node's pods and the node
+ * itself are sent to the cluster set, as if they had gone out to a load balancer and come in elsewhere; the node's own
+ * traffic is masqueraded there because its source may be the frontend's own address.
  */
 function externalLocal(facts: TreatmentFacts): Treatments {
   const outside = toLocal(facts)(false);

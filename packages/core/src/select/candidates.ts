@@ -19,10 +19,10 @@ export interface CandidateQuery {
 }
 
 /**
- * The distinct endpoints of a service port in order. Where one address stands in several slices (an endpoint that moves,
- * or an address that a new pod got while the old one still terminates), the one that doesn't terminate is taken, then the
- * ready one, then the serving one, then that of the slice with the smaller name: never the one that came last, since
- * the result must not hang on the order of events.
+ * The distinct endpoints of a service port in order. Where one address stands in several slices (an endpoint that
+ * moves, or an address that a new pod got while the old one still terminates), the one that doesn't terminate is taken,
+ * then the ready one, then the serving one, then that of the slice with the smaller name: never the one that came last,
+ * since the result must not hang on the order of events.
  *
  * Yields where there are many.
  *

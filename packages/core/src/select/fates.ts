@@ -27,7 +27,7 @@ export interface EndpointFate {
 
 /**
  * What the selection makes of every endpoint of a service port, and why: for people who ask. Members are decided by
- * `candidates` and `endpointSets` alone; this only finds the words.
+ * `candidates` and `endpointSets` only; this only finds the words.
  *
  * @param slices in the byte order of their names
  */

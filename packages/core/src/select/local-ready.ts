@@ -3,8 +3,8 @@ import type { EndpointSlice, IPFamily, SliceEndpoint } from "../objects.ts";
 import { preference } from "./candidates.ts";
 
 /**
- * How many distinct addresses of ready endpoints a service has on this node, whatever their ports: what its health check
- * answers (upstream: LocalReadyEndpoints). Yields where there are many.
+ * How many distinct addresses of ready endpoints a service has on this node, whatever their ports: what its health
+ * check answers (upstream: LocalReadyEndpoints). Yields where there are many.
  */
 export function* countLocalReady(
   slices: readonly EndpointSlice[],

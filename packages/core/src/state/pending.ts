@@ -10,7 +10,9 @@ export interface DirtyServices {
   readonly triggerTimes: ReadonlyMap<ServiceKey, readonly number[]>;
 }
 
-/** Changes seen in all and not yet taken, for the metrics sync_proxy_rules_{service,endpoint}_changes_{total,pending}. */
+/**
+ * Changes seen in all and not yet taken, for the metrics sync_proxy_rules_{service,endpoint}_changes_{total,pending}.
+ */
 export interface ChangeCounts {
   readonly total: number;
   readonly pending: number;
@@ -26,7 +28,9 @@ export class PendingChanges {
   #seenServices = 0;
   #seenSlices = 0;
 
-  /** @param ignoreTriggersBefore milliseconds since the epoch: changes older than the proxy say nothing of its latency */
+  /**
+   * @param ignoreTriggersBefore milliseconds since the epoch: changes older than the proxy say nothing of its latency
+   */
   constructor(ignoreTriggersBefore: number) {
     this.#ignoreTriggersBefore = ignoreTriggersBefore;
   }

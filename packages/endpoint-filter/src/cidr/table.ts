@@ -59,7 +59,10 @@ function ipv6Search(segments: readonly Segment[]): (value: bigint) => CIDR | und
   };
 }
 
-/** Index of the last of the sorted `values` that is not above `limit`, −1 when there is none; it is not before `from` − 1. */
+/**
+ * Index of the last of the sorted `values` that is not above `limit`, −1 when there is none; it is not before `from` −
+ * 1.
+ */
 function lastNotAbove<Value extends number | bigint>(
   values: ArrayLike<Value>,
   limit: Value,

@@ -44,7 +44,7 @@ export function jsonItems(bytes: Uint8Array, sink: ScanSink): JsonItems | undefi
     : undefined;
 }
 
-/** The text with these of its objects alone, by their place in `starts`. */
+/** The text with these of its objects only, by their place in `starts`. */
 export function chosenText(
   bytes: Uint8Array,
   { starts, ends, from, to }: JsonItems,

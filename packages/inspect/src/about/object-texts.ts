@@ -58,7 +58,7 @@ export class ObjectTexts {
     return [...new Set(places.flatMap((at) => this.#itemAt(at)))].sort((a, b) => a - b);
   }
 
-  /** The text with these objects alone. */
+  /** The text with these objects only. */
   choose(items: Iterable<number>): Uint8Array {
     return chosenText(this.#bytes, this.#items, items);
   }

@@ -3,7 +3,7 @@ import { decodeService, type Service } from "@fairlead/core";
 /** The services of a JSON array or list of objects; undefined: it cannot be read. */
 export function servicesIn(content: Uint8Array): readonly Service[] | undefined {
   return objectsIn(content)?.flatMap((raw) => {
-    // The kind of a list's objects may stand in the list alone.
+    // The kind of a list's objects may stand in the list only.
     if (!isObject(raw) || (raw["kind"] ?? SERVICE) !== SERVICE) return [];
     const metadata = isObject(raw["metadata"]) ? raw["metadata"] : {};
     return decodeService({ ...raw, metadata: { namespace: "default", ...metadata } }).object ?? [];

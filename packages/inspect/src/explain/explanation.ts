@@ -12,7 +12,7 @@ import type {
 } from "@fairlead/core";
 import type { Mode } from "../modes/index.ts";
 
-/** What is known of a service on one node; JSON values alone. */
+/** What is known of a service on one node; JSON values only. */
 export interface ServiceExplanation {
   readonly service: ServiceKey;
   readonly node: string;

@@ -25,8 +25,8 @@ const FAILURES = 3;
 const LISTING_MS = 10_000;
 
 /**
- * The addresses as `ip` knows them. `ip monitor` says that something changed; what there is now is always listed anew, so
- * that a line that got lost or that this version of `ip` words differently does no harm.
+ * The addresses as `ip` knows them. `ip monitor` says that something changed; what there is now is always listed anew,
+ * so that a line that got lost or that this version of `ip` words differently does no harm.
  */
 export function createNodeAddresses(runner: Runner, options: NodeAddressesOptions = {}): NodeAddresses {
   const call = ["ip", "-json", "address"] as const;
@@ -88,7 +88,7 @@ async function keepMonitoring(
 ): Promise<void> {
   const { timers = systemTimers, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
   let [pause, longest] = restartMs;
-  // That the device itself goes is said of links alone.
+  // That the device itself goes is said of links only.
   const kinds = onServiceDevice === undefined ? ["address"] : ["link", "address"];
   while (!signal.aborted) {
     try {

@@ -40,7 +40,10 @@ function addressesOf(link: Link): NodeAddress[] {
   });
 }
 
-/** What a line of `ip -oneline monitor link address` is about: `Deleted 3: eth0    inet 192.0.2.1/24 …`, `3: eth0: <UP> …`. */
+/**
+ * What a line of `ip -oneline monitor link address` is about: `Deleted 3: eth0    inet 192.0.2.1/24 …`, `3: eth0: <UP>
+ * …`.
+ */
 export interface MonitorLine {
   readonly device: string;
   readonly gone: boolean;

@@ -6,8 +6,8 @@ import { join } from "node:path";
 const FOLDERS = ["/dev/shm", tmpdir()];
 
 /**
- * Calls `use` with the path of a file that holds the text, and removes it afterwards. For programs that open /dev/stdin by
- * its name, which fails on the sockets that Node gives its child processes as pipes.
+ * Calls `use` with the path of a file that holds the text, and removes it afterwards. For programs that open /dev/stdin
+ * by its name, which fails on the sockets that Node gives its child processes as pipes.
  */
 export async function withCommandFile<T>(text: Iterable<string>, use: (path: string) => Promise<T>): Promise<T> {
   const folder = await makeFolder();

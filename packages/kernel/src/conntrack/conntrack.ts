@@ -16,8 +16,8 @@ export interface ConntrackFlow {
 export type Choose = (flows: readonly ConntrackFlow[]) => Iterable<ConntrackFlow>;
 
 /**
- * The connection tracking table of this network namespace, zone 0 of it: zones are how other networks (OVN) track the same
- * addresses for themselves, and their entries are neither read nor deleted.
+ * The connection tracking table of this network namespace, zone 0 of it: zones are how other networks (OVN) track the
+ * same addresses for themselves, and their entries are neither read nor deleted.
  */
 export interface Conntrack {
   /**

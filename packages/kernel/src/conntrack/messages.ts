@@ -17,7 +17,9 @@ const address = {
 } as const;
 const protocolPart = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
 const filterPart = { original: 1 } as const;
-/** CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter. */
+/**
+ * CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter.
+ */
 const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
 
 /** The zone of the entries that are ours. Other networks track the same addresses in zones of their own (OVN). */

@@ -13,8 +13,8 @@ const batchSize = 16 * datagramSize;
 type Batch = ReadonlyMap<ConntrackFlow, () => Buffer>;
 
 /**
- * Talks to the kernel by itself: one dump, filtered by the kernel, and a message for each entry to delete. 100,000 entries
- * take 0.3 s, 1,000 deletions 0.03 s.
+ * Talks to the kernel by itself: one dump, filtered by the kernel, and a message for each entry to delete. 100,000
+ * entries take 0.3 s, 1,000 deletions 0.03 s.
  */
 export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
   return {

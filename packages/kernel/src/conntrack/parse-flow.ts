@@ -2,8 +2,8 @@ import type { IPFamily, Protocol } from "../family.ts";
 import type { ConntrackFlow } from "./conntrack.ts";
 
 /**
- * One line of `conntrack -L`: the protocol's name and number, seconds left, a state, then `src= dst= sport= dport=` of the
- * original direction and the same again of the reply, flags between them.
+ * One line of `conntrack -L`: the protocol's name and number, seconds left, a state, then `src= dst= sport= dport=` of
+ * the original direction and the same again of the reply, flags between them.
  *
  * @returns undefined for a line that is no entry with ports, or one of another zone than 0
  */
@@ -34,8 +34,8 @@ export interface Direction {
 const OTHER_ZONE = / zone(?:-orig|-reply)?=(?!0(?: |$))/;
 
 /**
- * Both directions of an entry; none of an entry in a conntrack zone other than 0: those are other networks' (OVN has one for
- * each of its routers and ports), which track the same addresses for themselves.
+ * Both directions of an entry; none of an entry in a conntrack zone other than 0: those are other networks' (OVN has
+ * one for each of its routers and ports), which track the same addresses for themselves.
  */
 export function directions(line: string): Direction[] {
   if (OTHER_ZONE.test(line)) return [];

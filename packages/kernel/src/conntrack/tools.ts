@@ -9,7 +9,8 @@ import { parseFlow } from "./parse-flow.ts";
 const batchSize = 2_000;
 
 /**
- * The client of conntrack-tools, for where netlink cannot be had. The tool reads the whole table for each deletion (1.4.7:
+ * The client of conntrack-tools, for where netlink cannot be had. The tool reads the whole table for each deletion
+ * (1.4.7:
  * 0.4 s with 100,000 entries), so one deletion names all entries that look alike, whoever their clients are.
  */
 export function createConntrackTools(runner: Runner): Conntrack {
@@ -42,7 +43,10 @@ async function* list(runner: Runner, family: IPFamily, protocol: Protocol): Asyn
   if (batch.length > 0) yield batch;
 }
 
-/** One process for all: `conntrack -R` carries out a line after the other, and a deletion that finds nothing is fine with it. */
+/**
+ * One process for all: `conntrack -R` carries out a line after the other, and a deletion that finds nothing is fine
+ * with it.
+ */
 async function deleteAll(runner: Runner, commands: Iterable<string>): Promise<void> {
   // It prints each deleted entry.
   const maxStdout = Number.MAX_SAFE_INTEGER;

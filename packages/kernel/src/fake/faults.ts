@@ -3,9 +3,9 @@ import type { Argv } from "../runner/runner.ts";
 import { sleep, systemTimers, type Timers } from "../timers.ts";
 
 /**
- * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its transactions
- * (default 0). lost: all is done, but the process is killed before it can say so. delay: it takes so long (may be followed
- * by another fault).
+ * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its
+ * transactions (default 0). lost: all is done, but the process is killed before it can say so. delay: it takes so long
+ * (may be followed by another fault).
  */
 export type Fault =
   | { readonly kind: "fail"; readonly exitCode?: number; readonly stderr?: string }
@@ -20,10 +20,14 @@ export interface FakeCall {
   readonly argv: Argv;
 }
 
-/** Looks at a call before it does anything; it may meddle with the fakes, and its fault counts before the planned ones. */
+/**
+ * Looks at a call before it does anything; it may meddle with the fakes, and its fault counts before the planned ones.
+ */
 export type CallListener = (call: FakeCall) => Fault | undefined;
 
-/** Fault injection for all fakes that it is given to: plan a fault for the next call, the n-th one, or any that fits. */
+/**
+ * Fault injection for all fakes that it is given to: plan a fault for the next call, the n-th one, or any that fits.
+ */
 export class Faults {
   readonly #timers: Timers;
   readonly #calls: FakeCall[] = [];

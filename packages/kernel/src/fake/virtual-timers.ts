@@ -43,7 +43,7 @@ export class VirtualTimers implements Timers {
   }
 }
 
-/** Lets everything run that waits for promises alone. */
+/** Lets everything run that waits for promises only. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

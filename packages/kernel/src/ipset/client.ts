@@ -4,8 +4,8 @@ import type { Input } from "../runner/runner.ts";
 /** The ipsets of this network namespace. */
 export interface IpsetClient {
   /**
-   * `ipset save`, set by set as it is read; of named sets, which are asked for by netlink where it can be had, those that
-   * are there. Their types must be ones that have a name here (`SetType`).
+   * `ipset save`, set by set as it is read; of named sets, which are asked for by netlink where it can be had, those
+   * that are there. Their types must be ones that have a name here (`SetType`).
    *
    * @throws CommandError when the tool is missing, not permitted, or the kernel has no ipset
    * @throws NetlinkError when the kernel refuses

@@ -15,7 +15,8 @@ export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
 /**
  * One member to add or to delete; what is there already, or gone, is no error.
  *
- * @throws RangeError for a member that is none of an address, a port, `address,protocol:port` and that with an address or
+ * @throws RangeError for a member that is none of an address, a port, `address,protocol:port` and that with an address
+ * or
  *   network behind it
  */
 export function encodeMember({ kind, set, member }: MemberCommand): Buffer {

@@ -6,9 +6,9 @@ import { explain, isNoChain } from "./explain.ts";
 import type { Tools } from "./tools.ts";
 
 /**
- * The rules of several chains, as text. `iptables-restore` takes `-S` like any other command and prints what it lists: one process
- * reads the table once for all of them, and a payload that changes nothing is not committed. It ends at the first chain that is
- * not there; then, or where a version does not do it, each is asked for by a process of its own.
+ * The rules of several chains, as text. `iptables-restore` takes `-S` like any other command and prints what it lists:
+ * one process reads the table once for all of them, and a payload that changes nothing is not committed. It ends at the
+ * first chain that is not there; then, or where a version does not do it, each is asked for by a process of its own.
  *
  * @throws IptablesError
  */

@@ -6,8 +6,9 @@ import type { Variant } from "./variant.ts";
 const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /;
 
 /**
- * Which variant the host uses, decided as Kubernetes' iptables-wrappers do: kubelet's chains in mangle, else who has more
- * rules, else nft. A wrong guess would leave the host's rules and ours in two places that do not know of each other.
+ * Which variant the host uses, decided as Kubernetes' iptables-wrappers do: kubelet's chains in mangle, else who has
+ * more rules, else nft. A wrong guess would leave the host's rules and ours in two places that do not know of each
+ * other.
  */
 export async function detectVariant(runner: Runner): Promise<Variant> {
   if ((await look(runner, ["iptables-nft-save", "ip6tables-nft-save"], ["-t", "mangle"])).hint) return "nft";

@@ -1,9 +1,10 @@
 import type { CommandError } from "../runner/command-error.ts";
 
 /**
- * not-installed, too-old: the tools. no-permission: CAP_NET_ADMIN or the lock file. no-extension: a match or target that
- * the kernel or the tools do not have. no-table: the kernel has not the table. locked: somebody else holds the xtables
- * lock; try again. rejected: the payload asked for something impossible. failed: anything else, killed and timed out too.
+ * not-installed, too-old: the tools. no-permission: CAP_NET_ADMIN or the lock file. no-extension: a match or target
+ * that the kernel or the tools do not have. no-table: the kernel has not the table. locked: somebody else holds the
+ * xtables lock; try again. rejected: the payload asked for something impossible. failed: anything else, killed and
+ * timed out too.
  */
 export type IptablesErrorKind =
   | "not-installed"
@@ -27,7 +28,7 @@ export class IptablesError extends Error {
   readonly kind: IptablesErrorKind;
   /** The payload's line that failed, from 1. For what the kernel finds when it commits, this may be the COMMIT. */
   readonly line: number | undefined;
-  /** The text of that line, or of the rule that is to blame where the tool names its chain alone. */
+  /** The text of that line, or of the rule that is to blame where the tool names its chain only. */
   readonly text: string | undefined;
 
   constructor(kind: IptablesErrorKind, message: string, details: IptablesErrorDetails = {}) {

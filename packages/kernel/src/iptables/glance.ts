@@ -9,8 +9,8 @@ import type { Variant } from "./variant.ts";
 /** What the kernel says of a table without its rules. */
 export interface TableGlance {
   /**
-   * Another text after a change: on the nft variant after any, in whatever table; of a legacy table after any where it has at most 5,000
-   * entries, and after one of their number or size where it has more.
+   * Another text after a change: on the nft variant after any, in whatever table; of a legacy table after any where it
+   * has at most 5,000 entries, and after one of their number or size where it has more.
    */
   readonly state: string;
   /** Of a legacy table: its rules, and some more for each chain. */
@@ -56,7 +56,10 @@ async function openGeneration(): Promise<Ask> {
   };
 }
 
-/** linux/netfilter_ipv4/ip_tables.h and its IPv6 twin: AF and level of the options IPT_SO_GET_INFO and IPT_SO_GET_ENTRIES. */
+/**
+ * linux/netfilter_ipv4/ip_tables.h and its IPv6 twin: AF and level of the options IPT_SO_GET_INFO and
+ * IPT_SO_GET_ENTRIES.
+ */
 const socketOf = { IPv4: [2, 0], IPv6: [10, 41] } as const;
 const option = { info: 64, entries: 65 } as const;
 /** SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW. */

@@ -26,7 +26,10 @@ export interface IptablesOptions {
   readonly variant?: Variant;
   /** Tells what the host does, asked where both variants are installed. Default `detectVariant`. */
   readonly detect?: () => Promise<Variant>;
-  /** How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another namespace. */
+  /**
+   * How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another
+   * namespace.
+   */
   readonly glance?: (family: IPFamily, variant: Variant) => Glance;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
@@ -35,14 +38,15 @@ export interface IptablesOptions {
 }
 
 /**
- * The legacy tool waits for its lock by an alarm, and leaves it set: so long after its start it interrupts the reading of the
- * payload, which then looks cut off ("COMMIT expected"). On a busy machine a large one takes much longer than a lock is held.
+ * The legacy tool waits for its lock by an alarm, and leaves it set: so long after its start it interrupts the reading
+ * of the payload, which then looks cut off ("COMMIT expected"). On a busy machine a large one takes much longer than a
+ * lock is held.
  */
 const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 300 };
 
 /**
- * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft and
- * this kernel's nf_tables has no nat; one installed, it is that one.
+ * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft
+ * and this kernel's nf_tables has no nat; one installed, it is that one.
  *
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
@@ -51,8 +55,8 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
 }
 
 /**
- * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools were
- * yesterday, they need not be today. Legacy tables are looked for without making the kernel create them.
+ * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools
+ * were yesterday, they need not be today. Legacy tables are looked for without making the kernel create them.
  *
  * @throws IptablesError of kind "not-installed" where there are no tools at all
  */
@@ -130,7 +134,9 @@ async function chooseTools(
   return wish === "nft" && (await nftHasNat(runner, nft)) ? nft : legacy;
 }
 
-/** Makes a chain and takes it back at once: some kernels' nf_tables has no nat, and says so only when it is written to. */
+/**
+ * Makes a chain and takes it back at once: some kernels' nf_tables has no nat, and says so only when it is written to.
+ */
 async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
   try {
     const input = "*nat\n:FAIRLEAD-PROBE - [0:0]\n-X FAIRLEAD-PROBE\nCOMMIT\n";

@@ -18,7 +18,8 @@ export interface Tools {
 const OLDEST = [1, 8, 7] as const;
 
 /**
- * The tools of a variant: `iptables-nft` or `iptables-legacy` where there are both, else a plain `iptables` that is of it.
+ * The tools of a variant: `iptables-nft` or `iptables-legacy` where there are both, else a plain `iptables` that is of
+ * it.
  *
  * @returns undefined where there are none
  * @throws IptablesError of kind "too-old"

@@ -7,8 +7,8 @@ import { createIpvsadmTool } from "./tool.ts";
 
 export interface IpvsadmOptions {
   /**
-   * How generic netlink is reached, in the network namespace that the runner runs its processes in; nothing then starts a
-   * process but `setTimeouts`. Where it cannot be had, and by default: `ipvsadm` for everything.
+   * How generic netlink is reached, in the network namespace that the runner runs its processes in; nothing then starts
+   * a process but `setTimeouts`. Where it cannot be had, and by default: `ipvsadm` for everything.
    */
   readonly open?: OpenNetlink;
 }

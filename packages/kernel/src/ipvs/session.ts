@@ -22,8 +22,8 @@ export interface IpvsSession {
   /** As `IpvsadmClient.connections`; servers without a destination are left out too. */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
-   * Lines of `ipvsadm --restore`, without their ends. The kernel takes one after the other, and goes on after one that it
-   * refuses; at a line that is none it ends.
+   * Lines of `ipvsadm --restore`, without their ends. The kernel takes one after the other, and goes on after one that
+   * it refuses; at a line that is none it ends.
    *
    * @throws Error that names the lines that were refused; all others count
    */
@@ -127,7 +127,9 @@ async function change(socket: NetlinkSocket, family: number, lines: AsyncIterabl
   throw new AggregateError(refused, `${refused.length} lines were refused, first of all: ${named.join("; ")}`);
 }
 
-/** Undefined for lines that say nothing of a server here; an error where it is no line, or none that can be asked for. */
+/**
+ * Undefined for lines that say nothing of a server here; an error where it is no line, or none that can be asked for.
+ */
 function requestOf(family: number, line: string): Buffer | Error | undefined {
   try {
     const command: ServerCommand | undefined = line === "" ? undefined : parseServerCommand(line);

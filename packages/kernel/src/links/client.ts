@@ -10,8 +10,8 @@ export interface LinksClient {
    */
   addresses(device: string): Promise<ReadonlySet<string> | undefined>;
   /**
-   * One `ip -batch -`, or the same without a process: of lines that make or delete a dummy device, or add or delete an address
-   * (`LinkCommand`). No transaction.
+   * One `ip -batch -`, or the same without a process: of lines that make or delete a dummy device, or add or delete an
+   * address (`LinkCommand`). No transaction.
    *
    * @throws CommandError for the first line that fails; the lines before it count, those after it do not
    * @throws NetlinkError for the first that is refused; those before it count, those after it may

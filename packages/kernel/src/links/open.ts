@@ -13,7 +13,8 @@ const MAX_LISTING = 64 * 1024 * 1024;
 
 export interface LinksOptions {
   /**
-   * How rtnetlink is reached, in the network namespace that the runner runs its processes in; nothing then starts a process.
+   * How rtnetlink is reached, in the network namespace that the runner runs its processes in; nothing then starts a
+   * process.
    * Where it cannot be had, and by default: `ip` for everything.
    */
   readonly open?: OpenNetlink;

@@ -11,7 +11,9 @@ const doneType = 3;
 const headerSize = 16;
 const flagsAt = 6;
 const sequenceAt = 8;
-/** nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer. */
+/**
+ * nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer.
+ */
 const familyHeaderSize = 4;
 
 export interface NetfilterRequest {

@@ -14,9 +14,9 @@ const SCRIPT = "ip link set lo up && echo ready && exec cat >/dev/null";
 const START_MS = 60_000;
 
 /**
- * Starts a process behind `unshare` that waits for the end of its standard input, which comes when this process closes it
- * or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here; only
- * `unshare --fork` waits for a child, which then is the one in the namespaces.
+ * Starts a process behind `unshare` that waits for the end of its standard input, which comes when this process closes
+ * it or dies, `kill -9` included. Every program on the way execs the next, so its pid stays the one that is known here;
+ * only `unshare --fork` waits for a child, which then is the one in the namespaces.
  */
 export async function startHolder(unshare: readonly string[]): Promise<Holder> {
   const [program = "unshare", ...args] = unshare;

@@ -1,8 +1,8 @@
 import { type Holder, startHolder } from "./holder.ts";
 
 /**
- * A network namespace that lives as long as one process: no name in /run/netns, nothing left behind when the process that
- * made it dies in whatever way. Its loopback interface is up and it leads nowhere.
+ * A network namespace that lives as long as one process: no name in /run/netns, nothing left behind when the process
+ * that made it dies in whatever way. Its loopback interface is up and it leads nowhere.
  */
 export interface NetworkNamespace {
   /** The process that holds it, for `ip link set … netns PID` and /proc/PID. */
@@ -11,7 +11,7 @@ export interface NetworkNamespace {
   readonly as: "root" | "user";
   /** Put before an argv, it runs inside: `["nsenter", …, "--"]`. */
   readonly argvPrefix: readonly string[];
-  /** For processes inside: the legacy tools lock this namespace alone, not the whole machine. */
+  /** For processes inside: the legacy tools lock this namespace only, not the whole machine. */
   readonly env: Readonly<Record<string, string>>;
   /** Ends the holder; the namespace goes with the last process in it. May be called twice. */
   dispose(): Promise<void>;
@@ -20,7 +20,7 @@ export interface NetworkNamespace {
 
 export interface NamespaceOptions {
   /**
-   * With mounts and processes of its own, which end with it, whatever they have become (root alone). Default false.
+   * With mounts and processes of its own, which end with it, whatever they have become (root only). Default false.
    */
   readonly whole?: boolean;
   /** Makes it beside this one, so that interfaces can move between the two; only a plain user needs to say. */

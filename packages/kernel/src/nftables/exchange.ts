@@ -8,8 +8,8 @@ export interface Received {
 }
 
 /**
- * Sends a request and gives all that is answered: nf_tables answers before the sending is over, so that what is not there by
- * then will not come.
+ * Sends a request and gives all that is answered: nf_tables answers before the sending is over, so that what is not
+ * there by then will not come.
  *
  * @throws Error with the code ENOBUFS when there were more answers than fit
  */

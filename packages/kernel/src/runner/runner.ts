@@ -32,11 +32,13 @@ export interface Runner {
   /**
    * Runs a process to its end.
    *
-   * @throws CommandError when it cannot be started, exits with another code than 0, is killed, takes too long or says too much
+   * @throws CommandError when it cannot be started, exits with another code than 0, is killed, takes too long or says
+   * too much
    */
   run(argv: Argv, options?: RunOptions): Promise<RunResult>;
   /**
-   * Standard output in pieces of text as they come, with back-pressure (see `lines`). Leaving the loop kills the process.
+   * Standard output in pieces of text as they come, with back-pressure (see `lines`). Leaving the loop kills the
+   * process.
    *
    * @throws CommandError as `run`, after the last piece
    */

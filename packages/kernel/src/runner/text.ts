@@ -1,6 +1,8 @@
 const PIECE = 64 * 1024;
 
-/** Joins small pieces of text to pieces of about 64 Ki characters: one write for each, and never the whole text at once. */
+/**
+ * Joins small pieces of text to pieces of about 64 Ki characters: one write for each, and never the whole text at once.
+ */
 export async function* coalesce(input: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string, void, void> {
   let held: string[] = [];
   let size = 0;

@@ -2,8 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * changed: written, `before` was there. kept: it was so already (or more, for `raise`). missing: this kernel or namespace
- * has no such key. refused: it may not be written, as /proc/sys is read-only in most containers.
+ * changed: written, `before` was there. kept: it was so already (or more, for `raise`). missing: this kernel or
+ * namespace has no such key. refused: it may not be written, as /proc/sys is read-only in most containers.
  */
 export type SysctlResult =
   | { readonly outcome: "changed"; readonly before: string; readonly value: string }

@@ -44,7 +44,9 @@ export const cases: readonly Case[] = [
   { name: "everything", delete: tracked, left: [] },
 ];
 
-/** Deletes entries that look like one of the flows, in a table that has `tracked`; gives the keys of all it has seen. */
+/**
+ * Deletes entries that look like one of the flows, in a table that has `tracked`; gives the keys of all it has seen.
+ */
 export type Sweep = (doomed: readonly ConntrackFlow[]) => Promise<readonly string[]>;
 
 export async function check(sweep: Sweep, given: Case): Promise<void> {

@@ -20,7 +20,9 @@ export interface Case {
   readonly after?: readonly string[];
 }
 
-/** `$HOST`, `$OTHER`: addresses; `$TO`: an address for DNAT; `$WITH`: a reject type; each of the family that is tested. */
+/**
+ * `$HOST`, `$OTHER`: addresses; `$TO`: an address for DNAT; `$WITH`: a reject type; each of the family that is tested.
+ */
 export const words = {
   IPv4: {
     $HOST: "10.96.0.1/32",

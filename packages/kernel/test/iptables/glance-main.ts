@@ -1,7 +1,10 @@
 import { createSocket } from "node:dgram";
 import { createGlance, createRunner } from "../../src/index.ts";
 
-/** Run in a namespace: what the kernel says of nat after each of some changes and after a packet, a line of JSON each. Usage: glance-main.ts VARIANT FAMILY */
+/**
+ * Run in a namespace: what the kernel says of nat after each of some changes and after a packet, a line of JSON each.
+ * Usage: glance-main.ts VARIANT FAMILY
+ */
 const family = process.argv[3] === "IPv6" ? "IPv6" : "IPv4";
 const variant = process.argv[2] === "legacy" ? "legacy" : "nft";
 const runner = createRunner();

@@ -26,7 +26,9 @@ const payload = fc
   .map((text) => ["*nat", ...text, "COMMIT", ""].join("\n"));
 const history = fc.array(payload, { minLength: 2, maxLength: 6 });
 
-/** Whether a restore was taken (the case table has the lines that are blamed), and what is there afterwards, in text. */
+/**
+ * Whether a restore was taken (the case table has the lines that are blamed), and what is there afterwards, in text.
+ */
 async function after(client: IptablesClient, text: string): Promise<string> {
   const outcome = await client.restore(text).then(
     () => "taken",

@@ -1,7 +1,10 @@
 import { text } from "node:stream/consumers";
 import { createLinks, createRunner, openRouteSocket, type Runner } from "../../src/index.ts";
 
-/** Run in a namespace: changes devices as standard input says, prints the addresses of the one that is named, and starts no process. */
+/**
+ * Run in a namespace: changes devices as standard input says, prints the addresses of the one that is named, and starts
+ * no process.
+ */
 const noProcess: Runner = {
   ...createRunner(),
   run: async (argv) => {

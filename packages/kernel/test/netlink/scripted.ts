@@ -26,7 +26,10 @@ export function message(type: number, attributes: Uint8Array): Buffer {
 
 export const done = message(3, Buffer.alloc(0));
 
-/** How the request of that number ended: NLMSG_ERROR begins with the negative number where other messages have the family. */
+/**
+ * How the request of that number ended: NLMSG_ERROR begins with the negative number where other messages have the
+ * family.
+ */
 export function result(errno: number, sequence = 0): Buffer {
   const bytes = message(2, Buffer.alloc(16));
   bytes.writeUInt32LE(sequence, 8);

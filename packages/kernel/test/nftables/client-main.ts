@@ -11,8 +11,8 @@ import {
 import { createRunner, NftablesError, openNftables } from "../../src/index.ts";
 
 /**
- * Runs in a namespace of its own: writes a small table as nftables mode has it, reads it back, has transactions refused, and
- * prints what was seen.
+ * Runs in a namespace of its own: writes a small table as nftables mode has it, reads it back, has transactions
+ * refused, and prints what was seen.
  */
 const NAME = "fairlead-test";
 const ADDRESSES = {

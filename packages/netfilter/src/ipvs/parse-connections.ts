@@ -10,7 +10,8 @@ const FORWARDING: Readonly<Record<string, Destination["forwarding"]>> = {
 
 /**
  * Puts together what the lines of `ipvsadm --list -n` tell of connections: a heading of three lines, then each server
- * and its destinations (`  -> 10.144.1.5:8080   Masq    1      0          0`). Servers by firewall mark are passed over.
+ * and its destinations (`  -> 10.144.1.5:8080   Masq    1      0          0`). Servers by firewall mark are passed
+ * over.
  */
 export class ConnectionReader {
   #open:

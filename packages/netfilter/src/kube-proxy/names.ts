@@ -10,7 +10,8 @@ export type ServiceChainKind = "SVC" | "SVL" | "EXT" | "FW";
  * characters it fills what a chain name may have.
  */
 export function hashedName(prefix: string, text: string): string {
-  // A string is made four times as fast as a buffer, and there is a name for each of hundreds of thousands of endpoints.
+  // A string is made four times as fast as a buffer, and there is a name for each of hundreds of thousands of
+  // endpoints.
   const bytes = hash("sha256", text, "binary");
   return prefix + base32(bytes, 0) + base32(bytes, 5);
 }
@@ -41,8 +42,8 @@ function digit(bits: number): number {
 }
 
 /**
- * Chain of a service port: KUBE-SVC- (cluster set), KUBE-SVL- (local set), KUBE-EXT- (external traffic), KUBE-FW- (source
- * ranges). The same in both IP families.
+ * Chain of a service port: KUBE-SVC- (cluster set), KUBE-SVL- (local set), KUBE-EXT- (external traffic), KUBE-FW-
+ * (source ranges). The same in both IP families.
  *
  * @param name `namespace/name:port`, without the colon where the port has no name
  * @param protocol tcp, udp or sctp, in any case

@@ -8,15 +8,15 @@ export interface ListOptions {
   /** Decides the defaults that the text leaves out. Default: IPv4. */
   readonly family?: IPFamily;
   /**
-   * What can't be read stops nothing: a rule is kept as its text (a match of kind "unreadable"), a line that begins nothing
-   * belongs to the rule before it. Default: it is an error.
+   * What can't be read stops nothing: a rule is kept as its text (a match of kind "unreadable"), a line that begins
+   * nothing belongs to the rule before it. Default: it is an error.
    */
   readonly lenient?: boolean;
 }
 
 /**
  * Reads what `iptables -t TABLE -S [CHAIN [NUMBER]]` prints, with or without -v. With a NUMBER iptables prints the rule
- * alone: its chain then stands here without a policy.
+ * only: its chain then stands here without a policy.
  *
  * @throws RuleParseError with the line
  */
@@ -50,7 +50,10 @@ function* entriesOf(input: string | Iterable<string>, lenient: boolean): Generat
   if (held !== undefined) yield held;
 }
 
-/** The chains that `iptables -S` prints, with the texts of their rules without `-A CHAIN `. Reads leniently, and no rule. */
+/**
+ * The chains that `iptables -S` prints, with the texts of their rules without `-A CHAIN `. Reads leniently, and no
+ * rule.
+ */
 export function listedTexts(input: string): ReadonlyMap<string, readonly string[]> {
   const texts = new Map<string, string[]>();
   for (const { text } of entriesOf(input, true)) {

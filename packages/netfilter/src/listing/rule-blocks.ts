@@ -1,6 +1,9 @@
 import { nextLine, OPEN, RuleEnds } from "../text/rule-ends.ts";
 
-/** Rules of one chain that stand together in a text: lines `-A CHAIN …`, with or without counters, and those that they go on in. */
+/**
+ * Rules of one chain that stand together in a text: lines `-A CHAIN …`, with or without counters, and those that they
+ * go on in.
+ */
 export interface RuleBlock {
   /** The lines are in it somewhere. */
   readonly text: string;
@@ -16,8 +19,8 @@ export interface RuleBlock {
 
 export interface ScanOptions {
   /**
-   * A line that begins nothing belongs to the rule before it: extensions print names without quotes, which may have a line end
-   * in them. For what the tools print themselves.
+   * A line that begins nothing belongs to the rule before it: extensions print names without quotes, which may have a
+   * line end in them. For what the tools print themselves.
    */
   readonly lenient?: boolean;
 }
@@ -35,7 +38,8 @@ const RETURN = 0x0d;
 const BRACKET = 0x5b;
 
 /**
- * Cuts iptables' text, whole or in pieces, into blocks of rules and other lines. A rule costs no more than finding its end:
+ * Cuts iptables' text, whole or in pieces, into blocks of rules and other lines. A rule costs no more than finding its
+ * end:
  * large rule sets have hundreds of thousands, most of which nobody reads.
  */
 export class BlockScanner {

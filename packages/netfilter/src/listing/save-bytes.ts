@@ -11,8 +11,8 @@ const [LINE_FEED, RETURN, SPACE, COLON, DASH] = [0x0a, 0x0d, 0x20, 0x3a, 0x2d] a
 const [CAPITAL_A, OPEN, CLOSE, ZERO, NINE] = [0x41, 0x5b, 0x5d, 0x30, 0x39] as const;
 
 /**
- * What `LazySaveParser` gives, of a listing that is there as a whole and of which few chains will be asked for: no text is
- * made of the others.
+ * What `LazySaveParser` gives, of a listing that is there as a whole and of which few chains will be asked for: no text
+ * is made of the others.
  *
  * @throws RuleParseError as `LazySaveParser` does
  */

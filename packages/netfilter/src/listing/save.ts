@@ -8,8 +8,8 @@ export interface SaveOptions {
   /** Decides the defaults that the text leaves out (reject type, mask of recent). Default: IPv4. */
   readonly family?: IPFamily;
   /**
-   * What can't be read within a table stops nothing, as it may be anybody's: a rule is kept as its text (a match of kind
-   * "unreadable"), other lines are passed over. Default: it is an error.
+   * What can't be read within a table stops nothing, as it may be anybody's: a rule is kept as its text (a match of
+   * kind "unreadable"), other lines are passed over. Default: it is an error.
    */
   readonly lenient?: boolean;
   /** Whose rules to keep; the others are passed over unread, their chains kept without rules. Default: all. */
@@ -24,8 +24,8 @@ export interface SavedTable extends TableState {
 }
 
 /**
- * Reads what iptables-save or ip6tables-save prints, of the legacy or the nft variant, with or without -c. Comment lines
- * and counters are dropped; matches and targets without a type are kept word for word.
+ * Reads what iptables-save or ip6tables-save prints, of the legacy or the nft variant, with or without -c. Comment
+ * lines and counters are dropped; matches and targets without a type are kept word for word.
  *
  * @param input the text, whole or in pieces
  * @throws RuleParseError with the line; also when the text ends within a table, as a cut-off listing does
@@ -66,8 +66,8 @@ function states(chains: ReadonlyMap<string, EagerChain>): ReadonlyMap<string, Ch
 }
 
 /**
- * `SaveParser` for large listings of which few rules are looked at: they are sorted by chain, and each is read when it is
- * first asked for. Knows the line of each rule.
+ * `SaveParser` for large listings of which few rules are looked at: they are sorted by chain, and each is read when it
+ * is first asked for. Knows the line of each rule.
  */
 export class LazySaveParser {
   readonly #reader: SaveReader<TextChain>;

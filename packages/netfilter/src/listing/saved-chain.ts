@@ -2,7 +2,9 @@ import type { ChainState, IPFamily, Rule } from "../rule/rule.ts";
 import { atLine, parseRuleText } from "../text/line.ts";
 import { type RuleBlock, ruleLines, ruleTexts } from "./rule-blocks.ts";
 
-/** A chain as it stands in a listing. Its rules are read when they are first asked for: most packets reach few of many. */
+/**
+ * A chain as it stands in a listing. Its rules are read when they are first asked for: most packets reach few of many.
+ */
 export interface SavedChain extends ChainState {
   /**
    * @throws RuleParseError for a rule that can't be read, when the rules are first asked for
@@ -18,11 +20,16 @@ export interface SavedChain extends ChainState {
    * @throws RuleParseError when it can't be read
    */
   ruleAt(index: number): Rule | undefined;
-  /** Whether another chain of this name has the same texts; tells most of those that have without cutting them apart. */
+  /**
+   * Whether another chain of this name has the same texts; tells most of those that have without cutting them apart.
+   */
   hasTextsOf(other: SavedChain): boolean;
 }
 
-/** A chain that is put together from the text of its rules. Most are never asked for them, so it holds little until then. */
+/**
+ * A chain that is put together from the text of its rules. Most are never asked for them, so it holds little until
+ * then.
+ */
 export class TextChain implements SavedChain {
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";

@@ -27,7 +27,10 @@ export function load(family: NftFamily, field: Field, to: Register): Expression 
   return { kind: "payload", base: "network", offset, length, to };
 }
 
-/** Loads fields one behind the other from register 0 on, as a concatenated key has them; `next` is the register behind them. */
+/**
+ * Loads fields one behind the other from register 0 on, as a concatenated key has them; `next` is the register behind
+ * them.
+ */
 export function loadKey(family: NftFamily, fields: readonly Field[]): { expressions: Expression[]; next: Register } {
   let next: Register = 0;
   const expressions = fields.map((field) => {
@@ -50,7 +53,8 @@ export function lookUp(
 }
 
 /**
- * `ip saddr 10.144.0.0/16`: compares the bytes that the prefix has whole, and masks where it ends within one, as `nft` does.
+ * `ip saddr 10.144.0.0/16`: compares the bytes that the prefix has whole, and masks where it ends within one, as `nft`
+ * does.
  *
  * @throws RangeError when it is not a CIDR
  */

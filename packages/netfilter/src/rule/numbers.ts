@@ -38,8 +38,8 @@ export function statisticProbability(probability: number): string {
 }
 
 /**
- * The probability of the first of `count` equal choices as kube-proxy's rule has it after the kernel's rounding: 1/count
- * with 10 digits, then `statisticProbability`.
+ * The probability of the first of `count` equal choices as kube-proxy's rule has it after the kernel's rounding:
+ * 1/count with 10 digits, then `statisticProbability`.
  */
 export function evenProbability(count: number): string {
   return statisticProbability(Number((1 / count).toFixed(10)));

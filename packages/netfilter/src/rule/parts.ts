@@ -4,8 +4,8 @@ import type { Match, Target } from "./rule.ts";
 const COMMENT_BYTES = 255;
 
 /**
- * A comment with nothing in it but printable ASCII without quotes and backslashes: the names in it come from API objects,
- * and whatever they hold must stay inside the comment.
+ * A comment with nothing in it but printable ASCII without quotes and backslashes: the names in it come from API
+ * objects, and whatever they hold must stay inside the comment.
  */
 export function comment(text: string): Match {
   return { kind: "comment", text: text.replace(/[^\x20-\x7e]|["\\]/g, "?").slice(0, COMMENT_BYTES) };

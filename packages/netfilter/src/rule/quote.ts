@@ -13,8 +13,8 @@ const CONTROL = /\p{Cc}/u;
 const encoder = new TextEncoder();
 
 /**
- * The text as one argument, quoted as xtables_save_string of iptables does: letters, digits, `_` and `-` bare, all else in
- * double quotes with `"`, `'` and `\` escaped. Other than iptables, quotes what starts with a dash: iptables-restore
+ * The text as one argument, quoted as xtables_save_string of iptables does: letters, digits, `_` and `-` bare, all else
+ * in double quotes with `"`, `'` and `\` escaped. Other than iptables, quotes what starts with a dash: iptables-restore
  * would take a bare `-test` for the option -t.
  *
  * @throws RuleTextError for control characters, lone surrogates and more than 1,023 bytes

@@ -2,8 +2,8 @@
  * Typed iptables rules. Backends make them, tests compare them as data, `render` turns them into text at the very end
  * and `parse` reads what the kernel says back. The forms are those of iptables-save 1.8.
  *
- * Rules have one canonical form, the one the parsers give: absent instead of `negated: false` and instead of a /0 address,
- * addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
+ * Rules have one canonical form, the one the parsers give: absent instead of `negated: false` and instead of a /0
+ * address, addresses and defaults written out as iptables-save writes them. `canonicalRule` makes it of any rule.
  */
 import type { Match } from "./matches/index.ts";
 import type { Target } from "./targets/index.ts";
@@ -53,7 +53,10 @@ export interface TableCommands {
   readonly commands: readonly Command[];
 }
 
-/** All rules of a chain at once: as an `append` for each of them, after a `chain` where `make` says so; cheaper than those. */
+/**
+ * All rules of a chain at once: as an `append` for each of them, after a `chain` where `make` says so; cheaper than
+ * those.
+ */
 export interface ChainFill {
   readonly kind: "fill";
   readonly chain: string;

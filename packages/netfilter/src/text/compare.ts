@@ -33,10 +33,10 @@ export interface CompareOptions {
 }
 
 /**
- * How `actual` differs from `expected`, as a list that is empty when they do the same: chains and policies, the rules of
- * each chain as a multiset, and the order of those rules that a packet may match both of. Rules that exclude each other
- * (other protocols, disjoint addresses or ports) and rules with the same target may stand in any order. A built-in chain
- * that is absent counts as an empty one with policy ACCEPT.
+ * How `actual` differs from `expected`, as a list that is empty when they do the same: chains and policies, the rules
+ * of each chain as a multiset, and the order of those rules that a packet may match both of. Rules that exclude each
+ * other (other protocols, disjoint addresses or ports) and rules with the same target may stand in any order. A
+ * built-in chain that is absent counts as an empty one with policy ACCEPT.
  */
 export function compareRuleSets(expected: RuleSet, actual: RuleSet, options: CompareOptions = {}): RuleSetDifference[] {
   const tables = new Set([...expected.keys(), ...actual.keys()]);

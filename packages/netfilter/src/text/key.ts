@@ -6,8 +6,8 @@ import { renderRule } from "./render-rule.ts";
 import { tokenize } from "./tokenize.ts";
 
 /**
- * The rule in the one form that the parsers give: what means the same becomes equal (order of connection states, rounded
- * probabilities, host bits, defaults).
+ * The rule in the one form that the parsers give: what means the same becomes equal (order of connection states,
+ * rounded probabilities, host bits, defaults).
  *
  * @throws RuleTextError for a rule that can't be written
  */
@@ -16,8 +16,8 @@ export function canonicalRule(rule: Rule, family: IPFamily = "IPv4"): Rule {
 }
 
 /**
- * A text that two rules share exactly when they are the same rule: for sets, maps and differences. Rules of others that can't be
- * written have one, too; no rule that can be written shares it.
+ * A text that two rules share exactly when they are the same rule: for sets, maps and differences. Rules of others that
+ * can't be written have one, too; no rule that can be written shares it.
  */
 export function ruleKey(rule: Rule): string {
   try {
@@ -28,7 +28,10 @@ export function ruleKey(rule: Rule): string {
   }
 }
 
-/** Of a rule by its key. False: somebody else's, with a text that can't be read, or written so that it would be read back. */
+/**
+ * Of a rule by its key. False: somebody else's, with a text that can't be read, or written so that it would be read
+ * back.
+ */
 export function isWritableKey(key: string): boolean {
   return !key.startsWith("\0");
 }

@@ -1,5 +1,6 @@
 /**
- * Cuts pieces of text into lines, whatever the pieces' borders. A line end is a line feed, alone or after a carriage return.
+ * Cuts pieces of text into lines, whatever the pieces' borders. A line end is a line feed, alone or after a carriage
+ * return.
  * A last line without one counts too.
  */
 export function* linesOf(input: string | Iterable<string>): Generator<string, void, undefined> {

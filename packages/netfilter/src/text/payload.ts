@@ -25,8 +25,9 @@ export async function* payloadText(
 }
 
 /**
- * The lines of an iptables-restore payload, now and then several of them with their line ends between: each section is a transaction of its table. Sections without a command are
- * left out; a section and its commands are asked for when those before it are written.
+ * The lines of an iptables-restore payload, now and then several of them with their line ends between: each section is
+ * a transaction of its table. Sections without a command are left out; a section and its commands are asked for when
+ * those before it are written.
  *
  * @param written counts the rules of each table
  */

@@ -6,8 +6,8 @@ import type { Rule } from "../rule/rule.ts";
 import { renderTarget } from "../rule/targets/index.ts";
 
 /**
- * The rule as iptables-save 1.8.9 prints it after `-A CHAIN`, each word with a leading space; "" for a rule that matches
- * everything and does nothing.
+ * The rule as iptables-save 1.8.9 prints it after `-A CHAIN`, each word with a leading space; "" for a rule that
+ * matches everything and does nothing.
  *
  * @throws RuleTextError when a text in it could not be read back as the same rule
  */

@@ -22,11 +22,11 @@ const COMMANDS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Reads a payload of iptables-restore or ip6tables-restore into commands with canonical rules: options in any order, `-d`
- * without a length, every way to set a mark, matches that -p loads by itself, defaults written out.
+ * Reads a payload of iptables-restore or ip6tables-restore into commands with canonical rules: options in any order,
+ * `-d` without a length, every way to set a mark, matches that -p loads by itself, defaults written out.
  *
- * A table that comes twice is two transactions, in the order of the text. Commands on a whole table (`-F` without a chain),
- * -N, -P, -R and `-D CHAIN NUMBER` are errors: nothing that this package renders has them.
+ * A table that comes twice is two transactions, in the order of the text. Commands on a whole table (`-F` without a
+ * chain), -N, -P, -R and `-D CHAIN NUMBER` are errors: nothing that this package renders has them.
  *
  * @throws RuleParseError with the line; also when the last table is not committed
  */

@@ -2,7 +2,8 @@
 const OPENING = '--comment "';
 
 /**
- * Characters after which a quote that was not closed has not opened a comment: the kernel stores 255 bytes, of which each may be escaped.
+ * Characters after which a quote that was not closed has not opened a comment: the kernel stores 255 bytes, of which
+ * each may be escaped.
  * It is part of a name then that the tools print without quotes, such as an interface's.
  */
 const LONGEST = 512;
@@ -16,7 +17,9 @@ export const OPEN = -1;
  */
 export class RuleEnds {
   readonly #text: string;
-  /** Where the next quoted comment begins, from the place on that was last asked for; behind the text: there is none. */
+  /**
+   * Where the next quoted comment begins, from the place on that was last asked for; behind the text: there is none.
+   */
   #comment = -1;
   /** How many lines the rule takes whose end was found last. */
   lines = 1;
@@ -27,7 +30,8 @@ export class RuleEnds {
 
   /**
    * @param from a place in the rule; not before that of the last call
-   * @returns the place after the rule's last line end; without one that of the text's end; OPEN: the text ends within a comment
+   * @returns the place after the rule's last line end; without one that of the text's end; OPEN: the text ends within a
+   * comment
    */
   after(from: number): number {
     const text = this.#text;
@@ -49,8 +53,8 @@ export class RuleEnds {
 const BEGINNING = /^(?:-[ANP] |\[\d+:\d+\] |[:*#]|COMMIT$|$)/;
 
 /**
- * Whether a line of a listing goes on with the rule in the lines before it: that ends within a comment, or this line begins nothing,
- * as after a line end in a name, which the tools print without quotes.
+ * Whether a line of a listing goes on with the rule in the lines before it: that ends within a comment, or this line
+ * begins nothing, as after a line end in a name, which the tools print without quotes.
  */
 export function goesOn(rule: string, line: string): boolean {
   return isOpen(rule) || !BEGINNING.test(line);

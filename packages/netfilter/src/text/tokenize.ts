@@ -12,8 +12,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Cuts a line as iptables-restore does (add_param_to_argv of xtables): double quotes alone quote, a backslash escapes within
- * them alone, and the closing quote ends the word.
+ * Cuts a line as iptables-restore does (add_param_to_argv of xtables): double quotes alone quote, a backslash escapes
+ * within them only, and the closing quote ends the word.
  *
  * @param from where the words begin
  * @throws Problem for a quote that isn't closed

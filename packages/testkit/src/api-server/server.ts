@@ -19,8 +19,9 @@ export interface SeenRequest {
 export type Interceptor = (request: SeenRequest, response: ServerResponse) => boolean;
 
 /**
- * A kube-apiserver in this process, over real HTTP: lists (in chunks too), WatchList, watches with bookmarks and 410, creates, merge patches,
- * patches of status and deletes objects of any kind, in all namespaces or one; with faults at will.
+ * A kube-apiserver in this process, over real HTTP: lists (in chunks too), WatchList, watches with bookmarks and 410,
+ * creates, merge patches, patches of status and deletes objects of any kind, in all namespaces or one; with faults at
+ * will.
  */
 export class LightApiServer {
   readonly store = new Store();
@@ -34,7 +35,9 @@ export class LightApiServer {
   /** The bearer token to be accepted; undefined: all. */
   token: string | undefined;
 
-  /** @param tls PEM key and certificate of a server for HTTPS; absent: plain HTTP, over which no client sends its token */
+  /**
+   * @param tls PEM key and certificate of a server for HTTPS; absent: plain HTTP, over which no client sends its token
+   */
   constructor(tls?: { readonly key: string; readonly cert: string }) {
     const answer = (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response);
     this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);

@@ -4,7 +4,10 @@ import type { ResourcePath } from "./resource-path.ts";
 import { fail, json } from "./respond.ts";
 import type { Store } from "./store.ts";
 
-/** POST to a collection, GET, PATCH (merge) and DELETE of an object; `/status` takes the status alone, as its object leaves it. */
+/**
+ * POST to a collection, GET, PATCH (merge) and DELETE of an object; `/status` takes the status only, as its object
+ * leaves it.
+ */
 export function serveObject(
   store: Store,
   method: string,

@@ -17,7 +17,7 @@ export interface CasePacket {
   readonly protocol: Protocol;
 }
 
-/** One row of the conformance table: what becomes of one packet, in each mode. Data alone. */
+/** One row of the conformance table: what becomes of one packet, in each mode. Data only. */
 export interface ConformanceCase {
   /** Unique; reads as a sentence about the packet. */
   readonly name: string;

@@ -2,7 +2,10 @@ import type { RawObject } from "../objects/raw.ts";
 import { type CaseFields, type ConformanceCase, conformanceCase } from "./case.ts";
 import type { Workload } from "./workload.ts";
 
-/** What a row says beside its workload: the packet goes to the IPv4 ClusterIP and the service port unless it says otherwise. */
+/**
+ * What a row says beside its workload: the packet goes to the IPv4 ClusterIP and the service port unless it says
+ * otherwise.
+ */
 type RowFields = Omit<CaseFields, "to" | "port" | "history"> &
   Partial<Pick<CaseFields, "to" | "port">> & {
     /** States before the workload's own. */

@@ -2,8 +2,8 @@ import type { ConformanceCase } from "./case.ts";
 import { type Outcome, reject, type Skip } from "./expected.ts";
 
 /**
- * What becomes of a row's packet in userspace mode: the same as in iptables mode, but that every endpoint sees the node,
- * which asks in the client's place, and that SCTP cannot be relayed and is refused.
+ * What becomes of a row's packet in userspace mode: the same as in iptables mode, but that every endpoint sees the
+ * node, which asks in the client's place, and that SCTP cannot be relayed and is refused.
  */
 export function userspaceExpected({ expected: { iptables }, packet }: ConformanceCase): Outcome | Skip {
   if ("skip" in iptables || iptables.verdict !== "endpoints") return iptables;

@@ -8,13 +8,15 @@ import type { RawObject } from "../objects/raw.ts";
 export interface GoldenNode {
   readonly name: string;
   readonly zone: string;
-  /** IPv4 first; the IPv6 address for the dual-stack scenarios alone. */
+  /** IPv4 first; the IPv6 address for the dual-stack scenarios only. */
   readonly addresses: readonly string[];
   readonly clusterCIDRs: readonly string[];
   readonly serviceCIDRs: readonly string[];
 }
 
-/** API objects and what the real kube-proxy v1.37.1 made of them in the kernel, mode by mode, as the tools printed it. */
+/**
+ * API objects and what the real kube-proxy v1.37.1 made of them in the kernel, mode by mode, as the tools printed it.
+ */
 export interface GoldenScenario {
   /** `01-clusterip` */
   readonly name: string;
@@ -24,7 +26,7 @@ export interface GoldenScenario {
   readonly node: GoldenNode;
   /** iptables-save */
   readonly iptables: string;
-  /** ip6tables-save, for the dual-stack scenarios alone. */
+  /** ip6tables-save, for the dual-stack scenarios only. */
   readonly ip6tables?: string;
   /** ipvsadm-save, ip address, ipset save and iptables-save; recorded on 10.201.0.60 and fd00:201::60. */
   readonly ipvs: string;

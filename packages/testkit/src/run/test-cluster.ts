@@ -26,7 +26,10 @@ export class TestCluster {
     return this.#planner.plan(family);
   }
 
-  /** What cannot be used is taken out, as if it were deleted; kinds other than Service and EndpointSlice are passed over. */
+  /**
+   * What cannot be used is taken out, as if it were deleted; kinds other than Service and EndpointSlice are passed
+   * over.
+   */
   put(...objects: readonly RawObject[]): void {
     for (const raw of objects) {
       if (raw.kind === "Service") {

@@ -9,8 +9,8 @@ export interface BackoffRange {
 /** client-go's reflector: what a server that answers is spared. */
 export const sparing: BackoffRange = { first: 800, longest: 30_000 };
 /**
- * Where nothing answers, an attempt costs nobody much, and every second counts once the server is back: asked every 5 to 10 s,
- * as kubelet asks for its lease every 10 s. client-go would wait for up to a minute here.
+ * Where nothing answers, an attempt costs nobody much, and every second counts once the server is back: asked every 5
+ * to 10 s, as kubelet asks for its lease every 10 s. client-go would wait for up to a minute here.
  */
 export const knocking: BackoffRange = { first: 800, longest: 5_000 };
 

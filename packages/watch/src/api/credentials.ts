@@ -18,8 +18,8 @@ export interface CredentialOptions {
 }
 
 /**
- * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read here,
- * `exec` is run; what asks other servers is left to the client library.
+ * The credentials of a kubeconfig, its files read anew at each call. Tokens, token files and certificates are read
+ * here, `exec` is run; what asks other servers is left to the client library.
  *
  * @throws ConnectionError where the kubeconfig asks for what isn't allowed
  */

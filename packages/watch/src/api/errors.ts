@@ -84,7 +84,7 @@ function statusOf(text: string): unknown {
   return { message: text.slice(0, 200).trim() };
 }
 
-/** Seconds alone; a date, which no API server sends, is ignored. */
+/** Seconds only; a date, which no API server sends, is ignored. */
 function retryAfter(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d+$/.test(header)) return undefined;
   return Math.min(Number(header), maxRetryAfterSeconds) * 1000;

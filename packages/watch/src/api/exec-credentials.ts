@@ -7,7 +7,8 @@ import { endedAfter, outputOf, type Program, slowAfter } from "./exec-process.ts
 import type { Kubeconfig } from "./kubeconfig.ts";
 
 /**
- * Credentials that a program gives: `exec` of a kubeconfig's user (KEP-541), as client-go's plugin/pkg/client/auth/exec reads it.
+ * Credentials that a program gives: `exec` of a kubeconfig's user (KEP-541), as client-go's plugin/pkg/client/auth/exec
+ * reads it.
  * Kept until they expire.
  *
  * @param warn told of a program that takes long

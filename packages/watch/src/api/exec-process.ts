@@ -1,4 +1,4 @@
-// biome-ignore lint/style/noRestrictedImports: a kubeconfig's own program, started by nobody else; the runner is for the kernel's tools
+// biome-ignore lint/style/noRestrictedImports: a kubeconfig's own program; the runner is for the kernel's tools
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../clock.ts";
 import { quoted } from "./redact.ts";
@@ -20,8 +20,8 @@ const maxComplaint = 2 ** 12;
  * Runs a program and gives what it writes. It gets no input: one that asks for a password would wait for ever.
  *
  * @param onSlow told once when it has not ended for `slowAfter`
- * @throws Error it can't be started, ends with another code than 0, writes too much, or has not ended after `endedAfter`; with
- * what it wrote to standard error
+ * @throws Error it can't be started, ends with another code than 0, writes too much, or has not ended after
+ * `endedAfter`; with what it wrote to standard error
  */
 export function outputOf(program: Program, clock: Clock, onSlow: () => void): Promise<string> {
   const { command, args, env } = program;

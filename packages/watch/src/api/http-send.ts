@@ -21,8 +21,8 @@ export interface HttpRequest {
 }
 
 /**
- * Sends a request by node:http(s), through the connection's proxy, on kept connections. When the certificates change, new
- * connections are made with the new ones; a running watch goes on with what it began with.
+ * Sends a request by node:http(s), through the connection's proxy, on kept connections. When the certificates change,
+ * new connections are made with the new ones; a running watch goes on with what it began with.
  *
  * @throws Error when there is no connection, or no trust in it; no URL in it has a password
  */
@@ -47,7 +47,10 @@ export async function sendHttp(
   return send(url, options, body, signal, clock);
 }
 
-/** What says who one is goes over TLS or not at all, as with client-go (clientcmd's ClientConfig); in plain text anybody could take it. */
+/**
+ * What says who one is goes over TLS or not at all, as with client-go (clientcmd's ClientConfig); in plain text anybody
+ * could take it.
+ */
 function permitted(protocol: string, headers: Credentials["headers"]): Credentials["headers"] {
   if (protocol === "https:") return headers;
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "authorization"));
@@ -83,7 +86,8 @@ function send(
     const secure = url.protocol === "https:";
     const request = (secure ? https : http).request(url, options);
     let why: Error | undefined;
-    // Neither an error for destroy() nor Node's `signal` option: both can reach a socket that nobody listens to any more.
+    // Neither an error for destroy() nor Node's `signal` option: both can reach a socket that nobody listens to any
+    // more.
     const giveUp = (reason: string) => {
       why = new Error(reason);
       request.destroy();

@@ -13,8 +13,8 @@ const metadata = new RegExp(
 const resourceVersion = new RegExp(`"resourceVersion":\\s*${value}`);
 
 /**
- * Key and version of an object that is too much to be read, from its first bytes: API servers write the fields of metadata in
- * the order of their Go type. Undefined where they stand otherwise.
+ * Key and version of an object that is too much to be read, from its first bytes: API servers write the fields of
+ * metadata in the order of their Go type. Undefined where they stand otherwise.
  */
 export function identityIn(beginning: string): Identity {
   const found = metadata.exec(beginning);

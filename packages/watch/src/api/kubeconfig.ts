@@ -7,9 +7,9 @@ import { ConnectionError } from "./connection-error.ts";
 /**
  * The current context's cluster and user of a kubeconfig (client-go's clientcmd/api/v1), fields as written there.
  *
- * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for `token-file`,
- * and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88 MB of
- * resident memory and half a second at start. It is used for credential plugins alone (plugin-credentials.ts).
+ * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for
+ * `token-file`, and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88
+ * MB of resident memory and half a second at start. It is used for credential plugins alone (plugin-credentials.ts).
  */
 export interface Kubeconfig {
   readonly file: string;

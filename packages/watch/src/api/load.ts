@@ -9,13 +9,16 @@ import { urlForMessages } from "./redact.ts";
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
   readonly kubeconfig?: string;
-  /** `--master`: overrides the server's URL; alone, without kubeconfig, it means no credentials at all. */
+  /** `--master`: overrides the server's URL; only, without kubeconfig, it means no credentials at all. */
   readonly master?: string;
   /** Follows `exec` and `auth-provider` of a user, which start programs or ask other servers. Default: refused. */
   readonly allowExecCredentials?: boolean;
   /** Told in a sentence of what is less safe than it looks, and of a program for credentials that takes long. */
   readonly onWarning?: (text: string) => void;
-  /** For tests: virtual time for programs, variables and service account of the pod. Default process.env and Kubernetes' folder. */
+  /**
+   * For tests: virtual time for programs, variables and service account of the pod. Default process.env and Kubernetes'
+   * folder.
+   */
   readonly clock?: Clock;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly serviceAccountDir?: string;

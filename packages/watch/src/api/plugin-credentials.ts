@@ -3,8 +3,8 @@ import { KubeConfig } from "@kubernetes/client-node";
 import type { Credentials } from "./connection.ts";
 
 /**
- * Credentials of what asks other servers: `auth-provider` of a kubeconfig's user, by the client library. The one module that
- * loads it, itself loaded only when it is needed: the library takes more memory than all of the rest.
+ * Credentials of what asks other servers: `auth-provider` of a kubeconfig's user, by the client library. The one module
+ * that loads it, itself loaded only when it is needed: the library takes more memory than all of the rest.
  *
  * @returns reads the credentials; the library keeps them until they expire
  * @throws Error when the file cannot be read

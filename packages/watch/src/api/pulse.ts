@@ -23,8 +23,8 @@ export const answerWithin = 15_000;
 const askedFor = "/version";
 
 /**
- * HTTP/1.1 has no ping, so another request takes its place: whatever is answered, be it a refusal, is a sign of life. An error in
- * sending it says nothing of the connections that there are; TCP keepalive looks after those.
+ * HTTP/1.1 has no ping, so another request takes its place: whatever is answered, be it a refusal, is a sign of life.
+ * An error in sending it says nothing of the connections that there are; TCP keepalive looks after those.
  */
 export function pulse(transport: Transport, clock: Clock): Pulse {
   const waiting = new Set<() => void>();

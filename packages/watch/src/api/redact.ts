@@ -11,7 +11,9 @@ export function urlForMessages(text: string): string {
 
 const mostSaid = 500;
 
-/** What another program said, for a message: in quotes, on one line, without characters that act on a terminal, and cut. */
+/**
+ * What another program said, for a message: in quotes, on one line, without characters that act on a terminal, and cut.
+ */
 export function quoted(said: string): string {
   const text = withoutPasswords(said.trim());
   const escaped = JSON.stringify(text.slice(0, mostSaid)).replace(unprintable, codeUnit);

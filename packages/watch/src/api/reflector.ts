@@ -35,8 +35,8 @@ export interface ReflectorPorts {
 }
 
 /**
- * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another one that
- * answers: a load balancer's, beside the one that the watch is with.
+ * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another
+ * one that answers: a load balancer's, beside the one that the watch is with.
  */
 const watchIdle = 90_000;
 /** The API server's own limit for a request that is no watch is 60 s. */
@@ -63,7 +63,10 @@ export class Reflector {
   /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
   readonly #nextRelistDelay: () => number;
   #cursor: Cursor;
-  /** Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor on. */
+  /**
+   * Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor
+   * on.
+   */
   #attempt = { began: 0, opened: false, progressed: false };
 
   constructor(ports: ReflectorPorts, spec: ResourceSpec, to: Publisher) {

@@ -12,7 +12,10 @@ export interface Requester {
 
 export interface RequestOptions {
   readonly path: string;
-  /** Without a byte for this long, head included, the connection counts as dead. Time that the reader takes is not counted. */
+  /**
+   * Without a byte for this long, head included, the connection counts as dead. Time that the reader takes is not
+   * counted.
+   */
   readonly idleMilliseconds: number;
   readonly signal: AbortSignal;
   /** The server said 200. */

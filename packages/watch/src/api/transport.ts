@@ -10,7 +10,9 @@ export interface ApiResponse {
   readonly status: number;
   /** The header's value, lower-case name; undefined when absent. */
   header(name: string): string | undefined;
-  /** Ends with an error when the connection breaks before the body is complete. Leaving the loop closes the connection. */
+  /**
+   * Ends with an error when the connection breaks before the body is complete. Leaving the loop closes the connection.
+   */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

@@ -2,7 +2,10 @@ import { maxDepth } from "../limits.ts";
 
 const [quote, open, backslash, close, openObject, closeObject] = [0x22, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
 
-/** Whether the text, taken for JSON, has objects and arrays in one another deeper than `maxDepth`; it is not read for that. */
+/**
+ * Whether the text, taken for JSON, has objects and arrays in one another deeper than `maxDepth`; it is not read for
+ * that.
+ */
 export function isTooDeep(text: string): boolean {
   let depth = 0;
   let inText = false;

@@ -19,8 +19,9 @@ const byteOrderMark = [0xef, 0xbb, 0xbf];
 const keyReach = 32;
 
 /**
- * Cuts the JSON of a list (an object with `items`, or an array) into its items as it comes, without reading them: it looks at
- * texts, brackets and commas only. What is too large is passed over at the cost of its bytes; the rest is for `JSON.parse`.
+ * Cuts the JSON of a list (an object with `items`, or an array) into its items as it comes, without reading them: it
+ * looks at texts, brackets and commas only. What is too large is passed over at the cost of its bytes; the rest is for
+ * `JSON.parse`.
  */
 export class JsonSplitter {
   readonly #around = new Gathered();

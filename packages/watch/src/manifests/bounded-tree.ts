@@ -2,8 +2,8 @@ import { maxDepth, maxObjectBytes, mebibytes } from "../limits.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
 /**
- * The value itself, if it is a tree that can be walked and written: aliases can make one that contains itself, or that is a thousand
- * times as large as its text.
+ * The value itself, if it is a tree that can be walked and written: aliases can make one that contains itself, or that
+ * is a thousand times as large as its text.
  *
  * @throws ManifestSyntaxError
  */

@@ -125,7 +125,10 @@ export class ManifestFollower {
     for (const id of this.#ownership.replace(file, new Set())) this.#gone.add(id);
   }
 
-  /** What a file no longer holds is another file's now, or gone. Objects aren't kept here, so the other file is read again. */
+  /**
+   * What a file no longer holds is another file's now, or gone. Objects aren't kept here, so the other file is read
+   * again.
+   */
   async #settle(): Promise<void> {
     const again = new Set<string>();
     for (const id of this.#gone) {
@@ -152,6 +155,6 @@ function badFile(file: string, error: unknown, kept: number): FileReport {
 
 function partsOf(id: ObjectId): { resource: ResourceName; key: ObjectKey } {
   const space = id.indexOf(" ");
-  // Made by idOf alone.
+  // Made by idOf only.
   return { resource: id.slice(0, space) as ResourceName, key: id.slice(space + 1) as ObjectKey };
 }

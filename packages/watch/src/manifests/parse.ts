@@ -5,8 +5,8 @@ import { yamlObjects } from "./yaml.ts";
 /**
  * The objects of a manifest file: single ones, several documents, Lists and bare arrays, in their order.
  *
- * Text that begins like JSON is read as JSON, which is some hundred times faster than YAML; when it turns out to be YAML in
- * flow style after all, it is read as that.
+ * Text that begins like JSON is read as JSON, which is some hundred times faster than YAML; when it turns out to be
+ * YAML in flow style after all, it is read as that.
  *
  * @throws ManifestSyntaxError
  */

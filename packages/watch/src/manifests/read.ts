@@ -56,7 +56,10 @@ function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: On
   return [{ resource: spec.name, key: ownKey, raw }];
 }
 
-/** The resource that an object means without its apiVersion, or with one of another version; others have kinds of the same name. */
+/**
+ * The resource that an object means without its apiVersion, or with one of another version; others have kinds of the
+ * same name.
+ */
 function meantBy(raw: unknown, specs: readonly ResourceSpec[]): ResourceSpec | undefined {
   const version = textAt(raw, "apiVersion");
   return specs.find(

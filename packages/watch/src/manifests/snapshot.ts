@@ -27,8 +27,8 @@ export interface ManifestsSnapshotOptions {
 const standardInput = "standard input";
 
 /**
- * Gives the objects of manifest files once, as they are now, and ends. Of an object that stands there more than once the last
- * one counts, in the order of paths and of file names. Its `run` rejects when anything cannot be read.
+ * Gives the objects of manifest files once, as they are now, and ends. Of an object that stands there more than once
+ * the last one counts, in the order of paths and of file names. Its `run` rejects when anything cannot be read.
  */
 export function createManifestsSnapshot(options: ManifestsSnapshotOptions): ObjectSource {
   const { nodeName, onReport = () => {}, onOtherNode = () => {} } = options;

@@ -10,7 +10,10 @@ export interface Trigger {
   close(): Promise<void>;
 }
 
-/** Where the kernel's notifications fail (network file systems, links out of the folder): how often to look all the same. */
+/**
+ * Where the kernel's notifications fail (network file systems, links out of the folder): how often to look all the
+ * same.
+ */
 const lookEvery = 10_000;
 
 /**

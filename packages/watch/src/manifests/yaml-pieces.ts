@@ -14,7 +14,8 @@ export function* splitDocuments(text: string): Generator<Piece> {
 }
 
 /**
- * Cuts a document whose top level has `items:` with a sequence in block style into the items, each a sequence of one, and the rest.
+ * Cuts a document whose top level has `items:` with a sequence in block style into the items, each a sequence of one,
+ * and the rest.
  * What belongs to an item is indented more than its dash, so a dash at that place begins the next one.
  *
  * @returns undefined: it is no such document

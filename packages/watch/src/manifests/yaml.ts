@@ -10,16 +10,16 @@ import { type Piece, splitDocuments, splitList } from "./yaml-pieces.ts";
 /** Aliases that one document may resolve: enough for anchors, not for a "billion laughs". */
 const maxAliasCount = 100;
 /**
- * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000 endpoints has
- * some 300 kB.
+ * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000
+ * endpoints has some 300 kB.
  */
 const maxPiece = 2 ** 19;
 /** A list that is longer is read item by item. */
 const longList = 2 ** 16;
 
 /**
- * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a long list
- * in block style, as kubectl writes it.
+ * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a
+ * long list in block style, as kubectl writes it.
  *
  * @throws ManifestSyntaxError
  */

@@ -103,8 +103,8 @@ function droppingChains(text: string): readonly string[] {
 }
 
 /**
- * `table ip kube-proxy {`; those of iptables have its own tables' names. Listing flowtables names every table and reads nothing else;
- * `list tables` reads all rules first, a minute beside those of 10,000 services (nftables 1.0).
+ * `table ip kube-proxy {`; those of iptables have its own tables' names. Listing flowtables names every table and reads
+ * nothing else; `list tables` reads all rules first, a minute beside those of 10,000 services (nftables 1.0).
  */
 function nftTables(listed: Seen): readonly string[] | undefined {
   if (listed.kind !== "seen") return undefined;

@@ -17,9 +17,10 @@ export interface WatchOptions {
 }
 
 /**
- * Follows real packets until interrupted. With nft's iptables each rule on their way, by a TRACE rule that goes again however
- * the process ends (a killed one's with the next run, or with the doctor's); else the events of connection tracking, which
- * tell where a connection was sent: the legacy variant's rules tell their TRACE to the kernel's log only.
+ * Follows real packets until interrupted. With nft's iptables each rule on their way, by a TRACE rule that goes again
+ * however the process ends (a killed one's with the next run, or with the doctor's); else the events of connection
+ * tracking, which tell where a connection was sent: the legacy variant's rules tell their TRACE to the kernel's log
+ * only.
  *
  * @throws CommandFailure where neither is to be had
  */

@@ -6,8 +6,8 @@ import { balancerCommands } from "./balancers.ts";
 import { followServices } from "./plan.ts";
 
 /**
- * What kube-ovn's controller does for services: it follows the API server and keeps OVN's load balancers as the services
- * are. A process of its own; runs until it is told to end.
+ * What kube-ovn's controller does for services: it follows the API server and keeps OVN's load balancers as the
+ * services are. A process of its own; runs until it is told to end.
  */
 const { values } = parseArgs({
   options: {

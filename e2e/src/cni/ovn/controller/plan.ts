@@ -13,8 +13,8 @@ import type { ObjectChange, Subscriptions } from "@fairlead/watch";
 const NO_MEMORY = { get: () => undefined };
 
 /**
- * Follows Services and EndpointSlices, and gives what changed of their ports and endpoints: the service model of Fairlead,
- * for no node in particular.
+ * Follows Services and EndpointSlices, and gives what changed of their ports and endpoints: the service model of
+ * Fairlead, for no node in particular.
  *
  * @param onChanges called one at a time, from the first complete lists on
  */

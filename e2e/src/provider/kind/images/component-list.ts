@@ -13,8 +13,10 @@ export interface PartSources {
   readonly moduleFolder: string;
 }
 
-/** Paths in the image → files of this machine, or `->` and what a symbolic link says; or a root file system with the tools that
- * Kubernetes' specs want of their pods. */
+/**
+ * Paths in the image → files of this machine, or `->` and what a symbolic link says; or a root file system with the
+ * tools that Kubernetes' specs want of their pods.
+ */
 export type ImagePart = "tools" | Readonly<Record<string, string>>;
 
 export interface LocalImage {

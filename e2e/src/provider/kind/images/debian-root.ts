@@ -23,7 +23,10 @@ export async function debianRoot(runner: Runner, packages: readonly string[], fi
   await rename(part, file);
 }
 
-/** Where a root file system is kept. Debian's packages are of no version that is pinned: it stays until somebody removes it. */
+/**
+ * Where a root file system is kept. Debian's packages are of no version that is pinned: it stays until somebody removes
+ * it.
+ */
 export function rootFile(name: string, packages: readonly string[]): string {
   return cacheFolder(join("kind-debian", `${name}-${fingerprint(packages)}.tar`));
 }

@@ -14,8 +14,9 @@ import { type PluginRequest, servePlugin } from "./plugin-server.ts";
 const SOCKET = "plugin.sock";
 
 /**
- * A flavour of e2e/src/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The flavour
- * configures them from this machine, and a CNI plugin of two lines has it connect each pod that a kubelet starts.
+ * A flavour of e2e/src/cni on kind's nodes: its programs run in DaemonSets of an image of their Debian packages. The
+ * flavour configures them from this machine, and a CNI plugin of two lines has it connect each pod that a kubelet
+ * starts.
  */
 export async function delegated(ground: KindNetworkGround, opened: AsyncDisposableStack): Promise<KindNetwork> {
   const { cluster, flavour, families, folder, nodeFolder, configFolder } = ground;

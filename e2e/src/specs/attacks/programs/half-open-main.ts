@@ -5,9 +5,9 @@ import { answerLines } from "../../../support/answer-lines.ts";
 import { becomeNobody } from "./nobody.ts";
 
 /**
- * Connects, without rights, to these ports of the loopback address, or to every unix socket of this network namespace whose name
- * has the word in it, and neither reads, writes nor closes; connections that the other side has ended are opened again. Says when
- * it is asked how many are open now.
+ * Connects, without rights, to these ports of the loopback address, or to every unix socket of this network namespace
+ * whose name has the word in it, and neither reads, writes nor closes; connections that the other side has ended are
+ * opened again. Says when it is asked how many are open now.
  * Usage: half-open-main.ts CONNECTIONS PORT… | WORD
  */
 const [, , connections = "", ...words] = process.argv;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import { answerLines } from "../../../support/answer-lines.ts";
 
-/** A proxy for CONNECT alone. Says when it is asked how many connections it has made. Usage: http-proxy-main.ts PORT */
+/** A proxy for CONNECT only. Says when it is asked how many connections it has made. Usage: http-proxy-main.ts PORT */
 const [, , port = ""] = process.argv;
 let connections = 0;
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerLines } from "../../../support/answer-lines.ts";
 
 /**
- * Asks /livez ten times a second, as a kubelet would on a connection of its own each time, and each time a server of the test
- * ground as well: what that one takes is the machine's doing. Says what it has seen (`Seen`) when it is asked.
+ * Asks /livez ten times a second, as a kubelet would on a connection of its own each time, and each time a server of
+ * the test ground as well: what that one takes is the machine's doing. Says what it has seen (`Seen`) when it is asked.
  * Usage: livez-main.ts PORT CONTROL-PORT
  */
 export interface Seen {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerLines } from "../../../support/answer-lines.ts";
 
 /**
- * Sends requests without waiting for answers, many on each connection, again and again. By turns a connection reads what comes,
- * reads nothing, or is gone at once. Says when it is asked how many requests it has sent.
+ * Sends requests without waiting for answers, many on each connection, again and again. By turns a connection reads
+ * what comes, reads nothing, or is gone at once. Says when it is asked how many requests it has sent.
  * Usage: pipeline-main.ts PORT PATH REQUESTS CONNECTIONS
  */
 const [, , port = "", path = "", requests = "", connections = ""] = process.argv;

@@ -3,8 +3,8 @@ import { leadOn } from "../../../control-plane/lead-on.ts";
 import { answerLines } from "../../../support/answer-lines.ts";
 
 /**
- * An API server without TLS that notes who shows it credentials, and leads everything on to the real one with its own. Says when
- * it is asked how many requests it had, and how many of them had credentials.
+ * An API server without TLS that notes who shows it credentials, and leads everything on to the real one with its own.
+ * Says when it is asked how many requests it had, and how many of them had credentials.
  * Usage: plain-api-main.ts PORT HOST HOST-PORT TOKEN
  */
 const [, , port = "", host = "", hostPort = "", token = ""] = process.argv;

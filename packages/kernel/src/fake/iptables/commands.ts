@@ -25,7 +25,9 @@ export function read(kernel: FakeKernel, command: Command): Refusal | undefined 
 
 const NO_CHAIN: Refusal = { form: "missing", words: "No chain/target/match by that name" };
 
-/** Carries a command out on the draft; what the kernel will refuse is carried out too, as the tool does in its memory. */
+/**
+ * Carries a command out on the draft; what the kernel will refuse is carried out too, as the tool does in its memory.
+ */
 export function take(ways: Ways, command: Command): Refusal | undefined {
   const { kernel, draft } = ways;
   const { chain } = command;

@@ -3,8 +3,8 @@ import type { Variant } from "../../iptables/variant.ts";
 /**
  * Why the tools or the kernel do not take a command.
  *
- * usage: the tool does not understand the line (exit 2). missing: what the line is about is not there (exit 1). kernel: the
- * kernel says no when the table is committed (nft: exit 4 and the line; legacy: exit 1 and the line of the COMMIT).
+ * usage: the tool does not understand the line (exit 2). missing: what the line is about is not there (exit 1). kernel:
+ * the kernel says no when the table is committed (nft: exit 4 and the line; legacy: exit 1 and the line of the COMMIT).
  */
 export type Refusal =
   | { readonly form: "usage"; readonly words: string }

@@ -14,7 +14,8 @@ export interface LineTool {
 }
 
 /**
- * Runs the fake of a line tool with the faults that were planned: killed after so many lines, or just when all was done.
+ * Runs the fake of a line tool with the faults that were planned: killed after so many lines, or just when all was
+ * done.
  *
  * @throws CommandError as the real client does: for a refused line, for skipped ones (exit code 0), and for kills
  */

@@ -4,7 +4,8 @@ import type { NftFamily } from "../family.ts";
 import type { Printer } from "./printer.ts";
 
 /**
- * A kind of expression, all of it: how netlink has it, and how `nft` prints it. What it does to a packet is the tracer's.
+ * A kind of expression, all of it: how netlink has it, and how `nft` prints it. What it does to a packet is the
+ * tracer's.
  * Kinds are the kernel's (`nft --debug=netlink` prints them); one that is not in the table is refused, never left out.
  */
 export interface ExpressionKind<E extends { readonly kind: string }> {

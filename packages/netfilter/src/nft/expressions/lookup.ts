@@ -2,8 +2,8 @@ import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "./registers.ts";
 
 /**
- * Goes on with the rule only where a set has what is in the registers from `from` on (inverted: has not); a map leaves its
- * value in `to`, a map of verdicts gives a verdict.
+ * Goes on with the rule only where a set has what is in the registers from `from` on (inverted: has not); a map leaves
+ * its value in `to`, a map of verdicts gives a verdict.
  */
 export interface Lookup {
   readonly kind: "lookup";

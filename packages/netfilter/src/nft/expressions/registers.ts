@@ -1,6 +1,6 @@
 /**
- * Where expressions leave what later ones take: the place of a 32-bit register, 0 to 15. Values longer than four bytes go
- * over several.
+ * Where expressions leave what later ones take: the place of a 32-bit register, 0 to 15. Values longer than four bytes
+ * go over several.
  */
 export type Register = number;
 

@@ -24,8 +24,8 @@ export interface BatchObject {
 }
 
 /**
- * One transaction on one table, as it goes over the socket in one piece: all of it counts or nothing. The kernel answers the
- * last message once all is committed, and each one that it refuses.
+ * One transaction on one table, as it goes over the socket in one piece: all of it counts or nothing. The kernel
+ * answers the last message once all is committed, and each one that it refuses.
  */
 export class NftBatch {
   readonly #writer: AttributeWriter;

@@ -4,9 +4,9 @@ import type { NftSet } from "../model.ts";
 import type { DataType } from "../types.ts";
 
 /**
- * What `nft` keeps with an object in the kernel, which hands it back unread: attributes of one byte each for type and length
- * (libnftnl's udata.h). Numbers are in the byte order of the machine, of which those that have kernels with these tools are
- * little-endian.
+ * What `nft` keeps with an object in the kernel, which hands it back unread: attributes of one byte each for type and
+ * length (libnftnl's udata.h). Numbers are in the byte order of the machine, of which those that have kernels with
+ * these tools are little-endian.
  */
 type Field = readonly [type: number, content: Hex];
 
@@ -47,8 +47,9 @@ const SET = { keyByteOrder: 0, dataByteOrder: 1, keyTypeof: 3, dataTypeof: 4, da
 const BYTE_ORDER = { unknown: 0, host: 1 } as const;
 
 /**
- * What a set needs beside its types to be printed as it was meant. Keys that numgen draws are numbers of the machine's byte
- * order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which they are made.
+ * What a set needs beside its types to be printed as it was meant. Keys that numgen draws are numbers of the machine's
+ * byte order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which they are
+ * made.
  */
 export function setUserData({ key, data, comment }: Pick<NftSet, "key" | "data" | "comment">, family: NftFamily): Hex {
   const remark = comment === undefined ? "" : commentData("set", comment);

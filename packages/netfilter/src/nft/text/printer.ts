@@ -10,7 +10,9 @@ import { ctStateText, ctStatusText } from "../words.ts";
 import { quoted } from "./quote.ts";
 import { setText } from "./set.ts";
 
-/** Prints one rule, as `nft list` does: follows what each register holds, and says what is compared, looked up and done. */
+/**
+ * Prints one rule, as `nft list` does: follows what each register holds, and says what is compared, looked up and done.
+ */
 class RulePrinter implements Printer {
   readonly #sets: ReadonlyMap<string, NftSet>;
   readonly #words: string[] = [];

@@ -5,8 +5,8 @@ import { quoted } from "./quote.ts";
 import { elementTexts } from "./set.ts";
 
 /**
- * A table as `nft list table` prints it, which `nft -f` takes: sets first, then chains, each in its order. Elements stand one
- * in a line.
+ * A table as `nft list table` prints it, which `nft -f` takes: sets first, then chains, each in its order. Elements
+ * stand one in a line.
  */
 export function tableText(table: NftTable): string {
   return `${[...tableLines(table)].join("\n")}\n`;

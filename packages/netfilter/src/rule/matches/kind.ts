@@ -2,8 +2,8 @@ import type { RawModule } from "../raw.ts";
 import type { IPFamily } from "../values.ts";
 
 /**
- * A kind of match, all of it: which modules of iptables it stands for, how their text is read, checked and written. Two are
- * compared by their text. What it asks of a packet is the tracer's.
+ * A kind of match, all of it: which modules of iptables it stands for, how their text is read, checked and written. Two
+ * are compared by their text. What it asks of a packet is the tracer's.
  */
 export interface MatchKind<M extends { readonly kind: string }> {
   /** What stands after `-m`. */

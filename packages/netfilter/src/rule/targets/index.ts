@@ -52,8 +52,8 @@ export function targetOptions(name: string): ReadonlyMap<string, number> | undef
 }
 
 /**
- * The target in its type, or word for word where the type can't say it. A name that is not one of the kernel's targets is a
- * chain's.
+ * The target in its type, or word for word where the type can't say it. A name that is not one of the kernel's targets
+ * is a chain's.
  *
  * @throws Problem for values that iptables refuses
  */
