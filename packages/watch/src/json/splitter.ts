@@ -11,6 +11,11 @@ export interface JsonItem {
   readonly tooMuch: string | undefined;
 }
 
+/** The text may be JSON, and is larger or deeper than anything that is read. */
+export class TooMuchError extends SyntaxError {
+  override readonly name = "TooMuchError";
+}
+
 const [space, quote, comma, open, backslash, close, openObject, closeObject] = [
   0x20, 0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d,
 ];
@@ -44,7 +49,8 @@ export class JsonSplitter {
 
   /**
    * @returns the items that the chunk completes
-   * @throws SyntaxError what stands between the items can't be JSON; what stands around them is too large or too deep
+   * @throws SyntaxError what stands between the items can't be JSON
+   * @throws TooMuchError what stands around them is too large or too deep
    */
   write(chunk: Uint8Array): readonly JsonItem[] {
     this.#completed = [];
@@ -171,7 +177,7 @@ export class JsonSplitter {
     this.#depth++;
     if (this.#depth - Math.max(this.#itemDepth, 0) <= maxDepth) return;
     const why = `nested deeper than ${maxDepth} levels`;
-    if (this.#where === "around") throw new SyntaxError(why);
+    if (this.#where === "around") throw new TooMuchError(why);
     if (this.#item.dropped !== undefined) return;
     this.#gatherItem(chunk, at);
     this.#item.drop(why);
@@ -186,7 +192,7 @@ export class JsonSplitter {
   #gatherAround(chunk: Uint8Array, end: number): void {
     this.#around.add(chunk.subarray(this.#from, end));
     this.#from = end;
-    if (this.#around.size > maxObjectBytes) throw new SyntaxError(`larger than ${mebibytes(maxObjectBytes)}`);
+    if (this.#around.size > maxObjectBytes) throw new TooMuchError(`larger than ${mebibytes(maxObjectBytes)}`);
   }
 }
 

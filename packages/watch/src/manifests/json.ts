@@ -1,8 +1,8 @@
 import { breather } from "../breathe.ts";
-import { JsonSplitter } from "../json/splitter.ts";
+import { JsonSplitter, TooMuchError } from "../json/splitter.ts";
 import { errorText } from "../raw.ts";
 import { itemsOf, listItem } from "./lists.ts";
-import { ManifestSyntaxError } from "./syntax-error.ts";
+import { ManifestSyntaxError, TooMuchManifestError } from "./syntax-error.ts";
 
 /** Others have their turn between two slices. */
 const slice = 64 * 1024;
@@ -47,7 +47,7 @@ async function split(content: Uint8Array, onItem: (item: Item) => void): Promise
   const breathe = breather();
   for (let at = 0; at < content.length; at += slice) {
     for (const item of write(splitter, content, at)) {
-      if (item.tooMuch !== undefined) throw new ManifestSyntaxError(item.tooMuch, lineOf(content, item.offset));
+      if (item.tooMuch !== undefined) throw new TooMuchManifestError(item.tooMuch, lineOf(content, item.offset));
       onItem(item);
     }
     await breathe();
@@ -69,19 +69,20 @@ function write(splitter: JsonSplitter, content: Uint8Array, at: number): readonl
 }
 
 function located(content: Uint8Array, error: unknown, offset: number): ManifestSyntaxError {
-  const said = new ManifestSyntaxError(errorText(error), lineOf(content, offset));
-  const tooMuch = error instanceof SyntaxError && /^(?:nested deeper|larger) than/.test(error.message);
-  if (tooMuch || content.length > locatable) return said;
+  const line = lineOf(content, offset);
+  if (error instanceof TooMuchError) return new TooMuchManifestError(error.message, line);
+  const said = new ManifestSyntaxError(errorText(error), line);
+  if (content.length > locatable) return said;
   try {
     JSON.parse(Buffer.from(content).toString("utf8"));
     return said;
   } catch (found) {
     const text = errorText(found);
-    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(text) ?? [];
+    const [, row, column] = /\(line (\d+) column (\d+)\)/.exec(text) ?? [];
     const message = text.replace(/ in JSON at position .*$/s, "");
-    return line === undefined
+    return row === undefined
       ? new ManifestSyntaxError(message)
-      : new ManifestSyntaxError(message, Number(line), Number(column));
+      : new ManifestSyntaxError(message, Number(row), Number(column));
   }
 }
 

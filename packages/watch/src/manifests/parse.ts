@@ -1,5 +1,5 @@
 import { jsonObjects } from "./json.ts";
-import { ManifestSyntaxError } from "./syntax-error.ts";
+import { ManifestSyntaxError, TooMuchManifestError } from "./syntax-error.ts";
 import { yamlObjects } from "./yaml.ts";
 
 /**
@@ -21,7 +21,7 @@ async function* jsonOrYaml(content: Uint8Array): AsyncGenerator<unknown> {
     // All of it first, as what has been given can't be taken back.
     for await (const _ of jsonObjects(content));
   } catch (error) {
-    if (!(error instanceof ManifestSyntaxError)) throw error;
+    if (!(error instanceof ManifestSyntaxError) || error instanceof TooMuchManifestError) throw error;
     yield* yamlObjects(content);
     return;
   }

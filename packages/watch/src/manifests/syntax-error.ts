@@ -10,3 +10,6 @@ export class ManifestSyntaxError extends Error {
     this.column = column;
   }
 }
+
+/** It is larger or deeper than anything that is read, whatever language it is in. */
+export class TooMuchManifestError extends ManifestSyntaxError {}
