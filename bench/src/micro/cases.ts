@@ -91,6 +91,7 @@ async function rendered(planner: Planner): Promise<void> {
     async *saveLines() {},
     chains: async () => new Set<string>(),
     list: async () => undefined,
+    texts: async () => new Map<string, readonly string[]>(),
   } as const;
   await createIptablesBackend(nowhere, { breathe: async () => {} }).sync(planner.plan("IPv4"));
 }
