@@ -1,6 +1,7 @@
 import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
 import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { Settled } from "./options.ts";
+import type { ChainRules } from "./plan/chain-rules.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";
 import { deleteChains, inDeletionOrder } from "./plan/commands.ts";
 import { type RenderContext, renderContext, rendersAlike } from "./plan/settings.ts";
@@ -40,7 +41,8 @@ export async function applyChange(
 ): Promise<{ programmed: Programmed; written: Written }> {
   const rules = await inSlices(ruleChange(change, before.context, context), settled.breathe);
   stale.add(rules.stale);
-  stale.forget([...rules.endpointChains, ...rules.serviceChains].map(({ chain }) => chain));
+  stale.forget(namesOf(rules.endpointChains));
+  stale.forget(namesOf(rules.serviceChains));
   const now = settled.now();
   const due = stale.due(now, context.large);
   const written = touchesKernel(rules, due) ? await write(port, rules, due, settled) : new Map();
@@ -50,6 +52,10 @@ export async function applyChange(
 
 function sum(a: Totals, b: Totals): Totals {
   return { filter: a.filter + b.filter, nat: a.nat + b.nat };
+}
+
+function* namesOf(chains: readonly ChainRules[]): Generator<string> {
+  for (const { chain } of chains) yield chain;
 }
 
 function touchesKernel(rules: RuleChange, due: readonly string[]): boolean {

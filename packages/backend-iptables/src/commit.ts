@@ -10,7 +10,7 @@ import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { appendRules, deleteChains, emptyChain, fillChains, inDeletionOrder } from "./plan/commands.ts";
-import { chainsOf, type GroupChains, type NamedChains } from "./plan/group.ts";
+import { chainsOf, type GroupChains } from "./plan/group.ts";
 import type { IptablesPort } from "./port.ts";
 
 /**
@@ -43,9 +43,10 @@ export type Work = Chains & Rest;
  * The chain that all jump to comes first. Made first: as `madeInBatches`; else each chain is made where its rules
  * stand.
  */
-type Chains =
-  | { readonly makeFirst: true; readonly chains: Iterable<NamedChains> }
-  | { readonly makeFirst: false; readonly chains: Iterable<GroupChains> };
+interface Chains {
+  readonly makeFirst: boolean;
+  readonly chains: Iterable<GroupChains>;
+}
 
 interface Rest {
   readonly filterFirst: PayloadSection["commands"];
@@ -116,28 +117,25 @@ function* natTogether(work: Work): Generator<Command | ChainFill> {
  * Gives chains their rules, after all of a batch were made, the last name first. The legacy tool keeps its chains in
  * the order of their names and looks for the place of each new one; next to the one before it finds it at once.
  */
-function* madeInBatches(groups: Iterable<NamedChains>): Generator<Command | ChainFill> {
-  let batch: GroupChains[] = [];
-  let names: string[] = [];
+function* madeInBatches(groups: Iterable<GroupChains>): Generator<Command | ChainFill> {
+  let batch: ChainRules[] = [];
   let size: number = MADE_AT_ONCE.first;
   for (const group of groups) {
-    batch.push(group);
-    for (const name of group.names) names.push(name);
-    if (names.length < size) continue;
-    yield* made(names, batch);
-    batch = [];
-    names = [];
-    size = Math.min(2 * size, MADE_AT_ONCE.last);
+    for (const chain of chainsOf(group)) {
+      batch.push(chain);
+      if (batch.length < size) continue;
+      yield* made(batch);
+      batch = [];
+      size = Math.min(2 * size, MADE_AT_ONCE.last);
+    }
   }
-  yield* made(names, batch);
+  yield* made(batch);
 }
 
-function* made(names: readonly string[], groups: readonly GroupChains[]): Generator<Command | ChainFill> {
-  for (const name of names.toSorted().reverse()) yield emptyChain(name);
-  for (const { endpointChains, serviceChains } of groups) {
-    yield* appendRules(endpointChains);
-    yield* appendRules(serviceChains);
-  }
+function* made(chains: readonly ChainRules[]): Generator<Command | ChainFill> {
+  const names = chains.map(({ chain }) => chain);
+  for (const name of names.sort().reverse()) yield emptyChain(name);
+  yield* appendRules(chains);
 }
 
 /**

@@ -45,12 +45,12 @@ export async function holdsFixed(
   const found = await port.texts(table, [...[...whole].map((chain) => ({ chain })), ...first]);
   const isThere = ({ chain }: { readonly chain: string }) => found.has(chain);
   if (![{ chain: CANARY }, ...first, ...constant].every(isThere)) return false;
-  if (!shared.every(({ chain, rules }) => same.contains(found.get(chain) ?? [], rules))) return false;
+  if (!shared.every(({ chain, rules }) => same.contains(found.get(chain) ?? [], [...rules]))) return false;
   for (const [chain, texts] of dispatch ?? []) {
     if (!same.inAnyOrder(found.get(chain) ?? [""], texts)) return false;
   }
   if (dispatch !== undefined && table === "nat" && !endsRight(found.get(SERVICES) ?? [], context, same)) return false;
-  const changed = constant.filter(({ chain, rules }) => !same.inOrder(found.get(chain) ?? [], rules));
+  const changed = constant.filter(({ chain, rules }) => !same.inOrder(found.get(chain) ?? [], [...rules]));
   if (changed.length > 0) await writeAgain(port, table, changed, settled);
   return true;
 }

@@ -152,7 +152,7 @@ test("legacy: the chains of a batch are made before any of them has rules, the l
     if (groups[index - 1]?.kind !== "chain") batches.push([]);
     batches.at(-1)?.push(chain);
   }
-  expect(batches.map(({ length }) => length)).toEqual([1 + 1 + 2500, 1 + 40 + 1 + 3]);
+  expect(batches.map(({ length }) => length)).toEqual([250, 500, 1000, 1 + 2500 + 1 + 40 + 1 + 4 - 1750]);
   expect(batches).toEqual(batches.map((names) => names.toSorted().reverse()));
 });
 

@@ -21,16 +21,28 @@ function* addChanged(
   written: ChainRules[],
   stale: string[],
 ): Generator<void, void> {
-  const old = new Map(before.map((chain) => [chain.chain, chain]));
+  const old = new Map<string, ChainRules>();
+  for (const chain of before) yield void old.set(chain.chain, chain);
   for (const chain of after) {
     const known = old.get(chain.chain);
     old.delete(chain.chain);
-    if (known === undefined || textOf(known) !== textOf(chain)) written.push(chain);
+    if (known === undefined || !(yield* haveOneText(known, chain))) written.push(chain);
     yield;
   }
   for (const chain of old.keys()) stale.push(chain);
 }
 
-function textOf(chain: ChainRules): string {
-  return chain.rules.map(renderRule).join("\n");
+/** Yields after each few rules. */
+function* haveOneText({ rules }: ChainRules, other: ChainRules): Generator<void, boolean> {
+  if (rules.length !== other.rules.length) return false;
+  const others = other.rules[Symbol.iterator]();
+  let count = 0;
+  for (const rule of rules) {
+    const next = others.next();
+    if (next.done === true || renderRule(rule) !== renderRule(next.value)) return false;
+    if (++count % RULES_AT_ONCE === 0) yield;
+  }
+  return true;
 }
+
+const RULES_AT_ONCE = 16;

@@ -1,7 +1,7 @@
-import type { Rule } from "@fairlead/netfilter";
+import type { RuleList } from "@fairlead/netfilter";
 
 /** A chain with everything in it. */
 export interface ChainRules {
   readonly chain: string;
-  readonly rules: readonly Rule[];
+  readonly rules: RuleList;
 }

@@ -34,16 +34,20 @@ export function* ruleChange(
     const wanted = yield* groupRules(groups.after, context);
     yield* addChainChange(old, wanted, rules);
     addDispatchChange(old.dispatch, wanted.dispatch, rules);
-    grow(rules.growth, old, -1);
-    grow(rules.growth, wanted, 1);
+    yield* grow(rules.growth, old, -1);
+    yield* grow(rules.growth, wanted, 1);
     yield;
   }
   moveNodePortJumps(before, context, rules);
   return rules;
 }
 
-function grow(growth: Totals, rules: GroupRules, sign: 1 | -1): void {
-  for (const chain of [...rules.endpointChains, ...rules.serviceChains]) growth.nat += sign * chain.rules.length;
+function* grow(growth: Totals, rules: GroupRules, sign: 1 | -1): Generator<void, void> {
+  for (const chain of rules.endpointChains) {
+    growth.nat += sign * chain.rules.length;
+    yield;
+  }
+  for (const chain of rules.serviceChains) growth.nat += sign * chain.rules.length;
   for (const { table } of rules.dispatch) growth[table] += sign;
 }
 

@@ -38,7 +38,7 @@ function partsOf(group: ServicePortGroup, context: RenderContext): Parts {
 }
 
 /** Those that have a chain, in the order of the chains. */
-export function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint> {
+function* usedEndpoints(group: ServicePortGroup): Generator<PlanEndpoint> {
   yield* group.cluster;
   if (group.local.length === 0) return;
   const seen = new Set(group.cluster);

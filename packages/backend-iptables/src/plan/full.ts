@@ -4,7 +4,7 @@ import type { ChainRules } from "./chain-rules.ts";
 import { append, emptyChain, fillChains } from "./commands.ts";
 import { type DispatchRule, dispatchesIn, dispatchRules } from "./dispatch.ts";
 import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
-import { groupChains, type NamedChains } from "./group.ts";
+import { type GroupChains, groupChains } from "./group.ts";
 import { repairJumps } from "./jump-repair.ts";
 import { JUMPS } from "./jumps.ts";
 import { CANARY, SERVICES } from "./names.ts";
@@ -43,13 +43,12 @@ export function* fullPlan(
 }
 
 /** What all chains jump to, and then group by group those that are not there yet. */
-export function* allChains(full: FullPlan): Generator<NamedChains> {
+export function* allChains(full: FullPlan): Generator<GroupChains> {
   const marks = markChains(full.context);
-  yield { names: marks.map(({ chain }) => chain), endpointChains: counted(full, marks), serviceChains: [] };
+  yield { endpointChains: counted(full, marks), serviceChains: [] };
   for (const group of writtenGroups(full)) {
     const chains = groupChains(group, full.context);
     yield {
-      names: chains.names,
       endpointChains: counted(full, chains.endpointChains),
       serviceChains: counted(full, chains.serviceChains),
     };

@@ -1,9 +1,9 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import type { ChainRules } from "./chain-rules.ts";
 import { type DispatchRule, dispatchRules } from "./dispatch.ts";
-import { endpointChains, usedEndpoints } from "./endpoint-chains.ts";
-import { type ChainNames, chainNames } from "./group-names.ts";
-import { serviceChainNames, serviceChains } from "./service-chains.ts";
+import { endpointChains } from "./endpoint-chains.ts";
+import { chainNames } from "./group-names.ts";
+import { serviceChains } from "./service-chains.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** The chains of one group. */
@@ -14,24 +14,13 @@ export interface GroupChains {
   readonly serviceChains: Iterable<ChainRules>;
 }
 
-/** Their names can be had before their rules; what costs is kept for these. */
-export interface NamedChains extends GroupChains {
-  readonly names: Iterable<string>;
-}
-
 /** Each to be read once, endpoint chains before service chains. */
-export function groupChains(group: ServicePortGroup, context: RenderContext): NamedChains {
+export function groupChains(group: ServicePortGroup, context: RenderContext): GroupChains {
   const names = chainNames(group);
   return {
-    names: allNames(group, names),
     endpointChains: endpointChains(group, context, names),
     serviceChains: serviceChains(group, context, names),
   };
-}
-
-function* allNames(group: ServicePortGroup, names: ChainNames): Generator<string> {
-  for (const endpoint of usedEndpoints(group)) yield names.endpoint(endpoint);
-  yield* serviceChainNames(group, names);
 }
 
 /** All in the order in which they can be written. */

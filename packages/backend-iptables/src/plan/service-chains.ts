@@ -1,6 +1,15 @@
 import { socketText } from "@fairlead/base";
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
-import { comment, detectsPods, evenProbability, jump, type Match, notFromPods, type Rule } from "@fairlead/netfilter";
+import {
+  comment,
+  detectsPods,
+  evenProbability,
+  jump,
+  type Match,
+  notFromPods,
+  type Rule,
+  type RuleList,
+} from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { externalRules, firewallRules } from "./external-chains.ts";
 import { type ChainNames, type GroupNames, OFF_CLUSTER } from "./group-names.ts";
@@ -17,20 +26,13 @@ export function* serviceChains(
   names: ChainNames,
 ): Generator<ChainRules> {
   for (const set of ["cluster", "local"] as const) {
-    if (group[set].length > 0) yield { chain: names.set[set], rules: [...setRules(group, set, context, names)] };
+    if (group[set].length > 0) yield { chain: names.set[set], rules: setRules(group, set, context, names) };
   }
   const external = externalFrontend(group);
   if (external !== undefined)
     yield { chain: names.external, rules: [...externalRules(group, external, names, context)] };
   const gated = gatedFrontend(group);
   if (gated?.sources !== undefined) yield firewallChain(group, gated.sources, names);
-}
-
-/** The names of the chains that `serviceChains` gives, without their rules. */
-export function serviceChainNames(group: ServicePortGroup, names: GroupNames): readonly string[] {
-  return serviceChainKinds(group).map((kind) =>
-    kind === "cluster" || kind === "local" ? names.set[kind] : names[kind],
-  );
 }
 
 /** How many chains `serviceChains` gives. */
@@ -56,30 +58,35 @@ function firewallChain(
   return { chain: names.firewall, rules: firewallRules(group, sources, names) };
 }
 
-function* setRules(
+/** Made while they are read: there is one for each endpoint, or two. */
+function setRules(group: ServicePortGroup, set: EndpointSetName, context: RenderContext, names: ChainNames): RuleList {
+  const internal = group.frontends.filter((one) => one.kind === "cluster-ip" && internalSet(one) === set);
+  const masquerading = internal.flatMap((frontend) => [...masqueradeRules(group, frontend, context)]);
+  const { affinitySeconds } = group;
+  const size = group[set].length;
+  return {
+    length: masquerading.length + (affinitySeconds === undefined ? size : 2 * size),
+    *[Symbol.iterator]() {
+      yield* masquerading;
+      if (affinitySeconds !== undefined) yield* sticky(group, set, affinitySeconds, context, names);
+      yield* spread(group, set, context, names);
+    },
+  };
+}
+
+/** Who has been at an endpoint lately goes there again. */
+function* sticky(
   group: ServicePortGroup,
   set: EndpointSetName,
+  seconds: number,
   context: RenderContext,
   names: ChainNames,
 ): Generator<Rule> {
-  for (const frontend of group.frontends) {
-    if (frontend.kind === "cluster-ip" && internalSet(frontend) === set) {
-      yield* masqueradeRules(group, frontend, context);
-    }
+  for (const endpoint of group[set]) {
+    const chain = names.endpoint(endpoint);
+    const known: Match = { ...recent(chain, context.family), op: "rcheck", seconds, reap: true };
+    yield { matches: [...remark(group, endpoint, context), known], target: jump(chain) };
   }
-  if (group.affinitySeconds !== undefined) {
-    for (const endpoint of group[set]) {
-      const chain = names.endpoint(endpoint);
-      yield {
-        matches: [
-          ...remark(group, endpoint, context),
-          { ...recent(chain, context.family), op: "rcheck", seconds: group.affinitySeconds, reap: true },
-        ],
-        target: jump(chain),
-      };
-    }
-  }
-  yield* spread(group, set, context, names);
 }
 
 /** Each rule takes its share of what the rules before it left: 1/n, 1/(n-1), … and the last one all. */

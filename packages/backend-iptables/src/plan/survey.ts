@@ -1,6 +1,5 @@
 import type { ForwardingPlan } from "@fairlead/core";
-import { renderRule } from "@fairlead/netfilter";
-import { digestOf } from "./digest.ts";
+import { digestInSteps } from "./digest.ts";
 import { markChains } from "./frame.ts";
 import { chainsOf, groupChains } from "./group.ts";
 import type { RenderContext } from "./settings.ts";
@@ -35,7 +34,7 @@ export function* survey(
     for (const chain of chainsOf(groupChains(group, context))) {
       stale.delete(chain.chain);
       rules += chain.rules.length;
-      same &&= existing.get(chain.chain) === digestOf(chain.rules.map(renderRule));
+      same &&= existing.get(chain.chain) === (yield* digestInSteps(chain.rules));
       yield;
     }
     if (!same) continue;

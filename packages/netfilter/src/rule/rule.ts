@@ -53,6 +53,11 @@ export interface TableCommands {
   readonly commands: readonly Command[];
 }
 
+/** Rules that may be made while they are read, each time anew; how many they are is known before. */
+export interface RuleList extends Iterable<Rule> {
+  readonly length: number;
+}
+
 /**
  * All rules of a chain at once: as an `append` for each of them, after a `chain` where `make` says so; cheaper than
  * those.
@@ -60,7 +65,7 @@ export interface TableCommands {
 export interface ChainFill {
   readonly kind: "fill";
   readonly chain: string;
-  readonly rules: readonly Rule[];
+  readonly rules: RuleList;
   readonly make: boolean;
 }
 

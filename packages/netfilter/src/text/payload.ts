@@ -1,5 +1,8 @@
-import type { ChainFill, Command, PayloadSection, Table } from "../rule/rule.ts";
+import type { ChainFill, Command, PayloadSection, Rule, Table } from "../rule/rule.ts";
 import { renderCommand, renderFill } from "./render.ts";
+
+/** A service has as many rules in one chain as it has endpoints. */
+const RULES_AT_ONCE = 250;
 
 /** Small enough to be made within a few milliseconds. */
 const PIECE_CHARACTERS = 65_536;
@@ -39,16 +42,36 @@ export function* restoreLines(
     let rules = 0;
     let open = false;
     for (const command of commands) {
-      const text = command.kind === "fill" ? renderFill(command) : renderCommand(command);
-      if (text === "") continue;
-      if (!open) yield `*${table}`;
-      open = true;
+      for (const text of textsOf(command)) {
+        if (text === "") continue;
+        if (!open) yield `*${table}`;
+        open = true;
+        yield text;
+      }
       rules += rulesIn(command);
-      yield text;
     }
     if (open) yield "COMMIT";
     written.set(table, (written.get(table) ?? 0) + rules);
   }
+}
+
+function* textsOf(command: Command | ChainFill): Generator<string> {
+  if (command.kind !== "fill") yield renderCommand(command);
+  else if (command.rules.length <= RULES_AT_ONCE) yield renderFill(command);
+  else yield* partsOfFill(command);
+}
+
+function* partsOfFill({ rules, ...fill }: ChainFill): Generator<string> {
+  let { make } = fill;
+  let part: Rule[] = [];
+  for (const rule of rules) {
+    part.push(rule);
+    if (part.length < RULES_AT_ONCE) continue;
+    yield renderFill({ ...fill, rules: part, make });
+    make = false;
+    part = [];
+  }
+  yield renderFill({ ...fill, rules: part, make });
 }
 
 function rulesIn(command: Command | ChainFill): number {
