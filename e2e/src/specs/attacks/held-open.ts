@@ -1,18 +1,34 @@
+import { readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { agentFile } from "../../agent/agent-file.ts";
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { able } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { startProgram, underAttack } from "./under-attack.ts";
 
+/** What the lock was once: a socket of this name in the abstract namespace. */
 const NAME = "fairlead-proxy";
 const CONNECTIONS = 2_000;
 const HELD_MS = 3_000;
 
+/** Files that the agent's process has open and that are locks by their name. */
+async function lockFiles({ agent }: ClusterNode): Promise<readonly string[]> {
+  const folder = `/proc/${able(agent.pid)()}/fd`;
+  const names = await readdir(folder);
+  const files = await Promise.all(names.map((name) => readlink(join(folder, name)).catch(() => "")));
+  return files.filter((file) => file.endsWith(".lock"));
+}
+
 const squatted: Spec = underAttack({
-  name: "attack: nobody's process holds the abstract socket of the lock's name",
+  name: "attack: a user without rights is there first, where the node's lock is",
   start: async (attacked) => {
     const { node } = attacked;
+    const files = await lockFiles(node);
     await node.agent.kill();
-    await startProgram(attacked, "squat", NAME);
+    const script = await startProgram(attacked, "squat", NAME, ...files);
+    const opened = await script.ask("opened");
+    if (opened !== "") throw new Error(`wanted no lock that everybody can hold; nobody's process opened ${opened}`);
     await node.run([process.execPath, "--no-warnings", agentFile(), "--cleanup"]);
     return {};
   },

@@ -1,13 +1,27 @@
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { answerLines } from "../../../support/answer-lines.ts";
 import { becomeNobody } from "./nobody.ts";
 
-/** Holds the abstract sockets of these names, without rights, and answers nobody. Usage: squat-main.ts NAME… */
+/**
+ * Holds, without rights, the abstract socket of this name and answers nobody; and opens these files, as who wants to
+ * lock them has to. Says which it could open when it is asked. Usage: squat-main.ts NAME FILE…
+ */
+const [, , name = "", ...files] = process.argv;
+
 becomeNobody();
-for (const name of process.argv.slice(2)) {
-  const server = createServer(() => {});
-  server.listen(`\0${name}`);
-  await once(server, "listening");
+const server = createServer(() => {});
+server.listen(`\0${name}`);
+await once(server, "listening");
+const opened = files.filter(mayOpen);
+answerLines(() => opened.join(" "));
+
+function mayOpen(file: string): boolean {
+  try {
+    closeSync(openSync(file, "r"));
+    return true;
+  } catch {
+    return false;
+  }
 }
-answerLines(() => "");
