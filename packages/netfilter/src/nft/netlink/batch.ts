@@ -1,17 +1,15 @@
-import { AttributeWriter } from "../attributes/writer.ts";
-import { encodeVerdict } from "../expressions/immediate.ts";
-import { type Expression, kindOf } from "../expressions/index.ts";
+import type { AttributeWriter } from "../attributes/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import { type NftChain, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";
 import { lengthOf, typeId } from "../types.ts";
+import { writeElement, writeExpression } from "./contents.ts";
+import { MessageWriter } from "./message-writer.ts";
 import * as numbers from "./numbers.ts";
 import { commentData, setUserData } from "./user-data.ts";
 
 const { FLAGS, MESSAGES } = numbers;
 
-/** nlmsghdr and nfgenmsg. */
-const HEADER = 20;
 /** A list of elements is one attribute, whose length has 16 bits; messages are closed well before that. */
 const FULL_LIST = 60_000;
 
@@ -28,19 +26,16 @@ export interface BatchObject {
  * answers the last message once all is committed, and each one that it refuses.
  */
 export class NftBatch {
-  readonly #writer: AttributeWriter;
+  readonly #messages: MessageWriter;
   readonly #family: NftFamily;
   readonly #table: string;
   readonly #objects: BatchObject[] = [];
-  #message = 0;
-  #finished = false;
 
   /** @param size bytes that the whole will have, about */
   constructor(family: NftFamily, table: string, size = 1 << 14) {
-    this.#writer = new AttributeWriter(size);
+    this.#messages = new MessageWriter(size);
     this.#family = family;
     this.#table = table;
-    this.#frame(numbers.BATCH.begin);
   }
 
   get family(): NftFamily {
@@ -169,21 +164,12 @@ export class NftBatch {
 
   /** The whole, ready to be sent; nothing can be added after that. */
   finish(): Buffer {
-    if (!this.#finished) {
-      this.#finished = true;
-      this.#acknowledgeLast();
-      this.#frame(numbers.BATCH.end);
-    }
-    return this.#writer.bytes();
+    return this.#messages.finish(this.#objects.length, true);
   }
 
   /** The same without its end: the kernel checks all of it, answers, and changes nothing. */
   finishAsCheck(): Buffer {
-    if (!this.#finished) {
-      this.#finished = true;
-      this.#acknowledgeLast();
-    }
-    return this.#writer.bytes();
+    return this.#messages.finish(this.#objects.length, false);
   }
 
   #elements<T>(
@@ -221,48 +207,8 @@ export class NftBatch {
     write: (to: AttributeWriter) => void,
   ): this {
     this.#objects.push({ action, what, name });
-    const end = this.#begin((numbers.SUBSYSTEM << 8) | type, flags, FAMILY_NUMBERS[this.#family], 0);
-    write(this.#writer);
-    end();
+    const header = { type, flags, family: FAMILY_NUMBERS[this.#family], sequence: this.#objects.length };
+    this.#messages.add(header, write);
     return this;
   }
-
-  /** The message that begins or ends the batch: its family is none, its resource the subsystem. */
-  #frame(type: number): void {
-    this.#begin(type, 0, 0, numbers.SUBSYSTEM)();
-  }
-
-  #begin(type: number, flags: number, family: number, resource: number): () => void {
-    const { bytes, at } = this.#writer.room(HEADER);
-    bytes.writeUInt16LE(type, at + 4);
-    bytes.writeUInt16LE(FLAGS.request | flags, at + 6);
-    bytes.writeUInt32LE(this.#objects.length, at + 8);
-    bytes[at + 16] = family;
-    bytes.writeUInt16BE(resource, at + 18);
-    this.#message = at;
-    return () => this.#writer.bytes().writeUInt32LE(this.#writer.length - at, at);
-  }
-
-  #acknowledgeLast(): void {
-    const bytes = this.#writer.bytes();
-    bytes.writeUInt16LE(bytes.readUInt16LE(this.#message + 6) | FLAGS.acknowledge, this.#message + 6);
-  }
-}
-
-function writeExpression(expression: Expression, to: AttributeWriter): void {
-  const kind = kindOf(expression);
-  to.text(numbers.EXPRESSION.name, kind.name);
-  to.nest(numbers.EXPRESSION.data, (data) => kind.encode(expression, data));
-}
-
-function writeElement({ key, value, intervalEnd, comment }: SetElement, to: AttributeWriter): void {
-  to.nest(numbers.ELEMENT.key, (inner) => inner.hex(numbers.DATA_VALUE, key));
-  if (value !== undefined) {
-    to.nest(numbers.ELEMENT.data, (inner) => {
-      if (typeof value === "string") inner.hex(numbers.DATA_VALUE, value);
-      else encodeVerdict(value, inner);
-    });
-  }
-  if (intervalEnd) to.u32(numbers.ELEMENT.flags, numbers.INTERVAL_END);
-  if (comment !== undefined) to.hex(numbers.ELEMENT.userData, commentData("element", comment));
 }
