@@ -1,3 +1,4 @@
+import { nextTurn } from "@fairlead/base";
 import {
   Attributes,
   decodeChain,
@@ -74,11 +75,29 @@ async function withElements(
   const filled = new Map<string, NftSet>();
   for (const set of sets) {
     const request = encodeDumpOfSet(family, table, set.name);
-    const lists = await attributesOf(socket, request, `reading set ${family} ${table} ${set.name}`);
-    const elements = lists.flatMap((of) => decodeElements(of).elements);
-    filled.set(set.name, { ...set, elements: new Map(elements.map((one) => [elementKey(one), one])) });
+    filled.set(set.name, { ...set, elements: await elementsOf(socket, request, `set ${family} ${table} ${set.name}`) });
   }
   return filled;
+}
+
+/** A table of hashes is resized within milliseconds. */
+const READINGS = 20;
+
+/**
+ * The kernel begins each datagram of a listing anew from its count of elements so far: while it resizes the set after
+ * many insertions, some come twice and others not at all. So a listing in which one stands twice is read again.
+ *
+ * @throws Error when that does not end
+ */
+async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string): Promise<NftSet["elements"]> {
+  for (let reading = 0; reading < READINGS; reading++) {
+    const lists = await attributesOf(socket, request, `reading ${what}`);
+    const elements = lists.flatMap((of) => decodeElements(of).elements);
+    const byKey = new Map(elements.map((one) => [elementKey(one), one]));
+    if (byKey.size === elements.length) return byKey;
+    await nextTurn();
+  }
+  throw new Error(`netlink: ${what} changes faster than it can be read`);
 }
 
 /** Where an interval ends and the next one begins, the key alone stands there twice. */
