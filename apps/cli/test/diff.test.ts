@@ -40,6 +40,17 @@ describe("golden scenarios: the plan of the objects, printed or not, and kube-pr
   });
 });
 
+test("a node with addresses of both families: each is asked for with its own", async () => {
+  const { objects } = goldenScenario("26-dual-nodeport");
+  const manifests = await put("dual.json", objects);
+  const dual = ["--node-address", "10.201.0.10", "--node-address", "fd00:201::10", "--traffic-only"];
+  for (const family of ["ipv4", "ipv6"]) {
+    const { code, err, answer } = await diff(manifests, manifests, "--family", family, ...dual);
+    expect([code, err, answer.traffic.changes]).toEqual([0, "", []]);
+    expect(answer.traffic.compared).toBeGreaterThan(0);
+  }
+});
+
 test("ipvs mode's plan and iptables mode's do the same with packets, if not by the same rules", async () => {
   const { objects } = goldenScenario("09-loadbalancer");
   const iptables = await put("iptables", await planText(objects));

@@ -1,3 +1,4 @@
+import { familyOf, isLoopback } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { compareTraffic, type TrafficDifference } from "@fairlead/inspect";
 import { compareRuleSets, type RuleSetDifference } from "@fairlead/netfilter";
@@ -16,7 +17,7 @@ export async function run(
   const before = await readSide(a, family, options, context);
   const after = await readSide(b, family, options, context);
   const traffic = await context.progress("tracing packets through both", async () => {
-    return compareTraffic(before.state, after.state, family, nodeAddress(before, after));
+    return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
   });
   const rules = options["traffic-only"] ? [] : differentRules(before, after);
   const data = { family, traffic: trafficData(traffic), rules };
@@ -24,11 +25,12 @@ export async function run(
   return traffic.changes.length + rules.length > 0 ? 1 : 0;
 }
 
-/** The node's address, as far as one of the two knows it. */
-function nodeAddress(...sides: readonly Side[]): string | undefined {
+/** The node's address of that family, as far as one of the two knows it. */
+function nodeAddress(family: IPFamily, ...sides: readonly Side[]): string | undefined {
   for (const { state } of sides) {
     for (const address of state.environment.localAddresses ?? []) {
-      if (!address.startsWith("127.") && address !== "::1" && !address.startsWith("fe80:")) return address;
+      if (familyOf(address) !== family || isLoopback(address) || address.startsWith("fe80:")) continue;
+      return address;
     }
   }
   return undefined;
