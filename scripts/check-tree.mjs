@@ -1,6 +1,6 @@
 // `pnpm lint:tree`: what no linter looks for. Plain JavaScript without dependencies, as the other scripts.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 const LONGEST_COMMENT = 120;
 
@@ -14,7 +14,8 @@ const MODES_ROOM = /^(?:packages|apps)\/[^/]+\/src\/(?!(?:.*\/)?modes\/)/;
 
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
-const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().split("\n");
+// What is deleted and not yet committed is listed all the same.
+const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().split("\n").filter(existsSync);
 const found = [
   ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
   ...files.filter((file) => file.endsWith(".ts")).flatMap(inSource),

@@ -36,4 +36,3 @@ export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";
 export { lines } from "./runner/text.ts";
 export { createSysctl, type Sysctl, type SysctlResult } from "./sysctl/sysctl.ts";
-export { systemTimers, type Timers } from "./timers.ts";

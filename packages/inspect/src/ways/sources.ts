@@ -27,7 +27,8 @@ export interface SourceFacts {
 
 /** An address that is no pod's of these CIDRs; undefined: they hold all that are for documentation. */
 export function outsideAddress(family: IPFamily, pods: readonly string[] = []): string | undefined {
-  return OUTSIDE[family].find((address) => !inAnyOf(pods)(address));
+  const isPod = inAnyOf(pods);
+  return OUTSIDE[family].find((address) => !isPod(address));
 }
 
 /** One source of each class; those that cannot be told apart from others are left out. */

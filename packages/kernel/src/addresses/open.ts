@@ -1,7 +1,7 @@
 import { networkInterfaces } from "node:os";
+import { sleep, systemClock, type Timers } from "@fairlead/base";
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
-import { sleep, systemTimers, type Timers } from "../timers.ts";
 import type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses.ts";
 import { interfaceAddresses } from "./interfaces.ts";
 import { isNodeChange, parseAddresses, parseMonitorLine, serviceDeviceChange } from "./parse.ts";
@@ -40,7 +40,7 @@ async function* watch(
   options: NodeAddressesOptions,
   { signal, onServiceDevice }: WatchOptions,
 ): AsyncGenerator<readonly NodeAddress[], void, void> {
-  const { timers = systemTimers, settleMs = 200, onProblem = () => {} } = options;
+  const { timers = systemClock, settleMs = 200, onProblem = () => {} } = options;
   const wake = new Wake(signal);
   const leave = new AbortController();
   const until = AbortSignal.any([signal, leave.signal]);
@@ -86,7 +86,7 @@ async function keepMonitoring(
   options: NodeAddressesOptions,
   { signal, changed, onServiceDevice }: Watched,
 ): Promise<void> {
-  const { timers = systemTimers, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
+  const { timers = systemClock, restartMs = [1_000, 60_000], onProblem = () => {} } = options;
   let [pause, longest] = restartMs;
   // That the device itself goes is said of links only.
   const kinds = onServiceDevice === undefined ? ["address"] : ["link", "address"];

@@ -1,6 +1,6 @@
+import { sleep, systemClock, type Timers } from "@fairlead/base";
 import { CommandError } from "../runner/command-error.ts";
 import type { Argv } from "../runner/runner.ts";
-import { sleep, systemTimers, type Timers } from "../timers.ts";
 
 /**
  * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its
@@ -35,7 +35,7 @@ export class Faults {
   readonly #planned = new Map<number, Fault>();
   readonly #listeners = new Set<CallListener>();
 
-  constructor(timers: Timers = systemTimers) {
+  constructor(timers: Timers = systemClock) {
     this.#timers = timers;
   }
 

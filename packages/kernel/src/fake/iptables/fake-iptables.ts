@@ -1,3 +1,4 @@
+import { sleep, systemClock, type Timers } from "@fairlead/base";
 import {
   type IPFamily,
   type Rule,
@@ -14,7 +15,6 @@ import type { Variant } from "../../iptables/variant.ts";
 import { CommandError } from "../../runner/command-error.ts";
 import type { Argv, Input } from "../../runner/runner.ts";
 import { lines } from "../../runner/text.ts";
-import { sleep, systemTimers, type Timers } from "../../timers.ts";
 import { Faults, killed, singleStep } from "../faults.ts";
 import { type FakeKernel, toolMatches } from "./kernel.ts";
 import { restoreSection } from "./restore-section.ts";
@@ -56,7 +56,7 @@ export class FakeIptables implements IptablesClient {
   constructor(options: FakeIptablesOptions) {
     this.family = options.family;
     this.variant = options.variant ?? "nft";
-    this.#timers = options.timers ?? systemTimers;
+    this.#timers = options.timers ?? systemClock;
     this.faults = options.faults ?? new Faults(this.#timers);
     this.#lockSeconds = options.lockSeconds ?? 5;
     const none = new Set<string>();
