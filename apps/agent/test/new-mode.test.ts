@@ -1,9 +1,9 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { AgentConfig } from "@fairlead/config";
-import { ClusterState, type IPFamily } from "@fairlead/core";
+import { ClusterState, type IPFamily, type NodePlan } from "@fairlead/core";
 import { filterSettings } from "@fairlead/intake";
 import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
-import { endpointSlice, node, service } from "@fairlead/testkit";
+import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { metricsFollower } from "../src/metrics/follower.ts";
@@ -22,7 +22,8 @@ import { ScriptedSource } from "./support/scripted-source.ts";
 // The dry proof of docs/architecture.md, "Adding a backend": the one file is support/memory-mode.ts, the one row is
 // `all`.
 const memory = new Map<IPFamily, readonly string[]>();
-const all = [...modes, memoryMode(memory)];
+const nodes = new Map<IPFamily, NodePlan>();
+const all = [...modes, memoryMode(memory, nodes)];
 
 /** A node without iptables: whoever asks for it is noted. */
 function nodeWithoutIptables(asked: string[]): Kernel {
@@ -90,6 +91,13 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
       ["IPv6", []],
     ]),
   );
+  expect(nodes.get("IPv4")).not.toHaveProperty("serviceCIDRs");
+  await source.put(serviceCIDR("kubernetes", ["10.96.0.0/12", "fd00:10:96::/108"]));
+  await source.synced("serviceCIDRs");
+  await clock.advance(1_000);
+  expect(nodes.get("IPv4")?.serviceCIDRs).toEqual(["10.96.0.0/12"]);
+  expect(nodes.get("IPv6")?.serviceCIDRs).toEqual(["fd00:10:96::/108"]);
+
   // What modes with iptables left is removed where there is iptables; here nothing can have been left.
   expect(asked).toEqual(["to clean IPv4", "to clean IPv6"]);
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);

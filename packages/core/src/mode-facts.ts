@@ -27,6 +27,8 @@ export interface ModeNeeds {
   readonly iptables: readonly string[];
   /** Whether it programs the node's addresses, so that each change of them leads to a sync. */
   readonly nodeAddresses: boolean;
+  /** Whether it tells ClusterIPs that no service has (`NodePlan.serviceCIDRs`); absent: it has no use for them. */
+  readonly serviceCIDRs?: boolean;
   /** Beside connection tracking, which every mode needs. */
   readonly kernelParts: readonly KernelPart[];
   /** Beside forwarding, which every mode needs. */

@@ -286,6 +286,16 @@ describe("options that change", () => {
     });
   });
 
+  test("in the ServiceCIDRs are the node's part of their family alone", () => {
+    const IPv4 = ["10.96.0.0/16"];
+    const { dirty, change: planChange } = change({ serviceCIDRs: { IPv4 } });
+    expect(dirty).toBe("node");
+    expect(planChange?.groups.size).toBe(0);
+    expect(planChange?.node?.before).not.toHaveProperty("serviceCIDRs");
+    expect(planChange?.node?.after.serviceCIDRs).toEqual(IPv4);
+    expect(change({ serviceCIDRs: { IPv6: ["fd00:10:96::/108"] } })).toEqual({ dirty: "node", change: undefined });
+  });
+
   test("in anything else plan all services again, without being told which", () => {
     const { dirty, change: planChange } = change({ nodeName: "node-b" });
     expect(dirty).toBe("all");

@@ -54,9 +54,8 @@ export function planNode(request: NodePlanRequest): PlannedNode {
     config,
     nodeName,
     families: ipFamilies,
-    semantics: facts.semantics,
     filter: createEndpointFilter(filter),
-    needsNodeAddresses: facts.needs.nodeAddresses,
+    mode: facts,
   });
   const { node } = cluster;
   if (node !== undefined) inputs.setNode(node);

@@ -1,18 +1,18 @@
-import { familyOf } from "@fairlead/base";
+import { ofFamily } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { EndpointFilter, IPFamily, ModeSemantics, NodeState, PlannerOptions } from "@fairlead/core";
+import type { EndpointFilter, IPFamily, ModeFacts, NodeState, PlannerOptions } from "@fairlead/core";
 import { detectorFor } from "./detectors.ts";
 import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 import { nodePortAddressesFor } from "./node-port-addresses.ts";
+import { outermost } from "./service-cidrs.ts";
 
 export interface NodeInputsParts {
   readonly config: AgentConfig;
   readonly nodeName: string;
   readonly families: readonly IPFamily[];
-  readonly semantics: ModeSemantics;
   readonly filter: EndpointFilter;
-  /** The mode programs addresses: changes of them matter (`NodePlan.nodeAddresses`). */
-  readonly needsNodeAddresses: boolean;
+  /** The mode that is planned for: what it has no use for is left out, so that changes of that do not matter. */
+  readonly mode: Pick<ModeFacts, "semantics" | "needs">;
 }
 
 /** What is known of this node, which changes while the agent runs, as options of the planner. */
@@ -21,6 +21,7 @@ export class NodeInputs {
   #node: NodeState | undefined;
   #addresses: readonly string[] = [];
   #kernelIPs: NodeIPs = {};
+  #serviceCIDRs: readonly string[] | undefined;
   #options: PlannerOptions | undefined;
 
   constructor(parts: NodeInputsParts) {
@@ -39,7 +40,7 @@ export class NodeInputs {
   /** Whether a plan means nothing before the first `setAddresses`: node ports would be served nowhere. */
   get needsAddresses(): boolean {
     const chosen = Object.values(this.options().nodePortAddresses);
-    return this.#parts.needsNodeAddresses || chosen.some(({ kind }) => kind === "list");
+    return this.#parts.mode.needs.nodeAddresses || chosen.some(({ kind }) => kind === "list");
   }
 
   /** Returns whether it matters. A node that vanished keeps its zone and addresses: they were good a moment ago. */
@@ -56,6 +57,16 @@ export class NodeInputs {
   setAddresses(addresses: readonly string[], kernelIPs: NodeIPs): boolean {
     this.#addresses = addresses;
     this.#kernelIPs = kernelIPs;
+    return this.#refresh();
+  }
+
+  /**
+   * Returns whether it matters.
+   *
+   * @param cidrs of all ServiceCIDR objects, of both families
+   */
+  setServiceCIDRs(cidrs: readonly string[]): boolean {
+    this.#serviceCIDRs = cidrs;
     return this.#refresh();
   }
 
@@ -78,8 +89,10 @@ export class NodeInputs {
   }
 
   #derive(): PlannerOptions {
-    const { config, nodeName, families, semantics, filter, needsNodeAddresses } = this.#parts;
+    const { config, nodeName, families, mode, filter } = this.#parts;
+    const { semantics, needs } = mode;
     const node = this.#node;
+    const cidrs = needs.serviceCIDRs ? this.#serviceCIDRs : undefined;
     const ips = nodeIPs(this.#ipSources());
     const each = <T>(make: (family: IPFamily) => T): Partial<Record<IPFamily, T>> =>
       Object.fromEntries(families.map((family) => [family, make(family)]));
@@ -90,7 +103,8 @@ export class NodeInputs {
       nodeIPs: ips,
       detectors: each((family) => detectorFor(family, config.detectLocal, node?.podCIDRs ?? [])),
       nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
-      ...(needsNodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
+      ...(needs.nodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
+      ...(cidrs && { serviceCIDRs: each((family) => outermost(cidrs.filter(ofFamily(family)))) }),
       masqueradeAll: config.masqueradeAll,
       externalIPs: config.features.externalIPs,
       nodeHints: config.features.nodeHints,
@@ -101,5 +115,5 @@ export class NodeInputs {
 }
 
 function addressesOf(family: IPFamily, addresses: readonly string[]): readonly string[] {
-  return [...new Set(addresses.filter((address) => familyOf(address) === family))].sort();
+  return [...new Set(addresses.filter(ofFamily(family)))].sort();
 }

@@ -5,13 +5,16 @@ import {
   decodeEndpointSlice,
   decodeNode,
   decodeService,
+  decodeServiceCIDR,
   type EndpointSlice,
   type NodeState,
   type ObjectKind,
   type Problem,
   type Service,
+  type ServiceCIDR,
 } from "@fairlead/core";
 import type { ObjectChange, ObjectKey, Subscription } from "@fairlead/watch";
+import { followServiceCIDRs } from "./service-cidrs.ts";
 
 export type Resource = "services" | "endpointSlices" | "node";
 
@@ -27,6 +30,11 @@ export interface IntakeOptions {
   readonly onChange: () => void;
   /** The own Node as it is now; undefined: there is none. */
   readonly onNode: (node: NodeState | undefined) => void;
+  /**
+   * The CIDRs of all ServiceCIDRs, of both families, whenever one of these came, changed or went and their first list
+   * is in; one CIDR may come more than once. Absent: they are not asked for.
+   */
+  readonly onServiceCIDRs?: ((cidrs: readonly string[]) => void) | undefined;
   /** The first complete list of a resource is in. */
   readonly onSynced: (resource: Resource) => void;
 }
@@ -36,11 +44,12 @@ export interface ProxySubscriptions {
   readonly services: Subscription<Service>;
   readonly endpointSlices: Subscription<EndpointSlice>;
   readonly node: Subscription<NodeState>;
+  readonly serviceCIDRs?: Subscription<ServiceCIDR>;
 }
 
 /** Leads the changes of a source through core's decoders into the cluster state. */
 export function subscriptions(options: IntakeOptions): ProxySubscriptions {
-  const { state, onChange } = options;
+  const { state, onChange, onServiceCIDRs } = options;
   const intern = createIntern();
   const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
     return (raw: unknown): T | undefined => {
@@ -73,6 +82,12 @@ export function subscriptions(options: IntakeOptions): ProxySubscriptions {
       decode: decoder("Node", decodeNode),
       onChange: follow("node", options, { upsert: options.onNode, remove: () => options.onNode(undefined) }),
     },
+    ...(onServiceCIDRs && {
+      serviceCIDRs: {
+        decode: decoder("ServiceCIDR", decodeServiceCIDR),
+        onChange: followServiceCIDRs(onServiceCIDRs),
+      },
+    }),
   };
 }
 

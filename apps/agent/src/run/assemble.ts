@@ -45,9 +45,8 @@ export function assemble(parts: AgentParts) {
     config,
     nodeName: parts.nodeName,
     families,
-    semantics: parts.mode.semantics,
     filter,
-    needsNodeAddresses: parts.mode.needs.nodeAddresses,
+    mode: parts.mode,
   });
   const planner = new Planner(inputs.options());
   const { relaying, kernel } = parts;

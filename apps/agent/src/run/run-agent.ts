@@ -152,7 +152,7 @@ function followPodCIDRs(
 }
 
 function subscribe(
-  { config }: AgentParts,
+  { config, mode }: AgentParts,
   agent: Assembled,
   readiness: Readiness,
   request: (kind: SyncKind) => void,
@@ -170,6 +170,12 @@ function subscribe(
       request("partial");
     },
     onNode,
+    // Without them there is only no drop of packets to addresses that no service has: nothing waits for them.
+    onServiceCIDRs: mode.needs.serviceCIDRs
+      ? (cidrs) => {
+          if (agent.inputs.setServiceCIDRs(cidrs)) request("partial");
+        }
+      : undefined,
     onSynced: (resource) => readiness.known(resource),
   });
 }

@@ -1,23 +1,23 @@
-import type { Backend, ForwardingPlan, IPFamily, ModeFacts, SyncReport } from "@fairlead/core";
+import type { Backend, ForwardingPlan, IPFamily, ModeFacts, NodePlan, SyncReport } from "@fairlead/core";
 import type { Mode } from "../../src/modes/mode.ts";
 
 const facts: ModeFacts = {
   name: "memory",
   semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
-  needs: { iptables: [], nodeAddresses: false, kernelParts: [], sysctls: [] },
+  needs: { iptables: [], nodeAddresses: false, serviceCIDRs: true, kernelParts: [], sysctls: [] },
   keeps: {},
   objects: { rules: [], own: { kinds: ["groups"], help: "Service ports that are kept in memory" } },
   packetCounters: {},
   familiesAtOnce: true,
 };
 
-/** A mode that keeps each family's service ports in `memory`, and asks nothing of the node. */
-export function memoryMode(memory: Map<IPFamily, readonly string[]>): Mode {
+/** A mode that keeps each family's service ports in `memory`, and asks nothing of the node; `nodes` gets the rest. */
+export function memoryMode(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPFamily, NodePlan>): Mode {
   return {
     facts,
     async open() {},
     serve: async ({ families }) => ({
-      backends: new Map(families.map((family) => [family, memoryBackend(memory)])),
+      backends: new Map(families.map((family) => [family, memoryBackend(memory, nodes)])),
       familiesAtOnce: facts.familiesAtOnce,
     }),
     async removeTables() {
@@ -27,10 +27,11 @@ export function memoryMode(memory: Map<IPFamily, readonly string[]>): Mode {
   };
 }
 
-function memoryBackend(memory: Map<IPFamily, readonly string[]>): Backend {
+function memoryBackend(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPFamily, NodePlan>): Backend {
   const keep = async (plan: ForwardingPlan): Promise<SyncReport> => {
     const names = Array.from(plan.groups.values(), ({ name }) => name);
     memory.set(plan.family, names);
+    nodes?.set(plan.family, plan.node);
     return { kind: "full", objects: { groups: { total: names.length, written: names.length } } };
   };
   return {

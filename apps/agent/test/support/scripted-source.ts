@@ -5,10 +5,11 @@ interface RawObject {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-const resources: Readonly<Record<string, "services" | "endpointSlices" | "node">> = {
+const resources: Readonly<Record<string, keyof Subscriptions>> = {
   Service: "services",
   EndpointSlice: "endpointSlices",
   Node: "node",
+  ServiceCIDR: "serviceCIDRs",
 };
 
 /** A source of objects that does what a test tells it, in the order it tells. */
@@ -42,12 +43,13 @@ export class ScriptedSource implements ObjectSource {
   }
 
   /** The first lists of these are complete. */
-  async synced(...names: readonly ("services" | "endpointSlices" | "node")[]): Promise<void> {
+  async synced(...names: readonly (keyof Subscriptions)[]): Promise<void> {
     for (const name of names) await this.#subscriptions[name]?.onChange({ type: "synced" });
   }
 
   #of(kind: string): Subscription<unknown> {
-    const subscription = this.#subscriptions[resources[kind] ?? "serviceCIDRs"];
+    const resource = resources[kind];
+    const subscription = resource && this.#subscriptions[resource];
     if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
     return subscription;
   }

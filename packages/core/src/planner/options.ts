@@ -19,6 +19,8 @@ export interface PlannerOptions {
   readonly nodePortAddresses: Partial<Readonly<Record<IPFamily, NodePortAddresses>>>;
   /** `NodePlan.nodeAddresses` by family. */
   readonly nodeAddresses?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
+  /** `NodePlan.serviceCIDRs` by family. */
+  readonly serviceCIDRs?: Partial<Readonly<Record<IPFamily, readonly string[]>>>;
   readonly masqueradeAll: boolean;
   /** False: spec.externalIPs are nobody's (the gate AllowServiceExternalIPs is off). */
   readonly externalIPs?: boolean;
@@ -32,10 +34,12 @@ export interface PlannerOptions {
 /** The part of a family's plan that follows from the options only. */
 export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   const nodeAddresses = options.nodeAddresses?.[family];
+  const serviceCIDRs = options.serviceCIDRs?.[family];
   return {
     detector: options.detectors[family] ?? { kind: "none" },
     nodePortAddresses: options.nodePortAddresses[family] ?? { kind: "all" },
     ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
+    ...(serviceCIDRs === undefined ? undefined : { serviceCIDRs }),
   };
 }
 
