@@ -9,7 +9,7 @@
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 import type { TableState } from "@fairlead/netfilter";
-import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { BenchPlan, group } from "./cluster.ts";
 import { LongestTurn } from "./longest-turn.ts";
 
@@ -31,7 +31,7 @@ const sink = {
   chains: async () => new Set<string>(),
   list: async () => [],
   texts: async () => new Map(),
-} satisfies IptablesPort & { payloads: number; bytes: number };
+} satisfies RulesPort & { payloads: number; bytes: number };
 
 if (variant === "nft" || variant === "legacy") await onKernel(variant);
 else await onSink();

@@ -1,12 +1,13 @@
 import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
+import { deleteChains } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";
-import { deleteChains, inDeletionOrder } from "./plan/commands.ts";
+import { inDeletionOrder } from "./plan/commands.ts";
 import { type RenderContext, renderContext, rendersAlike } from "./plan/settings.ts";
 import type { Totals } from "./plan/totals.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import type { StaleChains } from "./stale-chains.ts";
 
@@ -34,7 +35,7 @@ interface Step {
 
 /** Writes what a change touches; starts no process where that is nothing. */
 export async function applyChange(
-  port: IptablesPort,
+  port: RulesPort,
   { change, before, context }: Step,
   stale: StaleChains,
   settled: Settled,
@@ -63,12 +64,7 @@ function touchesKernel(rules: RuleChange, due: readonly string[]): boolean {
   return [endpointChains, serviceChains, filterFirst, nat, filterLast, due].some(({ length }) => length > 0);
 }
 
-async function write(
-  port: IptablesPort,
-  rules: RuleChange,
-  due: readonly string[],
-  settled: Settled,
-): Promise<Written> {
+async function write(port: RulesPort, rules: RuleChange, due: readonly string[], settled: Settled): Promise<Written> {
   const split = port.variant === "nft" && needsBatches(rules, due);
   const deletions = split ? [] : deleteChains(inDeletionOrder(due));
   const nat = [...rules.nat, ...deletions];

@@ -7,7 +7,7 @@ import { hasCanary, holdsFixed } from "./intact.ts";
 import { type Extent, Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
 import { type RenderContext, renderContext } from "./plan/settings.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { iptablesSemantics } from "./semantics.ts";
 import { StaleChains } from "./stale-chains.ts";
@@ -19,7 +19,7 @@ import { Witness } from "./witness.ts";
  *
  * @throws RangeError when an option is out of range
  */
-export function createIptablesBackend(port: IptablesPort, options: IptablesOptions = {}): Backend {
+export function createIptablesBackend(port: RulesPort, options: IptablesOptions = {}): Backend {
   return new IptablesBackend(port, settle(port.family, options));
 }
 
@@ -28,7 +28,7 @@ const RECENT_MS = 5_000;
 
 class IptablesBackend implements Backend {
   readonly semantics = iptablesSemantics;
-  readonly #port: IptablesPort;
+  readonly #port: RulesPort;
   readonly #settled: Settled;
   readonly #stale: StaleChains;
   readonly #lookout: Lookout;
@@ -38,7 +38,7 @@ class IptablesBackend implements Backend {
   /** What the next full sync begins with, where that was announced, and since when it is read. */
   #looking: { readonly found: Promise<Found>; readonly since: number } | undefined;
 
-  constructor(port: IptablesPort, settled: Settled) {
+  constructor(port: RulesPort, settled: Settled) {
     this.#port = port;
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);

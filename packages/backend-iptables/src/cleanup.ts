@@ -1,12 +1,22 @@
-import { type Command, payloadText, restoreLines, ruleKey, type Table, type Target } from "@fairlead/netfilter";
+import { attemptAll } from "@fairlead/base";
+import {
+  type Command,
+  deleteChains,
+  type Links,
+  payloadText,
+  type Rule,
+  restoreLines,
+  ruleKey,
+  type Table,
+  unlinkCommands,
+} from "@fairlead/netfilter";
 import { BATCH, deleteStale } from "./commit.ts";
 import { type Settled, settle } from "./options.ts";
-import { deleteChains, remove } from "./plan/commands.ts";
 import { FIXED_CHAINS } from "./plan/frame.ts";
 import { isGroupChain } from "./plan/group-names.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { MARK_MASQ } from "./plan/names.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 
 export interface CleanupOptions {
   /** Chains that another mode uses under the same name and that stay, with the jumps to them. Default: none. */
@@ -20,23 +30,18 @@ export interface CleanupOptions {
  *
  * @throws AggregateError with what failed, after all tables were tried
  */
-export async function removeIptablesMode(port: IptablesPort, options: CleanupOptions = {}): Promise<void> {
+export async function removeIptablesMode(port: RulesPort, options: CleanupOptions = {}): Promise<void> {
   const keep = options.keep ?? (() => false);
   const settled = settle(port.family, {});
-  const failures: unknown[] = [];
-  for (const table of ["nat", "filter", "mangle"] as const) {
-    try {
-      await cleanTable(port, table, keep, settled);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0)
-    throw new AggregateError(failures, `cleanup of ${port.family} iptables left something behind`);
+  const tables = ["nat", "filter", "mangle"] as const;
+  await attemptAll(
+    tables.map((table) => () => cleanTable(port, table, keep, settled)),
+    `cleanup of ${port.family} iptables left something behind`,
+  );
 }
 
 async function cleanTable(
-  port: IptablesPort,
+  port: RulesPort,
   table: keyof typeof FIXED_CHAINS,
   keep: (table: Table, chain: string) => boolean,
   settled: Settled,
@@ -49,7 +54,7 @@ async function cleanTable(
   const restore = async (commands: readonly Command[]) => {
     if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), settled.breathe));
   };
-  const jumps = await unlink(port, table, fixed);
+  const jumps = await unlinkCommands(port, linksTo(fixed, table));
   if (!split) return restore([...jumps, ...deleteChains([...fixed, ...groupChains])]);
   // from the top down: what leads to the group chains, they themselves, and what they lead to
   await restore([...jumps, ...deleteChains(fixed.filter((chain) => chain !== MARK_MASQ))]);
@@ -57,20 +62,12 @@ async function cleanTable(
   await restore([...deleteChains(fixed.filter((chain) => chain === MARK_MASQ))]);
 }
 
-/** Takes every copy of our jumps out of the built-in chains, for the chains that go. */
-async function unlink(port: IptablesPort, table: Table, chains: readonly string[]): Promise<readonly Command[]> {
-  const commands: Command[] = [];
-  for (const jumps of JUMPS) {
-    if (jumps.table !== table) continue;
-    const ours = new Set(jumps.rules.filter(({ target }) => leadsTo(target, chains)).map(ruleKey));
-    if (ours.size === 0) continue;
-    for (const rule of (await port.list(table, jumps.chain)) ?? []) {
-      if (ours.has(ruleKey(rule))) commands.push(remove(jumps.chain, rule));
-    }
+/** Our jumps to the chains that go. */
+function* linksTo(chains: readonly string[], table: Table): Generator<Links> {
+  for (const { table: of, chain, rules } of JUMPS) {
+    if (of !== table) continue;
+    const leadsToOne = ({ target }: Rule) => target?.kind === "jump" && chains.includes(target.chain);
+    const ours = new Set(rules.filter(leadsToOne).map(ruleKey));
+    if (ours.size > 0) yield { table, chain, isLink: (rule) => ours.has(ruleKey(rule)) };
   }
-  return commands;
-}
-
-function leadsTo(target: Target | undefined, chains: readonly string[]): boolean {
-  return target?.kind === "jump" && chains.includes(target.chain);
 }

@@ -1,6 +1,8 @@
 import {
   type ChainFill,
   type Command,
+  deleteChains,
+  emptyChain,
   type PayloadSection,
   payloadText,
   restoreLines,
@@ -9,9 +11,9 @@ import {
 import { batches, parts } from "./batches.ts";
 import type { Settled } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
-import { appendRules, deleteChains, emptyChain, fillChains, inDeletionOrder } from "./plan/commands.ts";
+import { appendRules, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import { chainsOf, type GroupChains } from "./plan/group.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 
 /**
  * What a transaction of the nft variant may hold: the kernel checks every path through the chains of a transaction, so
@@ -63,7 +65,7 @@ interface Rest {
  * @returns the number of rules written by table
  * @throws what the port throws; everything up to the transaction that failed is done, and the dispatch is as it was
  */
-export async function commit(port: IptablesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
+export async function commit(port: RulesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
   const written: Written = new Map();
   for (const part of parts(sections(work, split), split ? IN_ONE_PROCESS : Number.POSITIVE_INFINITY)) {
     await port.restore(payloadText(restoreLines(part, written), settled.breathe));
@@ -142,7 +144,7 @@ function* made(chains: readonly ChainRules[]): Generator<Command | ChainFill> {
  * Deletes group chains that nothing leads to any more: in one transaction, or (split) in several, from the top down.
  */
 export async function deleteStale(
-  port: IptablesPort,
+  port: RulesPort,
   chains: Iterable<string>,
   split: boolean,
   settled: Settled,

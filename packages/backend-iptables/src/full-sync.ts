@@ -1,15 +1,15 @@
 import { type ForwardingPlan, inSlices } from "@fairlead/core";
+import { emptyChain } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
 import type { Settled } from "./options.ts";
-import { emptyChain } from "./plan/commands.ts";
 import { allChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame, oldRules } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
 import { serviceChainCount } from "./plan/service-chains.ts";
 import { renderContext } from "./plan/settings.ts";
 import { survey } from "./plan/survey.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 import type { Programmed } from "./programmed.ts";
 import type { StaleChains } from "./stale-chains.ts";
 
@@ -19,14 +19,14 @@ export interface Found {
   readonly kernel: KernelState;
 }
 
-export async function look(port: IptablesPort, settled: Settled): Promise<Found> {
+export async function look(port: RulesPort, settled: Settled): Promise<Found> {
   const [counters, kernel] = await Promise.all([settled.counters(COUNTERS), readKernel(port)]);
   return { counters, kernel };
 }
 
 /** Makes the kernel equal to the plan, whatever it holds. */
 export async function fullSync(
-  port: IptablesPort,
+  port: RulesPort,
   plan: ForwardingPlan,
   { counters, kernel }: Found,
   stale: StaleChains,
@@ -54,7 +54,7 @@ export async function fullSync(
 }
 
 /** More chains than one payload of the nft variant should hold. */
-function needsBatches(port: IptablesPort, plan: ForwardingPlan): boolean {
+function needsBatches(port: RulesPort, plan: ForwardingPlan): boolean {
   if (port.variant === "legacy") return false;
   if (plan.endpointCount > BATCH.endpointChains) return true;
   let serviceChains = 0;
@@ -63,7 +63,7 @@ function needsBatches(port: IptablesPort, plan: ForwardingPlan): boolean {
 }
 
 /** Stale chains harm nobody: one that cannot go because somebody else's chain leads to it must not fail the sync. */
-async function sweep(port: IptablesPort, stale: StaleChains, large: boolean, settled: Settled): Promise<void> {
+async function sweep(port: RulesPort, stale: StaleChains, large: boolean, settled: Settled): Promise<void> {
   const now = settled.now();
   const due = stale.due(now, large);
   if (due.length === 0) return;

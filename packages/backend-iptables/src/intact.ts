@@ -8,7 +8,7 @@ import { constantChains, dispatchTexts, lastRules, type ServiceTable, sharedChai
 import { CANARY, SERVICES } from "./plan/names.ts";
 import { reachesEndpoints, refusal } from "./plan/reach.ts";
 import type { RenderContext } from "./plan/settings.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 import { SameTexts } from "./same-texts.ts";
 
 /** What a table is held against. */
@@ -18,7 +18,7 @@ export interface Wanted {
 }
 
 /** mangle holds a canary only, which goes with the others when somebody flushes everything. */
-export async function hasCanary(port: IptablesPort): Promise<boolean> {
+export async function hasCanary(port: RulesPort): Promise<boolean> {
   return (await port.texts("mangle", [{ chain: CANARY }])).has(CANARY);
 }
 
@@ -31,7 +31,7 @@ export async function hasCanary(port: IptablesPort): Promise<boolean> {
  * @returns false: only a full sync brings back what is missing
  */
 export async function holdsFixed(
-  port: IptablesPort,
+  port: RulesPort,
   table: ServiceTable,
   { plan, context }: Wanted,
   extent: Extent,
@@ -62,7 +62,7 @@ function endsRight(found: readonly string[], context: RenderContext, same: SameT
 }
 
 async function writeAgain(
-  port: IptablesPort,
+  port: RulesPort,
   table: ServiceTable,
   chains: readonly ChainRules[],
   { breathe, onProblem }: Settled,

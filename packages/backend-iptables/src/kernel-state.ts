@@ -2,7 +2,7 @@ import { goesOn, type IPFamily, parseSave, type Rule, type TableState } from "@f
 import { digestOf } from "./plan/digest.ts";
 import { isGroupChain } from "./plan/group-names.ts";
 import { JUMPS } from "./plan/jumps.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 
 /** What a full sync has to know of the kernel before it writes. */
 export interface KernelState {
@@ -13,12 +13,12 @@ export interface KernelState {
   readonly groupChains: ReadonlyMap<string, string>;
 }
 
-export async function readKernel(port: IptablesPort): Promise<KernelState> {
+export async function readKernel(port: RulesPort): Promise<KernelState> {
   const [filter, nat] = await Promise.all([port.save("filter"), readNat(port)]);
   return { filter, ...nat };
 }
 
-async function readNat(port: IptablesPort): Promise<Omit<KernelState, "filter">> {
+async function readNat(port: RulesPort): Promise<Omit<KernelState, "filter">> {
   const nat = new NatReader();
   for await (const line of port.saveLines("nat")) nat.read(line);
   return nat.end(port.family);

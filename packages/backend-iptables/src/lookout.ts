@@ -1,5 +1,5 @@
 import type { Table } from "@fairlead/netfilter";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 
 /** fixed: what is there however many services there are. all: the rules of services in shared chains, too. */
 export type Extent = "fixed" | "all";
@@ -32,12 +32,12 @@ interface Seen {
  */
 export class Lookout {
   readonly #now: () => number;
-  readonly #glance: NonNullable<IptablesPort["glance"]>;
+  readonly #glance: NonNullable<RulesPort["glance"]>;
   readonly #seen = new Map<Table, Seen>();
   readonly #restUntil = new Map<Table, number>();
 
   /** @param now a clock in milliseconds */
-  constructor(now: () => number, glance: IptablesPort["glance"] = async () => undefined) {
+  constructor(now: () => number, glance: RulesPort["glance"] = async () => undefined) {
     this.#now = now;
     this.#glance = glance;
   }

@@ -1,6 +1,6 @@
 import type { Written } from "./commit.ts";
 import type { Totals } from "./plan/totals.ts";
-import type { IptablesPort } from "./port.ts";
+import type { RulesPort } from "./port.ts";
 
 /**
  * Entries up to which the kernel's word of a legacy table is about each of them; beyond, about their number and size.
@@ -10,16 +10,16 @@ const EACH_TOLD = 5000;
 type ServiceTable = keyof Totals;
 
 /** What the kernel said of the tables before something was written; undefined: nothing. */
-type States = Readonly<Record<ServiceTable, Awaited<ReturnType<NonNullable<IptablesPort["glance"]>>>>>;
+type States = Readonly<Record<ServiceTable, Awaited<ReturnType<NonNullable<RulesPort["glance"]>>>>>;
 
 /**
  * Holds what a tool says against what the kernel says: a tool that ends with exit code 0 and has written nothing would
  * leave a new service unserved, and nobody would know.
  */
 export class Witness {
-  readonly #port: IptablesPort;
+  readonly #port: RulesPort;
 
-  constructor(port: IptablesPort) {
+  constructor(port: RulesPort) {
     this.#port = port;
   }
 

@@ -10,7 +10,7 @@ import {
   TestCluster,
 } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { COUNTERS, createIptablesBackend, type IptablesOptions, type IptablesPort } from "../src/index.ts";
+import { COUNTERS, createIptablesBackend, type IptablesOptions, type RulesPort } from "../src/index.ts";
 import { kernelTest } from "./support/real-kernel.ts";
 import { RecordingPort } from "./support/recording-port.ts";
 import { plannerOptions } from "./support/world.ts";
@@ -92,7 +92,7 @@ function recordedPlanner(scenario: RecordedScenario): PlannerOptions {
 }
 
 async function sync(
-  port: IptablesPort,
+  port: RulesPort,
   { objects, planner, backend }: Recording,
   counters: NonNullable<IptablesOptions["counters"]>,
 ): Promise<void> {

@@ -2,14 +2,14 @@ import type { PlanEndpoint } from "@fairlead/core";
 import type { TableState } from "@fairlead/netfilter";
 import { expect, test } from "vitest";
 import { BenchPlan, group } from "../bench/cluster.ts";
-import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 
 const ENDPOINTS = 30_000;
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
 const MOST = 10_000;
 
 /** Takes payloads in and keeps nothing of them. */
-function sink(variant: IptablesPort["variant"]): IptablesPort {
+function sink(variant: RulesPort["variant"]): RulesPort {
   return {
     family: "IPv4",
     variant,
@@ -25,7 +25,7 @@ function sink(variant: IptablesPort["variant"]): IptablesPort {
 }
 
 /** One group whose endpoints count who reads them, and how often that was between two turns. */
-function world(variant: IptablesPort["variant"], affinity: boolean) {
+function world(variant: RulesPort["variant"], affinity: boolean) {
   const turns: number[] = [];
   let reads = 0;
   const watched = (endpoint: PlanEndpoint): PlanEndpoint =>

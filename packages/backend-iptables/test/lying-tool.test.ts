@@ -1,6 +1,6 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { expect, test } from "vitest";
-import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(1));
@@ -12,7 +12,7 @@ function liar(variant: "nft" | "legacy") {
   const kernel = new FakeIptables({ family: "IPv4", variant });
   const tool = { lies: false };
   let generation = 0;
-  const port: IptablesPort = {
+  const port: RulesPort = {
     family: "IPv4",
     variant,
     restore: async (payload) => {

@@ -2,7 +2,7 @@ import { compareRuleSets, type RuleSet, renderRule } from "@fairlead/netfilter";
 import { slotHistory } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 import { openWorld } from "./support/world.ts";
@@ -99,12 +99,12 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
   });
 });
 
-async function saved(port: IptablesPort): Promise<RuleSet> {
+async function saved(port: RulesPort): Promise<RuleSet> {
   const tables = ["filter", "nat", "mangle"] as const;
   return new Map(await Promise.all(tables.map(async (table) => [table, await port.save(table)] as const)));
 }
 
-async function iptables({ runner }: TestKernel, port: IptablesPort, args: readonly string[]): Promise<void> {
+async function iptables({ runner }: TestKernel, port: RulesPort, args: readonly string[]): Promise<void> {
   const tool = port.family === "IPv4" ? "iptables" : "ip6tables";
   await runner.run([`${tool}-${port.variant}`, "-w", "5", ...args]);
 }

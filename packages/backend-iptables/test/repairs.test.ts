@@ -1,6 +1,6 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
-import { createIptablesBackend, type IptablesPort } from "../src/index.ts";
+import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { clusterIPGroup, endpoints, nodePlan, planOf } from "./support/groups.ts";
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
@@ -82,7 +82,7 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
 });
 
 /** Calls of the kernel's tools by name. */
-function counting(port: FakeIptables): { readonly port: IptablesPort; readonly calls: string[] } {
+function counting(port: FakeIptables): { readonly port: RulesPort; readonly calls: string[] } {
   const calls: string[] = [];
   const handler: ProxyHandler<FakeIptables> = {
     get(target, key) {

@@ -1,12 +1,23 @@
-import { familyOf } from "@fairlead/base";
-import type { Command, ServerCommand, SetCommand, Table } from "@fairlead/netfilter";
-import { payloadText, renderServerCommand, renderSetCommand, restoreLines, ruleKey } from "@fairlead/netfilter";
+import { attemptAll, familyOf, nextTurn } from "@fairlead/base";
+import {
+  deleteChains,
+  type Links,
+  payloadText,
+  renderServerCommand,
+  renderSetCommand,
+  restoreLines,
+  ruleKey,
+  type ServerCommand,
+  type SetCommand,
+  type Table,
+  unlinkCommands,
+} from "@fairlead/netfilter";
 import { readAddresses, readSets } from "./kernel-state.ts";
 import { ownership } from "./ownership.ts";
 import { addressCommand, DELETE_DEVICE } from "./plan/device.ts";
 import { CHAINS } from "./plan/frame.ts";
 import { type FrameTable, TABLES } from "./plan/frame-facts.ts";
-import { JUMPS, type Jumps } from "./plan/jumps.ts";
+import { JUMPS } from "./plan/jumps.ts";
 import { DEVICE } from "./plan/names.ts";
 import { setName } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
@@ -25,14 +36,16 @@ export interface CleanupOptions {
  * @throws AggregateError with what failed, after everything was tried
  */
 export async function removeIpvsMode(port: IpvsPort, options: CleanupOptions = {}): Promise<void> {
-  const failures: unknown[] = [];
-  const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => failures.push(error));
-  for (const table of TABLES) await attempt(() => removeRules(port, table, options.keep ?? (() => false)));
-  await attempt(() => removeServers(port, options.excludeCIDRs ?? []));
-  await attempt(() => removeAddresses(port));
-  await attempt(() => removeSets(port));
-  if (failures.length === 0) return;
-  throw new AggregateError(failures, `cleanup of ipvs mode (${port.rules.family}) left something behind`);
+  const { keep = () => false, excludeCIDRs = [] } = options;
+  await attemptAll(
+    [
+      ...TABLES.map((table) => () => removeRules(port, table, keep)),
+      () => removeServers(port, excludeCIDRs),
+      () => removeAddresses(port),
+      () => removeSets(port),
+    ],
+    `cleanup of ipvs mode (${port.rules.family}) left something behind`,
+  );
 }
 
 async function removeRules(
@@ -42,26 +55,21 @@ async function removeRules(
 ): Promise<void> {
   const existing = await port.rules.chains(table);
   const chains = CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
-  const commands: Command[] = [];
-  for (const jumps of JUMPS) if (jumps.table === table) commands.push(...(await unlink(port, jumps, keep)));
-  commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
-  commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
-  if (commands.length > 0) await port.rules.restore(payloadText(restoreLines([{ table, commands }]), turn));
+  const jumps = await unlinkCommands(port.rules, links(table, keep));
+  const commands = [...jumps, ...deleteChains(chains)];
+  if (commands.length > 0) await port.rules.restore(payloadText(restoreLines([{ table, commands }]), nextTurn));
 }
 
-/** A jump that another mode has word for word stays with its chain; what this mode alone has goes in any case. */
-async function unlink(
-  { rules: port }: IpvsPort,
-  { table, chain, rules, shared }: Jumps,
-  keep: (table: Table, chain: string) => boolean,
-): Promise<readonly Command[]> {
-  const stay = new Set(
-    shared.filter(({ target }) => target?.kind === "jump" && keep(table, target.chain)).map(ruleKey),
-  );
-  const ours = new Set(rules.map(ruleKey).filter((text) => !stay.has(text)));
-  return ((await port.list(table, chain)) ?? [])
-    .filter((rule) => ours.has(ruleKey(rule)))
-    .map((rule): Command => ({ kind: "delete", chain, rule }));
+/** A jump that another mode has word for word stays with its chain; what only this mode has goes in any case. */
+function* links(table: FrameTable, keep: (table: Table, chain: string) => boolean): Generator<Links> {
+  for (const { table: of, chain, rules, shared } of JUMPS) {
+    if (of !== table) continue;
+    const stay = new Set(
+      shared.filter(({ target }) => target?.kind === "jump" && keep(table, target.chain)).map(ruleKey),
+    );
+    const ours = new Set(rules.map(ruleKey).filter((key) => !stay.has(key)));
+    yield { table, chain, isLink: (rule) => ours.has(ruleKey(rule)) };
+  }
 }
 
 async function removeServers(port: IpvsPort, excludeCIDRs: readonly string[]): Promise<void> {
@@ -72,7 +80,7 @@ async function removeServers(port: IpvsPort, excludeCIDRs: readonly string[]): P
   for await (const server of port.servers.save()) {
     if (owned(server)) commands.push({ kind: "delete-server", server });
   }
-  if (commands.length > 0) await port.servers.restore(payloadText(commands.map(renderServerCommand), turn));
+  if (commands.length > 0) await port.servers.restore(payloadText(commands.map(renderServerCommand), nextTurn));
 }
 
 async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
@@ -82,16 +90,12 @@ async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
   const ours = services.filter((address) => familyOf(address) === rules.family);
   const lines =
     ours.length === services.length ? [DELETE_DEVICE] : ours.map((address) => addressCommand("del", address));
-  if (lines.length > 0) await links.batch(payloadText(lines, turn));
+  if (lines.length > 0) await links.batch(payloadText(lines, nextTurn));
 }
 
 async function removeSets(port: IpvsPort): Promise<void> {
   const { family } = port.rules;
   const present = await readSets(port, family);
   const commands = [...present.keys()].map((set): SetCommand => ({ kind: "destroy", set: setName(set, family) }));
-  if (commands.length > 0) await port.sets.restore(payloadText(commands.map(renderSetCommand), turn));
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  if (commands.length > 0) await port.sets.restore(payloadText(commands.map(renderSetCommand), nextTurn));
 }

@@ -1,7 +1,7 @@
-import type { Command, CommandSource, Rule } from "@fairlead/netfilter";
+import { type Command, type CommandSource, type Rule, repairJumps, ruleEquals } from "@fairlead/netfilter";
 import { frameChains } from "./plan/frame.ts";
 import { type ChainRules, type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
-import { JUMPS, repairJumps } from "./plan/jumps.ts";
+import { JUMPS } from "./plan/jumps.ts";
 
 /** The rules of the built-in chains that lead to ours. */
 export type BuiltinRules = (table: FrameTable, chain: string) => readonly Rule[];
@@ -22,8 +22,10 @@ function* tableCommands(
     for (const rule of rules) yield { kind: "append", chain, rule };
   }
   if (builtin === undefined) return;
-  for (const jumps of JUMPS) {
-    if (jumps.table === table) yield* repairJumps(jumps, builtin(table, jumps.chain));
+  for (const { table: of, chain, rules, unwanted } of JUMPS) {
+    if (of !== table) continue;
+    const isUnwanted = (rule: Rule) => unwanted.some((one) => ruleEquals(one, rule));
+    yield* repairJumps(chain, { first: rules, isUnwanted }, builtin(table, chain));
   }
 }
 

@@ -1,19 +1,14 @@
-import type { IPFamily } from "@fairlead/core";
 import type {
-  Rule,
+  IptablesPort,
+  Payload,
   ServerConnections,
   SetState,
-  Table,
-  TableState,
   VirtualServerKey,
   VirtualServerState,
 } from "@fairlead/netfilter";
 
-/**
- * What this backend asks of the kernel. `@fairlead/kernel` has the clients and the fakes; both fit by shape, so that
- * this package imports neither. Payloads are text in pieces (whole lines each), rendered while they are read.
- */
-export type Payload = Iterable<string> | AsyncIterable<string>;
+// What this backend asks of the kernel. `@fairlead/kernel` has the clients and the fakes; both fit by shape, so that
+// this package imports neither.
 
 /** The virtual servers of this network namespace, both families. */
 export interface ServersPort {
@@ -58,26 +53,9 @@ export interface LinksPort {
   batch(payload: Payload): Promise<void>;
 }
 
-/** The iptables of one family; the port of @fairlead/backend-iptables fits. */
-export interface RulesPort {
-  readonly family: IPFamily;
-  /** One `iptables-restore --noflush --counters`; each table of it is a transaction. */
-  restore(payload: Payload): Promise<void>;
-  /** `iptables-save -t TABLE`, parsed. */
-  save(table: Table): Promise<TableState>;
-  /** The same of several tables, with one process; absent: one after the other. */
-  saveTables?(tables: readonly Table[]): Promise<ReadonlyMap<Table, TableState>>;
-  /** The names of the table's chains. */
-  chains(table: Table): Promise<ReadonlySet<string>>;
-  /** `iptables -t TABLE -S CHAIN`: the chain's rules. Undefined: there is no such chain. */
-  list(table: Table, chain: string): Promise<readonly Rule[] | undefined>;
-  /**
-   * What the kernel says of a table without a listing: `state` is another text after a change (of a large legacy table,
-   * one of the number or size of its rules); `entries` is the number of rules and chains, or somewhat more. Undefined,
-   * or absent: it cannot be asked.
-   */
-  glance?(table: Table): Promise<{ readonly state: string; readonly entries?: number } | undefined>;
-}
+/** The iptables of one family. Without `saveTables` one table is read after the other. */
+export type RulesPort = Pick<IptablesPort, "family" | "restore" | "save" | "chains" | "list" | "glance"> &
+  Partial<Pick<IptablesPort, "saveTables">>;
 
 /** All of it, for one family. */
 export interface IpvsPort {

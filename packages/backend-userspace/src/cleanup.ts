@@ -1,4 +1,13 @@
-import { type Command, payloadText, type Rule, restoreLines, ruleKey, type Table } from "@fairlead/netfilter";
+import { attemptAll, nextTurn } from "@fairlead/base";
+import {
+  deleteChains,
+  payloadText,
+  type Rule,
+  restoreLines,
+  ruleKey,
+  type Table,
+  unlinkCommands,
+} from "@fairlead/netfilter";
 import { BUILTIN_CHAINS, CHAINS, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
 import { jumps, leadsToOwn } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
@@ -10,7 +19,7 @@ export interface CleanupOptions {
 
 /**
  * Removes the rules that this mode, or kube-proxy in it until v1.25, has made in one family. Does nothing where no
- * chain is there that this mode alone has.
+ * chain is there that only this mode has.
  *
  * @returns whether there was anything
  * @throws AggregateError with what failed, after both tables were tried
@@ -19,18 +28,18 @@ export async function removeUserspaceMode(port: RulesPort, options: CleanupOptio
   const keep = options.keep ?? (() => false);
   if (!(await wasHere(port))) return false;
   const present = { filter: await port.chains("filter"), nat: await port.chains("nat") };
-  const failures: unknown[] = [];
   // What leads to the relays goes first: without it nobody is sent to sockets that are not there.
-  for (const table of ["nat", "filter"] as const) {
-    const chains = CHAINS[table].filter((chain) => present[table].has(chain) && !keep(table, chain));
-    try {
-      await removeChains(port, table, chains);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0)
-    throw new AggregateError(failures, `cleanup of userspace mode (${port.family}) left something behind`);
+  const tables = ["nat", "filter"] as const;
+  const remove = (table: RuleTable) =>
+    removeChains(
+      port,
+      table,
+      CHAINS[table].filter((chain) => present[table].has(chain) && !keep(table, chain)),
+    );
+  await attemptAll(
+    tables.map((table) => () => remove(table)),
+    `cleanup of userspace mode (${port.family}) left something behind`,
+  );
   return true;
 }
 
@@ -49,15 +58,13 @@ async function wasHere(port: RulesPort): Promise<boolean> {
 async function removeChains(port: RulesPort, table: RuleTable, chains: readonly string[]): Promise<void> {
   if (chains.length === 0) return;
   const shared = sharedJumps(table, chains);
-  const commands: Command[] = [];
-  for (const chain of BUILTIN_CHAINS[table]) {
-    for (const rule of (await port.list(table, chain)) ?? []) {
-      if (leadsToOwn(rule, table) || shared.has(ruleKey(rule))) commands.push({ kind: "delete", chain, rule });
-    }
-  }
-  commands.push(...chains.map((chain): Command => ({ kind: "chain", chain })));
-  commands.push(...chains.map((chain): Command => ({ kind: "delete-chain", chain })));
-  await port.restore(payloadText(restoreLines([{ table, commands }]), async () => {}));
+  const isLink = (rule: Rule) => leadsToOwn(rule, table) || shared.has(ruleKey(rule));
+  const jumps = await unlinkCommands(
+    port,
+    BUILTIN_CHAINS[table].map((chain) => ({ table, chain, isLink })),
+  );
+  const commands = [...jumps, ...deleteChains(chains)];
+  await port.restore(payloadText(restoreLines([{ table, commands }]), nextTurn));
 }
 
 /** Our jumps to chains that other modes have as well, of those that go. Other jumps to them are not ours to remove. */

@@ -1,10 +1,17 @@
 import type { ForwardingPlan } from "@fairlead/core";
-import { type Command, type CommandSource, payloadText, type Rule, restoreLines } from "@fairlead/netfilter";
+import {
+  type Command,
+  type CommandSource,
+  payloadText,
+  type Rule,
+  repairJumps,
+  restoreLines,
+} from "@fairlead/netfilter";
 import type { Settled } from "./options.ts";
 import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
-import { jumps, placeJumps } from "./plan/jumps.ts";
+import { jumps, leadsToOwn } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
 import type { Written } from "./programmed.ts";
 import type { Relays } from "./relay/relays.ts";
@@ -66,8 +73,9 @@ function* tableCommands(
 
 /** What makes the built-in chains of a table lead to ours. */
 export function* jumpCommands(table: RuleTable, context: RenderContext, builtins: Builtins): Generator<Command> {
-  for (const each of jumps(context)) {
-    if (each.table === table) yield* placeJumps(each, builtins.get(`${table} ${each.chain}`) ?? []);
+  const isUnwanted = (rule: Rule) => leadsToOwn(rule, table);
+  for (const { table: of, chain, first, last } of jumps(context)) {
+    if (of === table) yield* repairJumps(chain, { first, last, isUnwanted }, builtins.get(`${table} ${chain}`) ?? []);
   }
 }
 

@@ -28,3 +28,14 @@ export function errorChainText(error: unknown): string {
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error), { cause: error });
 }
+
+/**
+ * Does one work after the other, whatever becomes of those before it.
+ *
+ * @throws AggregateError with this message and all that failed, after the last one
+ */
+export async function attemptAll(works: Iterable<() => Promise<void>>, message: string): Promise<void> {
+  const failures: unknown[] = [];
+  for (const work of works) await work().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, message);
+}

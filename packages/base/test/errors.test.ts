@@ -1,4 +1,4 @@
-import { asError, errorChainText, errorText } from "@fairlead/base";
+import { asError, attemptAll, errorChainText, errorText } from "@fairlead/base";
 import { expect, test } from "vitest";
 
 test.each([
@@ -28,4 +28,17 @@ test("what is not an error becomes the message of one", () => {
   const error = new Error("as it is");
   expect(asError(error)).toBe(error);
   expect(asError("text")).toMatchObject({ message: "text", cause: "text" });
+});
+
+test("what fails stops no other work, and is told after the last one", async () => {
+  const done: string[] = [];
+  const work = (name: string, error?: Error) => async () => {
+    done.push(name);
+    if (error !== undefined) throw error;
+  };
+  const [first, third] = [new Error("first"), new Error("third")];
+  const all = attemptAll([work("a", first), work("b"), work("c", third), work("d")], "something is left");
+  await expect(all).rejects.toMatchObject({ message: "something is left", errors: [first, third] });
+  expect(done).toEqual(["a", "b", "c", "d"]);
+  await attemptAll([work("e")], "never told");
 });

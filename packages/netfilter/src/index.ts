@@ -8,12 +8,15 @@ export { ConnectionReader } from "./ipvs/parse-connections.ts";
 export { ServerReader } from "./ipvs/parse-servers.ts";
 export { renderServerCommand, renderServerKey } from "./ipvs/render.ts";
 export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./kube-proxy/detector.ts";
+export type { AskedChain, IptablesPort, Payload, TableGlance } from "./kube-proxy/iptables-port.ts";
+export { type JumpRules, repairJumps } from "./kube-proxy/jumps.ts";
 export {
   endpointChainName,
   hashedName,
   type ServiceChainKind,
   servicePortChainName,
 } from "./kube-proxy/names.ts";
+export { deleteChains, emptyChain, type Links, unlinkCommands } from "./kube-proxy/removal.ts";
 export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
 export {
@@ -26,6 +29,7 @@ export {
 } from "./listing/save.ts";
 export { readSave } from "./listing/save-bytes.ts";
 export { type SavedChain, TextChain } from "./listing/saved-chain.ts";
+export { BUILTIN_CHAINS } from "./rule/builtin-chains.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";
 export { canonicalCIDR } from "./rule/cidr.ts";
 export { RuleParseError, RuleTextError } from "./rule/errors.ts";

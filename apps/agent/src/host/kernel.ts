@@ -1,4 +1,3 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import type {
   Conntrack,
@@ -10,6 +9,7 @@ import type {
   NodeAddresses,
   Sysctl,
 } from "@fairlead/kernel";
+import type { IptablesPort } from "@fairlead/netfilter";
 
 /** All that the agent asks of the kernel. Production has the clients of `@fairlead/kernel`, tests its fakes. */
 export interface Kernel {

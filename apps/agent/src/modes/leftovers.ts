@@ -1,6 +1,6 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
 import { errorChainText } from "@fairlead/base";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
+import type { IptablesPort } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { SyncFollower } from "../sync/follower.ts";

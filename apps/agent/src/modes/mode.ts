@@ -1,9 +1,8 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { RelayTraffic } from "@fairlead/backend-userspace";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, FrontendLookup, IPFamily, ModeFacts } from "@fairlead/core";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
-import type { Table } from "@fairlead/netfilter";
+import type { IptablesPort, Table } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { Progress } from "../sync/progress.ts";

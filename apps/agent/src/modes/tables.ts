@@ -1,6 +1,5 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import type { Table } from "@fairlead/netfilter";
+import type { IptablesPort, Table } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { ChainFill, Command, Rule } from "@fairlead/netfilter";
+import { type ChainFill, type Command, type Rule, ruleKey } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
 import { deletionRank } from "./group-names.ts";
 
@@ -12,9 +12,11 @@ export function remove(chain: string, rule: Rule): Command {
   return { kind: "delete", chain, rule };
 }
 
-/** `:CHAIN - [0:0]`: makes the chain, or empties it where it exists. */
-export function emptyChain(chain: string): Command {
-  return { kind: "chain", chain };
+/** Puts a rule to the top of a chain that has it nowhere. */
+export function ensureRule(chain: string, rule: Rule, existing: readonly Rule[]): readonly Command[] {
+  const text = ruleKey(rule);
+  if (existing.some((other) => ruleKey(other) === text)) return [];
+  return [{ kind: "insert", chain, position: 1, rule }];
 }
 
 /** Gives chains their rules, whatever they held. */
@@ -25,12 +27,6 @@ export function* fillChains(chains: Iterable<ChainRules>): Generator<ChainFill> 
 /** Gives chains that were just made their rules. */
 export function* appendRules(chains: Iterable<ChainRules>): Generator<ChainFill> {
   for (const { chain, rules } of chains) yield { kind: "fill", chain, rules, make: false };
-}
-
-/** Deletes chains that nothing else refers to. They are emptied first, so they may refer to one another. */
-export function* deleteChains(chains: readonly string[]): Generator<Command> {
-  for (const chain of chains) yield emptyChain(chain);
-  for (const chain of chains) yield { kind: "delete-chain", chain };
 }
 
 /**

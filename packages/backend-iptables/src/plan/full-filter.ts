@@ -1,16 +1,17 @@
 import {
   type ChainFill,
   type Command,
+  emptyChain,
   isWritableKey,
   type Rule,
+  repairJumps,
   ruleEquals,
   ruleKey,
   type TableState,
 } from "@fairlead/netfilter";
-import { append, emptyChain, fillChains, remove } from "./commands.ts";
+import { append, ensureRule, fillChains, remove } from "./commands.ts";
 import { DISPATCH_CHAINS, forwardChain, LOCALNET_RULE } from "./frame.ts";
 import { allDispatch, type FullPlan, rulesOf } from "./full.ts";
-import { ensureRule, repairJumps } from "./jump-repair.ts";
 import { JUMPS, KUBELET_JUMP, KUBELET_JUMP_CHAINS } from "./jumps.ts";
 import { CANARY, KUBELET_FIREWALL } from "./names.ts";
 
@@ -42,7 +43,7 @@ export class FilterFrame {
     yield* fillChains([forward]);
     yield* this.#kubeletFirewall();
     for (const { table, chain, rules } of JUMPS) {
-      if (table === "filter") yield* repairJumps(chain, rules, rulesOf(this.#state, chain));
+      if (table === "filter") yield* repairJumps(chain, { first: rules }, rulesOf(this.#state, chain));
     }
     for (const chain of KUBELET_JUMP_CHAINS) yield* ensureRule(chain, KUBELET_JUMP, rulesOf(this.#state, chain));
   }

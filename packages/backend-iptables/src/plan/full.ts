@@ -1,11 +1,10 @@
 import type { ForwardingPlan, ServicePortGroup } from "@fairlead/core";
-import type { ChainFill, Command, Rule, TableState } from "@fairlead/netfilter";
+import { type ChainFill, type Command, emptyChain, type Rule, repairJumps, type TableState } from "@fairlead/netfilter";
 import type { ChainRules } from "./chain-rules.ts";
-import { append, emptyChain, fillChains } from "./commands.ts";
+import { append, fillChains } from "./commands.ts";
 import { type DispatchRule, dispatchesIn, dispatchRules } from "./dispatch.ts";
 import { DISPATCH_CHAINS, markChains, nodePortJumps, postroutingChain } from "./frame.ts";
 import { type GroupChains, groupChains } from "./group.ts";
-import { repairJumps } from "./jump-repair.ts";
 import { JUMPS } from "./jumps.ts";
 import { CANARY, SERVICES } from "./names.ts";
 import type { RenderContext } from "./settings.ts";
@@ -70,7 +69,7 @@ export function* natFrame(full: FullPlan, jumps: ReadonlyMap<string, readonly Ru
   for (const entry of allDispatch(full, "nat", "head")) yield append(entry.chain, entry.rule);
   yield* fillRest(full, SERVICES, nodePortJumps(full.context));
   for (const { table, chain, rules } of JUMPS) {
-    if (table === "nat") yield* repairJumps(chain, rules, jumps.get(chain) ?? []);
+    if (table === "nat") yield* repairJumps(chain, { first: rules }, jumps.get(chain) ?? []);
   }
 }
 

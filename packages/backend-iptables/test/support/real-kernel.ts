@@ -1,7 +1,7 @@
 import { createNfacct, createRunner, type IPFamily, openIptables, type Runner, type Variant } from "@fairlead/kernel";
 import { createNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { test } from "vitest";
-import type { IptablesPort } from "../../src/index.ts";
+import type { RulesPort } from "../../src/index.ts";
 
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
@@ -9,7 +9,7 @@ const support = await namespaceSupport();
 /** A node of its own: a network namespace with nothing in it. */
 export interface TestKernel {
   readonly runner: Runner;
-  open(family: IPFamily, variant: Variant): Promise<IptablesPort>;
+  open(family: IPFamily, variant: Variant): Promise<RulesPort>;
   /** For `IptablesOptions.counters`. */
   counters(names: readonly string[]): Promise<ReadonlySet<string>>;
 }

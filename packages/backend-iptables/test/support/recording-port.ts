@@ -1,12 +1,12 @@
 import { parseRestore, type TableCommands } from "@fairlead/netfilter";
-import type { IptablesPort } from "../../src/index.ts";
+import type { RulesPort } from "../../src/index.ts";
 
 /** Passes everything on and keeps the payloads. */
-export class RecordingPort implements IptablesPort {
+export class RecordingPort implements RulesPort {
   readonly payloads: string[] = [];
-  readonly #port: IptablesPort;
+  readonly #port: RulesPort;
 
-  constructor(port: IptablesPort) {
+  constructor(port: RulesPort) {
     this.#port = port;
   }
 
@@ -25,11 +25,11 @@ export class RecordingPort implements IptablesPort {
     await this.#port.restore([text]);
   }
 
-  save: IptablesPort["save"] = (table) => this.#port.save(table);
-  saveLines: IptablesPort["saveLines"] = (table) => this.#port.saveLines(table);
-  chains: IptablesPort["chains"] = (table) => this.#port.chains(table);
-  texts: IptablesPort["texts"] = (table, asked) => this.#port.texts(table, asked);
-  list: IptablesPort["list"] = (table, chain, number) => this.#port.list(table, chain, number);
+  save: RulesPort["save"] = (table) => this.#port.save(table);
+  saveLines: RulesPort["saveLines"] = (table) => this.#port.saveLines(table);
+  chains: RulesPort["chains"] = (table) => this.#port.chains(table);
+  texts: RulesPort["texts"] = (table, asked) => this.#port.texts(table, asked);
+  list: RulesPort["list"] = (table, chain, number) => this.#port.list(table, chain, number);
 
   /** The payloads since the last time, parsed. */
   take(): TableCommands[][] {

@@ -1,4 +1,4 @@
-import { type Command, comment, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import { comment, jump, type Match, type Rule } from "@fairlead/netfilter";
 import type { FrameTable } from "./frame-facts.ts";
 import { FORWARD, IPVS_FILTER, IPVS_OUT_FILTER, NODE_PORT, POSTROUTING, PROXY_FIREWALL, SERVICES } from "./names.ts";
 
@@ -63,25 +63,4 @@ export const JUMPS: readonly Jumps[] = [
 
 function to(chain: string, ...matches: readonly Match[]): Rule {
   return { matches, target: jump(chain) };
-}
-
-/**
- * Makes the jumps stand once and in their order in a built-in chain, and the unwanted ones not at all. Where it is so
- * already, nothing is touched, whatever others have put around it; else all copies go and the rules come back where
- * the first of them stood, or at the top.
- */
-export function repairJumps({ chain, rules, unwanted }: Jumps, existing: readonly Rule[]): readonly Command[] {
-  const wanted = rules.map(ruleKey);
-  const ours = new Set([...wanted, ...unwanted.map(ruleKey)]);
-  const present = existing.map(ruleKey);
-  if (present.filter((text) => ours.has(text)).join("\n") === wanted.join("\n")) return [];
-  const first = present.findIndex((text) => wanted.includes(text));
-  const position = first === -1 ? 1 : first + 1;
-  const before = present.slice(0, position - 1).filter((text) => ours.has(text)).length;
-  return [
-    ...existing
-      .filter((_, index) => ours.has(present[index] ?? ""))
-      .map((rule): Command => ({ kind: "delete", chain, rule })),
-    ...rules.map((rule, index): Command => ({ kind: "insert", chain, position: position - before + index, rule })),
-  ];
 }

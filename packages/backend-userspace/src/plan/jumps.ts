@@ -1,5 +1,5 @@
 import { hostCIDR } from "@fairlead/base";
-import { type Command, comment, isWritable, jump, type Match, type Rule, ruleKey } from "@fairlead/netfilter";
+import { comment, isWritable, jump, type Match, type Rule } from "@fairlead/netfilter";
 import { OWN_CHAINS, type RuleTable } from "./chains.ts";
 import type { RenderContext } from "./context.ts";
 import {
@@ -71,21 +71,6 @@ function servesLoopback({ family, localhostNodePorts }: RenderContext): boolean 
 
 function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
-}
-
-/**
- * Makes the jumps stand once, in their order and at their end of a built-in chain. Where they do, nothing is touched;
- * others may have put their rules between ours, before or behind them.
- */
-export function placeJumps({ table, chain, first, last }: Jumps, existing: readonly Rule[]): readonly Command[] {
-  const wanted = [...first, ...last].map(ruleKey);
-  const present = existing.filter((rule) => wanted.includes(ruleKey(rule)) || leadsToOwn(rule, table));
-  if (present.map(ruleKey).join("\n") === wanted.join("\n")) return [];
-  return [
-    ...present.map((rule): Command => ({ kind: "delete", chain, rule })),
-    ...first.map((rule, index): Command => ({ kind: "insert", chain, position: index + 1, rule })),
-    ...last.map((rule): Command => ({ kind: "append", chain, rule })),
-  ];
 }
 
 /**

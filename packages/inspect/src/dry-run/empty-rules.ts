@@ -1,22 +1,18 @@
-import type { IptablesPort } from "@fairlead/backend-iptables";
-import type { IpvsPort } from "@fairlead/backend-ipvs";
-import type { IPFamily } from "@fairlead/core";
-import type { ChainState, Table, TableState } from "@fairlead/netfilter";
+import {
+  BUILTIN_CHAINS,
+  type ChainState,
+  type IPFamily,
+  type IptablesPort,
+  type Table,
+  type TableState,
+} from "@fairlead/netfilter";
 import type { ProgramTexts } from "./program-texts.ts";
-
-const BUILTIN: Readonly<Record<Table, readonly string[]>> = {
-  filter: ["INPUT", "FORWARD", "OUTPUT"],
-  nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
-  mangle: ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
-  raw: ["PREROUTING", "OUTPUT"],
-  security: ["INPUT", "FORWARD", "OUTPUT"],
-};
 
 /**
  * The iptables of a node on which nobody has written a rule yet. What is restored goes into `texts` and changes
  * nothing. It is of the legacy variant, for which the backend makes one payload of everything.
  */
-export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort & IpvsPort["rules"] {
+export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort {
   const program = family === "IPv4" ? "iptables-restore" : "ip6tables-restore";
   return {
     family,
@@ -25,13 +21,16 @@ export function emptyRules(family: IPFamily, texts: ProgramTexts): IptablesPort 
     save: async (table) => emptyTable(table),
     saveTables: async (tables) => new Map(tables.map((table) => [table, emptyTable(table)])),
     async *saveLines() {},
-    chains: async (table) => new Set(BUILTIN[table]),
+    chains: async (table) => new Set(BUILTIN_CHAINS[table]),
     texts: async () => new Map(),
-    list: async (table, chain) => (BUILTIN[table].includes(chain) ? [] : undefined),
+    list: async (table, chain) => (BUILTIN_CHAINS[table].includes(chain) ? [] : undefined),
   };
 }
 
 function emptyTable(table: Table): TableState {
-  const chains = BUILTIN[table].map((name): [string, ChainState] => [name, { name, policy: "ACCEPT", rules: [] }]);
+  const chains = BUILTIN_CHAINS[table].map((name): [string, ChainState] => [
+    name,
+    { name, policy: "ACCEPT", rules: [] },
+  ]);
   return { table, chains: new Map(chains) };
 }

@@ -1,7 +1,6 @@
-import { listedTexts, type Table } from "@fairlead/netfilter";
+import { type AskedChain, listedTexts, type Table } from "@fairlead/netfilter";
 import { CommandError } from "../runner/command-error.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { AskedChain } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
 import type { Tools } from "./tools.ts";
 

@@ -1,24 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Table } from "@fairlead/netfilter";
+import type { IptablesPort, Table, TableGlance } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
 import { findAttribute } from "../netlink/attributes.ts";
 import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
 import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
 import type { Variant } from "./variant.ts";
 
-/** What the kernel says of a table without its rules. */
-export interface TableGlance {
-  /**
-   * Another text after a change: on the nft variant after any, in whatever table; of a legacy table after any where it
-   * has at most 5,000 entries, and after one of their number or size where it has more.
-   */
-  readonly state: string;
-  /** Of a legacy table: its rules, and some more for each chain. */
-  readonly entries?: number;
-}
-
-/** Undefined: this kernel does not say, or not to this process. */
-export type Glance = (table: Table) => Promise<TableGlance | undefined>;
+/**
+ * Of a legacy table of at most 5,000 entries the state is another one after any change, of a larger one after one of
+ * number or size; on the nft variant after any, in whatever table. Undefined: this kernel does not say, or not to this
+ * process.
+ */
+export type Glance = NonNullable<IptablesPort["glance"]>;
 
 /** Asks in the network namespace of this process, by a system call or two, however large the table is. */
 export function createGlance(family: IPFamily, variant: Variant): Glance {

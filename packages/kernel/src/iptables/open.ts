@@ -1,4 +1,5 @@
 import {
+  BUILTIN_CHAINS,
   type ChainState,
   parseList,
   type Rule,
@@ -12,7 +13,7 @@ import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
-import { builtinChains, type IptablesClient } from "./client.ts";
+import type { IptablesClient } from "./client.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, isNoChain, notInstalled } from "./explain.ts";
 import type { Glance } from "./glance.ts";
@@ -166,7 +167,7 @@ async function save(saved: AsyncIterable<string>, family: IPFamily): Promise<Rul
 /** A table that nobody used yet is not there to be printed, and has its built-in chains all the same. */
 function withBuiltins(table: Table, state: TableState | undefined): TableState {
   const chains = new Map<string, ChainState>();
-  for (const name of builtinChains[table]) chains.set(name, { name, policy: "ACCEPT", rules: [] });
+  for (const name of BUILTIN_CHAINS[table]) chains.set(name, { name, policy: "ACCEPT", rules: [] });
   for (const [name, chain] of state?.chains ?? []) chains.set(name, chain);
   return { table, chains };
 }
@@ -180,7 +181,7 @@ async function* savedLines(saved: AsyncIterable<string>): AsyncGenerator<string,
 }
 
 async function chainNames(saved: AsyncIterable<string>, table: Table): Promise<ReadonlySet<string>> {
-  const names = new Set(builtinChains[table]);
+  const names = new Set(BUILTIN_CHAINS[table]);
   // Chains stand before the first rule; what looks like one behind it is in somebody's comment.
   let declaring = true;
   await explained(async () => {

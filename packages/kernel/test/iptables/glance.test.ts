@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
+import type { TableGlance } from "@fairlead/netfilter";
 import { expect } from "vitest";
-import { createRunner, type IPFamily, type TableGlance } from "../../src/index.ts";
+import { createRunner, type IPFamily } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelTest } from "../kernel-test.ts";
 

@@ -1,5 +1,6 @@
 import { sleep, systemClock, type Timers } from "@fairlead/base";
 import {
+  type AskedChain,
   type IPFamily,
   type Rule,
   type RuleSet,
@@ -8,7 +9,7 @@ import {
   type Table,
   type TableState,
 } from "@fairlead/netfilter";
-import type { AskedChain, IptablesClient } from "../../iptables/client.ts";
+import type { IptablesClient } from "../../iptables/client.ts";
 import { explain } from "../../iptables/explain.ts";
 import { PayloadTail } from "../../iptables/payload-tail.ts";
 import type { Variant } from "../../iptables/variant.ts";

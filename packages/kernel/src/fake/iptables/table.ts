@@ -1,5 +1,11 @@
-import { type ChainState, type Rule, renderRule, type Table, type TableState } from "@fairlead/netfilter";
-import { builtinChains } from "../../iptables/client.ts";
+import {
+  BUILTIN_CHAINS,
+  type ChainState,
+  type Rule,
+  renderRule,
+  type Table,
+  type TableState,
+} from "@fairlead/netfilter";
 
 /** A table as the kernel keeps it. Its chains are replaced, never changed. */
 export class FakeTable {
@@ -10,11 +16,11 @@ export class FakeTable {
 
   constructor(name: Table) {
     this.name = name;
-    for (const chain of builtinChains[name]) this.chains.set(chain, { name: chain, policy: "ACCEPT", rules: [] });
+    for (const chain of BUILTIN_CHAINS[name]) this.chains.set(chain, { name: chain, policy: "ACCEPT", rules: [] });
   }
 
   isBuiltin(chain: string): boolean {
-    return builtinChains[this.name].includes(chain);
+    return BUILTIN_CHAINS[this.name].includes(chain);
   }
 
   /** As iptables-save prints it: built-in chains first, the others by name. */
@@ -22,7 +28,7 @@ export class FakeTable {
     const own = [...this.chains.values()].filter(({ name }) => !this.isBuiltin(name));
     own.sort((a, b) => (a.name < b.name ? -1 : 1));
     const chains = new Map<string, ChainState>();
-    for (const name of builtinChains[this.name]) chains.set(name, this.chains.get(name) ?? { name, rules: [] });
+    for (const name of BUILTIN_CHAINS[this.name]) chains.set(name, this.chains.get(name) ?? { name, rules: [] });
     for (const chain of own) chains.set(chain.name, chain);
     return { table: this.name, chains };
   }

@@ -1,0 +1,31 @@
+import type { Command, Rule, Table } from "../rule/rule.ts";
+import type { IptablesPort } from "./iptables-port.ts";
+
+/** What leads from a built-in chain to chains that go. */
+export interface Links {
+  readonly table: Table;
+  readonly chain: string;
+  readonly isLink: (rule: Rule) => boolean;
+}
+
+/** Takes every copy of the links out of their built-in chains. */
+export async function unlinkCommands(port: Pick<IptablesPort, "list">, links: Iterable<Links>): Promise<Command[]> {
+  const commands: Command[] = [];
+  for (const { table, chain, isLink } of links) {
+    for (const rule of (await port.list(table, chain)) ?? []) {
+      if (isLink(rule)) commands.push({ kind: "delete", chain, rule });
+    }
+  }
+  return commands;
+}
+
+/** `:CHAIN - [0:0]`: makes the chain, or empties it where it exists. */
+export function emptyChain(chain: string): Command {
+  return { kind: "chain", chain };
+}
+
+/** Deletes chains that nothing else refers to. They are emptied first, so they may refer to one another. */
+export function* deleteChains(chains: readonly string[]): Generator<Command> {
+  for (const chain of chains) yield emptyChain(chain);
+  for (const chain of chains) yield { kind: "delete-chain", chain };
+}
