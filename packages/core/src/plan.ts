@@ -121,9 +121,9 @@ export interface NodePlan {
    */
   readonly nodeAddresses?: readonly string[];
   /**
-   * What ClusterIPs are allocated from: canonical CIDRs of the family by address, none of them within another; they change
-   * while the cluster runs. Absent where the mode has no use for them, or they are not known: nftables alone drops
-   * packets to ClusterIPs that no service has.
+   * What ClusterIPs are allocated from: canonical CIDRs of the family by address, none of them within another; they
+   * change while the cluster runs. Absent where the mode has no use for them, or they are not known: only nftables mode
+   * drops packets to ClusterIPs that no service has.
    */
   readonly serviceCIDRs?: readonly string[];
 }
