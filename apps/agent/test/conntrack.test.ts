@@ -73,7 +73,7 @@ describe("cleaning", () => {
   function follower(installed: boolean) {
     const conntrack = new FakeConntrack();
     const log = recordedLog();
-    const { iptables: metrics } = createMetrics(new ClusterState());
+    const { conntrack: metrics } = createMetrics(new ClusterState());
     const notInstalled = { sweep: () => Promise.reject(missing) };
     const one = conntrackFollower({
       families: ["IPv4"],

@@ -41,8 +41,8 @@ async function exposed(): Promise<Map<string, Metric>> {
   all.sync.lastTimestamp.set(family, 1);
   all.sync.lastQueued.set(family, 1);
   all.sync.noLocalEndpoints.set({ ...family, traffic_policy: "internal" }, 1);
-  all.iptables.rulesTotal.set({ ...family, table: "nat" }, 1);
-  all.iptables.rulesLast.set({ ...family, table: "nat" }, 1);
+  all.iptables?.rulesTotal.set({ ...family, table: "nat" }, 1);
+  all.iptables?.rulesLast.set({ ...family, table: "nat" }, 1);
   return parse((await all.text()).text);
 }
 

@@ -2,7 +2,7 @@ import { type Clock, errorChainText } from "@fairlead/base";
 import type { FrontendLookup, IPFamily } from "@fairlead/core";
 import { CommandError, type Conntrack } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
-import type { IptablesMetrics } from "../metrics/iptables-metrics.ts";
+import type { ConntrackMetrics } from "../metrics/conntrack-metrics.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import { cleanConntrack } from "./clean.ts";
 import { CleaningQueue } from "./queue.ts";
@@ -11,7 +11,7 @@ export interface ConntrackFollowerParts {
   readonly families: readonly IPFamily[];
   readonly conntrack: Conntrack;
   readonly lookup: (family: IPFamily) => FrontendLookup;
-  readonly metrics: Pick<IptablesMetrics, "conntrackDuration" | "conntrackDeleted">;
+  readonly metrics: ConntrackMetrics;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -30,13 +30,13 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
     const start = parts.clock.monotonic();
     try {
       const deleted = await cleanConntrack(parts.conntrack, parts.lookup(family), needs);
-      parts.metrics.conntrackDeleted.inc({ ip_family: family }, deleted);
+      parts.metrics.deleted.inc({ ip_family: family }, deleted);
       if (deleted > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, entries: deleted });
     } catch (error) {
       unusable = error instanceof CommandError && error.reason === "not-found";
       report(family, error);
     }
-    parts.metrics.conntrackDuration.observe({ ip_family: family }, (parts.clock.monotonic() - start) / 1000);
+    parts.metrics.duration.observe({ ip_family: family }, (parts.clock.monotonic() - start) / 1000);
   }
 
   function report(family: IPFamily, error: unknown): void {

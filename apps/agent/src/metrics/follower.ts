@@ -3,12 +3,16 @@ import type { ClusterView, DirtyServices, IPFamily, ModeFacts, Planner } from "@
 import type { Gauge } from "prom-client";
 import type { FamilyRun, SyncFollower } from "../sync/follower.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
+import type { FailureMetrics } from "./failure-metrics.ts";
 import type { IptablesMetrics } from "./iptables-metrics.ts";
 import type { SyncMetrics } from "./sync-metrics.ts";
 
 export interface MetricsFollowerParts {
   readonly sync: SyncMetrics;
-  readonly iptables: IptablesMetrics;
+  /** Of modes that write iptables rules. */
+  readonly iptables?: IptablesMetrics;
+  /** Of the others. */
+  readonly failures?: FailureMetrics;
   readonly agent: AgentMetrics;
   /** What the mode programs beside iptables rules; absent: nothing. */
   readonly objects?: Gauge<"ip_family" | "kind"> | undefined;
@@ -53,16 +57,17 @@ function synced(
   sync.lastTimestamp.set(labels, clock.now() / 1000);
   for (const [kind, { total, written }] of Object.entries(outcome.report.objects)) {
     if (mode.objects.rules.includes(kind)) {
-      iptables.rulesTotal.set({ table: kind, ...labels }, total);
-      iptables.rulesLast.set({ table: kind, ...labels }, written);
+      iptables?.rulesTotal.set({ table: kind, ...labels }, total);
+      iptables?.rulesLast.set({ table: kind, ...labels }, written);
     } else if (mode.objects.own?.kinds.includes(kind)) objects?.set({ kind, ...labels }, total);
   }
 }
 
-function failed({ sync, iptables }: MetricsFollowerParts, { family }: FamilyRun, outcome: Outcome<"failed">) {
+function failed({ sync, iptables, failures }: MetricsFollowerParts, { family }: FamilyRun, outcome: Outcome<"failed">) {
   observe(sync, family, outcome.sync, outcome.milliseconds);
-  iptables.restoreFailures.inc({ ip_family: family });
-  if (outcome.sync === "partial") iptables.partialRestoreFailures.inc({ ip_family: family });
+  failures?.sync.inc({ ip_family: family });
+  iptables?.restoreFailures.inc({ ip_family: family });
+  if (outcome.sync === "partial") iptables?.partialRestoreFailures.inc({ ip_family: family });
 }
 
 function observe(sync: SyncMetrics, family: IPFamily, kind: "full" | "partial", milliseconds: number): void {

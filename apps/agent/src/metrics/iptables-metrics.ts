@@ -1,7 +1,6 @@
-import { durationBuckets } from "./buckets.ts";
 import type { MetricFactory } from "./registry.ts";
 
-/** Metrics of iptables mode, with upstream's names, labels and buckets. */
+/** Metrics of the modes that write iptables rules, with upstream's names, labels and buckets. */
 export function iptablesMetrics(make: MetricFactory) {
   const family = ["ip_family"] as const;
   const table = ["table", "ip_family"] as const;
@@ -13,17 +12,6 @@ export function iptablesMetrics(make: MetricFactory) {
     partialRestoreFailures: make.counter(
       sync("partial_restore_failures_total"),
       "Failed partial syncs of iptables rules, each followed by a full one",
-      family,
-    ),
-    conntrackDuration: make.histogram(
-      "kubeproxy_conntrack_reconciler_sync_duration_seconds",
-      "Duration of a look for stale conntrack entries in seconds",
-      durationBuckets,
-      family,
-    ),
-    conntrackDeleted: make.counter(
-      "kubeproxy_conntrack_reconciler_deleted_entries_total",
-      "Stale conntrack entries deleted",
       family,
     ),
   };

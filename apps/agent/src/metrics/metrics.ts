@@ -5,6 +5,8 @@ import { version } from "../about/version.ts";
 import { agentMetrics } from "./agent-metrics.ts";
 import { addBuildMetrics } from "./build-metrics.ts";
 import { copyChangeCounts } from "./change-counts.ts";
+import { conntrackMetrics } from "./conntrack-metrics.ts";
+import { failureMetrics } from "./failure-metrics.ts";
 import { iptablesMetrics } from "./iptables-metrics.ts";
 import { addPacketCounters } from "./packet-counters.ts";
 import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry.ts";
@@ -12,7 +14,7 @@ import { restClientMetrics } from "./rest-client-metrics.ts";
 import { syncMetrics } from "./sync-metrics.ts";
 
 /** What of a mode its metrics depend on. */
-export type MeasuredMode = Pick<ModeFacts, "name" | "objects" | "packetCounters">;
+export type MeasuredMode = Pick<ModeFacts, "name" | "needs" | "objects" | "packetCounters">;
 
 export interface MetricsOptions {
   /** Absent: there is none, and only what all modes have is measured. */
@@ -27,7 +29,9 @@ export interface MetricsOptions {
 export function createMetrics(state: ClusterState, { mode, nfacct, addMore }: MetricsOptions = {}) {
   const make = metricFactory();
   const sync = syncMetrics(make);
-  const iptables = iptablesMetrics(make);
+  const conntrack = conntrackMetrics(make);
+  const withIptables = mode === undefined || mode.needs.iptables.length > 0;
+  const writes = withIptables ? { iptables: iptablesMetrics(make) } : { failures: failureMetrics(make, mode.name) };
   const agent = agentMetrics(make);
   const objects = mode && modeObjects(make, mode);
   addPacketCounters(make.registry, mode?.packetCounters ?? {}, async (name) => (await nfacct?.read(name))?.packets);
@@ -36,7 +40,9 @@ export function createMetrics(state: ClusterState, { mode, nfacct, addMore }: Me
   const refresh = addMore?.(make);
   return {
     sync,
-    iptables,
+    conntrack,
+    /** `iptables` of modes that write such rules, `failures` of the others. */
+    ...writes,
     agent,
     requests: restClientMetrics(make),
     /** What the mode programs beside iptables rules; absent: nothing. */

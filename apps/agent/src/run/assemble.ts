@@ -72,7 +72,7 @@ export function assemble(parts: AgentParts) {
   const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
   const beside = (whole: Kernel) => [
     serviceHealthFollower(serviceHealth),
-    conntrackFollower({ families, conntrack: whole.conntrack, lookup, metrics: metrics.iptables, clock, log }),
+    conntrackFollower({ families, conntrack: whole.conntrack, lookup, metrics: metrics.conntrack, clock, log }),
     leftoversFollower({ kernel: whole, mode: parts.mode, removals: parts.removals, families, log }),
   ];
   const syncer = new Syncer({
