@@ -1,6 +1,8 @@
 import { iptablesFacts } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
+import { NftablesError } from "@fairlead/kernel";
 import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
+import type { NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { removeNftTables } from "../src/host/nft-leftovers.ts";
 import { modes, removedModes } from "../src/modes/index.ts";
@@ -9,7 +11,13 @@ import type { FamilyRun } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
-/** nft with these tables; notes what it is told to delete. */
+const noNetlink = async () => {
+  throw new Error("koffi has no binary for this machine");
+};
+
+const [EPERM, ENOENT] = [1, 2];
+
+/** A kernel with these tables, by netlink and by nft; notes what it is told to delete. */
 function nft(...tables: string[]) {
   const deleted: string[] = [];
   const runner = new FakeRunner({
@@ -21,40 +29,55 @@ function nft(...tables: string[]) {
       return "";
     },
   });
+  const open = async () => ({
+    async commit(batch: NftBatch) {
+      const object = batch.objectOf(1);
+      if (!tables.includes(`${batch.family} ${batch.table}`)) throw new NftablesError(batch, object, ENOENT);
+      deleted.push(`${object?.action} ${object?.what} ${batch.family} ${batch.table}`);
+    },
+    async close() {},
+  });
   const isThere = async (family: IPFamily, name: string) =>
     tables.includes(`${family === "IPv4" ? "ip" : "ip6"} ${name}`);
-  return { runner, deleted, isThere };
+  return { runner, open, deleted, isThere };
 }
 
-describe("what kube-proxy's nftables mode left", () => {
-  test.each(["the kernel says what there is", "the kernel says nothing"])(
-    "its tables are removed, nobody else's: %s",
-    async (what) => {
-      const { runner, deleted, isThere } = nft(
-        "ip kube-proxy",
-        "ip6 kube-proxy",
-        "inet kube-proxy",
-        "ip nat",
-        "ip kube-proxy-2",
-      );
-      const asked = what.endsWith("nothing") ? async () => undefined : isThere;
-      expect(await removeNftTables(runner, asked)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
-      expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
-    },
-  );
+describe("what nftables mode left", () => {
+  const tables = ["ip kube-proxy", "ip6 kube-proxy", "inet kube-proxy", "ip nat", "ip kube-proxy-2"];
 
-  test("nothing there: nft is not even started; or no nft: nothing is done", async () => {
-    const { runner, deleted, isThere } = nft("ip nat");
-    expect(await removeNftTables(runner, async () => undefined)).toEqual([]);
-    expect(deleted).toEqual([]);
-    const noProcess = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "must not be asked" }) });
-    expect(await removeNftTables(noProcess, isThere)).toEqual([]);
-    expect(await removeNftTables(new FakeRunner(), async () => true)).toEqual([]);
+  test.each([
+    ["the kernel says what there is", true, true],
+    ["the kernel says nothing", false, true],
+    ["there is no netlink, but nft", false, false],
+  ])("its tables are removed, nobody else's: %s", async (_, says, netlink) => {
+    const { runner, open, deleted, isThere } = nft(...tables);
+    const parts = { runner, open: netlink ? open : noNetlink, isThere: says ? isThere : async () => undefined };
+    expect(await removeNftTables(parts)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
+    expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
   });
 
-  test("what else nft says is told", async () => {
-    const denied = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "Operation not permitted" }) });
-    await expect(removeNftTables(denied, async () => true)).rejects.toThrow("Operation not permitted");
+  test("nothing there: nothing is asked for; or neither netlink nor nft: nothing is done", async () => {
+    const { runner, open, deleted, isThere } = nft("ip nat");
+    const says = async () => undefined;
+    expect(await removeNftTables({ runner, open, isThere: says })).toEqual([]);
+    expect(await removeNftTables({ runner, open: noNetlink, isThere: says })).toEqual([]);
+    expect(deleted).toEqual([]);
+    const none = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "must not be asked" }) });
+    expect(await removeNftTables({ runner: none, open: noNetlink, isThere })).toEqual([]);
+    expect(await removeNftTables({ runner: new FakeRunner(), open: noNetlink, isThere: async () => true })).toEqual([]);
+  });
+
+  test("what else the kernel or nft says is told", async () => {
+    const isThere = async () => true;
+    const runner = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "Operation not permitted" }) });
+    await expect(removeNftTables({ runner, open: noNetlink, isThere })).rejects.toThrow("Operation not permitted");
+    const commit = async (batch: NftBatch) => {
+      throw new NftablesError(batch, batch.objectOf(1), EPERM);
+    };
+    const open = async () => ({ commit, async close() {} });
+    await expect(removeNftTables({ runner, open, isThere })).rejects.toThrow(
+      "table ip kube-proxy: cannot delete table kube-proxy: EPERM",
+    );
   });
 
   test("not before every family serves, and once", async () => {

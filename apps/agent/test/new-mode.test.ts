@@ -39,6 +39,9 @@ function nodeWithoutIptables(asked: string[]): Kernel {
     conntrack: new FakeConntrack(),
     nfacct: new FakeNfacct({ supported: false }),
     sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
+    nftables: async () => {
+      throw new Error("there is no nf_tables");
+    },
     removeNftTables: async () => [],
     sourceAddress: async () => undefined,
   };

@@ -31,6 +31,9 @@ function kernel(sysctls: Readonly<Record<string, number>> = ipv6On, ipvsSupporte
     conntrack: new FakeConntrack(),
     nfacct,
     sysctl,
+    nftables: async () => {
+      throw new Error("there is no nf_tables");
+    },
     removeNftTables: async () => [],
     sourceAddress: async () => undefined,
   };

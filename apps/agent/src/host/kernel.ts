@@ -6,6 +6,7 @@ import type {
   LinksClient,
   Modules,
   Nfacct,
+  NftablesClient,
   NodeAddresses,
   Sysctl,
 } from "@fairlead/kernel";
@@ -25,6 +26,12 @@ export interface Kernel {
    * @throws IptablesError when the tools are missing or not permitted
    */
   iptablesInUse(family: IPFamily): Promise<readonly IptablesPort[]>;
+  /**
+   * nf_tables of both families.
+   *
+   * @throws Error when it cannot be reached by netlink
+   */
+  nftables(): Promise<NftablesClient>;
   /** What ipvs mode programs beside iptables, for both families. */
   readonly ipvs: { readonly servers: IpvsadmClient; readonly sets: IpsetClient; readonly links: LinksClient };
   readonly modules: Modules;
@@ -33,9 +40,9 @@ export interface Kernel {
   readonly nfacct: Nfacct;
   readonly sysctl: Sysctl;
   /**
-   * Removes the tables of kube-proxy's nftables mode and names them.
+   * Removes the tables of nftables mode, kube-proxy's or ours, and names them.
    *
-   * @throws CommandError when nft fails
+   * @throws Error when one cannot be deleted
    */
   removeNftTables(): Promise<readonly string[]>;
   /** The address that packets to elsewhere would leave from; undefined: there is no route. */
@@ -43,20 +50,23 @@ export interface Kernel {
 }
 
 /**
- * The same kernel, whose iptables are opened once: opening again would find out once more which variant the host uses,
- * by reading all the rules that there are by then. What failed is tried again.
+ * The same kernel, whose iptables and nf_tables are opened once: opening iptables again would find out once more which
+ * variant the host uses, by reading all the rules that there are by then. What failed is tried again.
  */
 export function openedOnce(kernel: Kernel): Kernel {
-  const opened = new Map<IPFamily, Promise<IptablesPort>>();
-  return {
-    ...kernel,
-    iptables(family) {
-      const known = opened.get(family);
-      if (known !== undefined) return known;
-      const opening = kernel.iptables(family);
-      opened.set(family, opening);
-      opening.catch(() => opened.delete(family));
-      return opening;
-    },
+  const iptables = once(kernel.iptables);
+  const nftables = once((_: "both") => kernel.nftables());
+  return { ...kernel, iptables, nftables: () => nftables("both") };
+}
+
+function once<K, T>(open: (key: K) => Promise<T>): (key: K) => Promise<T> {
+  const opened = new Map<K, Promise<T>>();
+  return (key) => {
+    const known = opened.get(key);
+    if (known !== undefined) return known;
+    const opening = open(key);
+    opened.set(key, opening);
+    opening.catch(() => opened.delete(key));
+    return opening;
   };
 }

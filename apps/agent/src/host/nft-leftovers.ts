@@ -1,33 +1,55 @@
 import type { IPFamily } from "@fairlead/core";
-import { CommandError, isNftTableThere, type Runner } from "@fairlead/kernel";
+import { CommandError, isNftTableThere, type NftablesClient, NftablesError, type Runner } from "@fairlead/kernel";
+import { NftBatch } from "@fairlead/netfilter/nft";
 
-/** kube-proxy's nftables mode has one table for each family. */
+/** kube-proxy's nftables mode, and ours, has one table for each family. */
 const TABLE = "kube-proxy";
 const families = [
   ["ip", "IPv4"],
   ["ip6", "IPv6"],
 ] as const satisfies readonly (readonly [name: string, family: IPFamily])[];
 
+export interface NftLeftoversParts {
+  /** Opens nf_tables by netlink. */
+  readonly open: () => Promise<Pick<NftablesClient, "commit" | "close">>;
+  /** For the nft tool, where there is no netlink; without the tool nothing is done then. */
+  readonly runner: Runner;
+  /** Whether the kernel has such a table; undefined: it does not say, and the deletion is tried. */
+  readonly isThere?: (family: IPFamily, name: string) => Promise<boolean | undefined>;
+}
+
 /**
- * Removes what kube-proxy's nftables mode left. Without the nft tool nothing is done.
+ * Removes what nftables mode left.
  *
- * @param isThere whether the kernel has such a table; undefined: it does not say, and the deletion is tried
  * @returns what was removed, as nft names it: `table ip kube-proxy`
- * @throws CommandError when nft cannot delete
+ * @throws NftablesError, CommandError when a table cannot be deleted
  */
-export async function removeNftTables(
-  runner: Runner,
-  isThere: (family: IPFamily, name: string) => Promise<boolean | undefined> = isNftTableThere,
-): Promise<readonly string[]> {
+export async function removeNftTables(parts: NftLeftoversParts): Promise<readonly string[]> {
+  const { isThere = isNftTableThere } = parts;
   const removed: string[] = [];
   for (const [name, family] of families) {
     if ((await isThere(family, TABLE)) === false) continue;
-    if (await deleteTable(runner, name)) removed.push(`table ${name} ${TABLE}`);
+    if (await deleteTable(parts, name)) removed.push(`table ${name} ${TABLE}`);
   }
   return removed;
 }
 
-async function deleteTable(runner: Runner, family: string): Promise<boolean> {
+async function deleteTable({ open, runner }: NftLeftoversParts, family: "ip" | "ip6"): Promise<boolean> {
+  // Why it cannot be opened, the tool will say: it needs the same of the kernel.
+  const client = await open().catch(() => undefined);
+  if (client === undefined) return deleteByTool(runner, family);
+  try {
+    await client.commit(new NftBatch(family, TABLE).deleteTable());
+    return true;
+  } catch (error) {
+    if (error instanceof NftablesError && error.code === "ENOENT") return false;
+    throw error;
+  } finally {
+    await client.close();
+  }
+}
+
+async function deleteByTool(runner: Runner, family: string): Promise<boolean> {
   try {
     await runner.run(["nft", "delete", "table", family, TABLE]);
     return true;

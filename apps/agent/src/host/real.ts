@@ -15,6 +15,7 @@ import {
   openIptables,
   openIptablesInUse,
   openNetfilterSocket,
+  openNftables,
   openRouteSocket,
 } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
@@ -46,7 +47,8 @@ export function realKernel(log: Log): Kernel {
     conntrack: createConntrack(runner, { onFallback }),
     nfacct: createNfacct(runner),
     sysctl: createSysctl(),
-    removeNftTables: () => removeNftTables(runner),
+    nftables: () => openNftables(),
+    removeNftTables: () => removeNftTables({ open: openNftables, runner }),
     sourceAddress,
   };
 }

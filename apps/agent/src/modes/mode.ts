@@ -80,6 +80,11 @@ export interface Serving {
   readonly familiesAtOnce: boolean;
   /** Where this process itself carries the traffic. */
   readonly relaying?: Relaying | undefined;
+  /**
+   * Tells of each change that somebody else makes to what this mode programs, until `signal` aborts, then resolves;
+   * absent: only checks notice it.
+   */
+  readonly watchForeign?: ((onChange: () => void, signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether somebody else has changed the service device; absent: the mode has none. */
   readonly isForeignChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
 }

@@ -92,6 +92,9 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       conntrack,
       nfacct,
       sysctl: new FakeSysctl(),
+      nftables: async () => {
+        throw new Error("there is no nf_tables");
+      },
       removeNftTables: async () => [],
       sourceAddress: async () => undefined,
     },
