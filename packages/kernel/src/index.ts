@@ -30,6 +30,7 @@ export type { NftablesClient } from "./nftables/client.ts";
 export { NftablesError } from "./nftables/error.ts";
 export { type NftablesOptions, openNftables } from "./nftables/open.ts";
 export { isNftTableThere } from "./nftables/table-there.ts";
+export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftables/watch.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";

@@ -5,10 +5,17 @@ import type { Argv } from "../runner/runner.ts";
 /**
  * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its
  * transactions (default 0). lost: all is done, but the process is killed before it can say so. delay: it takes so long
- * (may be followed by another fault).
+ * (may be followed by another fault). What goes by netlink fails with an `errno`, nf_tables at one of its messages, which
+ * count from 1.
  */
 export type Fault =
-  | { readonly kind: "fail"; readonly exitCode?: number; readonly stderr?: string }
+  | {
+      readonly kind: "fail";
+      readonly exitCode?: number;
+      readonly stderr?: string;
+      readonly errno?: string;
+      readonly message?: number;
+    }
   | { readonly kind: "kill"; readonly transactions?: number }
   | { readonly kind: "lost" }
   | { readonly kind: "delay"; readonly ms: number; readonly next?: Fault };
@@ -74,9 +81,22 @@ export class Faults {
    * @throws CommandError for fail, and for kill before the first transaction
    */
   async enter(argv: Argv): Promise<Extract<Fault, { kind: "kill" | "lost" }> | undefined> {
+    const fault = await this.begin(argv);
+    if (fault?.kind === "fail") {
+      const { exitCode = 1, stderr = "injected fault" } = fault;
+      throw new CommandError({ argv, reason: "exit", exitCode, stderr });
+    }
+    if (fault?.kind === "kill" && (fault.transactions ?? 0) === 0) throw killed(argv);
+    return fault;
+  }
+
+  /** The same for a fake that acts all faults out itself; delays are over. */
+  async begin(argv: Argv): Promise<Exclude<Fault, { kind: "delay" }> | undefined> {
     const call = { number: this.#calls.length + 1, argv };
     this.#calls.push(call);
-    return this.#act(this.#choose(call), argv);
+    let fault = this.#choose(call);
+    for (; fault?.kind === "delay"; fault = fault.next) await sleep(this.#timers, fault.ms);
+    return fault;
   }
 
   #choose(call: FakeCall): Fault | undefined {
@@ -85,26 +105,6 @@ export class Faults {
       if (fault !== undefined) return fault;
     }
     return this.#planned.get(call.number) ?? this.#next.shift();
-  }
-
-  async #act(fault: Fault | undefined, argv: Argv): Promise<Extract<Fault, { kind: "kill" | "lost" }> | undefined> {
-    switch (fault?.kind) {
-      case "delay":
-        await sleep(this.#timers, fault.ms);
-        return this.#act(fault.next, argv);
-      case "fail":
-        throw new CommandError({
-          argv,
-          reason: "exit",
-          exitCode: fault.exitCode ?? 1,
-          stderr: fault.stderr ?? "injected fault",
-        });
-      case "kill":
-        if ((fault.transactions ?? 0) === 0) throw killed(argv);
-        return fault;
-      default:
-        return fault;
-    }
   }
 }
 

@@ -9,4 +9,5 @@ export { FakeIptables, type FakeIptablesOptions } from "./iptables/fake-iptables
 export { FakeIpset, type FakeIpsetOptions } from "./ipvs/fake-ipset.ts";
 export { FakeIpvsadm, type FakeIpvsadmOptions } from "./ipvs/fake-ipvsadm.ts";
 export { FakeLinks } from "./ipvs/fake-links.ts";
+export { FakeNftables, type FakeNftablesOptions } from "./nftables/fake-nftables.ts";
 export { settled, VirtualTimers } from "./virtual-timers.ts";

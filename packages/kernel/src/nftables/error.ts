@@ -6,6 +6,12 @@ interface Place {
   readonly table: string;
 }
 
+/** The number of an error by its name. */
+export function errnoOf(code: string): number {
+  for (const [number, [name]] of getSystemErrorMap()) if (name === code) return -number;
+  throw new RangeError(`${code} is not the name of an error`);
+}
+
 /** Why the kernel refused a transaction. */
 export class NftablesError extends Error {
   override readonly name = "NftablesError";

@@ -17,6 +17,7 @@ export type {
 } from "./model.ts";
 export { type BatchObject, NftBatch } from "./netlink/batch.ts";
 export { decodeChain, decodeElements, decodeRule, decodeSet, tableCommentOf, UnreadableNft } from "./netlink/decode.ts";
+export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements.ts";
 export { ruleText } from "./text/printer.ts";

@@ -48,8 +48,10 @@ export interface NftSet {
   readonly key: readonly DataType[];
   readonly data?: "verdict" | readonly DataType[];
   readonly flags: readonly SetFlag[];
-  /** Of elements that packets add, milliseconds. */
+  /** After which an element goes that has no time of its own, milliseconds. */
   readonly timeout?: number;
+  /** The most elements that it takes; absent: as many as there is memory for. */
+  readonly size?: number;
   readonly comment?: string;
   /** What `nft` needs to print the set as it was written, beside the comment: attributes of libnftnl's user data. */
   readonly userData?: Hex;
@@ -73,6 +75,10 @@ export interface SetElement {
   readonly key: Hex;
   /** A map's value. */
   readonly value?: Hex | Verdict;
+  /** After which it goes, milliseconds, where that is not what the set says. */
+  readonly timeout?: number;
+  /** Until it goes, milliseconds: what is read of a set with timeouts has it, and what is written may. */
+  readonly expires?: number;
   /** In a set of intervals: the element is the first address behind one (NFT_SET_ELEM_INTERVAL_END). */
   readonly intervalEnd?: true;
   readonly comment?: string;

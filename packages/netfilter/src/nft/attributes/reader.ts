@@ -1,4 +1,4 @@
-import { type Hex, hexOf } from "../hex.ts";
+import type { Hex } from "../hex.ts";
 
 const HEADER = 4;
 /** NLA_F_NESTED and NLA_F_NET_BYTEORDER are marks upon the type. */
@@ -13,6 +13,10 @@ export class Attributes {
   constructor(bytes: Buffer, start = 0, end = bytes.length) {
     this.#bytes = bytes;
     for (const [type, from, to] of rangesIn(bytes, start, end)) this.#ranges.set(type, [from, to]);
+  }
+
+  has(type: number): boolean {
+    return this.#ranges.has(type);
   }
 
   u8(type: number): number | undefined {
@@ -41,7 +45,7 @@ export class Attributes {
 
   hex(type: number): Hex | undefined {
     const range = this.#ranges.get(type);
-    return range === undefined ? undefined : hexOf(this.#bytes.subarray(...range));
+    return range === undefined ? undefined : this.#bytes.toString("hex", ...range);
   }
 
   nested(type: number): Attributes | undefined {

@@ -84,7 +84,7 @@ export class NftBatch {
     });
   }
 
-  /** Its rules must be gone, and nothing may lead to it. */
+  /** With its rules; nothing else may lead to it. */
   deleteChain(name: string): this {
     return this.#add("delete", "chain", name, MESSAGES.delChain, 0, (to) => {
       to.text(numbers.CHAIN.table, this.#table).text(numbers.CHAIN.name, name);
@@ -132,6 +132,9 @@ export class NftBatch {
       // The kernel wants one, and tells sets of one batch by it only where their names are not known yet.
       to.u32(numbers.SET.id, this.#objects.length);
       if (set.timeout !== undefined) to.u64(numbers.SET.timeout, BigInt(set.timeout));
+      const { size } = set;
+      if (size !== undefined)
+        to.nest(numbers.SET.description, (inner) => inner.u32(numbers.SET_DESCRIPTION.size, size));
       const userData = set.userData ?? setUserData(set, this.#family);
       if (userData !== "") to.hex(numbers.SET.userData, userData);
     });

@@ -13,7 +13,8 @@ export function writeExpression(expression: Expression, to: AttributeWriter): vo
 }
 
 /** An item of a set's list. */
-export function writeElement({ key, value, intervalEnd, comment }: SetElement, to: AttributeWriter): void {
+export function writeElement(element: SetElement, to: AttributeWriter): void {
+  const { key, value, intervalEnd, timeout, expires, comment } = element;
   to.nest(numbers.ELEMENT.key, (inner) => inner.hex(numbers.DATA_VALUE, key));
   if (value !== undefined) {
     to.nest(numbers.ELEMENT.data, (inner) => {
@@ -22,5 +23,7 @@ export function writeElement({ key, value, intervalEnd, comment }: SetElement, t
     });
   }
   if (intervalEnd) to.u32(numbers.ELEMENT.flags, numbers.INTERVAL_END);
+  if (timeout !== undefined) to.u64(numbers.ELEMENT.timeout, BigInt(timeout));
+  if (expires !== undefined) to.u64(numbers.ELEMENT.expiration, BigInt(expires));
   if (comment !== undefined) to.hex(numbers.ELEMENT.userData, commentData("element", comment));
 }

@@ -90,6 +90,7 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   const data = (bits & SET_FLAGS.map) === 0 ? undefined : dataOf(of.u32(numbers.SET.dataType) ?? 0);
   if (key === undefined || data === "unknown") throw new UnreadableNft(`set ${name}: its types are not known`);
   const timeout = Number(of.u64(numbers.SET.timeout) ?? 0n);
+  const size = of.nested(numbers.SET.description)?.u32(numbers.SET_DESCRIPTION.size) ?? 0;
   const userData = of.hex(numbers.SET.userData);
   const comment = commentOf("set", userData);
   return {
@@ -98,6 +99,7 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
     flags: FLAG_NAMES.filter((flag) => (bits & SET_FLAGS[flag]) !== 0),
     ...(data !== undefined && { data }),
     ...(timeout > 0 && { timeout }),
+    ...(size > 0 && { size }),
     ...(comment !== undefined && { comment }),
     ...(userData !== undefined && { userData }),
   };
@@ -122,10 +124,13 @@ function decodeElement(item: Attributes): SetElement | undefined {
   const data = item.nested(numbers.ELEMENT.data);
   const value: Hex | Verdict | undefined = data && (data.hex(numbers.DATA_VALUE) ?? decodeVerdict(data));
   const comment = commentOf("element", item.hex(numbers.ELEMENT.userData));
+  const [timeout, expires] = [item.u64(numbers.ELEMENT.timeout), item.u64(numbers.ELEMENT.expiration)];
   const isEnd = ((item.u32(numbers.ELEMENT.flags) ?? 0) & numbers.INTERVAL_END) !== 0;
   return {
     key,
     ...(value !== undefined && { value }),
+    ...(timeout !== undefined && { timeout: Number(timeout) }),
+    ...(expires !== undefined && { expires: Number(expires) }),
     ...(isEnd && { intervalEnd: true as const }),
     ...(comment !== undefined && { comment }),
   };

@@ -33,6 +33,7 @@ export function* tableLines(table: NftTable): Generator<string, void, void> {
 function* setLines(set: NftSet): Generator<string, void, void> {
   yield `\t${set.data === undefined ? "set" : "map"} ${set.name} {`;
   yield `\t\t${typeText(set)}`;
+  if (set.size !== undefined) yield `\t\tsize ${set.size}`;
   const flags = set.flags.filter((flag) => flag !== "anonymous");
   if (flags.length > 0) yield `\t\tflags ${flags.join(",")}`;
   if (set.timeout !== undefined) yield `\t\ttimeout ${durationText(set.timeout)}`;

@@ -1,0 +1,204 @@
+import { type Clock, systemClock } from "@fairlead/base";
+import {
+  decodeBatch,
+  type Hex,
+  type NftBatch,
+  type NftFamily,
+  type NftTable,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
+import type { NftablesClient } from "../../nftables/client.ts";
+import { errnoOf, NftablesError } from "../../nftables/error.ts";
+import type { NftablesNews, NftablesWatchOptions } from "../../nftables/watch.ts";
+import type { Argv } from "../../runner/runner.ts";
+import { type Fault, Faults } from "../faults.ts";
+import { Journal } from "./journal.ts";
+import { remember } from "./packets.ts";
+import { putTable } from "./put-table.ts";
+import { elementKey, type FakeTable, isThere, listed, listedElement } from "./state.ts";
+import { carryOut, type Refusal } from "./transaction.ts";
+import { Watchers } from "./watchers.ts";
+import { tableKey } from "./work.ts";
+
+export interface FakeNftablesOptions {
+  readonly faults?: Faults;
+  /** By which elements with timeouts go. */
+  readonly clock?: Pick<Clock, "monotonic">;
+  /** Bytes that a transaction can have, as in a user namespace. Default: as many as one likes. */
+  readonly room?: number;
+}
+
+/** Who does what `meddle` does. */
+const SOMEBODY = { id: 4711, name: "nft" };
+
+/**
+ * nf_tables in memory. It reads the bytes of a transaction as the kernel does, carries out all of it or nothing, and
+ * refuses what the kernel refuses, with the same error for the same message.
+ */
+export class FakeNftables implements NftablesClient {
+  readonly faults: Faults;
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #room: number;
+  readonly #tables = new Map<string, FakeTable>();
+  readonly #watchers = new Watchers();
+  #generation = 1;
+  #handles = 0n;
+
+  constructor({
+    faults = new Faults(),
+    clock = systemClock,
+    room = Number.MAX_SAFE_INTEGER,
+  }: FakeNftablesOptions = {}) {
+    this.faults = faults;
+    this.#clock = clock;
+    this.#room = room;
+  }
+
+  commit(batch: NftBatch): Promise<void> {
+    const bytes = batch.finish();
+    return this.#send("commit", batch, bytes);
+  }
+
+  check(batch: NftBatch): Promise<void> {
+    const bytes = batch.finishAsCheck();
+    return this.#send("check", batch, bytes);
+  }
+
+  roomFor(wanted: number): number {
+    return Math.min(wanted, this.#room);
+  }
+
+  generation(): Promise<number> {
+    return this.#ask(["generation"], () => this.#generation);
+  }
+
+  table(family: NftFamily, name: string): Promise<NftTable | undefined> {
+    return this.#ask(["table", family, name], () => this.tableNow(family, name));
+  }
+
+  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]> {
+    return this.#ask(["elements", family, table, set], () => {
+      const { elements } = this.#tables.get(tableKey(family, table))?.sets.get(set) ?? {};
+      const now = this.#clock.monotonic();
+      return keys.flatMap((key) => {
+        const found = elements?.get(elementKey({ key }));
+        return found !== undefined && isThere(found, now) ? [listedElement(found, now)] : [];
+      });
+    });
+  }
+
+  watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews> {
+    return this.#watchers.watch(options);
+  }
+
+  async close(): Promise<void> {}
+
+  /** A table as it is now, without a call. */
+  tableNow(family: NftFamily, name: string): NftTable | undefined {
+    const table = this.#tables.get(tableKey(family, name));
+    return table && listed(table, this.#clock.monotonic());
+  }
+
+  /** The generation as it is now, without a call. */
+  get generationNow(): number {
+    return this.#generation;
+  }
+
+  /**
+   * What another process does: no call of ours, no fault.
+   *
+   * @throws NftablesError when it would be refused
+   */
+  meddle(batch: NftBatch, process = SOMEBODY): void {
+    this.#carryOut(batch, batch.finish());
+    this.#tellOfOthers(process, [batch]);
+  }
+
+  /** Another process puts a whole table there, in the place of one of that name. */
+  put(table: NftTable, process = SOMEBODY): void {
+    this.#tables.set(tableKey(table.family, table.name), putTable(table, this.#clock.monotonic(), this.#nextHandle));
+    this.#generation += 1;
+    this.#tellOfOthers(process, [{ family: table.family, table: table.name }]);
+  }
+
+  /** `nft flush ruleset`, by hand. */
+  flush(process = SOMEBODY): void {
+    const gone = Array.from(this.#tables.values(), ({ family, name }) => ({ family, table: name }));
+    this.#tables.clear();
+    this.#generation += 1;
+    this.#tellOfOthers(process, gone);
+  }
+
+  /** More happened than could be told. */
+  loseNews(): void {
+    this.#watchers.tell({ kind: "lost" });
+  }
+
+  /**
+   * A packet has a rule remember an element (dynset), or renew it.
+   *
+   * @returns false: the set is full, and the rule ends there
+   */
+  remember(family: NftFamily, table: string, set: string, element: SetElement): boolean {
+    const there = this.#tables.get(tableKey(family, table))?.sets.get(set);
+    if (there === undefined) throw new Error(`no set ${set} in table ${family} ${table}`);
+    return remember(there, element, this.#clock.monotonic());
+  }
+
+  readonly #nextHandle = (): bigint => ++this.#handles;
+
+  async #send(what: "commit" | "check", batch: NftBatch, bytes: Buffer): Promise<void> {
+    const argv: Argv = ["netlink", "nf_tables", what, batch.family, batch.table];
+    const fault = await this.faults.begin(argv);
+    if (fault !== undefined && fault.kind !== "lost") throw injected(fault, batch);
+    this.#carryOut(batch, bytes);
+    if (fault !== undefined) throw answerLost();
+  }
+
+  async #ask<T>(what: readonly string[], work: () => T): Promise<T> {
+    const fault = await this.faults.begin(["netlink", "nf_tables", ...what]);
+    if (fault !== undefined) throw answerLost();
+    return work();
+  }
+
+  #carryOut(batch: NftBatch, bytes: Buffer): void {
+    if (bytes.length > this.#room) throw new NftablesError(batch, undefined, errnoOf("EMSGSIZE"));
+    const { requests, commits } = decodeBatch(bytes);
+    const journal = new Journal();
+    const refusal = carryOut(
+      {
+        tables: this.#tables,
+        journal,
+        now: this.#clock.monotonic(),
+        nextHandle: this.#nextHandle,
+        mustBeFollowed: () => {},
+      },
+      requests,
+    );
+    if (refusal !== undefined || !commits) journal.takeBack();
+    else this.#generation += 1;
+    if (refusal !== undefined) throw refused(batch, refusal);
+  }
+
+  #tellOfOthers(
+    process: { readonly id: number; readonly name: string },
+    touched: readonly { readonly family: NftFamily; readonly table: string }[],
+  ): void {
+    const tables = touched.map(({ family, table }) => ({ family, name: table }));
+    this.#watchers.tell({ kind: "transaction", generation: this.#generation, process, tables });
+  }
+}
+
+function refused(batch: NftBatch, { sequence, code }: Refusal): NftablesError {
+  return new NftablesError(batch, batch.objectOf(sequence), errnoOf(code));
+}
+
+function injected(fault: Exclude<Fault, { kind: "delay" | "lost" }>, batch: NftBatch): Error {
+  if (fault.kind === "kill") return answerLost();
+  return new NftablesError(batch, batch.objectOf(fault.message ?? 0), errnoOf(fault.errno ?? "ENOMEM"));
+}
+
+/** As reading a socket fails whose buffer could not take the answer. */
+function answerLost(): Error {
+  return Object.assign(new Error("ENOBUFS: no buffer space available, read"), { code: "ENOBUFS" });
+}

@@ -1,0 +1,65 @@
+import type { NftChain, NftFamily, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+
+export interface FakeChain extends Omit<NftChain, "rules"> {
+  rules: NftRule[];
+  /** Jumps and gotos that lead to it, of rules and of elements. */
+  uses: number;
+}
+
+export interface FakeElement {
+  readonly element: SetElement;
+  /** When it goes, by the fake's clock; absent: never. */
+  readonly until?: number;
+}
+
+export interface FakeSet {
+  facts: Omit<NftSet, "elements">;
+  /** By `elementKey`. */
+  elements: Map<string, FakeElement>;
+  /** Expressions of rules that look into it. */
+  uses: number;
+}
+
+export interface FakeTable {
+  readonly family: NftFamily;
+  readonly name: string;
+  readonly comment?: string;
+  readonly chains: Map<string, FakeChain>;
+  readonly sets: Map<string, FakeSet>;
+}
+
+export function emptyTable(family: NftFamily, name: string, comment?: string): FakeTable {
+  return { family, name, ...(comment !== undefined && { comment }), chains: new Map(), sets: new Map() };
+}
+
+/** Where an interval ends and the next one begins, the key alone stands there twice. */
+export function elementKey({ key, intervalEnd }: Pick<SetElement, "key" | "intervalEnd">): string {
+  return intervalEnd ? `${key} end` : key;
+}
+
+/** What is there at that time. */
+export function isThere({ until }: FakeElement, now: number): boolean {
+  return until === undefined || until > now;
+}
+
+/** A table as the kernel lists it. */
+export function listed(table: FakeTable, now: number): NftTable {
+  const { family, name, comment, chains, sets } = table;
+  return {
+    family,
+    name,
+    ...(comment !== undefined && { comment }),
+    chains: new Map([...chains].map(([key, { uses: _, rules, ...chain }]) => [key, { ...chain, rules: [...rules] }])),
+    sets: new Map([...sets].map(([key, set]) => [key, { ...set.facts, elements: elementsOf(set, now) }])),
+  };
+}
+
+function elementsOf({ elements }: FakeSet, now: number): NftSet["elements"] {
+  const there = [...elements].filter(([, one]) => isThere(one, now));
+  return new Map(there.map(([key, one]) => [key, listedElement(one, now)]));
+}
+
+/** With the time that is left. */
+export function listedElement({ element, until }: FakeElement, now: number): SetElement {
+  return until === undefined ? element : { ...element, expires: Math.round(until - now) };
+}
