@@ -1,0 +1,107 @@
+import { inSlices } from "@fairlead/base";
+import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
+import { NftBatch } from "@fairlead/netfilter/nft";
+import { removeNftablesMode } from "./cleanup.ts";
+import { type NftablesOptions, type Settled, settle } from "./options.ts";
+import { changeTable } from "./plan/change-table.ts";
+import { planContext } from "./plan/context.ts";
+import { sharesChains } from "./plan/frame-change.ts";
+import { TABLE } from "./plan/names.ts";
+import { beginTable } from "./plan/table-writer.ts";
+import { type Programmed, type Sizes, writeTable } from "./plan/write-table.ts";
+import type { NftablesPort } from "./port.ts";
+import { nftablesSemantics } from "./semantics.ts";
+import { StaleChains } from "./stale-chains.ts";
+
+/**
+ * The nftables mode of one IP family. Does nothing until it is called.
+ *
+ * @throws RangeError when an option is out of range
+ */
+export function createNftablesBackend(
+  port: NftablesPort,
+  options: NftablesOptions,
+): Required<Omit<Backend, "prepare">> {
+  return new NftablesBackend(port, settle(options));
+}
+
+class NftablesBackend implements Required<Omit<Backend, "prepare">> {
+  readonly semantics = nftablesSemantics;
+  readonly #port: NftablesPort;
+  readonly #settled: Settled;
+  readonly #stale: StaleChains;
+  /** Undefined until a full sync was accepted, and after anything was not. */
+  #programmed: Programmed | undefined;
+  #generation = 0;
+
+  constructor(port: NftablesPort, settled: Settled) {
+    this.#port = port;
+    this.#settled = settled;
+    this.#stale = new StaleChains(port, settled);
+  }
+
+  async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    const before = this.#programmed?.placements;
+    this.#programmed = undefined;
+    const context = planContext(this.#settled, plan);
+    const batch = new NftBatch(context.family, TABLE, sizeOf(plan));
+    beginTable(batch);
+    const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, before));
+    await this.#commit(batch);
+    this.#stale.forget();
+    this.#programmed = written;
+    return report("full", written, written.sizes);
+  }
+
+  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    const before = this.#programmed;
+    const context = planContext(this.#settled, plan);
+    if (before === undefined || !sharesChains(before.context, context)) return this.sync(plan);
+    this.#programmed = undefined;
+    const batch = new NftBatch(context.family, TABLE);
+    const groups = Array.from(change.groups, ([id, { after }]) => [id, after] as const);
+    const { programmed, stale, inUse, written } = await this.#slowly(changeTable(before, groups, context, batch));
+    if (batch.count > 0) await this.#commit(batch);
+    this.#stale.change(stale, inUse);
+    this.#programmed = programmed;
+    return report("partial", programmed, written);
+  }
+
+  async intact(): Promise<boolean> {
+    if (this.#programmed === undefined) return true;
+    return (await this.#port.generation()) === this.#generation;
+  }
+
+  maintain(): Promise<number | undefined> {
+    return this.#stale.remove();
+  }
+
+  async cleanup(): Promise<void> {
+    this.#programmed = undefined;
+    await removeNftablesMode(this.#port, this.#settled.family);
+  }
+
+  async #commit(batch: NftBatch): Promise<void> {
+    await this.#port.commit(batch);
+    this.#generation = await this.#port.generation();
+  }
+
+  #slowly<T>(steps: Generator<void, T>): Promise<T> {
+    return inSlices(steps, { turn: this.#settled.breathe });
+  }
+}
+
+/** Bytes that a table will have in a transaction, about: a frontend and its endpoints, in both addresses' lengths. */
+function sizeOf({ groups, endpointCount }: ForwardingPlan): number {
+  return (1 << 14) + 256 * groups.size + 128 * endpointCount;
+}
+
+function report(kind: SyncReport["kind"], { sizes }: Programmed, written: Readonly<Sizes>): SyncReport {
+  return {
+    kind,
+    objects: {
+      services: { total: sizes.services, written: written.services },
+      endpoints: { total: sizes.endpoints, written: written.endpoints },
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import type { ServicePortGroup } from "@fairlead/core";
+import type { NftBatch, NftChain } from "@fairlead/netfilter/nft";
+import { Collected } from "./collected.ts";
+import type { PlanContext } from "./context.ts";
+import { firewall } from "./firewall.ts";
+import { changeFrame } from "./frame-change.ts";
+import { type GroupParts, groupParts } from "./group-parts.ts";
+import { type Placement, place } from "./placement.ts";
+import { poolChanges } from "./pool-changes.ts";
+import { addStructures, type Programmed, sizesOf } from "./write-table.ts";
+
+/** What a change comes to once the kernel has taken the batch. */
+export interface TableChange {
+  readonly programmed: Programmed;
+  /** Chains to which nothing leads any more. They are empty; a kernel before 6.2 does not let go of them at once. */
+  readonly stale: readonly string[];
+  /** Chains of single services to which something leads, of those that were written. */
+  readonly inUse: readonly string[];
+  /** Elements that came, those that replace others included. */
+  readonly written: { readonly services: number; readonly endpoints: number };
+}
+
+/**
+ * Writes what takes a table from what it was to other groups and another context; nothing, where nothing differs.
+ * Changes `before` as it goes: where the batch fails, that is worth nothing any more.
+ *
+ * @param groups as they are now, by id; undefined: gone
+ */
+export function* changeTable(
+  before: Programmed,
+  groups: Iterable<readonly [string, ServicePortGroup | undefined]>,
+  context: PlanContext,
+  batch: NftBatch,
+): Generator<void, TableChange> {
+  const programmed: Programmed = { ...before, context };
+  const step = new Step(programmed, batch);
+  changeFrame(before.context, context, batch, step.endpoints);
+  for (const [id, group] of groups) {
+    step.group(id, group);
+    yield;
+  }
+  return step.finish();
+}
+
+class Step {
+  readonly endpoints = new Collected();
+  readonly #entries = new Collected();
+  readonly #chains: NftChain[] = [];
+  readonly #stale: string[] = [];
+  readonly #inUse: string[] = [];
+  readonly #programmed: Programmed;
+  readonly #batch: NftBatch;
+
+  constructor(programmed: Programmed, batch: NftBatch) {
+    this.#programmed = programmed;
+    this.#batch = batch;
+  }
+
+  group(id: string, group: ServicePortGroup | undefined): void {
+    const { placements, tally, sizes } = this.#programmed;
+    const before = placements.get(id);
+    const after = group && place(group, before);
+    const [was, is] = [groupParts(before), groupParts(after)];
+    this.#chains.push(...addStructures(is.needs, this.#programmed, this.#batch));
+    this.#firewall(before, after);
+    for (const key of new Set([...was.uses.keys(), ...is.uses.keys()])) {
+      poolChanges(was.uses.get(key), is.uses.get(key), this.endpoints);
+    }
+    this.#changeEntries(was, is);
+    tally.count(is.shared, 1);
+    tally.count(was.shared, -1);
+    for (const [parts, by] of [
+      [was, -1],
+      [is, 1],
+    ] as const) {
+      const { services, endpoints } = sizesOf(parts);
+      sizes.services += by * services;
+      sizes.endpoints += by * endpoints;
+    }
+    if (after === undefined) placements.delete(id);
+    else placements.set(id, after);
+  }
+
+  finish(): TableChange {
+    const batch = this.#batch;
+    this.#programmed.tally.flush(this.endpoints);
+    this.#entries.writeDeleted(batch);
+    this.endpoints.writeDeleted(batch);
+    this.endpoints.writeAdded(batch);
+    for (const { name, rules } of this.#chains) for (const rule of rules) batch.addRule(name, rule);
+    this.#entries.writeAdded(batch);
+    for (const chain of this.#stale) batch.flushChain(chain);
+    const written = { services: this.#entries.added, endpoints: this.endpoints.added };
+    return { programmed: this.#programmed, stale: this.#stale, inUse: this.#inUse, written };
+  }
+
+  #changeEntries(was: GroupParts, is: GroupParts): void {
+    for (const [id, { set, element }] of was.entries) {
+      const now = is.entries.get(id);
+      if (now === undefined || !sameText(now.element, element)) this.#entries.delete(set, element.key);
+    }
+    for (const [id, { set, element }] of is.entries) {
+      const old = was.entries.get(id);
+      if (old === undefined || !sameText(old.element, element)) this.#entries.add(set, element);
+    }
+  }
+
+  /** A chain of before may still be there, empty: it is written anew. */
+  #firewall(before: Placement | undefined, after: Placement | undefined): void {
+    const { context } = this.#programmed;
+    const was = before && firewall(before.group, context);
+    const is = after && firewall(after.group, context);
+    if (was !== undefined && is?.name !== was.name) this.#stale.push(was.name);
+    if (is === undefined || sameText(was, is)) return;
+    this.#batch.addChain(is).flushChain(is.name);
+    this.#chains.push(is);
+    this.#inUse.push(is.name);
+  }
+}
+
+function sameText(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,51 @@
+import { isLoopback } from "@fairlead/base";
+import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
+import type { NftFamily } from "@fairlead/netfilter/nft";
+
+/** What the operator chose for this mode, as the backend is made with it. */
+export interface PlanSettings {
+  readonly family: IPFamily;
+  /** Bit of the packet mark that asks for masquerading, 0…31. */
+  readonly masqueradeBit: number;
+  /** Traffic to ClusterIPs is masqueraded whoever sends it. */
+  readonly masqueradeAll: boolean;
+}
+
+/** As kube-proxy has them. */
+export const DEFAULTS = { masqueradeBit: 14, masqueradeAll: false } as const satisfies Partial<PlanSettings>;
+
+/** Everything that the table depends on beside the groups. */
+export interface PlanContext {
+  readonly family: NftFamily;
+  /** The bit of a packet's mark that asks for masquerading. */
+  readonly mark: number;
+  readonly masqueradeAll: boolean;
+  readonly detector: LocalTrafficDetector;
+  /** Where node ports are served; "all": on every address of the node but loopback. */
+  readonly nodePortAddresses: "all" | readonly string[];
+  /** The ranges that ClusterIPs are allocated from. */
+  readonly serviceCIDRs: readonly string[];
+  /** ClusterIPs that another network serves. */
+  readonly foreignClusterIPs: readonly string[];
+}
+
+export function planContext(
+  settings: PlanSettings,
+  plan: Pick<ForwardingPlan, "node" | "foreignClusterIPs">,
+): PlanContext {
+  const { node } = plan;
+  return {
+    family: settings.family === "IPv4" ? "ip" : "ip6",
+    mark: 2 ** settings.masqueradeBit,
+    masqueradeAll: settings.masqueradeAll,
+    detector: node.detector,
+    nodePortAddresses: nodePortAddresses(node),
+    serviceCIDRs: node.serviceCIDRs ?? [],
+    foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
+  };
+}
+
+/** Node ports are never served on loopback addresses, as with kube-proxy in this mode. */
+function nodePortAddresses({ nodePortAddresses: chosen }: NodePlan): PlanContext["nodePortAddresses"] {
+  return chosen.kind === "all" ? "all" : chosen.addresses.filter((address) => !isLoopback(address));
+}

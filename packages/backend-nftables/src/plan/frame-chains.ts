@@ -1,0 +1,139 @@
+import {
+  type BaseChain,
+  type Expression,
+  type NftChain,
+  type NftFamily,
+  type NftRule,
+  statements,
+} from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
+import { FOREIGN } from "./frame-sets.ts";
+import { markForMasquerading, notFromPods } from "./masquerade.ts";
+
+const { addressIn, addressTypeIs, flipMark, hasMark, jump, lookUp, masquerade, newConnection, rejectPacket } =
+  statements;
+
+/** kube-proxy's chains of fixed names with their rules, in its order. */
+export function frameChains(context: PlanContext): readonly NftChain[] {
+  return [
+    ...baseChains(),
+    ...checks(context),
+    services(context),
+    masquerading(context),
+    clusterIPsCheck(context),
+    reject(context),
+  ];
+}
+
+function baseChains(): readonly NftChain[] {
+  const base = (
+    type: BaseChain["type"],
+    hook: BaseChain["hook"],
+    priority: number,
+    name: string,
+    ...to: readonly string[]
+  ): NftChain => ({
+    name,
+    base: { type, hook, priority, policy: "accept" },
+    rules: to.map((chain) => ({ expressions: [...(type === "nat" ? [] : newConnection), ...jump(chain)] })),
+  });
+  return [
+    base("filter", "prerouting", -110, "filter-prerouting-pre-dnat", "firewall-check"),
+    base("filter", "output", -110, "filter-output-pre-dnat", "firewall-check"),
+    base("filter", "input", 0, "filter-input", "nodeport-endpoints-check", "service-endpoints-check"),
+    base("filter", "forward", 0, "filter-forward", "service-endpoints-check", "cluster-ips-check"),
+    base("filter", "output", 0, "filter-output", "service-endpoints-check", "cluster-ips-check"),
+    base("nat", "prerouting", -100, "nat-prerouting", "services"),
+    base("nat", "output", -100, "nat-output", "services"),
+    base("nat", "postrouting", 100, "nat-postrouting", "masquerading"),
+  ];
+}
+
+function checks(context: PlanContext): readonly NftChain[] {
+  const { family } = context;
+  return [
+    { name: "nodeport-endpoints-check", rules: [nodePortDispatch(context, "no-endpoint-nodeports", [])] },
+    { name: "service-endpoints-check", rules: [dispatch(family, "no-endpoint-services")] },
+    { name: "firewall-check", rules: [dispatch(family, "firewall-ips")] },
+  ];
+}
+
+function services(context: PlanContext): NftChain {
+  const { family } = context;
+  return {
+    name: "services",
+    rules: [
+      ...masqueradeClusterIPs(context),
+      dispatch(family, "service-ips"),
+      nodePortDispatch(context, "service-nodeports", addressTypeIs("daddr", "local")),
+    ],
+  };
+}
+
+/** Others than pods may send to ClusterIPs by this node; without a new source the answers would miss it. */
+function masqueradeClusterIPs(context: PlanContext): readonly NftRule[] {
+  const toClusterIP = lookUp(context.family, ["daddr"], "cluster-ips");
+  const rule = (sender: readonly Expression[], comment: string): NftRule[] => [
+    { expressions: [...toClusterIP, ...sender, ...markForMasquerading(context)], comment },
+  ];
+  if (context.masqueradeAll) return rule([], "masquerade all clusterIP traffic");
+  const others = notFromPods(context);
+  return others === undefined ? [] : rule(others, "masquerade clusterIP traffic from outside cluster");
+}
+
+function masquerading({ family, mark }: PlanContext): NftChain {
+  const { translatedConnection } = statements;
+  const hairpin = lookUp(family, ["saddr", "daddr", "l4proto", "dport"], "hairpin-connections");
+  return {
+    name: "masquerading",
+    rules: [
+      { expressions: [...hasMark(mark), ...flipMark(mark), ...masquerade] },
+      { expressions: [...translatedConnection, ...hairpin, ...masquerade] },
+    ],
+  };
+}
+
+function clusterIPsCheck({ family, serviceCIDRs, foreignClusterIPs }: PlanContext): NftChain {
+  const foreign = [...lookUp(family, ["daddr"], FOREIGN), ...statements.verdict({ kind: "return" })];
+  return {
+    name: "cluster-ips-check",
+    rules: [
+      ...(foreignClusterIPs.length === 0 ? [] : [{ expressions: foreign, comment: "Another network serves these" }]),
+      {
+        expressions: [...lookUp(family, ["daddr"], "cluster-ips"), ...rejectPacket(family)],
+        comment: "Reject traffic to invalid ports of ClusterIPs",
+      },
+      ...serviceCIDRs.map((cidr) => ({
+        expressions: [...addressIn(family, "daddr", cidr), ...statements.verdict({ kind: "drop" })],
+        comment: "Drop traffic to unallocated ClusterIPs",
+      })),
+    ],
+  };
+}
+
+function reject({ family }: PlanContext): NftChain {
+  return {
+    name: "reject-chain",
+    comment: "helper for @no-endpoint-services / @no-endpoint-nodeports",
+    rules: [{ expressions: rejectPacket(family) }],
+  };
+}
+
+function dispatch(family: NftFamily, map: string): NftRule {
+  return { expressions: lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
+}
+
+const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1/128" } as const;
+
+/** @param anyAddress what else a packet is asked for where node ports are served on every address */
+function nodePortDispatch(
+  { family, nodePortAddresses }: PlanContext,
+  map: string,
+  anyAddress: readonly Expression[],
+): NftRule {
+  const served =
+    nodePortAddresses === "all"
+      ? [...anyAddress, ...addressIn(family, "daddr", LOOPBACK[family], "!=")]
+      : lookUp(family, ["daddr"], "nodeport-ips");
+  return { expressions: [...served, ...lookUp(family, ["l4proto", "dport"], map, "verdict")] };
+}

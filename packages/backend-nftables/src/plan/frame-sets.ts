@@ -1,0 +1,48 @@
+import { addressHex, type DataType, type NftFamily, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
+
+type EmptySet = Omit<NftSet, "elements">;
+
+/** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
+export const FOREIGN = "foreign-cluster-ips";
+
+export function addressType(family: NftFamily): DataType {
+  return family === "ip" ? "ipv4_addr" : "ipv6_addr";
+}
+
+/** kube-proxy's sets and maps, without their elements. */
+export function frameSets({ family, nodePortAddresses, foreignClusterIPs }: PlanContext): readonly EmptySet[] {
+  const address = addressType(family);
+  const frontend: NftSet["key"] = [address, "inet_proto", "inet_service"];
+  const nodePort: NftSet["key"] = ["inet_proto", "inet_service"];
+  const set = (name: string, key: NftSet["key"], comment: string): EmptySet => ({ name, key, flags: [], comment });
+  const vmap = (name: string, key: NftSet["key"], comment: string): EmptySet => ({
+    ...set(name, key, comment),
+    data: "verdict",
+  });
+  return [
+    set(
+      "hairpin-connections",
+      [address, ...([address, "inet_proto", "inet_service"] as const)],
+      "service hairpin connections",
+    ),
+    set("cluster-ips", [address], "Active ClusterIPs"),
+    ...(nodePortAddresses === "all" ? [] : [set("nodeport-ips", [address], "IPs that accept NodePort traffic")]),
+    vmap("no-endpoint-services", frontend, "vmap to drop or reject packets to services with no endpoints"),
+    vmap("no-endpoint-nodeports", nodePort, "vmap to drop or reject packets to service nodeports with no endpoints"),
+    vmap("firewall-ips", frontend, "destinations that are subject to LoadBalancerSourceRanges"),
+    vmap("service-ips", frontend, "ClusterIP, ExternalIP and LoadBalancer IP traffic"),
+    vmap("service-nodeports", nodePort, "NodePort traffic"),
+    ...(foreignClusterIPs.length === 0 ? [] : [set(FOREIGN, [address], "ClusterIPs that another network serves")]),
+  ];
+}
+
+/** What the sets have that does not come from groups. */
+export function frameElements(context: PlanContext): ReadonlyMap<string, readonly SetElement[]> {
+  const { nodePortAddresses, foreignClusterIPs } = context;
+  const addresses = (list: readonly string[]) => list.map((address) => ({ key: addressHex(address) }));
+  return new Map([
+    ["nodeport-ips", nodePortAddresses === "all" ? [] : addresses(nodePortAddresses)],
+    [FOREIGN, addresses(foreignClusterIPs)],
+  ]);
+}

@@ -1,0 +1,158 @@
+import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
+import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
+import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
+import { type LocalDispatch, localDispatch, localNeed } from "./local.ts";
+import { commentText, firewallChain } from "./names.ts";
+import type { Placement, Pool } from "./placement.ts";
+import { externalNeed, type Need, type PoolKind, poolKinds } from "./pools.ts";
+import { leadTo } from "./sticky.ts";
+
+/** An element that leads packets on, or turns them away. */
+export interface Entry {
+  readonly set: string;
+  readonly element: SetElement & { readonly value: Verdict };
+}
+
+/** The endpoints of a pool, as they stand under a frontend's key. */
+export interface PoolUse {
+  readonly kind: PoolKind;
+  readonly key: Hex;
+  readonly pool: Pool;
+}
+
+/** What a group is in the table, its source ranges' chain aside. */
+export interface GroupParts {
+  /** By set and key. */
+  readonly entries: ReadonlyMap<string, Entry>;
+  /** By map of the kind and key. */
+  readonly uses: ReadonlyMap<string, PoolUse>;
+  /** Elements that several groups may have in common. */
+  readonly shared: readonly SharedElement[];
+  readonly needs: readonly Need[];
+}
+
+export interface SharedElement {
+  readonly set: "cluster-ips" | "hairpin-connections";
+  readonly key: Hex;
+}
+
+const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), shared: [], needs: [] };
+
+export function groupParts(placement: Placement | undefined): GroupParts {
+  return placement === undefined ? NOTHING : new Collector(placement).collect();
+}
+
+class Collector {
+  readonly #entries = new Map<string, Entry>();
+  readonly #uses = new Map<string, PoolUse>();
+  readonly #needs: Need[] = [];
+  readonly #placement: Placement;
+  readonly #comment: string;
+
+  constructor(placement: Placement) {
+    this.#placement = placement;
+    this.#comment = commentText(placement.group.name);
+  }
+
+  collect(): GroupParts {
+    const { group } = this.#placement;
+    const ours = group.frontends.filter(({ treatments }) => treatments.outside.verdict !== "leave");
+    for (const frontend of ours) this.#frontend(frontend);
+    return { entries: this.#entries, uses: this.#uses, shared: sharedElements(group, ours), needs: this.#needs };
+  }
+
+  #frontend(frontend: Frontend): void {
+    const { name, protocol } = this.#placement.group;
+    const { kind, address, port, treatments } = frontend;
+    const key = address === undefined ? nodePortKey(protocol, port) : addressKey(address, protocol, port);
+    const family = kind === "node-port" ? "nodePort" : "address";
+    const sets = SETS[family];
+    const refused = REFUSALS[treatments.outside.verdict];
+    if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
+    if (frontend.sources !== undefined) {
+      this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
+    }
+    const chain = this.#dispatch(frontend, key, family);
+    if (chain !== undefined) this.#entry(sets.services, key, { kind: "goto", chain });
+  }
+
+  /** @returns the chain that the frontend's packets go to */
+  #dispatch({ kind, policy, treatments }: Frontend, key: Hex, family: keyof typeof poolKinds): string | undefined {
+    if (kind !== "cluster-ip" && policy === "Local") return this.#local(treatments, key, family);
+    const chain = this.#pool(treatments.outside, key, poolKinds[family], kind === "cluster-ip" ? "cluster" : undefined);
+    if (chain === undefined || kind === "cluster-ip") return chain;
+    const need = externalNeed(chain);
+    this.#needs.push(need);
+    return need.id;
+  }
+
+  #local(treatments: Frontend["treatments"], key: Hex, family: keyof typeof poolKinds): string | undefined {
+    const dispatch: LocalDispatch = localDispatch[family];
+    const kinds = poolKinds[family];
+    const shortCut = [treatments.pod, treatments.node].find(
+      (each) => each.verdict === "proxy" && each.set === "cluster",
+    );
+    const chains = {
+      [dispatch.shortCuts]: shortCut && this.#pool(shortCut, key, kinds),
+      [dispatch.services]: this.#pool(treatments.outside, key, kinds),
+    };
+    const led = Object.entries(chains).filter(([, chain]) => chain !== undefined);
+    for (const [set, chain = ""] of led) this.#entry(set, key, { kind: "goto", chain });
+    if (led.length === 0) return undefined;
+    this.#needs.push(localNeed(dispatch, kinds.cluster));
+    return dispatch.chain;
+  }
+
+  /**
+   * @param as whose maps the endpoints stand in; default: those of the set that they are
+   * @returns the chain that leads to the endpoints; undefined: there is none
+   */
+  #pool(
+    treatment: Treatment,
+    key: Hex,
+    kinds: Readonly<Record<"cluster" | "local", PoolKind>>,
+    as?: "cluster",
+  ): string | undefined {
+    if (treatment.verdict !== "proxy") return undefined;
+    const pool = this.#placement[treatment.set];
+    if (pool === undefined) return undefined;
+    const kind = kinds[as ?? treatment.set];
+    this.#uses.set(`${kind.prefix}${key}`, { kind, key, pool });
+    const { chain, needs } = leadTo(kind, pool);
+    this.#needs.push(...needs);
+    return chain;
+  }
+
+  #entry(set: string, key: Hex, value: Verdict, commented = true): void {
+    const element = { key, value, ...(commented && { comment: this.#comment }) };
+    this.#entries.set(`${set} ${key}`, { set, element });
+  }
+}
+
+/** Sets and maps by how a frontend is known. */
+const SETS = {
+  address: { services: "service-ips", noEndpoints: "no-endpoint-services" },
+  nodePort: { services: "service-nodeports", noEndpoints: "no-endpoint-nodeports" },
+} as const;
+
+const REFUSALS: Readonly<Partial<Record<Treatment["verdict"], Verdict>>> = {
+  reject: { kind: "goto", chain: "reject-chain" },
+  drop: { kind: "drop" },
+};
+
+function sharedElements(
+  { cluster, local, protocol }: ServicePortGroup,
+  frontends: readonly Frontend[],
+): SharedElement[] {
+  const shared = new Map<string, SharedElement>();
+  const add = (set: SharedElement["set"], key: Hex) => shared.set(`${set} ${key}`, { set, key });
+  for (const { kind, address } of frontends) {
+    if (kind === "cluster-ip" && address !== undefined) add("cluster-ips", addressHex(address));
+  }
+  for (const endpoints of [cluster, local]) {
+    for (const endpoint of endpoints) {
+      if (endpoint.local) add("hairpin-connections", hairpinKey(endpoint, protocol));
+    }
+  }
+  return [...shared.values()];
+}

@@ -1,0 +1,45 @@
+import type { PlanEndpoint } from "@fairlead/core";
+
+/** Endpoints by their slot; undefined: nobody has it. */
+export type Slots = readonly (PlanEndpoint | undefined)[];
+
+export function sameEndpoint(a: PlanEndpoint | undefined, b: PlanEndpoint | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.address === b.address && a.port === b.port);
+}
+
+/**
+ * Endpoints in slots without a hole. Who stays keeps the slot; new ones take those that were freed; holes that are left
+ * are filled from the end: as few slots change as can be.
+ */
+export function denseSlots(before: Slots, wanted: readonly PlanEndpoint[]): readonly PlanEndpoint[] {
+  if (before.length === 0) return wanted;
+  const kept = stableSlots(before, wanted);
+  const dense: (PlanEndpoint | undefined)[] = [...kept];
+  for (let hole = dense.indexOf(undefined); hole !== -1; hole = dense.indexOf(undefined, hole)) {
+    const last = dense.pop();
+    if (hole < dense.length) dense[hole] = last;
+  }
+  return dense.filter((endpoint) => endpoint !== undefined);
+}
+
+/** Endpoints in slots that each keeps as long as it stays; new ones take the first that are free. */
+export function stableSlots(before: Slots, wanted: readonly PlanEndpoint[]): Slots {
+  const missing = new Map(wanted.map((endpoint) => [nameOf(endpoint), endpoint]));
+  const slots: (PlanEndpoint | undefined)[] = before.map((endpoint) => {
+    const name = endpoint === undefined ? "" : nameOf(endpoint);
+    const stays = missing.get(name);
+    missing.delete(name);
+    return stays;
+  });
+  let at = 0;
+  for (const endpoint of missing.values()) {
+    while (slots[at] !== undefined) at++;
+    slots[at] = endpoint;
+  }
+  while (slots.length > 0 && slots.at(-1) === undefined) slots.pop();
+  return slots;
+}
+
+function nameOf({ address, port }: PlanEndpoint): string {
+  return `${address} ${port}`;
+}

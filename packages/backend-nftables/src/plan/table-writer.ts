@@ -1,0 +1,60 @@
+import type {
+  Hex,
+  NftBatch,
+  NftChain,
+  NftFamily,
+  NftRule,
+  NftSet,
+  NftTable,
+  SetElement,
+} from "@fairlead/netfilter/nft";
+import { TABLE } from "./names.ts";
+
+/** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
+export interface TableWriter {
+  addSet(set: Omit<NftSet, "elements">): unknown;
+  /** Without its rules. */
+  addChain(chain: Pick<NftChain, "name" | "base" | "comment">): unknown;
+  addRule(chain: string, rule: NftRule): unknown;
+  addElements(set: string, elements: Iterable<SetElement>): unknown;
+}
+
+/** kube-proxy's comment on its table. */
+export const TABLE_COMMENT = "rules for kube-proxy";
+
+/** Has the table made anew, whatever is there, in the transaction. */
+export function beginTable(batch: NftBatch): void {
+  batch.addTable().deleteTable().addTable(TABLE_COMMENT);
+}
+
+/** A table that is written in memory. */
+export class TableInMemory implements TableWriter {
+  readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
+  readonly #sets = new Map<string, NftSet & { readonly elements: Map<Hex, SetElement> }>();
+
+  readonly #family: NftFamily;
+
+  constructor(family: NftFamily) {
+    this.#family = family;
+  }
+
+  addSet(set: Omit<NftSet, "elements">): void {
+    this.#sets.set(set.name, { ...set, elements: new Map() });
+  }
+
+  addChain({ name, base, comment }: Pick<NftChain, "name" | "base" | "comment">): void {
+    this.#chains.set(name, { name, ...(base && { base }), ...(comment !== undefined && { comment }), rules: [] });
+  }
+
+  addRule(chain: string, rule: NftRule): void {
+    this.#chains.get(chain)?.rules.push(rule);
+  }
+
+  addElements(set: string, elements: Iterable<SetElement>): void {
+    for (const element of elements) this.#sets.get(set)?.elements.set(element.key, element);
+  }
+
+  table(): NftTable {
+    return { family: this.#family, name: TABLE, comment: TABLE_COMMENT, chains: this.#chains, sets: this.#sets };
+  }
+}

@@ -1,0 +1,14 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import type { NftTable } from "@fairlead/netfilter/nft";
+import { DEFAULTS, type PlanSettings, planContext } from "./context.ts";
+import { TableInMemory } from "./table-writer.ts";
+import { writeTable } from "./write-table.ts";
+
+/** The table that a plan stands for, as a full sync writes it into a kernel that has none. */
+export function planTable(plan: ForwardingPlan, settings: Partial<Omit<PlanSettings, "family">> = {}): NftTable {
+  const context = planContext({ ...DEFAULTS, ...settings, family: plan.family }, plan);
+  const table = new TableInMemory(context.family);
+  const steps = writeTable(plan.groups.values(), context, table);
+  while (steps.next().done !== true);
+  return table.table();
+}

@@ -1,0 +1,24 @@
+import type { Hex, NftBatch, NftFamily, NftTable, SetElement } from "@fairlead/netfilter/nft";
+
+/**
+ * What this backend asks of the kernel's nf_tables. `@fairlead/kernel` has the client and the fake; both fit by shape,
+ * so that this package imports neither.
+ */
+export interface NftablesPort {
+  /**
+   * Carries a transaction out, all of it or nothing.
+   *
+   * @throws Error with a `code` (`ENOENT`, `EBUSY`, …) when the kernel refuses it: nothing has changed then
+   */
+  commit(batch: NftBatch): Promise<void>;
+  /** Has the kernel check a transaction without carrying it out; throws as `commit` does. */
+  check(batch: NftBatch): Promise<void>;
+  /** How many bytes a transaction can have where one would like `wanted`. */
+  roomFor(wanted: number): number;
+  /** A number that every transaction of anybody in this namespace raises. */
+  generation(): Promise<number>;
+  /** A whole table; undefined when there is none. */
+  table(family: NftFamily, name: string): Promise<NftTable | undefined>;
+  /** What a set has of these keys: an element for each that is there. */
+  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
+}

@@ -1,0 +1,8 @@
+import type { ModeSemantics } from "@fairlead/core";
+
+/** How nftables mode reads the plan where modes differ: as iptables mode does (upstream: pkg/proxy/nftables). */
+export const nftablesSemantics: ModeSemantics = {
+  localSourcesShortCut: true,
+  localWithoutEndpoints: "drop",
+  withoutEndpoints: "reject",
+};
