@@ -1,5 +1,5 @@
 import { type AddressRange, type AddressWords, addressRange } from "@fairlead/base";
-import type { AddressMatch, ChainState, Rule, RuleSet, SavedChain, Table } from "@fairlead/netfilter";
+import type { AddressMatch, ChainState, Rule, SavedChain, Table } from "@fairlead/netfilter";
 import { destinationIndex, hostIn, hostInText } from "./destination-index.ts";
 
 /** A rule with its addresses taken apart. */
@@ -25,35 +25,10 @@ export interface CompiledChain {
   next(from: number, destination: AddressWords): number;
 }
 
-/**
- * A rule set whose chains are looked at when a packet first reaches them, and their rules likewise: most packets reach
- * few of many.
- */
-export class CompiledRuleSet {
-  readonly #ruleSet: RuleSet;
-  readonly #chains = new Map<Table, Map<string, CompiledChain>>();
-
-  constructor(ruleSet: RuleSet) {
-    this.#ruleSet = ruleSet;
-  }
-
-  chain(table: Table, name: string): CompiledChain | undefined {
-    const compiled = this.#chains.get(table) ?? new Map<string, CompiledChain>();
-    this.#chains.set(table, compiled);
-    const known = compiled.get(name);
-    if (known !== undefined) return known;
-    const state = this.#ruleSet.get(table)?.chains.get(name);
-    if (state === undefined) return undefined;
-    const chain = compileChain(table, state);
-    compiled.set(name, chain);
-    return chain;
-  }
-}
-
 /** Chains of fewer rules are looked through one by one. */
 const INDEXED_FROM = 32;
 
-function compileChain(table: Table, state: ChainState): CompiledChain {
+export function compileChain(table: Table, state: ChainState): CompiledChain {
   const compiled: CompiledRule[] = [];
   const rule = (index: number) => {
     const known = compiled[index];

@@ -1,22 +1,45 @@
 import { type Rule, renderRule, type Table } from "@fairlead/netfilter";
+import { type NftRule, type NftTable, ruleText } from "@fairlead/netfilter/nft";
+import type { TableName } from "./table-name.ts";
 
 /** The packet reached a rule that the tracer can't decide, or the rule set is one that the kernel would refuse. */
 export class TraceError extends Error {
   override readonly name = "TraceError";
-  readonly table: Table;
+  readonly table: TableName;
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
-  readonly rule: Rule;
+  /** The rule as its tools print it, `-A INPUT …` or `ct state new …`. */
+  readonly rule: string;
   /** What of it can't be decided. */
   readonly problem: string;
 
-  constructor(table: Table, chain: string, index: number, rule: Rule, problem: string) {
-    super(`${problem}: rule ${index + 1} of ${table} ${chain}: -A ${chain} ${renderRule(rule)}`.trimEnd());
+  private constructor(
+    { table, chain, index }: Omit<PlaceOf<TableName, unknown>, "rule">,
+    rule: string,
+    problem: string,
+  ) {
+    super(`${problem}: rule ${index + 1} of ${table} ${chain}: ${rule}`.trimEnd());
     this.table = table;
     this.chain = chain;
     this.index = index;
     this.rule = rule;
     this.problem = problem;
   }
+
+  static ofRule(place: PlaceOf<Table, Rule>, problem: string): TraceError {
+    return new TraceError(place, `-A ${place.chain} ${renderRule(place.rule)}`.trimEnd(), problem);
+  }
+
+  static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
+    const name: TableName = `${table.family} ${table.name}`;
+    return new TraceError({ table: name, chain, index }, ruleText(rule, table.sets), problem);
+  }
+}
+
+interface PlaceOf<In, Of> {
+  readonly table: In;
+  readonly chain: string;
+  readonly index: number;
+  readonly rule: Of;
 }

@@ -1,5 +1,4 @@
-import type { CompiledChain } from "./compile.ts";
-import type { Frame, Walk } from "./walk.ts";
+import type { Chain, Frame, Walk } from "./walk.ts";
 
 export function enterChain(walk: Walk, frame: Frame, index: number): void {
   walk.frame = frame;
@@ -7,7 +6,7 @@ export function enterChain(walk: Walk, frame: Frame, index: number): void {
 }
 
 /** @returns the policy where there is nothing to return to */
-export function leaveChain(walk: Walk): CompiledChain["policy"] | undefined {
+export function leaveChain(walk: Walk): Chain["policy"] | undefined {
   const frame = walk.frame;
   if (frame?.returnTo !== undefined) {
     enterChain(walk, frame.returnTo.frame, frame.returnTo.index);
@@ -24,12 +23,12 @@ function bottom(frame: Frame | undefined): Frame | undefined {
 }
 
 /** Whether the frame is of the chain, or was come to from there. */
-export function isAbove(chain: CompiledChain, frame: Frame): boolean {
+export function isAbove(chain: Chain, frame: Frame): boolean {
   for (let at: Frame | undefined = frame; at !== undefined; at = at.from) if (at.chain === chain) return true;
   return false;
 }
 
-export function loopText(chain: CompiledChain, frame: Frame): string {
+export function loopText(chain: Chain, frame: Frame): string {
   const names = [chain.name];
   for (let at: Frame | undefined = frame; at !== undefined && at.chain !== chain; at = at.from)
     names.unshift(at.chain.name);

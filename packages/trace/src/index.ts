@@ -6,6 +6,7 @@ export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists
 export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";
 export { parseRoutes, type Route, routing } from "./routes.ts";
 export { packetSet, packetSets } from "./sets.ts";
+export type { TableName } from "./table-name.ts";
 export { createTracer, explore, type Tracer, trace } from "./trace.ts";
 export type {
   Assumption,
@@ -13,14 +14,18 @@ export type {
   Environment,
   Exploration,
   Hook,
+  IptablesVisit,
   Ipvs,
+  NftVisit,
   Outcome,
   Packet,
   PacketSet,
   PersistenceTemplate,
   RecentLists,
+  Remembered,
   RouteAnswer,
   RouteQuery,
+  Rules,
   SetQuery,
   Stage,
   Undecided,

@@ -1,10 +1,11 @@
 import type { ConntrackState, Match, PortMatch } from "@fairlead/netfilter";
 import { matchesAddressTypes } from "./address-type.ts";
+import { isDNATed } from "./conntrack.ts";
 import { matchesOther } from "./other-matches.ts";
 import { type Place, undecidable } from "./place.ts";
 import { matchesRecent } from "./recent.ts";
 import { keyOf } from "./virtual-servers.ts";
-import { endpointOf, type Walk } from "./walk.ts";
+import { endpointOf } from "./walk.ts";
 
 type MatchOf<Kind extends Match["kind"]> = Extract<Match, { readonly kind: Kind }>;
 
@@ -67,11 +68,6 @@ function statesOf(match: MatchOf<"conntrack">, { walk, chain }: Place): Conntrac
   if (chain.table === "raw" && !walk.looped) return ["INVALID"];
   if (match.module === "state") return [walk.state];
   return [walk.state, ...(walk.masqueraded ? (["SNAT"] as const) : []), ...(isDNATed(walk) ? (["DNAT"] as const) : [])];
-}
-
-/** What ip_vs does to the destination leaves no mark in the entry's status. */
-function isDNATed({ translated, server, entry }: Walk): boolean {
-  return (translated && server === undefined) || entry !== undefined;
 }
 
 function matchesSet(match: MatchOf<"set">, place: Place): boolean {

@@ -3,7 +3,7 @@ import { TraceError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Walk } from "./walk.ts";
 
-/** A packet at a rule. */
+/** A packet at a rule of iptables. */
 export interface Place {
   readonly walk: Walk;
   readonly host: Host;
@@ -13,5 +13,6 @@ export interface Place {
 
 /** The error of a rule that can't be decided. */
 export function undecidable({ chain, rule }: Place, problem: string): TraceError {
-  return new TraceError(chain.table, chain.name, rule.index, rule.rule, problem);
+  const { table, name } = chain;
+  return TraceError.ofRule({ table, chain: name, index: rule.index, rule: rule.rule }, problem);
 }

@@ -1,18 +1,6 @@
 import type { Host } from "./host.ts";
-import type { Hook, Outcome, Stage } from "./types.ts";
+import type { Hook, Outcome } from "./types.ts";
 import type { Walk } from "./walk.ts";
-
-/**
- * The tables of each hook in the order of their priorities (linux/netfilter_ipv4.h), and where ip_vs stands among them
- * (ip_vs_ops).
- */
-export const STAGES_AT: Readonly<Record<Hook, readonly Exclude<Stage, "routing">[]>> = {
-  PREROUTING: ["raw", "mangle", "nat"],
-  INPUT: ["mangle", "filter", "security", "ipvs", "nat"],
-  FORWARD: ["mangle", "filter", "security"],
-  OUTPUT: ["raw", "mangle", "nat", "ipvs", "filter", "security"],
-  POSTROUTING: ["mangle", "nat"],
-};
 
 /** The hook that follows; undefined: the packet has arrived. The routing decision falls after the translation. */
 export function nextHook(walk: Walk, host: Host): Hook | undefined {
@@ -42,6 +30,7 @@ export function enterHook(walk: Walk, hook: Hook): void {
   }
   walk.hook = hook;
   walk.step = 0;
+  walk.bound = false;
 }
 
 /** By the routes where they are known (a route of type local is enough), else by the host's addresses. */

@@ -1,25 +1,13 @@
 import { parseAddress } from "@fairlead/base";
 import type { Table, Target } from "@fairlead/netfilter";
-import { LOOPBACK_ADDRESS } from "./host.ts";
+import { type Host, LOOPBACK_ADDRESS } from "./host.ts";
 import { type Place, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";
+import { ACCEPT, NEXT, type Step } from "./step.ts";
 import type { Hook } from "./types.ts";
 import { side, type Walk } from "./walk.ts";
 
 type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Kind }>;
-
-/** What a rule's target makes of the walk. */
-export type Step =
-  /** The next rule. */
-  | { readonly kind: "next" }
-  | { readonly kind: "return" }
-  | { readonly kind: "call"; readonly chain: string; readonly goto: boolean }
-  /** Ends the table. */
-  | { readonly kind: "accept" | "drop" }
-  | { readonly kind: "reject"; readonly with: string };
-
-const NEXT: Step = { kind: "next" };
-const ACCEPT: Step = { kind: "accept" };
 
 /**
  * Carries out the target on the walk: translation, masquerade and mark change it.
@@ -94,6 +82,7 @@ function redirect(target: TargetOf<"redirect">, place: Place): Step {
 export function translate(walk: Walk, address: string | undefined, port: number | undefined): void {
   walk.destination = side(address ?? walk.destination.address, port ?? walk.destination.port);
   walk.translated = true;
+  walk.bound = true;
 }
 
 /** SNAT to one address; its ranges are a choice that only the kernel can make. */
@@ -151,16 +140,21 @@ function snat(to: string, place: Place): Step {
   if (parseAddress(address) === undefined) throw undecidable(place, `the tracer can't tell which of ${to} SNAT takes`);
   place.walk.source = side(address, place.walk.source.port);
   place.walk.masqueraded = true;
+  place.walk.bound = true;
+  return ACCEPT;
+}
+
+function masquerade(place: Place): Step {
+  demand(place, "MASQUERADE", "nat", ["POSTROUTING"]);
+  masqueradeWalk(place.walk, place.host);
   return ACCEPT;
 }
 
 /** The new source port is the kernel's choice; the packet keeps its own here. */
-function masquerade(place: Place): Step {
-  demand(place, "MASQUERADE", "nat", ["POSTROUTING"]);
-  const { walk, host } = place;
+export function masqueradeWalk(walk: Walk, host: Host): void {
   const name = outInterface(walk, host);
   const own = host.environment.masqueradeAddress?.(name) ?? (name === "lo" ? undefined : host.ownAddress());
   if (own !== undefined) walk.source = side(own, walk.source.port);
   walk.masqueraded = true;
-  return ACCEPT;
+  walk.bound = true;
 }

@@ -1,11 +1,11 @@
 import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
 import { checkPacket } from "./check-packet.ts";
-import { CompiledRuleSet } from "./compile.ts";
 import { TraceError } from "./errors.ts";
 import { Host } from "./host.ts";
-import { outInterface, pathOf, STAGES_AT } from "./route.ts";
+import { outInterface, pathOf } from "./route.ts";
 import { type End, Runner } from "./run.ts";
-import type { Environment, Exploration, Outcome, Packet, Undecided } from "./types.ts";
+import { Stages } from "./stages.ts";
+import type { Environment, Exploration, Outcome, Packet, Rules, Undecided } from "./types.ts";
 import { endpointOf, startWalk, toArray, type Walk } from "./walk.ts";
 
 /** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
@@ -18,12 +18,12 @@ export interface Tracer {
   explore(packet: Packet, environment?: Environment): Exploration;
 }
 
-/** Prepares a rule set once for many packets. Later changes of the rule set may go unseen. */
-export function createTracer(ruleSet: RuleSet): Tracer {
-  const compiled = new CompiledRuleSet(ruleSet);
+/** Prepares rules once for many packets. Later changes of them may go unseen. */
+export function createTracer(rules: RuleSet | Rules): Tracer {
+  const stages = new Stages(rules);
   return {
-    trace: (packet, environment = {}) => traceAll(compiled, packet, environment),
-    explore: (packet, environment = {}) => runAll(compiled, packet, environment, true),
+    trace: (packet, environment = {}) => traceAll(stages, packet, environment),
+    explore: (packet, environment = {}) => runAll(stages, packet, environment, true),
   };
 }
 
@@ -39,8 +39,8 @@ export function createTracer(ruleSet: RuleSet): Tracer {
  * forwarding, a
  *   connection that was known before
  */
-export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): readonly Outcome[] {
-  return createTracer(ruleSet).trace(packet, environment);
+export function trace(rules: RuleSet | Rules, packet: Packet, environment: Environment = {}): readonly Outcome[] {
+  return createTracer(rules).trace(packet, environment);
 }
 
 /**
@@ -50,21 +50,21 @@ export function trace(ruleSet: RuleSet, packet: Packet, environment: Environment
  * @throws PacketError as `trace`
  * @throws RangeError as `trace`, and when there are too many ways
  */
-export function explore(ruleSet: RuleSet, packet: Packet, environment: Environment = {}): Exploration {
-  return createTracer(ruleSet).explore(packet, environment);
+export function explore(rules: RuleSet | Rules, packet: Packet, environment: Environment = {}): Exploration {
+  return createTracer(rules).explore(packet, environment);
 }
 
-function traceAll(ruleSet: CompiledRuleSet, packet: Packet, environment: Environment): readonly Outcome[] {
-  const { outcomes, undecided } = runAll(ruleSet, packet, environment, false);
+function traceAll(stages: Stages, packet: Packet, environment: Environment): readonly Outcome[] {
+  const { outcomes, undecided } = runAll(stages, packet, environment, false);
   for (const { problem } of undecided) throw problem;
   return outcomes;
 }
 
-function runAll(ruleSet: CompiledRuleSet, packet: Packet, environment: Environment, assuming: boolean): Exploration {
+function runAll(stages: Stages, packet: Packet, environment: Environment, assuming: boolean): Exploration {
   checkPacket(packet);
   const host = new Host(environment, packet.family);
   const pending = [startWalk(packet)];
-  const runner = new Runner(ruleSet, host, { onFork: (other) => pending.push(other), assuming });
+  const runner = new Runner(stages, { host, fork: (other) => pending.push(other), assuming });
   const outcomes: Outcome[] = [];
   const undecided: Undecided[] = [];
   for (let walk = pending.pop(); walk !== undefined; walk = pending.pop()) {
@@ -91,7 +91,7 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
     ...verdictOf(end),
     ...(walk.routeUnknown !== undefined && { routeUnknown: walk.routeUnknown }),
     hook: walk.hook,
-    table: end.kind === "refused" ? "routing" : (STAGES_AT[walk.hook][walk.step] ?? "filter"),
+    table: end.kind === "refused" ? "routing" : (walk.stage?.name ?? "filter"),
     ...(end.kind === "accept" ? { path: pathOf(walk) } : {}),
     destination: endpointOf(walk.destination),
     translated: walk.translated,
@@ -105,6 +105,7 @@ function outcomeOf(walk: Walk, end: End, host: Host): Outcome {
     visits: toArray(walk.visits),
     ...(walk.assumed !== undefined && { assumed: toArray(walk.assumed) }),
     recentlySeen: toArray(walk.seen),
+    remembered: toArray(walk.remembered),
   };
 }
 

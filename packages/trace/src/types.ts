@@ -3,11 +3,14 @@ import type {
   DestinationKey,
   IPFamily,
   Rule,
+  RuleSet,
   Table,
   VirtualServerKey,
   VirtualServerState,
 } from "@fairlead/netfilter";
+import type { Hex, NftRule, NftTable, Verdict } from "@fairlead/netfilter/nft";
 import type { TraceError } from "./errors.ts";
+import type { TableName } from "./table-name.ts";
 
 /** Netfilter's hooks, by the names of their built-in chains. */
 export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING";
@@ -17,7 +20,14 @@ export type Hook = "PREROUTING" | "INPUT" | "FORWARD" | "OUTPUT" | "POSTROUTING"
  * that falls there (of the host's own packets before OUTPUT and again where a translation or mark asks for it; after
  * PREROUTING).
  */
-export type Stage = Table | "ipvs" | "routing";
+export type Stage = TableName | "ipvs" | "routing";
+
+/** All rules that a packet may meet. */
+export interface Rules {
+  readonly iptables?: RuleSet;
+  /** In the order in which they were made; those of another family than the packet's are not asked. */
+  readonly nftables?: readonly NftTable[];
+}
 
 /** An address and, for protocols that have ports, a port. */
 export interface Endpoint {
@@ -118,6 +128,8 @@ export interface Environment {
   /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
   readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
   readonly recent?: RecentLists;
+  /** What packets before this one put into sets of nftables, beside the elements that the tables have. */
+  readonly remembered?: readonly Remembered[];
   readonly sets?: ReadonlyMap<string, PacketSet>;
   /** Absent: there are no virtual servers. */
   readonly ipvs?: Ipvs;
@@ -150,22 +162,43 @@ export interface PersistenceTemplate {
   readonly destination: DestinationKey;
 }
 
+/** An element that a packet put into a set of nftables, or took out of it. */
+export interface Remembered {
+  /** `ip kube-proxy` */
+  readonly table: TableName;
+  readonly set: string;
+  readonly key: Hex;
+  /** Of a map. */
+  readonly value?: Hex | Verdict;
+  readonly deleted?: true;
+}
+
 /** A rule that matched, in the order of the packet's way. */
-export interface Visit {
+export type Visit = IptablesVisit | NftVisit;
+
+interface VisitPlace {
   readonly hook: Hook;
-  readonly table: Table;
   readonly chain: string;
   /** Place of the rule in its chain, from 0. */
   readonly index: number;
+}
+
+export interface IptablesVisit extends VisitPlace {
+  readonly table: Table;
   readonly rule: Rule;
 }
 
+export interface NftVisit extends VisitPlace {
+  readonly table: TableName;
+  readonly nft: { readonly table: NftTable; readonly rule: NftRule };
+}
+
 /** What a way takes for granted of a rule that can't be decided. */
-export interface Assumption extends Visit {
+export type Assumption = Visit & {
   readonly matched: boolean;
   /** Why it can't be decided. */
   readonly problem: string;
-}
+};
 
 /** A way that nobody can follow to its end. */
 export interface Undecided {
@@ -228,4 +261,6 @@ export interface Outcome {
   readonly assumed?: readonly Assumption[];
   /** Addresses that `-m recent --set` put into lists on the way. */
   readonly recentlySeen: readonly { readonly list: string; readonly address: string }[];
+  /** What the packet put into sets of nftables on the way, or took out of them. */
+  readonly remembered: readonly Remembered[];
 }

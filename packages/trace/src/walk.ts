@@ -1,11 +1,61 @@
 import { type AddressWords, addressWords, wordsText } from "@fairlead/base";
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
-import type { CompiledChain } from "./compile.ts";
-import type { Assumption, Endpoint, Hook, Packet, PersistenceTemplate, RouteAnswer, Visit } from "./types.ts";
+import type { TraceError } from "./errors.ts";
+import type { Host } from "./host.ts";
+import type { Step } from "./step.ts";
+import type { TableName } from "./table-name.ts";
+import type {
+  Assumption,
+  Endpoint,
+  Hook,
+  Packet,
+  PersistenceTemplate,
+  Remembered,
+  RouteAnswer,
+  Visit,
+} from "./types.ts";
+
+/** A chain as packets walk it, of iptables or of nftables. */
+export interface Chain {
+  readonly name: string;
+  /** What becomes of packets that come to its end, where it is a built-in or base chain. */
+  readonly policy: "ACCEPT" | "DROP";
+  /**
+   * What the rule says that the walk is at, or the next one that could concern it; undefined: there are no more.
+   * Translation and marks change the walk; ways that it does not take go to `ways.fork`.
+   *
+   * @throws TraceError for what can't be decided
+   */
+  step(walk: Walk, ways: Ways): Step | undefined;
+  /** Another chain of the same table. */
+  sibling(name: string): Chain | undefined;
+  /** The error of a rule of this chain that can't be decided. */
+  undecidable(index: number, problem: string): TraceError;
+}
+
+/** What rules are asked with. */
+export interface Ways {
+  readonly host: Host;
+  /** Takes both ways where a match can't be decided; else that is an error. */
+  readonly assuming: boolean;
+  /** Takes another way that the packet may go; what its rule has said is in `Walk.said`. */
+  readonly fork: (other: Walk) => void;
+}
+
+/** What stands at a place of a hook: a table of iptables, a base chain of nftables, or ip_vs. */
+export interface StageFacts {
+  readonly name: TableName | "ipvs";
+  /** Whether it decides a new route of the host's own packets where it has changed them. */
+  readonly reroutes: boolean;
+  /** Asked for the first packet of a connection only, and not once another one has translated it. */
+  readonly isNat: boolean;
+  /** Whether connection tracking has seen the packet by then (NF_IP_PRI_CONNTRACK, -200). */
+  readonly tracked: boolean;
+}
 
 /** A chain being walked, and how the packet came there. Shared between walks, never changed. */
 export interface Frame {
-  readonly chain: CompiledChain;
+  readonly chain: Chain;
   /** Where RETURN leads; undefined: to the policy. */
   readonly returnTo: { readonly frame: Frame; readonly index: number } | undefined;
   /** The frame that jumped or went here, for the detection of loops. */
@@ -54,9 +104,15 @@ export interface Walk {
   /** What of its routes could not be told. */
   routeUnknown: string | undefined;
   hook: Hook;
-  /** Place in the hook's list of tables. */
+  /** Place in the hook's list of stages. */
   step: number;
-  /** Undefined: the table is not begun yet. */
+  /** What stands there; undefined: it is not begun yet. */
+  stage: StageFacts | undefined;
+  /** A nat table or chain of this hook has translated the packet: the others are not asked. */
+  bound: boolean;
+  /** What a rule has said that is yet to be followed. */
+  said: Step | undefined;
+  /** Undefined: the stage is not begun yet. */
   frame: Frame | undefined;
   /** Place of the rule in the frame's chain. */
   index: number;
@@ -64,6 +120,7 @@ export interface Walk {
   visits: List<Visit> | undefined;
   assumed: List<Assumption> | undefined;
   seen: List<{ readonly list: string; readonly address: string }> | undefined;
+  remembered: List<Remembered> | undefined;
 }
 
 export function startWalk(packet: Packet): Walk {
@@ -88,12 +145,16 @@ export function startWalk(packet: Packet): Walk {
     routeUnknown: undefined,
     hook: packet.inInterface === undefined ? "OUTPUT" : "PREROUTING",
     step: 0,
+    stage: undefined,
+    bound: false,
+    said: undefined,
     frame: undefined,
     index: 0,
     probability: 1,
     visits: undefined,
     assumed: undefined,
     seen: undefined,
+    remembered: undefined,
   };
 }
 

@@ -145,7 +145,9 @@ describe("any rule set", () => {
     fc.assert(
       fc.property(programs(fc.oneof(condition, choice), later), (rules) => {
         for (const { visits } of trace(rules, packet(), HOST)) {
-          for (const { table, chain, index, rule } of visits) {
+          for (const visit of visits) {
+            if ("nft" in visit) throw new Error("no table of nftables was given");
+            const { table, chain, index, rule } = visit;
             expect(rules.get(table)?.chains.get(chain)?.rules[index]).toBe(rule);
             expect(renderRule(rule)).toBeTypeOf("string");
           }

@@ -1,5 +1,4 @@
 import type { IPFamily } from "@fairlead/core";
-import { renderRule } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Packet, type TraceError, type Tracer } from "@fairlead/trace";
 import type { KernelState } from "../ways/agreement.ts";
 import { sameWays, tracedWays, type Ways } from "../ways/ways.ts";
@@ -114,8 +113,8 @@ function fateOf(tracer: Tracer, packet: Packet, environment: Environment): Fate 
 }
 
 /** Without the number of the rule, which changes with those before it. */
-function problemText({ problem, table, chain, rule }: TraceError): string {
-  return `${problem}: ${table} -A ${chain} ${renderRule(rule)}`.trimEnd();
+function problemText({ problem, table, rule }: TraceError): string {
+  return `${problem}: ${table} ${rule}`;
 }
 
 function sameFate(a: Fate, b: Fate): boolean {

@@ -10,6 +10,7 @@ export function withoutOthersMasquerade(outcomes: readonly Outcome[]): readonly 
   );
 }
 
-function isProxysMasquerade({ chain, table, rule }: Visit): boolean {
-  return table === "nat" && chain.startsWith("KUBE-") && rule.target?.kind === "masquerade";
+function isProxysMasquerade(visit: Visit): boolean {
+  if ("nft" in visit) return /^ip6? kube-proxy$/.test(visit.table) && visit.chain === "masquerading";
+  return visit.table === "nat" && visit.chain.startsWith("KUBE-") && visit.rule.target?.kind === "masquerade";
 }

@@ -1,5 +1,6 @@
 export { Attributes } from "./attributes/reader.ts";
 export { AttributeWriter } from "./attributes/writer.ts";
+export { ADDRESS_TYPES } from "./expressions/fib.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
 export { portUnreachable } from "./expressions/reject.ts";
 export { type Verdict, verdictText } from "./expressions/verdict.ts";

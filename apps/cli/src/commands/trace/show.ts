@@ -1,6 +1,7 @@
 import { socketText } from "@fairlead/base";
 import type { Connection } from "@fairlead/kernel";
 import { type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
+import { ruleText } from "@fairlead/netfilter/nft";
 import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
 import type { Style } from "../../output/style.ts";
 
@@ -39,8 +40,9 @@ export function answerText(
 type PlaceText = (visit: Visit) => string;
 
 function placeIn(rules: SavedRules, lines: boolean): PlaceText {
-  return ({ table, chain, index }) => {
-    const line = rules.get(table)?.chains.get(chain)?.lines[index];
+  return (visit) => {
+    const { table, chain, index } = visit;
+    const line = "nft" in visit ? undefined : rules.get(visit.table)?.chains.get(chain)?.lines[index];
     return `${table} ${chain} ${index + 1}${lines && line !== undefined ? ` (line ${line})` : ""}`;
   };
 }
@@ -83,8 +85,8 @@ function refusal({ rejectWith }: Outcome): string {
   return rejectWith === undefined ? "" : ` (${rejectWith})`;
 }
 
-function assumptionText({ matched, ...visit }: Assumption, place: PlaceText): string {
-  return `${place(visit)} ${matched ? "matches" : "does not match"}`;
+function assumptionText(assumption: Assumption, place: PlaceText): string {
+  return `${place(assumption)} ${assumption.matched ? "matches" : "does not match"}`;
 }
 
 function wayText(visits: readonly Visit[], assumed: readonly Assumption[], place: PlaceText): string {
@@ -95,9 +97,14 @@ function wayText(visits: readonly Visit[], assumed: readonly Assumption[], place
     const open = assumed.some(
       ({ chain, index, table }) => chain === visit.chain && index === visit.index && table === visit.table,
     );
-    return `${heading}    ${place(visit)}${open ? " ?" : ""}  ${renderRule(visit.rule)}\n`;
+    return `${heading}    ${place(visit)}${open ? " ?" : ""}  ${visitText(visit)}\n`;
   });
   return lines.join("");
+}
+
+/** The rule as its tool prints it. */
+function visitText(visit: Visit): string {
+  return "nft" in visit ? ruleText(visit.nft.rule, visit.nft.table.sets) : renderRule(visit.rule);
 }
 
 function socket({ address, port }: Endpoint): string {
@@ -110,12 +117,13 @@ function percent(share: number): string {
 
 /** The answer as JSON: rules as text, with their places. */
 export function answerData({ packet, exploration, connections, routes }: Answer, rules: RuleSet) {
-  const visit = ({ hook, table, chain, index, rule }: Visit) => {
-    const state = rules.get(table)?.chains.get(chain);
+  const visit = (of: Visit) => {
+    const { hook, table, chain, index } = of;
+    const state = "nft" in of ? undefined : rules.get(of.table)?.chains.get(chain);
     const line = state !== undefined && "lines" in state && Array.isArray(state.lines) ? state.lines[index] : undefined;
-    return { hook, table, chain, rule: index + 1, ...(typeof line === "number" && { line }), text: renderRule(rule) };
+    return { hook, table, chain, rule: index + 1, ...(typeof line === "number" && { line }), text: visitText(of) };
   };
-  const assumption = ({ matched, problem, ...of }: Assumption) => ({ ...visit(of), matched, problem });
+  const assumption = (of: Assumption) => ({ ...visit(of), matched: of.matched, problem: of.problem });
   return {
     packet,
     routes,

@@ -1,0 +1,92 @@
+import { mayAssumeMore, withAssumption } from "./assume.ts";
+import type { CompiledChain } from "./compile.ts";
+import { TraceError } from "./errors.ts";
+import { matchesHeader } from "./header.ts";
+import { matchProbability } from "./matches.ts";
+import type { Place } from "./place.ts";
+import { NEXT, type Step } from "./step.ts";
+import { applyTarget, isNeutral } from "./targets.ts";
+import type { Visit } from "./types.ts";
+import type { Chain, Walk, Ways } from "./walk.ts";
+
+/** A chain of an iptables table. */
+export class IptablesChain implements Chain {
+  readonly sibling: Chain["sibling"];
+  readonly #chain: CompiledChain;
+
+  constructor(chain: CompiledChain, sibling: Chain["sibling"]) {
+    this.#chain = chain;
+    this.sibling = sibling;
+  }
+
+  get name(): string {
+    return this.#chain.name;
+  }
+
+  get policy(): Chain["policy"] {
+    return this.#chain.policy;
+  }
+
+  undecidable(index: number, problem: string): TraceError {
+    const { table, name } = this.#chain;
+    return TraceError.ofRule(
+      { table, chain: name, index, rule: this.#chain.rule(index)?.rule ?? { matches: [] } },
+      problem,
+    );
+  }
+
+  step(walk: Walk, ways: Ways): Step | undefined {
+    walk.index = this.#chain.next(walk.index, walk.destination.words);
+    const rule = this.#chain.rule(walk.index);
+    if (rule === undefined) return undefined;
+    const place = { walk, host: ways.host, chain: this.#chain, rule };
+    if (!matches(place, ways)) return NEXT;
+    walk.visits = { item: visitOf(place), before: walk.visits };
+    const { target } = rule.rule;
+    return target === undefined ? NEXT : applyTarget(target, place);
+  }
+}
+
+/** Matches that can't be decided count only where all others match. */
+function matches(place: Place, ways: Ways): boolean {
+  const { walk, rule } = place;
+  let open: TraceError | undefined;
+  const decide = (question: () => number): number => {
+    try {
+      return question();
+    } catch (error) {
+      if (!ways.assuming || !(error instanceof TraceError)) throw error;
+      open ??= error;
+      return 1;
+    }
+  };
+  if (decide(() => (matchesHeader(place) ? 1 : 0)) === 0) return false;
+  for (const match of rule.rule.matches) {
+    const probability = decide(() => matchProbability(match, place));
+    if (probability === 0) return false;
+    if (probability < 1) choose(walk, probability, ways);
+  }
+  return open === undefined || assume(place, open, ways);
+}
+
+/** Goes on with the packets that match; the others go on at the next rule. */
+function choose(walk: Walk, probability: number, ways: Ways): void {
+  ways.fork({ ...walk, index: walk.index + 1, probability: walk.probability * (1 - probability) });
+  walk.probability *= probability;
+}
+
+/** Goes on as if the rule matched, and on another way as if it did not. */
+function assume(place: Place, error: TraceError, ways: Ways): boolean {
+  const { walk, rule } = place;
+  if (isNeutral(rule.rule.target)) return false;
+  if (!mayAssumeMore(walk)) throw error;
+  const { problem } = error;
+  const as = (matched: boolean) => withAssumption(walk.assumed, visitOf(place), { problem, matched });
+  ways.fork({ ...walk, index: walk.index + 1, assumed: as(false) });
+  walk.assumed = as(true);
+  return true;
+}
+
+function visitOf({ walk, chain, rule }: Place): Visit {
+  return { hook: walk.hook, table: chain.table, chain: chain.name, index: rule.index, rule: rule.rule };
+}

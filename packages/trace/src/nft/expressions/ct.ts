@@ -1,0 +1,35 @@
+import { CT_STATES, CT_STATUSES } from "@fairlead/netfilter/nft";
+import { isDNATed } from "../../conntrack.ts";
+import type { Walk } from "../../walk.ts";
+import { BREAK } from "../place.ts";
+import type { Evaluate } from "./kind.ts";
+
+export const ct: Evaluate<"ct"> = ({ key, to }, { walk, registers }) => {
+  const state = stateOf(walk);
+  if (key === "state") {
+    registers.loadNumber(to, CT_STATES[state.toLowerCase()] ?? 0);
+    return undefined;
+  }
+  // Without an entry there is no status (nft_ct_get_eval).
+  if (state === "INVALID" || state === "UNTRACKED") return BREAK;
+  registers.loadNumber(to, statusOf(walk));
+  return undefined;
+};
+
+/** Before connection tracking a packet has no entry, but for one that the host sent to itself. */
+function stateOf({ state, stage, looped }: Walk): Walk["state"] {
+  return stage?.tracked === false && !looped ? "INVALID" : state;
+}
+
+/** Whether it is assured depends on all packets of the connection: taken as not. */
+function statusOf(walk: Walk): number {
+  const known = walk.state !== "NEW" || walk.looped;
+  const bits = [
+    ...(known ? ["confirmed"] : []),
+    ...(walk.state === "ESTABLISHED" ? ["seen-reply"] : []),
+    ...(walk.state === "RELATED" ? ["expected"] : []),
+    ...(walk.masqueraded ? ["snat"] : []),
+    ...(isDNATed(walk) ? ["dnat"] : []),
+  ];
+  return bits.reduce((sum, name) => sum | (CT_STATUSES[name] ?? 0), 0);
+}

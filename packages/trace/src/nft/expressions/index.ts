@@ -1,0 +1,42 @@
+import type { Expression } from "@fairlead/netfilter/nft";
+import type { NftPlace, Result } from "../place.ts";
+import { bitwise } from "./bitwise.ts";
+import { cmp } from "./cmp.ts";
+import { ct } from "./ct.ts";
+import { dynset } from "./dynset.ts";
+import { fib } from "./fib.ts";
+import { hash } from "./hash.ts";
+import { immediate } from "./immediate.ts";
+import type { Evaluate } from "./kind.ts";
+import { lookup } from "./lookup.ts";
+import { masq } from "./masq.ts";
+import { meta } from "./meta.ts";
+import { nat } from "./nat.ts";
+import { numgen } from "./numgen.ts";
+import { payload } from "./payload.ts";
+import { reject } from "./reject.ts";
+
+/** One row for each kind. */
+const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
+  bitwise,
+  cmp,
+  counter: () => undefined,
+  ct,
+  dynset,
+  fib,
+  hash,
+  immediate,
+  lookup,
+  masq,
+  meta,
+  nat,
+  numgen,
+  payload,
+  reject,
+};
+
+/** @throws TraceError for what can't be decided, or what the kernel would refuse at this place */
+export function evaluateExpression(expression: Expression, place: NftPlace): Result {
+  // The table has each kind by its own name, which the type system can't follow.
+  return (evaluators[expression.kind] as Evaluate<Expression["kind"]>)(expression as never, place);
+}

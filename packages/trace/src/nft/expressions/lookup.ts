@@ -1,0 +1,32 @@
+import { type Hex, lengthOf, type NftSet, type Verdict } from "@fairlead/netfilter/nft";
+import { BREAK, type NftPlace, type Result } from "../place.ts";
+import { rememberedBy } from "../sets.ts";
+import { followed } from "../verdict.ts";
+import type { Evaluate, ExpressionOf } from "./kind.ts";
+
+export const lookup: Evaluate<"lookup"> = (expression, place) => {
+  const { walk, host, sets, registers } = place;
+  const set = sets.get(expression.set);
+  if (set === undefined) throw place.undecidable(`there is no set ${expression.set}`);
+  const key = registers.read(expression.from, lengthOf(set.key));
+  const found = sets.find(set, key, rememberedBy(walk.remembered, host.environment.remembered ?? []));
+  if (found.kind === "open") return unknown(expression, set, place, `${found.problem}: ${registers.reason}`);
+  if ((found.kind === "absent") !== (expression.inverted === true)) return BREAK;
+  return found.kind === "found" ? take(expression, found.value, place) : undefined;
+};
+
+function take({ to }: ExpressionOf<"lookup">, value: Hex | Verdict | undefined, place: NftPlace): Result {
+  if (to === undefined || value === undefined) return undefined;
+  if (typeof value !== "string") return followed(value);
+  if (to !== "verdict") place.registers.load(to, value);
+  return undefined;
+}
+
+/** Of a value that can't be told the rule may still make nothing; of a verdict nobody knows the way on. */
+function unknown({ to }: ExpressionOf<"lookup">, { data }: NftSet, place: NftPlace, problem: string): Result {
+  if (to === "verdict") throw place.undecidable(problem);
+  if (to !== undefined && data !== undefined && data !== "verdict") {
+    place.registers.loadUnknown(to, lengthOf(data), problem);
+  }
+  return { kind: "open", problem };
+}

@@ -1,0 +1,74 @@
+import type { NftChain, NftRule, NftTable } from "@fairlead/netfilter/nft";
+import { mayAssumeMore, withAssumption } from "../assume.ts";
+import { TraceError } from "../errors.ts";
+import type { Step } from "../step.ts";
+import type { Visit } from "../types.ts";
+import type { Chain, Walk, Ways } from "../walk.ts";
+import { type Branch, evaluate } from "./evaluate.ts";
+import { Registers } from "./registers.ts";
+import type { NftSets } from "./sets.ts";
+
+/** A chain of a table of nftables. */
+export class NftRuleChain implements Chain {
+  readonly sibling: Chain["sibling"];
+  readonly #table: NftTable;
+  readonly #chain: NftChain;
+  readonly #sets: NftSets;
+
+  constructor(table: NftTable, chain: NftChain, sets: NftSets, sibling: Chain["sibling"]) {
+    this.sibling = sibling;
+    this.#table = table;
+    this.#chain = chain;
+    this.#sets = sets;
+  }
+
+  get name(): string {
+    return this.#chain.name;
+  }
+
+  get policy(): Chain["policy"] {
+    return this.#chain.base?.policy === "drop" ? "DROP" : "ACCEPT";
+  }
+
+  undecidable(index: number, problem: string): TraceError {
+    const rule = this.#chain.rules[index] ?? { expressions: [] };
+    return TraceError.ofNftRule({ table: this.#table, chain: this.name, index, rule }, problem);
+  }
+
+  step(walk: Walk, ways: Ways): Step | undefined {
+    const rule = this.#chain.rules[walk.index];
+    if (rule === undefined) return undefined;
+    const [first, ...others] = this.#branches(rule, walk, ways);
+    for (const { walk: other, step } of others) ways.fork({ ...other, said: step });
+    // Every evaluation ends at least in one way.
+    if (first === undefined) throw this.undecidable(walk.index, "the rule ends in no way");
+    Object.assign(walk, first.walk);
+    return first.step;
+  }
+
+  #branches(rule: NftRule, walk: Walk, ways: Ways): readonly Branch[] {
+    const visit = this.#visit(rule, walk);
+    const place = {
+      walk,
+      host: ways.host,
+      rule,
+      sets: this.#sets,
+      registers: new Registers(),
+      assuming: ways.assuming && mayAssumeMore(walk),
+      assumed: undefined,
+      undecidable: (problem: string) => this.undecidable(visit.index, problem),
+    };
+    const { visits: before, assumed: assumedBefore } = walk;
+    const branches = evaluate(place, 0);
+    for (const { walk: way, assumed, matched } of branches) {
+      if (matched) way.visits = { item: visit, before };
+      if (assumed !== undefined) way.assumed = withAssumption(assumedBefore, visit, assumed);
+    }
+    return branches;
+  }
+
+  #visit(rule: NftRule, { hook, index }: Walk): Visit {
+    const { family, name } = this.#table;
+    return { hook, table: `${family} ${name}`, chain: this.name, index, nft: { table: this.#table, rule } };
+  }
+}

@@ -1,0 +1,22 @@
+import type { Side, Walk } from "../walk.ts";
+
+/** What ways of one rule differ in, as a rule: those of equal keys are to be compared. */
+export function walkKey({ destination, source, mark }: Walk): string {
+  return `${sideText(destination)} ${sideText(source)} ${mark}`;
+}
+
+/** Whether all but the chances of two ways is equal. */
+export function isSameWalk(one: Walk, other: Walk): boolean {
+  // The keys of a walk are its own.
+  const keys = Object.keys(one) as (keyof Walk)[];
+  return keys.every((key) => key === "probability" || isSame(one, other, key));
+}
+
+function isSame(one: Walk, other: Walk, key: keyof Walk): boolean {
+  if (key === "destination" || key === "source") return sideText(one[key]) === sideText(other[key]);
+  return one[key] === other[key];
+}
+
+function sideText({ address, port }: Side): string {
+  return `${address} ${port ?? ""}`;
+}

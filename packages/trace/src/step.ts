@@ -1,0 +1,13 @@
+/** What a rule makes of the packet's way. */
+export type Step =
+  /** The next rule. */
+  | { readonly kind: "next" }
+  | { readonly kind: "return" }
+  | { readonly kind: "call"; readonly chain: string; readonly goto: boolean }
+  /** Ends the chains of one table at this hook. */
+  | { readonly kind: "accept" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "reject"; readonly with: string };
+
+export const NEXT: Step = { kind: "next" };
+export const ACCEPT: Step = { kind: "accept" };
