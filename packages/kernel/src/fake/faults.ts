@@ -5,8 +5,8 @@ import type { Argv } from "../runner/runner.ts";
 /**
  * fail: the process does nothing and ends with that code and text. kill: SIGKILL ends it after so many of its
  * transactions (default 0). lost: all is done, but the process is killed before it can say so. delay: it takes so long
- * (may be followed by another fault). What goes by netlink fails with an `errno`, nf_tables at one of its messages, which
- * count from 1.
+ * (may be followed by another fault). What goes by netlink fails with an `errno`, nf_tables at one of its messages,
+ * which count from 1.
  */
 export type Fault =
   | {

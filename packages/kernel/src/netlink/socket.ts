@@ -1,6 +1,8 @@
-import { close, closeSync, openSync, read, readSync, write, writeSync } from "node:fs";
+import { close, closeSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
-import { NetlinkError } from "./error.ts";
+import { openDescriptor, type Protocol } from "./descriptor.ts";
+import { type OpenListening, openListening } from "./listening.ts";
+import { optionsOf } from "./options.ts";
 
 /** A conversation with the kernel by netlink, in one network namespace. */
 export interface NetlinkSocket {
@@ -20,20 +22,12 @@ export interface TransactionSocket extends NetlinkSocket {
    *
    * @param bytes its length
    * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, net.core.wmem_max in a
-   * user
-   *   namespace
+   *   user namespace
    */
   makeRoom(bytes: number): number;
 }
 
 export type OpenTransactions = () => Promise<TransactionSocket>;
-
-/** linux/socket.h. All replies are there when send() is over, so nothing ever has to wait for one. */
-const family = 16;
-const type = 0o3 | 0o4000 | 0o2000000;
-
-/** linux/netlink.h. */
-const protocols = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
 
 /** Bytes that the kernel puts into one datagram at most. */
 export const datagramSize = 32 * 1024;
@@ -71,10 +65,12 @@ export const openTransactionSocket: OpenTransactions = () => openTransactions();
  *
  * @param file such as /proc/PID/ns/net
  */
-export function socketsIn(
-  file: string,
-): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> & { readonly transactions: OpenTransactions } {
+export function socketsIn(file: string): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> & {
+  readonly transactions: OpenTransactions;
+  readonly listening: OpenListening;
+} {
   return {
+    listening: () => openListening(file),
     transactions: () => openTransactions(file),
     route: () => openSocket("NETLINK_ROUTE", file),
     netfilter: () => openSocket("NETLINK_NETFILTER", file),
@@ -82,47 +78,28 @@ export function socketsIn(
   };
 }
 
-async function openSocket(protocol: keyof typeof protocols, namespace?: string): Promise<NetlinkSocket> {
+async function openSocket(protocol: Protocol, namespace?: string): Promise<NetlinkSocket> {
   const descriptor = await openDescriptor(protocol, namespace);
   return protocol === "NETLINK_GENERIC" ? hereAndNow(descriptor) : offThread(descriptor);
 }
 
-/** Opening is what Node cannot. */
-async function openDescriptor(protocol: keyof typeof protocols, namespace?: string): Promise<number> {
-  const { default: koffi } = await import("koffi");
-  const libc = koffi.load(null);
-  const socket = libc.func("int socket(int, int, int)");
-  const make = (): number => socket(family, type, protocols[protocol]);
-  const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
-  if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
-  return descriptor;
-}
-
-/** SOL_SOCKET and SOL_NETLINK with their options (asm-generic/socket.h, linux/netlink.h). */
-const level = { socket: 1, netlink: 270 } as const;
-const option = { sendBuffer: 7, sendBufferForce: 32, capAck: 10, extAck: 11 } as const;
 /** What every socket can have without asking; the kernel takes its own part of it. */
 const DEFAULT_ROOM = 64 * 1024;
 
 async function openTransactions(namespace?: string): Promise<TransactionSocket> {
   const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
-  const { default: koffi } = await import("koffi");
-  const setsockopt = koffi.load(null).func("int setsockopt(int, int, int, void *, uint32_t)");
-  const getsockopt = koffi.load(null).func("int getsockopt(int, int, int, void *, void *)");
-  const set = (at: number, name: number, value: number) =>
-    setsockopt(descriptor, at, name, Buffer.from(Int32Array.of(value).buffer), 4) === 0;
+  const { set, get } = await optionsOf(descriptor);
   // Errors say what they are about, and don't repeat megabytes of what was sent.
-  set(level.netlink, option.extAck, 1);
-  set(level.netlink, option.capAck, 1);
+  set("extAck", 1);
+  set("capAck", 1);
   let room = DEFAULT_ROOM;
   return {
     ...offThread(descriptor),
     makeRoom(bytes) {
       if (bytes <= room) return room;
-      if (!set(level.socket, option.sendBufferForce, bytes)) set(level.socket, option.sendBuffer, bytes);
-      const [value, length] = [Buffer.alloc(4), Buffer.from(Int32Array.of(4).buffer)];
+      if (!set("sendBufferForce", bytes)) set("sendBuffer", bytes);
       // The kernel says twice what a datagram can have (SO_SNDBUF of socket(7)).
-      if (getsockopt(descriptor, level.socket, option.sendBuffer, value, length) === 0) room = value.readInt32LE() / 2;
+      room = (get("sendBuffer") ?? 2 * room) / 2;
       return room;
     },
   };
@@ -161,21 +138,4 @@ function hereAndNow(descriptor: number): NetlinkSocket {
     },
     close: async () => closeSync(descriptor),
   };
-}
-
-/** The main thread is in the other namespace for one call; a socket stays where it was made. */
-function within(namespace: string, setns: (descriptor: number, kind: number) => number, make: () => number): number {
-  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(namespace, "r")];
-  const enter = (descriptor: number) => {
-    if (setns(descriptor, 0) !== 0) throw new Error(`the network namespace ${namespace} cannot be entered or left`);
-  };
-  try {
-    enter(other);
-    const descriptor = make();
-    enter(own);
-    return descriptor;
-  } finally {
-    closeSync(own);
-    closeSync(other);
-  }
 }

@@ -1,3 +1,4 @@
+import type { OpenListening } from "../netlink/listening.ts";
 import { type OpenNetlink, type OpenTransactions, socketsIn } from "../netlink/socket.ts";
 import type { NetworkNamespace } from "./namespace.ts";
 
@@ -10,6 +11,8 @@ export interface NetlinkSockets {
   readonly generic: OpenNetlink;
   /** For transactions of nf_tables. */
   readonly transactions: OpenTransactions;
+  /** For what is told of them. */
+  readonly listening: OpenListening;
 }
 
 /** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */

@@ -1,4 +1,5 @@
 import type { Hex, NftBatch, NftFamily, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { NftablesNews, NftablesWatchOptions } from "./watch.ts";
 
 /** Tables of nf_tables in one network namespace, by netlink. */
 export interface NftablesClient {
@@ -35,5 +36,10 @@ export interface NftablesClient {
    * @returns an element for each key that is there
    */
   elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
+  /**
+   * What others do in this namespace from the first step of the iteration on, until the signal aborts; own transactions
+   * are not told. It makes everybody's transactions dearer: one who has a whole table to write does that first.
+   */
+  watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews>;
   close(): Promise<void>;
 }

@@ -1,47 +1,69 @@
+import { systemClock, type Timers } from "@fairlead/base";
 import { type NftBatch, nftNumbers } from "@fairlead/netfilter/nft";
 import { findAttribute } from "../netlink/attributes.ts";
+import { type OpenListening, openListening } from "../netlink/listening.ts";
 import { type OpenTransactions, openTransactionSocket, type TransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "./client.ts";
 import { exchange } from "./exchange.ts";
+import { type Listener, watch } from "./listener.ts";
+import { quietly } from "./quiet.ts";
 import { lookUp, readTable } from "./read.ts";
 import { encodeGet } from "./requests.ts";
-import { send } from "./send.ts";
+import { OVERHEAD, send } from "./send.ts";
 
 export interface NftablesOptions {
   /** How netlink is reached. Default: in the network namespace of this process. */
   readonly open?: OpenTransactions;
+  /** How the kernel is listened to. Default: in the network namespace of this process. */
+  readonly listen?: OpenListening;
+  readonly timers?: Timers;
 }
 
-/** What the kernel takes beside a datagram's own bytes. */
-const OVERHEAD = 4096;
+/** Bytes of a transaction from which on nobody listens meanwhile. */
+const QUIET = 1 << 16;
+/** In nlmsghdr: the number of the socket that asked. */
+const PORT_AT = 12;
 
 /**
  * Opens nf_tables by netlink; `nft` is not needed. What is asked for at once is done one after the other.
  *
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
  */
-export async function openNftables({ open = openTransactionSocket }: NftablesOptions = {}): Promise<NftablesClient> {
+export async function openNftables(options: NftablesOptions = {}): Promise<NftablesClient> {
+  const { open = openTransactionSocket, listen = () => openListening(), timers = systemClock } = options;
   const socket = await open();
   const inTurn = queue();
+  const listeners = new Set<Listener>();
+  let ownPort: number | undefined;
+  const generation = async () => {
+    const told = await generationOf(socket);
+    ownPort = told.port;
+    return told.generation;
+  };
   const sendWhole = (batch: NftBatch, bytes: Buffer) => {
-    socket.makeRoom(bytes.length + OVERHEAD);
-    return send(socket, batch, bytes);
+    const work = () => send(socket, batch, bytes);
+    return bytes.length > QUIET && listeners.size > 0 ? quietly(listeners, generation, work) : work();
   };
   return {
     commit: (batch) => inTurn(() => sendWhole(batch, batch.finish())),
-    check: (batch) => inTurn(() => sendWhole(batch, batch.finishAsCheck())),
+    check: (batch) => inTurn(() => send(socket, batch, batch.finishAsCheck())),
     roomFor: (wanted) => socket.makeRoom(wanted + OVERHEAD) - OVERHEAD,
-    generation: () => inTurn(() => generationOf(socket)),
+    generation: () => inTurn(generation),
     table: (family, name) => inTurn(() => readTable(socket, family, name)),
     elements: (family, table, set, keys) => inTurn(() => lookUp(socket, family, table, set, keys)),
+    watch: (wanted) =>
+      watch({ listen, timers, listeners, ownPort: () => ownPort, generation: () => inTurn(generation) }, wanted),
     close: () => inTurn(() => socket.close()),
   };
 }
 
-async function generationOf(socket: TransactionSocket): Promise<number> {
+async function generationOf(
+  socket: TransactionSocket,
+): Promise<{ readonly generation: number; readonly port: number }> {
   for (const { reply, bytes } of await exchange(socket, encodeGet("getGeneration", "ip", undefined, false))) {
     const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, nftNumbers.GENERATION.id) : undefined;
-    if (id !== undefined) return bytes.readUInt32BE(id.start);
+    // Who asks is told in the answer's header.
+    if (id !== undefined) return { generation: bytes.readUInt32BE(id.start), port: bytes.readUInt32LE(PORT_AT) };
   }
   throw new Error("netlink: no answer about the generation of nf_tables");
 }

@@ -1,7 +1,10 @@
 import type { NftBatch } from "@fairlead/netfilter/nft";
-import type { NetlinkSocket } from "../netlink/socket.ts";
-import { NftablesError } from "./error.ts";
-import { exchange } from "./exchange.ts";
+import type { TransactionSocket } from "../netlink/socket.ts";
+import { errnoOf, NftablesError } from "./error.ts";
+import { exchange, type Received } from "./exchange.ts";
+
+/** What the kernel takes beside a datagram's own bytes. */
+export const OVERHEAD = 4096;
 
 /**
  * Sends a batch. The kernel answers its last message once all is committed, and each message that it refused.
@@ -9,10 +12,21 @@ import { exchange } from "./exchange.ts";
  * @param bytes of the finished batch
  * @throws NftablesError for the first message that was refused; nothing has changed then
  */
-export async function send(socket: NetlinkSocket, batch: NftBatch, bytes: Buffer): Promise<void> {
-  for (const { reply } of await exchange(socket, bytes)) {
+export async function send(socket: TransactionSocket, batch: NftBatch, bytes: Buffer): Promise<void> {
+  for (const { reply } of await answers(socket, batch, bytes)) {
     if (reply.kind !== "result" || reply.errno === 0) continue;
     const { sequence, errno, text } = reply;
     throw new NftablesError(batch, batch.objectOf(sequence), errno, text);
+  }
+}
+
+async function answers(socket: TransactionSocket, batch: NftBatch, bytes: Buffer): Promise<readonly Received[]> {
+  const room = socket.makeRoom(bytes.length + OVERHEAD) - OVERHEAD;
+  try {
+    return await exchange(socket, bytes);
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error) || error.code !== "EMSGSIZE") throw error;
+    const why = `it has ${bytes.length} bytes, and one of this user namespace can have ${room} (net.core.wmem_max)`;
+    throw new NftablesError(batch, undefined, errnoOf("EMSGSIZE"), why);
   }
 }

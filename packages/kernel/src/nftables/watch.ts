@@ -8,7 +8,7 @@ export type NftablesNews =
   | {
       readonly kind: "transaction";
       readonly generation: number;
-      /** Who sent it, as this process' namespace of processes has it; a thread has its own name. */
+      /** Who sent it: its number in the first namespace of processes, and the name of the thread. */
       readonly process: { readonly id: number; readonly name: string };
       /** Tables of the families ip and ip6 in which something was changed. */
       readonly tables: readonly TouchedTable[];
@@ -24,6 +24,8 @@ export interface NftablesWatchOptions {
   readonly signal: AbortSignal;
   /** Names of tables: what touches none of them is not told. Default: all. */
   readonly tables?: readonly string[];
+  /** The generation that is known: where it is another one when listening begins, that is told as lost. */
+  readonly since?: number;
   /** Told when listening ended by an error; it is begun again, and what may have been missed is told as lost. */
   readonly onProblem?: (error: unknown) => void;
 }

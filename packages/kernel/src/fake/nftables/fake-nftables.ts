@@ -88,7 +88,7 @@ export class FakeNftables implements NftablesClient {
   }
 
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews> {
-    return this.#watchers.watch(options);
+    return this.#watchers.watch(options, this.#generation);
   }
 
   async close(): Promise<void> {}

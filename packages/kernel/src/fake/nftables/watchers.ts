@@ -12,8 +12,12 @@ export class Watchers {
     }
   }
 
-  async *watch({ signal, tables }: NftablesWatchOptions): AsyncGenerator<NftablesNews, void, void> {
-    const one = { wake: new Wake(signal), news: [] as NftablesNews[] };
+  async *watch(
+    { signal, tables, since }: NftablesWatchOptions,
+    generation: number,
+  ): AsyncGenerator<NftablesNews, void, void> {
+    const missed: NftablesNews[] = since === undefined || since === generation ? [] : [{ kind: "lost" }];
+    const one = { wake: new Wake(signal), news: missed };
     this.#watching.add(one);
     try {
       while (!signal.aborted) {

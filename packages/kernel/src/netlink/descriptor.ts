@@ -1,0 +1,53 @@
+import { closeSync, openSync } from "node:fs";
+import { NetlinkError } from "./error.ts";
+
+/** linux/socket.h. Nothing that reads it ever waits: replies to what was asked are there when send() is over. */
+const family = 16;
+const type = 0o3 | 0o4000 | 0o2000000;
+
+/** linux/netlink.h. */
+const protocols = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
+export type Protocol = keyof typeof protocols;
+
+/**
+ * Opens a netlink socket, which is what Node cannot.
+ *
+ * @param namespace file of a network namespace that this process may enter; default: its own
+ * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel refuses
+ */
+export async function openDescriptor(protocol: Protocol, namespace?: string): Promise<number> {
+  const { default: koffi } = await import("koffi");
+  const libc = koffi.load(null);
+  const socket = libc.func("int socket(int, int, int)");
+  const make = (): number => socket(family, type, protocols[protocol]);
+  const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
+  if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
+  return descriptor;
+}
+
+/** sockaddr_nl with nothing chosen: the kernel gives the socket a number. */
+const anyAddress = Buffer.from(Uint16Array.of(family, 0, 0, 0, 0, 0).buffer);
+
+/** Gives a socket its number: before it has one, it is told nothing of what concerns all. */
+export async function bind(descriptor: number): Promise<void> {
+  const { default: koffi } = await import("koffi");
+  const bound = koffi.load(null).func("int bind(int, void *, uint32_t)");
+  if (bound(descriptor, anyAddress, anyAddress.length) !== 0) throw new NetlinkError("bind(AF_NETLINK)", koffi.errno());
+}
+
+/** The main thread is in the other namespace for one call; a socket stays where it was made. */
+function within(namespace: string, setns: (descriptor: number, kind: number) => number, make: () => number): number {
+  const [own, other] = [openSync("/proc/thread-self/ns/net", "r"), openSync(namespace, "r")];
+  const enter = (descriptor: number) => {
+    if (setns(descriptor, 0) !== 0) throw new Error(`the network namespace ${namespace} cannot be entered or left`);
+  };
+  try {
+    enter(other);
+    const descriptor = make();
+    enter(own);
+    return descriptor;
+  } finally {
+    closeSync(own);
+    closeSync(other);
+  }
+}

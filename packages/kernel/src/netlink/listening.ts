@@ -1,0 +1,54 @@
+import { closeSync, readSync } from "node:fs";
+import { bind, openDescriptor } from "./descriptor.ts";
+import { optionsOf } from "./options.ts";
+
+/** Hears what the kernel tells everybody of one kind (a multicast group). */
+export interface ListeningSocket {
+  /** What is told from now on is there to be read. */
+  join(): void;
+  /** What was told until now can still be read. */
+  leave(): void;
+  /**
+   * Reads the next datagram, on the calling thread.
+   *
+   * @returns the filled part of the buffer; undefined: there is nothing now
+   * @throws Error with the code ENOBUFS when more was told than could be kept
+   */
+  receive(into: Buffer): Buffer | undefined;
+  close(): void;
+}
+
+export type OpenListening = () => Promise<ListeningSocket>;
+
+/** NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h. */
+const nftables = 7;
+/** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
+const WAITING = 4 << 20;
+
+/**
+ * Opens a socket that hears of the transactions of nf_tables, once it joins.
+ *
+ * @param namespace file of a network namespace that this process may enter; default: its own
+ * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
+ */
+export async function openListening(namespace?: string): Promise<ListeningSocket> {
+  const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
+  await bind(descriptor);
+  const { set } = await optionsOf(descriptor);
+  if (!set("receiveBufferForce", WAITING)) set("receiveBuffer", WAITING);
+  return {
+    join: () => void set("join", nftables),
+    leave: () => void set("leave", nftables),
+    receive: (into) => read(descriptor, into),
+    close: () => closeSync(descriptor),
+  };
+}
+
+function read(descriptor: number, into: Buffer): Buffer | undefined {
+  try {
+    return into.subarray(0, readSync(descriptor, into, 0, into.length, null));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EAGAIN") return undefined;
+    throw error;
+  }
+}
