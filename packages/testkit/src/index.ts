@@ -3,6 +3,7 @@ export * from "./addresses/networks.ts";
 export * from "./addresses/place.ts";
 export * from "./conformance/case.ts";
 export * from "./conformance/expected.ts";
+export { nftablesRow } from "./conformance/nftables.ts";
 export * from "./conformance/options.ts";
 export { conformanceTable } from "./conformance/table.ts";
 export { userspaceExpected } from "./conformance/userspace.ts";

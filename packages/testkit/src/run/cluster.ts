@@ -1,5 +1,6 @@
 import type { EndpointFilter, ForwardingPlan, IPFamily, ModeSemantics, PlannerOptions, PlanStep } from "@fairlead/core";
 import { nodeA, nodeAZone, secondNodeAddress } from "../addresses/hosts.ts";
+import { networks } from "../addresses/networks.ts";
 import { type AgentOptions, detectorOf, nodePortAddressesOf } from "../conformance/options.ts";
 import type { RawObject } from "../objects/raw.ts";
 import { TestCluster } from "./test-cluster.ts";
@@ -46,6 +47,7 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
     detectors: each((family) => detectorOf(options, family)),
     nodePortAddresses: each((family) => nodePortAddressesOf(options, family)),
     nodeAddresses: each((family) => [LOOPBACK[family], nodeA.addresses[family], secondNodeAddress[family]].sort()),
+    serviceCIDRs: each((family) => [networks.services[family]]),
     masqueradeAll: options.masqueradeAll,
     semantics,
     filter,

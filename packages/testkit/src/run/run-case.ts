@@ -1,6 +1,6 @@
 import type { Backend, EndpointFilter, IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
-import type { Environment } from "@fairlead/trace";
+import type { Environment, Rules } from "@fairlead/trace";
 import { type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import type { AgentOptions } from "../conformance/options.ts";
 import { PlannedCluster } from "./cluster.ts";
@@ -11,7 +11,7 @@ import type { Ways } from "./ways.ts";
 export interface Subject {
   readonly backend: Backend;
   /** What the kernel holds now. */
-  ruleSet(): RuleSet | Promise<RuleSet>;
+  ruleSet(): RuleSet | Rules | Promise<RuleSet | Rules>;
   /** The node as a packet meets it, where rules are not all; default `nodeEnvironment`. */
   environment?(): Environment;
 }

@@ -1,5 +1,5 @@
 import type { RuleSet } from "@fairlead/netfilter";
-import { createTracer, type Environment, type Outcome, type Packet, type Tracer } from "@fairlead/trace";
+import { createTracer, type Environment, type Outcome, type Packet, type Rules, type Tracer } from "@fairlead/trace";
 import { hosts, nodeA, secondNodeAddress } from "../addresses/hosts.ts";
 import { socketAddress } from "../addresses/place.ts";
 import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
@@ -11,8 +11,12 @@ const localAddresses = [...Object.values(nodeA.addresses), ...Object.values(seco
 export const nodeEnvironment: Environment = { localAddresses, outInterface };
 
 /** Where the tracer says that a case's packet ends. */
-export function tracedWays(row: ConformanceCase, ruleSet: RuleSet, environment: Environment = nodeEnvironment): Ways {
-  const tracer = createTracer(ruleSet);
+export function tracedWays(
+  row: ConformanceCase,
+  rules: RuleSet | Rules,
+  environment: Environment = nodeEnvironment,
+): Ways {
+  const tracer = createTracer(rules);
   const packet = tracePacket(asSent(row.packet, environment));
   const outcomes = tracer.trace(packet, environment);
   const ends = outcomes.map((outcome) => ({ way: wayOf(outcome), probability: outcome.probability }));
@@ -57,12 +61,13 @@ function strayWays(tracer: Tracer, packet: Packet, environment: Environment, fir
 }
 
 /** What the kernel remembers of the packet. */
-function afterwards(environment: Environment, { recentlySeen, template }: Outcome): Environment {
+function afterwards(environment: Environment, { recentlySeen, template, remembered }: Outcome): Environment {
   const recent = new Map(recentlySeen.map(({ list, address }) => [list, new Map([[address, [1]]])]));
   const { ipvs } = environment;
   return {
     ...environment,
     recent,
+    remembered,
     ...(ipvs !== undefined && template !== undefined && { ipvs: { ...ipvs, templates: [template] } }),
   };
 }
