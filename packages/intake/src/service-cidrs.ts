@@ -3,8 +3,8 @@ import type { ServiceCIDR } from "@fairlead/core";
 import type { ObjectChange, ObjectKey } from "@fairlead/watch";
 
 /**
- * Each once, by address, and without those that lie within another: a set of the kernel refuses ranges that overlap, and
- * ServiceCIDRs may.
+ * Each once, by address, and without those that lie within another: a set of the kernel refuses ranges that overlap,
+ * and ServiceCIDRs may.
  *
  * @param cidrs canonical, of one family
  */

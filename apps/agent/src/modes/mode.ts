@@ -81,12 +81,19 @@ export interface Serving {
   /** Where this process itself carries the traffic. */
   readonly relaying?: Relaying | undefined;
   /**
-   * Tells of each change that somebody else makes to what this mode programs, until `signal` aborts, then resolves;
-   * absent: only checks notice it.
+   * Tells what others do to what this mode programs, from now on until `signal` aborts, then resolves; absent: only
+   * checks notice it. Called once everything is written.
    */
-  readonly watchForeign?: ((onChange: () => void, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly watchForeign?: ((tell: ForeignChanges, signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether somebody else has changed the service device; absent: the mode has none. */
   readonly isForeignChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
+}
+
+export interface ForeignChanges {
+  /** Somebody else changed it. */
+  changed(): void;
+  /** Something happened that could not be told: a check will say whether it matters. */
+  lost(): void;
 }
 
 /** What there is to look after where this process itself carries the traffic. */

@@ -21,6 +21,7 @@ import { ProblemLog } from "../objects/problem-log.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
 import { memoryPath } from "../ownership/memory-file.ts";
+import { allSynced } from "../sync/all-synced.ts";
 import { FamilySync } from "../sync/family-sync.ts";
 import { syncLog } from "../sync/sync-log.ts";
 import { SyncLoop } from "../sync/sync-loop.ts";
@@ -75,6 +76,7 @@ export function assemble(parts: AgentParts) {
     conntrackFollower({ families, conntrack: whole.conntrack, lookup, metrics: metrics.conntrack, clock, log }),
     leftoversFollower({ kernel: whole, mode: parts.mode, removals: parts.removals, families, log }),
   ];
+  const synced = allSynced(families);
   const syncer = new Syncer({
     planner,
     state,
@@ -99,6 +101,7 @@ export function assemble(parts: AgentParts) {
       ...("iptables" in kernel ? beside(kernel) : []),
       ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
       ...(parts.followers ?? []),
+      synced.follower,
     ],
     log,
   });
@@ -117,6 +120,7 @@ export function assemble(parts: AgentParts) {
     serviceHealth,
     syncer,
     loop,
+    allSynced: synced,
   };
 }
 

@@ -11,6 +11,7 @@ import type { SyncKind } from "../sync/sync-loop.ts";
 import { type Assembled, assemble } from "./assemble.ts";
 import { watchConfigFile } from "./config-file.ts";
 import { NodeEligibility } from "./eligibility.ts";
+import { followForeign } from "./foreign-changes.ts";
 import type { AgentParts } from "./parts.ts";
 import { type Prerequisite, Readiness } from "./readiness.ts";
 import { whyRefused } from "./refusal.ts";
@@ -68,7 +69,7 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     readiness.known("addresses");
   });
   follow.catch(fatal("node addresses cannot be followed"));
-  watchForeign(parts, request, signal);
+  void followForeign(parts, agent, signal);
   const podCIDRs = followPodCIDRs(parts, readiness, signal, fail);
   const onNode = (node: NodeState | undefined) => {
     eligibility.set(node);
@@ -83,18 +84,6 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
   const source = parts.source(onReport, agent.metrics.requests);
   source.run(intake, signal).catch(fatal("objects cannot be followed"));
   followConfigFile(parts, signal, fail);
-}
-
-/** What somebody else broke is written again at once, and not with the next check. */
-function watchForeign(parts: AgentParts, request: (kind: SyncKind) => void, signal: AbortSignal): void {
-  parts
-    .watchForeign?.(() => request("full"), signal)
-    .catch((error: unknown) => {
-      parts.log.warn("Changes that others make to the rules are not followed; they are found by the checks", {
-        syncPeriod: `${parts.config.syncPeriodMs / 1000}s`,
-        error: errorChainText(error),
-      });
-    });
 }
 
 function followConfigFile(

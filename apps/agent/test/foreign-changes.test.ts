@@ -1,0 +1,55 @@
+import { settled } from "@fairlead/base/testing";
+import { expect, test } from "vitest";
+import type { ForeignChanges } from "../src/modes/mode.ts";
+import { followForeign } from "../src/run/foreign-changes.ts";
+import { allSynced } from "../src/sync/all-synced.ts";
+import type { FamilyOutcome } from "../src/sync/family-sync.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { configOf } from "./support/running-agent.ts";
+
+const synced: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
+
+/** An agent of both families whose mode tells what others do. */
+function following(watch?: (tell: ForeignChanges) => Promise<void>) {
+  const asked: string[] = [];
+  const log = recordedLog();
+  const all = allSynced(["IPv4", "IPv6"]);
+  let tell: ForeignChanges | undefined;
+  const watchForeign = async (changes: ForeignChanges) => {
+    tell = changes;
+    await watch?.(changes);
+  };
+  const loop = { request: (kind: string) => asked.push(kind), requestCheck: () => asked.push("check") };
+  const { signal } = new AbortController();
+  void followForeign({ watchForeign, config: configOf([]), log }, { loop, allSynced: all }, signal);
+  const ran = async (family: "IPv4" | "IPv6", outcome: FamilyOutcome) => {
+    await all.follower.ran?.({ family, plan: undefined as never, change: undefined, outcome });
+    await settled();
+  };
+  return { asked, log, ran, tell: () => tell };
+}
+
+test("what others do is followed once both families are written: own full syncs are the loudest", async () => {
+  const { ran, tell } = following();
+  await ran("IPv4", synced);
+  await ran("IPv6", { kind: "waiting" });
+  expect(tell()).toBeUndefined();
+  await ran("IPv6", synced);
+  expect(tell()).toBeDefined();
+});
+
+test("a change asks for a full sync at once, and what was not told for a check", async () => {
+  const { asked, ran, tell } = following();
+  await ran("IPv4", synced);
+  await ran("IPv6", synced);
+  tell()?.changed();
+  tell()?.lost();
+  expect(asked).toEqual(["full", "check"]);
+});
+
+test("where nothing can be told any more, a line says what still finds it", async () => {
+  const { ran, log } = following(() => Promise.reject(new Error("no multicast group")));
+  await ran("IPv4", synced);
+  await ran("IPv6", synced);
+  expect(log.lines).toMatchObject([{ level: "warn", fields: { syncPeriod: "30000ms", error: "no multicast group" } }]);
+});
