@@ -111,6 +111,7 @@ describe.each([
   ["base", {}],
   ["overlays/iptables", { mode: "iptables" }],
   ["overlays/ipvs", { mode: "ipvs" }],
+  ["overlays/nftables", { mode: "nftables", nodePortAddresses: ["primary"] }],
   [
     "overlays/multi-cni",
     { mode: "iptables", clusterCIDRs: ["10.144.0.0/16"], multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } },
@@ -129,7 +130,7 @@ describe.each([
   });
 });
 
-describe.each(["iptables", "ipvs", "multi-cni", "privileged"])("overlay %s", (name) => {
+describe.each(["iptables", "ipvs", "nftables", "multi-cni", "privileged"])("overlay %s", (name) => {
   test("changes one thing that the base has", async () => {
     const dir = join(deployDir, "overlays", name);
     const { resources, patches = [], configMapGenerator = [] } = await readKustomization(dir);

@@ -123,9 +123,10 @@ test("its failures are counted under its name, as kube-proxy counts those of nft
     change: undefined,
     outcome: { kind: "failed", sync: "full", error, milliseconds: 1, retryIn: 1 },
   });
+  follower.unmaintained?.("IPv4");
   const { text } = await metrics.text();
   expect(text).toContain('kubeproxy_sync_proxy_rules_memory_sync_failures_total{ip_family="IPv6"} 1');
-  expect(text).toContain("# TYPE kubeproxy_sync_proxy_rules_memory_cleanup_failures_total counter");
+  expect(text).toContain('kubeproxy_sync_proxy_rules_memory_cleanup_failures_total{ip_family="IPv4"} 1');
 });
 
 test("what it counts has a metric of its own, and no other mode's", async () => {

@@ -1,8 +1,7 @@
 import type { MetricFactory } from "./registry.ts";
 
 /**
- * Failures of a mode that writes no iptables rules, as upstream counts them in nftables mode. What no service uses any
- * more goes in the sync's own transaction, so that cleaning up never fails alone.
+ * Failures of a mode that writes no iptables rules, as upstream counts them in nftables mode.
  *
  * @param mode its name
  */
@@ -11,7 +10,7 @@ export function failureMetrics(make: MetricFactory, mode: string) {
   const name = (rest: string) => `kubeproxy_sync_proxy_rules_${mode}_${rest}_failures_total`;
   return {
     sync: make.counter(name("sync"), `Failed syncs in ${mode} mode`, family),
-    cleanup: make.counter(name("cleanup"), "Failed removals after a sync; they are part of the sync here", family),
+    cleanup: make.counter(name("cleanup"), "Failed removals of what nothing uses any more", family),
   };
 }
 

@@ -42,6 +42,9 @@ export function metricsFollower(parts: MetricsFollowerParts): SyncFollower {
       }
       followPlan(parts, family);
     },
+    unmaintained(family) {
+      parts.failures?.cleanup.inc({ ip_family: family });
+    },
   };
 }
 

@@ -17,4 +17,6 @@ export interface SyncFollower {
   planned?(step: PlanStep, dirty: DirtyServices): void;
   /** The kernel has taken a family's plan, or has not. The plan holds still until this resolves. */
   ran?(run: FamilyRun): void | Promise<void>;
+  /** What has to wait could not be looked after in a family. */
+  unmaintained?(family: IPFamily): void;
 }

@@ -121,7 +121,8 @@ export class Syncer implements SyncLoopWork {
       return next === undefined ? [] : [next];
     } catch (error) {
       const fields = { ipFamily: family.family, error: errorChainText(error) };
-      this.#parts.log.warn("Draining destinations cannot be removed; all is written again", fields);
+      this.#parts.log.warn("What nothing uses any more cannot be removed; all is written again", fields);
+      await this.#notify((follower) => follower.unmaintained?.(family.family));
       return [];
     }
   }
