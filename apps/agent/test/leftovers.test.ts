@@ -5,7 +5,7 @@ import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
 import type { NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { removeNftTables } from "../src/host/nft-leftovers.ts";
-import { modes, removedModes } from "../src/modes/index.ts";
+import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import type { FamilyRun } from "../src/sync/follower.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
@@ -94,7 +94,7 @@ describe("what nftables mode left", () => {
     const follower = leftoversFollower({
       kernel,
       mode: iptablesFacts,
-      removals: [...modes, ...removedModes],
+      removals: modes,
       families: ["IPv4", "IPv6"],
       log: recordedLog(),
     });

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { metricsFollower } from "../src/metrics/follower.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
-import { modes, removedModes } from "../src/modes/index.ts";
+import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import { runAgent } from "../src/run/run-agent.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
@@ -66,7 +66,6 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
     nodeName: "node-a",
     kernel: nodeWithoutIptables(asked),
     modes: all,
-    removedModes,
     openSource: async () => ({ source: () => source }),
     clock,
     log,
@@ -153,7 +152,7 @@ test("what it counts has a metric of its own, and no other mode's", async () => 
 test("--cleanup removes what it left, though the node has no iptables", async () => {
   memory.set("IPv4", ["default/web"]);
   const log = recordedLog();
-  await cleanUp([...all, ...removedModes], nodeWithoutIptables([]), log);
+  await cleanUp(all, nodeWithoutIptables([]), log);
   expect(memory.size).toBe(0);
   expect(log.lines).toContainEqual(expect.objectContaining({ fields: { table: "memory" } }));
 });

@@ -6,7 +6,7 @@ import { type Kernel, openedOnce } from "../host/kernel.ts";
 import { realKernel } from "../host/real.ts";
 import type { Log } from "../log/log.ts";
 import { createLog } from "../log/pino.ts";
-import { modes, removedModes } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import { chooseMode } from "./choose-mode.ts";
 import { cleanUp } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
@@ -42,7 +42,7 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
   const kernel = openedOnce(realKernel(log));
   if (action.kind === "cleanup") {
     await lockNode(config, log);
-    return cleanUp([...modes, ...removedModes], kernel, log);
+    return cleanUp(modes, kernel, log);
   }
   if (action.kind === "run") return runOnNode(config, kernel, log);
   await initialise(config, kernel, log);

@@ -7,7 +7,7 @@ import { version } from "../about/version.ts";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import { modes, removedModes } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import { runAgent } from "../run/run-agent.ts";
 import { tidying } from "../sync/tidying.ts";
 import { lockNode } from "./node-lock.ts";
@@ -37,7 +37,6 @@ export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): 
     nodeName,
     kernel,
     modes,
-    removedModes,
     openSource,
     clock: systemClock,
     log,

@@ -7,7 +7,7 @@ import type { NodeEvent } from "../events/node-event.ts";
 import { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { Mode, ModeRemoval } from "../modes/mode.ts";
+import type { Mode } from "../modes/mode.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { Progress } from "../sync/progress.ts";
@@ -23,8 +23,6 @@ export interface PrepareParts {
   readonly kernel: Kernel;
   /** All modes that there are. */
   readonly modes: readonly Mode[];
-  /** Other modes that may have left something. */
-  readonly removedModes: readonly ModeRemoval[];
   readonly openSource: (config: AgentConfig, nodeName: string, log: Log) => Promise<OpenedSource>;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,7 +58,7 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
     kernel,
     mode: mode.facts,
     fallback,
-    removals: [...modes, ...parts.removedModes],
+    removals: modes,
     ...(await mode.serve({ config, families, kernel, log, progress })),
     progress,
     unserved,

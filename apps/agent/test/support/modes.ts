@@ -1,9 +1,10 @@
 import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
 import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
+import { createNftablesBackend, nftablesFacts } from "@fairlead/backend-nftables";
 import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
 import type { FakeSockets } from "@fairlead/backend-userspace/fake";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import type { FakeIptables, FakeNfacct } from "@fairlead/kernel/fake";
+import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
 import { foreignChangeOf } from "../../src/modes/ipvs.ts";
 import type { Serving } from "../../src/modes/mode.ts";
 import { relayingOf } from "../../src/modes/userspace.ts";
@@ -16,6 +17,7 @@ interface FakeNode {
   readonly tables: Readonly<Record<IPFamily, FakeIptables>>;
   readonly ipvs: ReturnType<typeof fakeIpvs>["ipvs"];
   readonly nfacct: FakeNfacct;
+  readonly nftables: FakeNftables;
   readonly sockets: FakeSockets;
   readonly progress: Progress;
   readonly now: () => number;
@@ -49,6 +51,16 @@ const modesOnFakes: readonly ModeOnFakes[] = [
     serve({ families, tables, ipvs, now }) {
       const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { now }));
       return { backends, familiesAtOnce: true, isForeignChange: foreignChangeOf([...backends.values()]) };
+    },
+  },
+  {
+    facts: nftablesFacts,
+    serve({ families, nftables, now, progress }) {
+      const clock = { monotonic: now };
+      const backends = each(families, (family) =>
+        createNftablesBackend(nftables, { family, clock, breathe: progress.turnOf(family) }),
+      );
+      return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce };
     },
   },
   {

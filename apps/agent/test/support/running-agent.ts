@@ -6,10 +6,18 @@ import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
-import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl, Faults } from "@fairlead/kernel/fake";
+import {
+  FakeConntrack,
+  FakeIptables,
+  FakeNfacct,
+  FakeNftables,
+  FakeNodeAddresses,
+  FakeSysctl,
+  Faults,
+} from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
 import type { ObjectSource } from "@fairlead/watch";
-import { modes, removedModes } from "../../src/modes/index.ts";
+import { modes } from "../../src/modes/index.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
 import { Progress } from "../../src/sync/progress.ts";
@@ -68,6 +76,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     IPv4: new FakeIptables({ family: "IPv4", timers: clock, faults: faults.IPv4, nfacct, sets: ipvs.sets }),
     IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct, sets: ipvs.sets }),
   };
+  const nftables = new FakeNftables({ faults: faults.IPv4, clock });
   const now = () => clock.monotonic();
   const sockets = new FakeSockets();
   const progress = new Progress();
@@ -92,15 +101,13 @@ export function runningAgent(options: RunningAgentOptions = {}) {
       conntrack,
       nfacct,
       sysctl: new FakeSysctl(),
-      nftables: async () => {
-        throw new Error("there is no nf_tables");
-      },
+      nftables: async () => nftables,
       removeNftTables: async () => [],
       sourceAddress: async () => undefined,
     },
     mode: facts,
-    removals: [...modes, ...removedModes],
-    ...serve({ families, tables, ipvs, nfacct, sockets, progress, now }),
+    removals: modes,
+    ...serve({ families, tables, ipvs, nfacct, nftables, sockets, progress, now }),
     unserved: options.unserved ?? new Map(),
     progress,
     memory,
@@ -120,6 +127,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     addresses,
     conntrack,
     nfacct,
+    nftables,
     ipvs,
     sockets,
     source: scripted,

@@ -1,0 +1,194 @@
+import { createIptablesBackend } from "@fairlead/backend-iptables";
+import { settled } from "@fairlead/base/testing";
+import {
+  FakeConntrack,
+  FakeIptables,
+  FakeNfacct,
+  FakeNftables,
+  FakeNodeAddresses,
+  FakeSysctl,
+} from "@fairlead/kernel/fake";
+import { NftBatch, tableLines } from "@fairlead/netfilter/nft";
+import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Kernel } from "../src/host/kernel.ts";
+import { modes } from "../src/modes/index.ts";
+import { nftablesMode, whyTooOld } from "../src/modes/nftables.ts";
+import { chooseMode } from "../src/start/choose-mode.ts";
+import { cleanUp } from "../src/start/cleanup.ts";
+import { openFamilies } from "../src/start/families.ts";
+import { fakeIpvs } from "./support/fake-ipvs.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { configOf, type RunningAgent, runningAgent } from "./support/running-agent.ts";
+
+const FLAGS = ["--proxy-mode=nftables", "--cluster-cidr=10.144.0.0/16,fd00:144::/48"];
+
+const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports: [{ port: 80, nodePort: 30_080 }] });
+const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
+
+let running: RunningAgent | undefined;
+
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+});
+
+function slice(...addresses: string[]) {
+  const endpoints = addresses.map((address) => ({ address }));
+  return endpointSlice("web-1", { service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints });
+}
+
+async function serving(...flags: string[]) {
+  const one = runningAgent({ mode: "nftables", flags: [...FLAGS, ...flags], families: ["IPv4", "IPv6"] });
+  running = one;
+  await settled();
+  await one.source.put(nodeA, web, slice("10.144.154.71"), serviceCIDR("kubernetes", ["10.96.0.0/12"]));
+  await one.source.synced("services", "endpointSlices", "node", "serviceCIDRs");
+  await one.clock.advance(5_000);
+  return one;
+}
+
+function linesOf({ nftables }: Pick<RunningAgent, "nftables">, family: "ip" | "ip6" = "ip"): readonly string[] {
+  const table = nftables.tableNow(family, "kube-proxy");
+  return table === undefined ? [] : [...tableLines(table)].map((line) => line.trim());
+}
+
+function kernelWith(nftables: FakeNftables): Kernel {
+  return {
+    iptables: async (family) => new FakeIptables({ family }),
+    iptablesInUse: async (family) => [new FakeIptables({ family })],
+    ...fakeIpvs(),
+    addresses: new FakeNodeAddresses(),
+    conntrack: new FakeConntrack(),
+    nfacct: new FakeNfacct(),
+    sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
+    nftables: async () => nftables,
+    removeNftTables: async () => [],
+    sourceAddress: async () => undefined,
+  };
+}
+
+describe("whether a node can do it", () => {
+  test("the kernel checks all that may be written, and nothing is", async () => {
+    const nftables = new FakeNftables();
+    const kernel = kernelWith(nftables);
+    const { mode } = await chooseMode(modes, configOf(FLAGS), kernel, recordedLog());
+    expect(mode).toBe(nftablesMode);
+    const { families } = await openFamilies(mode, kernel, "0.0.0.0", recordedLog());
+    expect(families).toEqual(["IPv4", "IPv6"]);
+    expect(nftables.faults.calls.map(({ argv }) => argv[2])).toContain("check");
+    expect(nftables.faults.calls.map(({ argv }) => argv[2])).not.toContain("commit");
+    expect(nftables.tableNow("ip", "kube-proxy")).toBeUndefined();
+  });
+
+  test("a family whose table the kernel refuses is left out, with what it refused and what is needed", async () => {
+    const nftables = new FakeNftables();
+    nftables.faults.onCall(({ argv }) =>
+      argv[2] === "check" && argv[3] === "ip6" ? { kind: "fail", errno: "ENOTSUP", message: 4 } : undefined,
+    );
+    const log = recordedLog();
+    const { families, unserved } = await openFamilies(nftablesMode, kernelWith(nftables), "0.0.0.0", log);
+    expect(families).toEqual(["IPv4"]);
+    expect(unserved.get("IPv6")).toMatch(/Linux 5\.13 .* nft_chain_nat.*table ip6 kube-proxy.*ENOTSUP/s);
+  });
+
+  test("kernels before 5.13 are refused as kube-proxy refuses them, unless told otherwise", () => {
+    const old = { major: 5, minor: 12, release: "5.12.19" };
+    expect(whyTooOld(old)).toBe(
+      "it needs Linux 5.13 or later, and this is 5.12.19; KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK=1 has it tried",
+    );
+    expect(whyTooOld(old, "1")).toBeUndefined();
+    expect(whyTooOld({ major: 5, minor: 13, release: "5.13.0" })).toBeUndefined();
+    expect(whyTooOld({ major: 6, minor: 1, release: "6.1.0" })).toBeUndefined();
+  });
+
+  test("without netlink the agent ends and says so; no other mode serves in its place", async () => {
+    const kernel: Kernel = {
+      ...kernelWith(new FakeNftables()),
+      nftables: () => Promise.reject(new Error("koffi has no binary for this machine")),
+    };
+    await expect(chooseMode(modes, configOf(FLAGS), kernel, recordedLog())).rejects.toThrow(
+      "--proxy-mode=nftables: this node cannot do it: nf_tables cannot be reached by netlink: koffi has no binary",
+    );
+  });
+});
+
+describe("serving", () => {
+  test("services, node ports on the node's own address, and the ServiceCIDRs, which come late", async () => {
+    const one = await serving();
+    const lines = linesOf(one);
+    expect(lines.join("\n")).toContain("10.96.67.75 . tcp . 80");
+    expect(lines.join("\n")).toContain("10.144.154.71 . 80");
+    expect(lines.join("\n")).toContain("elements = { 10.201.0.10 }");
+    expect(lines.filter((line) => line.includes("Drop traffic to unallocated ClusterIPs"))).toEqual([
+      'ip daddr 10.96.0.0/12 drop comment "Drop traffic to unallocated ClusterIPs"',
+    ]);
+    expect(linesOf(one, "ip6").join("\n")).not.toContain("unallocated");
+  });
+
+  test("an endpoint that comes is data: no chain and no rule is written", async () => {
+    const one = await serving();
+    const chains = () => [...(one.nftables.tableNow("ip", "kube-proxy")?.chains.values() ?? [])];
+    const before = chains();
+    await one.source.put(slice("10.144.154.71", "10.144.154.72"));
+    await one.clock.advance(5_000);
+    expect(linesOf(one).join("\n")).toContain("10.144.154.72 . 80");
+    await one.source.put(slice("10.144.154.72"));
+    await one.clock.advance(5_000);
+    expect(linesOf(one).join("\n")).not.toContain("10.144.154.71");
+    expect(chains()).toEqual(before);
+  });
+
+  test("the masquerade bit and masqueradeAll are those of the mode", async () => {
+    const one = await serving("--masquerade-all");
+    expect(linesOf(one).join("\n")).toContain("0x00004000");
+  });
+
+  test("what iptables mode left goes once it serves, and not before", async () => {
+    const one = runningAgent({ mode: "nftables", flags: FLAGS });
+    running = one;
+    const plain = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
+    const empty = {
+      groups: new Map(),
+      healthChecks: new Map(),
+      foreignClusterIPs: new Set<string>(),
+      endpointCount: 0,
+    };
+    await createIptablesBackend(one.tables.IPv4).sync({ family: "IPv4", ...empty, node: plain });
+    await settled();
+    expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
+    await one.source.put(nodeA, web, slice("10.144.154.71"));
+    await one.source.synced("services", "endpointSlices", "node");
+    await one.clock.advance(5_000);
+    expect(linesOf(one)).not.toEqual([]);
+    expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
+  });
+
+  test("a table that is gone is there again with the next check, and others' transactions are no reason to write", async () => {
+    const one = await serving();
+    const before = linesOf(one);
+    one.nftables.flush();
+    await one.clock.advance(31_000);
+    expect(linesOf(one)).toEqual(before);
+    const commits = () => one.nftables.faults.calls.filter(({ argv }) => argv[2] === "commit").length;
+    const written = commits();
+    one.nftables.meddle(new NftBatch("ip", "theirs").addTable());
+    await one.clock.advance(62_000);
+    expect(commits()).toBe(written);
+  });
+});
+
+test("--cleanup removes the tables", async () => {
+  let asked = 0;
+  const kernel: Kernel = {
+    ...kernelWith(new FakeNftables()),
+    async removeNftTables() {
+      asked++;
+      return ["table ip kube-proxy"];
+    },
+  };
+  const log = recordedLog();
+  expect(await cleanUp(modes, kernel, log)).toBe(0);
+  expect(asked).toBe(1);
+  expect(log.lines).toContainEqual(expect.objectContaining({ fields: { table: "table ip kube-proxy" } }));
+});
