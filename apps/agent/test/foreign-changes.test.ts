@@ -1,4 +1,4 @@
-import { settled } from "@fairlead/base/testing";
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import type { ForeignChanges } from "../src/modes/mode.ts";
 import { followForeign } from "../src/run/foreign-changes.ts";
@@ -13,6 +13,7 @@ const synced: FamilyOutcome = { kind: "synced", report: { kind: "full", objects:
 function following(watch?: (tell: ForeignChanges) => Promise<void>) {
   const asked: string[] = [];
   const log = recordedLog();
+  const clock = new VirtualClock();
   const all = allSynced(["IPv4", "IPv6"]);
   let tell: ForeignChanges | undefined;
   const watchForeign = async (changes: ForeignChanges) => {
@@ -21,12 +22,12 @@ function following(watch?: (tell: ForeignChanges) => Promise<void>) {
   };
   const loop = { request: (kind: string) => asked.push(kind), requestCheck: () => asked.push("check") };
   const { signal } = new AbortController();
-  void followForeign({ watchForeign, config: configOf([]), log }, { loop, allSynced: all }, signal);
+  void followForeign({ watchForeign, config: configOf([]), clock, log }, { loop, allSynced: all }, signal);
   const ran = async (family: "IPv4" | "IPv6", outcome: FamilyOutcome) => {
     await all.follower.ran?.({ family, plan: undefined as never, change: undefined, outcome });
     await settled();
   };
-  return { asked, log, ran, tell: () => tell };
+  return { asked, clock, log, ran, tell: () => tell };
 }
 
 test("what others do is followed once both families are written: own full syncs are the loudest", async () => {
@@ -42,9 +43,24 @@ test("a change asks for a full sync at once, and what was not told for a check",
   const { asked, ran, tell } = following();
   await ran("IPv4", synced);
   await ran("IPv6", synced);
-  tell()?.changed();
+  tell()?.changed("nft (4711)");
   tell()?.lost();
   expect(asked).toEqual(["full", "check"]);
+});
+
+test("who changes it is told, and not again while that goes on", async () => {
+  const { asked, clock, log, ran, tell } = following();
+  await ran("IPv4", synced);
+  await ran("IPv6", synced);
+  for (let change = 0; change < 200; change++) {
+    tell()?.changed("nft (4711)");
+    await clock.advance(100);
+  }
+  expect(asked).toHaveLength(200);
+  expect(log.lines).toMatchObject([{ level: "warn", fields: { by: "nft (4711)" } }]);
+  await clock.advance(10_000);
+  tell()?.changed("kube-proxy (12)");
+  expect(log.lines).toHaveLength(2);
 });
 
 test("where nothing can be told any more, a line says what still finds it", async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { iptablesFacts } from "@fairlead/backend-iptables";
+import { nftablesFacts } from "@fairlead/backend-nftables";
 import { VirtualClock } from "@fairlead/base/testing";
 import { ClusterState } from "@fairlead/core";
 import { goldenFolder } from "@fairlead/testkit";
@@ -87,11 +88,6 @@ const documented = [
   ...["proxy_healthz_total", "proxy_livez_total"],
 ];
 
-const withoutMeaning = {
-  sync_proxy_rules_nftables_sync_failures_total: "there is no nftables mode",
-  sync_proxy_rules_nftables_cleanup_failures_total: "there is no nftables mode",
-};
-
 describe("metrics", () => {
   test("every metric of kube-proxy is there with its type, labels and buckets", async () => {
     const all = await exposed();
@@ -126,10 +122,13 @@ describe("metrics", () => {
     }
   });
 
-  test("kube-proxy's other metrics are there, or have no meaning here", async () => {
+  test("kube-proxy's other metrics are there, those of a mode in that mode", async () => {
     const { text } = await metrics().text();
     const missing = documented.filter((name) => !text.includes(`# TYPE kubeproxy_${name} `));
-    expect(missing).toEqual(Object.keys(withoutMeaning));
+    expect(missing).toEqual(documented.filter((name) => name.includes("nftables")));
+    const { text: nft } = await createMetrics(new ClusterState(), { mode: nftablesFacts }).text();
+    const missingThere = documented.filter((name) => !nft.includes(`# TYPE kubeproxy_${name} `));
+    expect(missingThere).toEqual(documented.filter((name) => name.startsWith("sync_proxy_rules_iptables")));
   });
 
   test("the kernel's own packet counts are read when asked", async () => {

@@ -163,20 +163,51 @@ describe("serving", () => {
     expect(linesOf(one)).not.toEqual([]);
     expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
   });
+});
 
-  test("a table that is gone is there again with the next check, and others' transactions are no reason to write", async () => {
+describe("what others do", () => {
+  const theirs = new NftBatch("ip", "theirs").addTable();
+
+  test.each([
+    ["nft flush ruleset", (one: RunningAgent) => one.nftables.flush()],
+    ["the table deleted", (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").deleteTable())],
+    ["the dispatch emptied", (one: RunningAgent) => one.nftables.meddle(emptied("service-ips"))],
+    ["an endpoint taken away", (one: RunningAgent) => one.nftables.meddle(emptied("endpoints-2"))],
+    [
+      "a rule flushed away",
+      (one: RunningAgent) => one.nftables.meddle(new NftBatch("ip", "kube-proxy").flushChain("services")),
+    ],
+  ])("%s by hand: there again within two seconds", async (_what, meddle) => {
     const one = await serving();
     const before = linesOf(one);
-    one.nftables.flush();
-    await one.clock.advance(31_000);
+    meddle(one);
+    expect(linesOf(one)).not.toEqual(before);
+    await one.clock.advance(2_000);
     expect(linesOf(one)).toEqual(before);
-    const commits = () => one.nftables.faults.calls.filter(({ argv }) => argv[2] === "commit").length;
-    const written = commits();
-    one.nftables.meddle(new NftBatch("ip", "theirs").addTable());
+    expect(one.log.lines).toContainEqual(expect.objectContaining({ level: "warn", fields: { by: "nft (4711)" } }));
+  });
+
+  test("their own tables are no reason to write, nor to read", async () => {
+    const one = await serving();
+    const calls = one.nftables.faults.calls.length;
+    one.nftables.meddle(theirs);
     await one.clock.advance(62_000);
-    expect(commits()).toBe(written);
+    expect(one.nftables.faults.calls).toHaveLength(calls);
+  });
+
+  test("what could not be told leads to one full sync", async () => {
+    const one = await serving();
+    const commits = () => one.nftables.faults.calls.filter(({ argv }) => argv[2] === "commit").length;
+    const before = commits();
+    one.nftables.loseNews();
+    await one.clock.advance(62_000);
+    expect(commits()).toBe(before + 2);
   });
 });
+
+function emptied(set: string): NftBatch {
+  return new NftBatch("ip", "kube-proxy").flushSet(set);
+}
 
 test("--cleanup removes the tables", async () => {
   let asked = 0;

@@ -90,8 +90,8 @@ export interface Serving {
 }
 
 export interface ForeignChanges {
-  /** Somebody else changed it. */
-  changed(): void;
+  /** @param by who changed it, for people: `nft (4711)` */
+  changed(by: string): void;
   /** Something happened that could not be told: a check will say whether it matters. */
   lost(): void;
 }

@@ -6,6 +6,7 @@ import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } fro
 import type { Kernel } from "../host/kernel.ts";
 import type { Mode, ServedNode, Serving } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
+import { WatchedTables } from "./nft-watched.ts";
 
 /** kube-proxy's: what is set in it lets older kernels than it asks for be tried. */
 const SKIP_VERSION = "KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK";
@@ -69,15 +70,16 @@ function dryPort(client: NftablesClient): NftablesPort {
   };
 }
 
-async function serve({ config, families, kernel, progress }: ServedNode): Promise<Serving> {
+async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
   const { masqueradeBit, masqueradeAll } = config.nftables;
-  const client = await kernel.nftables();
+  const tables = new WatchedTables(await kernel.nftables(), log);
   const backends = families.map((family) => {
     const breathe = progress.turnOf(family);
-    return [family, createNftablesBackend(client, { family, masqueradeBit, masqueradeAll, breathe })] as const;
+    return [family, createNftablesBackend(tables.port, { family, masqueradeBit, masqueradeAll, breathe })] as const;
   });
   return {
     backends: new Map(backends),
     familiesAtOnce: nftablesFacts.familiesAtOnce,
+    watchForeign: (tell, signal) => tables.watch(tell, signal),
   };
 }

@@ -3,17 +3,23 @@ import type { SyncLoop } from "../sync/sync-loop.ts";
 import type { Assembled } from "./assemble.ts";
 import type { AgentParts } from "./parts.ts";
 
+/** Milliseconds for which somebody who changes them again and again is no news. */
+const QUIET_MS = 10_000;
+
 /** Has what others broke written again at once and not with the next check, where the mode is told of it. */
 export async function followForeign(
-  { watchForeign, config, log }: Pick<AgentParts, "watchForeign" | "config" | "log">,
+  { watchForeign, config, clock, log }: Pick<AgentParts, "watchForeign" | "config" | "clock" | "log">,
   { loop, allSynced }: Pick<Assembled, "allSynced"> & { readonly loop: Pick<SyncLoop, "request" | "requestCheck"> },
   signal: AbortSignal,
 ): Promise<void> {
   if (watchForeign === undefined) return;
   await allSynced.promise;
   try {
-    const changed = () => {
-      log.verbose(1, "Somebody else changed the rules: writing all of them again");
+    let quietUntil = 0;
+    const changed = (by: string) => {
+      if (clock.monotonic() >= quietUntil)
+        log.warn("Somebody else changed the rules: writing all of them again", { by });
+      quietUntil = clock.monotonic() + QUIET_MS;
       loop.request("full");
     };
     await watchForeign({ changed, lost: () => loop.requestCheck() }, signal);

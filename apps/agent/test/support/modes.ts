@@ -5,8 +5,10 @@ import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead
 import type { FakeSockets } from "@fairlead/backend-userspace/fake";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
+import type { Log } from "../../src/log/log.ts";
 import { foreignChangeOf } from "../../src/modes/ipvs.ts";
 import type { Serving } from "../../src/modes/mode.ts";
+import { WatchedTables } from "../../src/modes/nft-watched.ts";
 import { relayingOf } from "../../src/modes/userspace.ts";
 import type { Progress } from "../../src/sync/progress.ts";
 import type { fakeIpvs } from "./fake-ipvs.ts";
@@ -18,6 +20,7 @@ interface FakeNode {
   readonly ipvs: ReturnType<typeof fakeIpvs>["ipvs"];
   readonly nfacct: FakeNfacct;
   readonly nftables: FakeNftables;
+  readonly log: Log;
   readonly sockets: FakeSockets;
   readonly progress: Progress;
   readonly now: () => number;
@@ -55,12 +58,14 @@ const modesOnFakes: readonly ModeOnFakes[] = [
   },
   {
     facts: nftablesFacts,
-    serve({ families, nftables, now, progress }) {
+    serve({ families, nftables, now, progress, log }) {
+      const tables = new WatchedTables(nftables, log);
       const clock = { monotonic: now };
       const backends = each(families, (family) =>
-        createNftablesBackend(nftables, { family, clock, breathe: progress.turnOf(family) }),
+        createNftablesBackend(tables.port, { family, clock, breathe: progress.turnOf(family) }),
       );
-      return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce };
+      const watchForeign: Serving["watchForeign"] = (tell, signal) => tables.watch(tell, signal);
+      return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce, watchForeign };
     },
   },
   {

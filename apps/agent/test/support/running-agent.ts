@@ -107,7 +107,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     },
     mode: facts,
     removals: modes,
-    ...serve({ families, tables, ipvs, nfacct, nftables, sockets, progress, now }),
+    ...serve({ families, tables, ipvs, nfacct, nftables, log, sockets, progress, now }),
     unserved: options.unserved ?? new Map(),
     progress,
     memory,

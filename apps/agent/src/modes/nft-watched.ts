@@ -1,0 +1,54 @@
+import { NFTABLES_TABLE, type NftablesPort } from "@fairlead/backend-nftables";
+import { errorChainText } from "@fairlead/base";
+import type { NftablesClient } from "@fairlead/kernel";
+import type { Log } from "../log/log.ts";
+import type { ForeignChanges } from "./mode.ts";
+
+/**
+ * The tables of both families, and what others do to them. As a port for backends its generation counts that, and not
+ * every transaction of everybody: other programs write tables of their own all the time, and so does the other family.
+ */
+export class WatchedTables {
+  readonly #client: NftablesClient;
+  readonly #log: Log;
+  #touched = 0;
+  /** The kernel's generation after the last transaction of ours; kept until others' are told. */
+  #known: number | undefined;
+  #watching = false;
+
+  constructor(client: NftablesClient, log: Log) {
+    this.#client = client;
+    this.#log = log;
+  }
+
+  get port(): NftablesPort {
+    const client = this.#client;
+    return {
+      commit: async (batch) => {
+        await client.commit(batch);
+        if (!this.#watching) this.#known = await client.generation();
+      },
+      check: (batch) => client.check(batch),
+      roomFor: (wanted) => client.roomFor(wanted),
+      generation: async () => this.#touched,
+      table: (family, name) => client.table(family, name),
+      elements: (family, table, set, keys) => client.elements(family, table, set, keys),
+    };
+  }
+
+  /** Tells what others do to the tables until `signal` aborts, and what they did since our last transaction. */
+  async watch(tell: ForeignChanges, signal: AbortSignal): Promise<void> {
+    this.#watching = true;
+    const onProblem = (error: unknown) =>
+      this.#log.warn("What others do to nftables is not told for a while; all is written again", {
+        error: errorChainText(error),
+      });
+    const since = this.#known;
+    const wanted = { signal, tables: [NFTABLES_TABLE], ...(since !== undefined && { since }), onProblem };
+    for await (const news of this.#client.watch(wanted)) {
+      this.#touched++;
+      if (news.kind === "lost") tell.lost();
+      else tell.changed(`${news.process.name} (${news.process.id})`);
+    }
+  }
+}
