@@ -1,6 +1,6 @@
 import type { EndpointFilter, OwnershipDecision } from "@fairlead/core";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
-import { createTable } from "./cidr/table.ts";
+import { type CIDRTable, createTable } from "./cidr/table.ts";
 import type { FilterOptions } from "./options.ts";
 import { findOwner, readAnnotation } from "./owner.ts";
 import { survey } from "./survey.ts";
@@ -9,17 +9,18 @@ import { survey } from "./survey.ts";
  * Decides which services and endpoints are this proxy's, in a cluster with more than one pod network. Pure: it keeps
  * nothing between two decisions.
  *
- * @throws TypeError for an excluded CIDR that `parseExcludeCIDRs` would refuse by itself
+ * @throws TypeError for a CIDR that `parseExcludeCIDRs` would refuse by itself
  */
 export function createEndpointFilter(options: FilterOptions): EndpointFilter {
-  const table = createTable(options.excludeCIDRs.map(asCIDR));
-  const isExcluded = (address: string) => table.find(address) !== undefined;
+  const { neutralAddresses: neutral } = options;
+  const table = excludedTable(options.excludeCIDRs, options.ownCIDRs ?? []);
+  const isExcluded = (address: string) => neutral?.has(address) !== true && table.find(address) !== undefined;
   return {
     isForeign: isExcluded,
     decide(service, _family, addresses, remembered) {
       const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
-      const found = survey(table, addresses);
-      const owner = findOwner(options, annotation.ownership, found, remembered);
+      const found = survey(table, addresses, neutral);
+      const owner = findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
       const { ownership, decided, why } = owner;
       const frontends = frontendsOf(ownership, options.excludedFrontends);
       return {
@@ -29,7 +30,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
         frontends,
         ...(ownership === "mixed" ? { excludes: isExcluded } : {}),
         decidingCIDRs: found.cidrs,
-        ownEndpoints: found.own,
+        ownEndpoints: found.own + found.neutral,
         excludedEndpoints: found.excluded,
         ...(annotation.problem === undefined ? {} : { problem: annotation.problem }),
       };
@@ -46,11 +47,25 @@ function frontendsOf(
   return left === "cluster-ip" ? "all-but-cluster-ip" : "none";
 }
 
+/** Finds excluded CIDRs only: an own one that is more specific hides the wider excluded one around it. */
+function excludedTable(excludeCIDRs: readonly string[], ownCIDRs: readonly string[]): CIDRTable {
+  const excluded = excludeCIDRs.map(asCIDR);
+  if (ownCIDRs.length === 0 || excluded.length === 0) return createTable(excluded);
+  const texts = new Set(excluded.map(({ text }) => text));
+  const table = createTable([...excluded, ...ownCIDRs.map(asCIDR)]);
+  return {
+    find(address) {
+      const cidr = table.find(address);
+      return cidr !== undefined && texts.has(cidr.text) ? cidr : undefined;
+    },
+  };
+}
+
 function asCIDR(text: string): CIDR {
   const written = parseCIDR(text);
   if (written === undefined || written.hostBits || written.mapped) {
     throw new TypeError(
-      `${JSON.stringify(text)} is no CIDR that can be excluded; parseExcludeCIDRs says what is wrong`,
+      `${JSON.stringify(text)} is no CIDR that can be a network's; parseExcludeCIDRs says what is wrong`,
     );
   }
   return written.network;

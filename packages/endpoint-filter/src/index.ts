@@ -1,5 +1,12 @@
 export { createEndpointFilter } from "./filter.ts";
 export { Memory, type Remembered } from "./memory/memory.ts";
 export { type MemoryScope, type ParsedMemory, parseMemory, serialiseInSteps, serialiseMemory } from "./memory/text.ts";
-export { type FilterOptions, OWNERSHIP_ANNOTATION } from "./options.ts";
-export { type CIDRError, type ExcludeCIDRs, type NamedCIDRs, parseExcludeCIDRs } from "./validate.ts";
+export { type FilterOptions, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
+export {
+  type CIDRError,
+  checkCIDR,
+  coverAll,
+  type ExcludeCIDRs,
+  type NamedCIDRs,
+  parseExcludeCIDRs,
+} from "./validate.ts";

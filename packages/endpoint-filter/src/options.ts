@@ -1,6 +1,17 @@
+import type { Service } from "@fairlead/core";
+
 export interface FilterOptions {
   /** CIDRs whose endpoints another network serves, checked by `parseExcludeCIDRs`. */
   readonly excludeCIDRs: readonly string[];
+  /**
+   * CIDRs of this proxy's own network inside wider excluded ones: the longest prefix that an address lies in decides,
+   * the excluded one where both are the same. Default: none.
+   */
+  readonly ownCIDRs?: readonly string[];
+  /** Addresses that decide nothing and are never excluded, canonical: those of nodes. Default: none. */
+  readonly neutralAddresses?: ReadonlySet<string>;
+  /** Decides after the annotation and before the CIDRs; undefined: it says nothing of the service. Must be pure. */
+  readonly rule?: (service: Service) => RuledOwner | undefined;
   /**
    * A service with endpoints on both sides: `own-endpoints` proxies to those outside of the excluded CIDRs, `skip`
    * leaves the service alone, `all` proxies to every endpoint.
@@ -10,6 +21,13 @@ export interface FilterOptions {
   readonly excludedFrontends: "all" | "cluster-ip";
   /** Whether the annotation `fairlead.dev/ownership` overrides the CIDRs. */
   readonly ownershipAnnotation: boolean;
+}
+
+/** What a rule says of a service. */
+export interface RuledOwner {
+  readonly ownership: "ours" | "foreign";
+  /** A sentence for the operator: which rule, and what of the service it met. */
+  readonly why: string;
 }
 
 export const OWNERSHIP_ANNOTATION = "fairlead.dev/ownership";

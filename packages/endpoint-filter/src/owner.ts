@@ -1,7 +1,7 @@
 import { type Ownership, quoted, type Service } from "@fairlead/core";
-import { type FilterOptions, OWNERSHIP_ANNOTATION } from "./options.ts";
+import { type FilterOptions, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
 import type { Survey } from "./survey.ts";
-import { fromCIDRs, fromMemory } from "./why.ts";
+import { fromCIDRs, fromMemory, fromNodes } from "./why.ts";
 
 /** Whose a service is, before it is asked what that means for its frontends and endpoints. */
 export interface Owner {
@@ -10,17 +10,20 @@ export interface Owner {
   readonly why: string;
 }
 
-/** The annotation decides before the CIDRs do, and these before the memory. */
+/** The annotation decides before the rules, these before the CIDRs, and these before the memory. */
 export function findOwner(
   options: FilterOptions,
   annotation: Ownership | undefined,
+  ruled: RuledOwner | undefined,
   found: Survey,
   remembered: Ownership | undefined,
 ): Owner {
   if (annotation !== undefined) {
     return { ownership: annotation, decided: true, why: `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}` };
   }
+  if (ruled !== undefined) return { ownership: ruled.ownership, decided: true, why: ruled.why };
   if (found.own + found.excluded === 0) {
+    if (found.neutral > 0) return { ownership: "ours", decided: true, why: fromNodes(found.neutral) };
     const ownership = underPolicy(remembered ?? "ours", options.mixedServices);
     return { ownership, decided: false, why: fromMemory(remembered, options.mixedServices) };
   }

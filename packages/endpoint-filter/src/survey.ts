@@ -5,23 +5,36 @@ export interface Survey {
   /** Distinct addresses outside and inside. */
   readonly own: number;
   readonly excluded: number;
+  /** Distinct addresses that decide nothing; in neither of the two. */
+  readonly neutral: number;
   /** Excluded CIDRs with at least one of the addresses, sorted. */
   readonly cidrs: readonly string[];
 }
 
-export function survey(table: CIDRTable, addresses: Iterable<string>): Survey {
+export function survey(
+  table: CIDRTable,
+  addresses: Iterable<string>,
+  neutralAddresses: ReadonlySet<string> = NO_ADDRESSES,
+): Survey {
   const seen = new Set<string>();
   const cidrs = new Set<string>();
   let excluded = 0;
+  let neutral = 0;
   for (const address of addresses) {
     if (seen.has(address)) continue;
     seen.add(address);
+    if (neutralAddresses.has(address)) {
+      neutral++;
+      continue;
+    }
     const cidr = table.find(address);
     if (cidr === undefined) continue;
     excluded++;
     cidrs.add(cidr.text);
   }
-  return { own: seen.size - excluded, excluded, cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort() };
+  const own = seen.size - excluded - neutral;
+  return { own, excluded, neutral, cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort() };
 }
 
 const NONE: readonly string[] = [];
+const NO_ADDRESSES: ReadonlySet<string> = new Set();

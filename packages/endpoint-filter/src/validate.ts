@@ -56,6 +56,29 @@ export function parseExcludeCIDRs(excluded: NamedCIDRs, cluster: NamedCIDRs): Ex
   return errors.length > 0 ? { ok: false, errors } : { ok: true, cidrs: list.map(({ text }) => text), notes };
 }
 
+/** A CIDR as `parseExcludeCIDRs` takes it, by itself: canonical, or what is wrong with it. */
+export function checkCIDR(value: string): { readonly cidr: string } | { readonly problem: string } {
+  const checked = check(value);
+  return typeof checked === "string" ? { problem: checked } : { cidr: checked.text };
+}
+
+/**
+ * Whether `cidrs` together contain every address of `target`.
+ *
+ * @param cidrs canonical, of either family
+ * @param target canonical
+ * @throws TypeError for what is no CIDR
+ */
+export function coverAll(cidrs: readonly string[], target: string): boolean {
+  return covers(cidrs.map(canonical), canonical(target));
+}
+
+function canonical(text: string): CIDR {
+  const network = parseCIDR(text)?.network;
+  if (network === undefined) throw new TypeError(`${JSON.stringify(text)} is no CIDR`);
+  return network;
+}
+
 const FORM = "must be a CIDR, such as 10.244.0.0/16 or fd00:244::/48";
 
 function check(value: string): CIDR | string {

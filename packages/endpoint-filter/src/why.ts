@@ -21,6 +21,13 @@ const POLICIES: Readonly<Record<FilterOptions["mixedServices"], string>> = {
   all: "all, so every endpoint is used",
 };
 
+/** All endpoints are addresses of nodes. */
+export function fromNodes(endpoints: number): string {
+  return endpoints === 1
+    ? "its endpoint is a node's address, which is in no pod network"
+    : `all of its ${endpoints} endpoints are nodes' addresses, which are in no pod network`;
+}
+
 export function fromMemory(remembered: Ownership | undefined, policy: FilterOptions["mixedServices"]): string {
   if (remembered === undefined) return "it has no endpoints, and nothing is remembered of it";
   const then = remembered === "mixed" ? `; mixed services: ${policy}` : "";

@@ -1,6 +1,6 @@
 import type { Ownership, OwnershipDecision } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
-import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
+import { createEndpointFilter, type FilterOptions, type RuledOwner } from "../src/index.ts";
 import { service } from "./service.ts";
 
 const OPTIONS: FilterOptions = {
@@ -27,6 +27,10 @@ function kept(addresses: readonly string[], { excludes, frontends }: OwnershipDe
   return frontends === "none" ? [] : addresses.filter((address) => excludes?.(address) !== true);
 }
 
+function always(ownership: "ours" | "foreign"): () => RuledOwner {
+  return () => ({ ownership, why: "the rule says so" });
+}
+
 const own = ["10.144.154.71", "10.144.154.72"];
 const foreign = ["10.244.0.5", "10.244.0.6"];
 const both = [...own, ...foreign];
@@ -47,6 +51,14 @@ describe("who owns a service", () => {
     ["annotated foreign", own, { annotation: "foreign" }, "foreign", []],
     ["annotation that says nothing", foreign, { annotation: "Ours" }, "foreign", []],
     ["annotation off", own, { annotation: "foreign", options: { ownershipAnnotation: false } }, "ours", own],
+    ["an own CIDR inside", both, { options: { ownCIDRs: ["10.244.0.4/31"] } }, "mixed", [...own, "10.244.0.5"]],
+    ["an own CIDR around", foreign, { options: { ownCIDRs: ["10.0.0.0/8"] } }, "foreign", []],
+    ["an own CIDR that is the same", foreign, { options: { ownCIDRs: ["10.244.0.0/16"] } }, "foreign", []],
+    ["only nodes' addresses", foreign, { options: { neutralAddresses: new Set(foreign) } }, "ours", foreign],
+    ["nodes decide nothing", foreign, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "foreign", []],
+    ["nodes are kept", both, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "mixed", both.slice(0, 3)],
+    ["a rule before the CIDRs", own, { options: { rule: always("foreign") } }, "foreign", []],
+    ["the annotation before a rule", own, { annotation: "ours", options: { rule: always("foreign") } }, "ours", own],
     ["cluster-ip: every endpoint stays", foreign, { options: { excludedFrontends: "cluster-ip" } }, "foreign", foreign],
   ];
   test.each(rows)("%s", (_name, addresses, given, ownership, endpoints) => {
@@ -54,6 +66,23 @@ describe("who owns a service", () => {
     expect(decision).toMatchObject({ ownership, decided: true });
     expect(kept(addresses, decision)).toEqual(endpoints);
   });
+});
+
+test("endpoints that became nodes' addresses only make a service ours, whatever was remembered", () => {
+  const neutralAddresses = new Set(foreign);
+  const decision = decide(foreign, { options: { neutralAddresses }, remembered: "foreign" });
+  expect(decision).toMatchObject({ ownership: "ours", decided: true, ownEndpoints: 2, excludedEndpoints: 0 });
+  expect(decision.why).toBe("all of its 2 endpoints are nodes' addresses, which are in no pod network");
+});
+
+test("isForeign follows own CIDRs and nodes' addresses", () => {
+  const filter = createEndpointFilter({
+    ...OPTIONS,
+    ownCIDRs: ["10.244.1.0/24"],
+    neutralAddresses: new Set(["10.244.0.5"]),
+  });
+  const asked = ["10.244.0.5", "10.244.0.6", "10.244.1.6", "fd00:244::1"];
+  expect(asked.map((address) => filter.isForeign?.(address))).toEqual([false, true, false, true]);
 });
 
 test("a bad annotation is quoted so that it cannot turn a line round", () => {

@@ -94,6 +94,14 @@ describe("its text", () => {
     }
   });
 
+  test("what is learnt from elsewhere, or by other rules, is another scope", () => {
+    const learning = { ...scope, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
+    const text = serialiseMemory(Memory.empty.set(web, "IPv4", "mixed"), learning);
+    expect(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }).memory.size).toBe(1);
+    expect(parseMemory(text, { ...learning, sources: ["calico-ippools"] }).memory.size).toBe(0);
+    expect(parseMemory(text, scope).memory.size).toBe(0);
+  });
+
   test("the order of CIDRs is no other option", () => {
     const two = { ...scope, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
     const text = serialiseMemory(Memory.empty.set(web, "IPv4", "mixed"), two);

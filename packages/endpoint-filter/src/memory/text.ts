@@ -8,8 +8,14 @@ const VERSION = 1;
 const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 const OWNERSHIPS: readonly unknown[] = ["ours", "foreign", "mixed"] satisfies Ownership[];
 
-/** The options that decide who owns what: a memory made under others says nothing about these. */
-export type MemoryScope = Pick<FilterOptions, "excludeCIDRs" | "mixedServices" | "ownershipAnnotation">;
+/**
+ * The settings that decide who owns what: a memory made under others says nothing about these. They are what the
+ * operator configured, not what was learnt from it: else each learnt CIDR would void the memory.
+ */
+export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixedServices" | "ownershipAnnotation"> {
+  /** Where CIDRs are learnt from and the rules for services, each as one text. Default: none. */
+  readonly sources?: readonly string[];
+}
 
 /** Equal memories are equal texts: services stand in the order of their names, one a line. */
 export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
@@ -60,10 +66,11 @@ function nothing(what: string): ParsedMemory {
   return { memory: Memory.empty, reason: `the ownership memory ${what}` };
 }
 
-/** Order and repetition of CIDRs mean nothing. */
-function scopeText({ excludeCIDRs, mixedServices, ownershipAnnotation }: MemoryScope): string {
+/** Order and repetition of CIDRs and sources mean nothing. */
+function scopeText({ excludeCIDRs, mixedServices, ownershipAnnotation, sources = [] }: MemoryScope): string {
   const cidrs = [...new Set(excludeCIDRs)].sort().join(",");
-  return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}`;
+  const learnt = [...new Set(sources)].sort().map((source) => ` ${source}`);
+  return `${cidrs} ${mixedServices}${ownershipAnnotation ? " annotation" : ""}${learnt.join("")}`;
 }
 
 function parseJSON(text: string): unknown {
