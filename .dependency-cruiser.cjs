@@ -22,9 +22,12 @@ module.exports = {
     ...Object.entries(layers).map(([name, may]) => layer(name, ...may)),
     {
       name: "pure-planning",
-      comment: "Planning is pure: no Node API in core, the endpoint filter or a backend's plan folder",
+      comment: "Planning is pure: no Node API in core, the endpoint filter, the networks or a backend's plan folder",
       severity: "error",
-      from: { path: "^packages/(core/src|endpoint-filter/src|backend-[^/]+/src/plan)/", pathNot: "\\.test\\.ts$" },
+      from: {
+        path: "^packages/(core/src|endpoint-filter/src|networks/src|backend-[^/]+/src/plan)/",
+        pathNot: "\\.test\\.ts$",
+      },
       // hashing is a function of its input
       to: { dependencyTypes: ["core"], pathNot: "^crypto$" },
     },

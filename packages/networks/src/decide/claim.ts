@@ -1,0 +1,46 @@
+import { prefixLengthOf } from "@fairlead/base";
+
+/** On whose side a CIDR is: another network's, or this proxy's own. */
+export type Side = "excluded" | "own";
+
+/**
+ * What became of a learnt CIDR. `pending`: not decided yet; `held`: it would turn too many services foreign; `refused`:
+ * it must not count; `effective`: it counts.
+ */
+export type Stage = "pending" | "effective" | "held" | "refused";
+
+/** A CIDR that a source says, by one or several of its objects. */
+export interface Claim {
+  readonly side: Side;
+  readonly source: string;
+  /** Canonical; as it was written where it is none. */
+  readonly cidr: string;
+  /** `Subnet/ovn-default`, sorted; those that said it last, when none says it any more. */
+  objects: readonly string[];
+  stage: Stage;
+  /** Why it is held or refused. */
+  why?: string;
+  /** Since when it counts, milliseconds since the epoch. */
+  since?: number;
+  /** It counts whatever it turns foreign: it was in the source's first complete list, or an operator accepted it. */
+  consented: boolean;
+  /** It is no CIDR that could ever count. */
+  readonly unusable?: true;
+  /** No object says it any more. */
+  gone?: Gone;
+}
+
+/** What is left of a CIDR that no object says any more. */
+interface Gone {
+  /** Monotonic milliseconds since when no endpoint has been seen in it; absent: one was at the last look. */
+  readonly emptySince?: number;
+}
+
+export function claimKey({ side, source, cidr }: Pick<Claim, "side" | "source" | "cidr">): string {
+  return `${side} ${source} ${cidr}`;
+}
+
+/** The more specific first, then by text: an order that does not depend on the history. */
+export function bySpecificity(a: { readonly cidr: string }, b: { readonly cidr: string }): number {
+  return prefixLengthOf(b.cidr) - prefixLengthOf(a.cidr) || (a.cidr < b.cidr ? -1 : Number(a.cidr > b.cidr));
+}

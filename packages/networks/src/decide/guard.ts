@@ -1,0 +1,69 @@
+import { ipFamilies } from "@fairlead/base";
+import type { EndpointFilter, ServiceKey } from "@fairlead/core";
+import type { ServicesView } from "../services/view.ts";
+import { bySpecificity, type Claim } from "./claim.ts";
+import { longestPrefix } from "./search.ts";
+
+export interface GuardInput {
+  /** Learnt CIDRs of other networks that nobody consented to. */
+  readonly pending: readonly Claim[];
+  /** What decides when these count, beside all that do already. */
+  readonly filterWith: (pending: readonly Claim[]) => EndpointFilter;
+  readonly services: ServicesView;
+  /** Services that learnt CIDRs turned foreign since the last consent. */
+  readonly turned: ReadonlySet<ServiceKey>;
+  /** 0 to 100 */
+  readonly maxForeignPercent: number;
+}
+
+export interface Verdict {
+  readonly admitted: readonly Claim[];
+  readonly held: readonly Claim[];
+  /** All that were turned since the last consent, with those that the admitted ones turn. */
+  readonly turned: ReadonlySet<ServiceKey>;
+  /** How many services would turn foreign if the held ones counted, too. */
+  readonly heldBack: number;
+}
+
+/**
+ * Which of the new CIDRs may count: as long as all together they turn no more than a part of the services foreign,
+ * counted from the last consent, so that many small steps do not get further than a large one. The more specific come
+ * first, so that one that is too wide does not hold up others; what no endpoint lies in turns nothing.
+ */
+export function admit({ pending, filterWith, services, turned, maxForeignPercent }: GuardInput): Verdict {
+  const reach = new Map(pending.map((claim) => [claim, services.within(claim.cidr)]));
+  const isIdle = (claim: Claim) => reach.get(claim)?.size === 0;
+  const idle = pending.filter(isIdle);
+  const busy = pending.filter((claim) => !isIdle(claim)).sort(bySpecificity);
+  if (busy.length === 0) return { admitted: idle, held: [], turned, heldBack: 0 };
+  const before = foreignUnder(filterWith([]), services);
+  const allTurnedBy = (claims: readonly Claim[]): ReadonlySet<ServiceKey> => {
+    const after = foreignUnder(filterWith(claims), services);
+    const all = new Set(turned);
+    for (const claim of claims) {
+      for (const key of reach.get(claim) ?? []) if (!all.has(key) && after(key) && !before(key)) all.add(key);
+    }
+    return all;
+  };
+  const limit = (services.size * maxForeignPercent) / 100;
+  const fits = (count: number) => {
+    const all = allTurnedBy(busy.slice(0, count));
+    return all.size === turned.size || all.size <= limit;
+  };
+  const count = longestPrefix(busy.length, fits);
+  const admitted = busy.slice(0, count);
+  const heldBack = count === busy.length ? 0 : allTurnedBy(busy).size;
+  return { admitted: [...idle, ...admitted], held: busy.slice(count), turned: allTurnedBy(admitted), heldBack };
+}
+
+/** Whether a service is foreign in any of its families. */
+function foreignUnder({ decide }: EndpointFilter, services: ServicesView) {
+  return (key: ServiceKey): boolean => {
+    const service = services.service(key);
+    if (service === undefined) return false;
+    return ipFamilies.some((family) => {
+      const addresses = services.addresses(key, family);
+      return addresses.length > 0 && decide(service, family, addresses, undefined).ownership === "foreign";
+    });
+  };
+}

@@ -1,0 +1,73 @@
+import { fieldsOf, itemsOf, type ServiceKey, textOf } from "@fairlead/core";
+import { checkCIDR } from "@fairlead/endpoint-filter";
+
+/** A CIDR that counted. */
+export interface KnownCIDR {
+  readonly cidr: string;
+  readonly objects: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly consented: boolean;
+}
+
+/** What outlives a restart: what counted, by the side and scope of the source that said it. */
+export interface LastKnown {
+  /** A source that was never complete is not there; one that was and is empty is. */
+  readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
+  /** Services that were turned foreign since the last consent. */
+  readonly turned: readonly ServiceKey[];
+}
+
+export const NOTHING_KNOWN: LastKnown = { sources: new Map(), turned: [] };
+
+const VERSION = 1;
+
+/** As JSON, for a file that outlives the agent; reading and writing it is the caller's. */
+export function serialiseLastKnown({ sources, turned }: LastKnown): string {
+  return `${JSON.stringify({ version: VERSION, sources: Object.fromEntries(sources), turned }, undefined, 1)}\n`;
+}
+
+export interface ParsedLastKnown {
+  readonly known: LastKnown;
+  /** Why nothing is known although there was a text; one log line. */
+  readonly reason?: string;
+}
+
+/** Never throws: of a text that is damaged or of another version nothing is taken. */
+export function parseLastKnown(text: string): ParsedLastKnown {
+  const root = fieldsOf(parseJSON(text));
+  if (root["version"] !== VERSION) return nothing(`are not what this Fairlead writes (version ${VERSION})`);
+  const sources = new Map<string, readonly KnownCIDR[]>();
+  for (const [scope, written] of Object.entries(fieldsOf(root["sources"]))) {
+    const cidrs = itemsOf(written).map(readCIDR);
+    const good = cidrs.filter((cidr) => cidr !== undefined);
+    if (!Array.isArray(written) || good.length < cidrs.length)
+      return nothing(`are damaged at ${JSON.stringify(scope)}`);
+    sources.set(scope, good);
+  }
+  return { known: { sources, turned: itemsOf(root["turned"]).filter(isServiceKey) } };
+}
+
+function readCIDR(value: unknown): KnownCIDR | undefined {
+  const { cidr, objects, since, consented } = fieldsOf(value);
+  const checked = checkCIDR(textOf(cidr) ?? "");
+  if (!("cidr" in checked) || typeof since !== "number" || typeof consented !== "boolean") return undefined;
+  const names = itemsOf(objects).map(textOf);
+  return { cidr: checked.cidr, objects: names.filter((name) => name !== undefined), since, consented };
+}
+
+function isServiceKey(value: unknown): value is ServiceKey {
+  return typeof value === "string" && /^[^/]+\/[^/]+$/.test(value);
+}
+
+function nothing(what: string): ParsedLastKnown {
+  return { known: NOTHING_KNOWN, reason: `the last known networks ${what}` };
+}
+
+function parseJSON(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { familyOf, ipFamilies, ofFamily, overlap } from "@fairlead/base";
+import { coverAll } from "@fairlead/endpoint-filter";
+import { bySpecificity, type Claim } from "./claim.ts";
+import type { StaticCIDRs } from "./resolve.ts";
+import { longestPrefix } from "./search.ts";
+
+/**
+ * Which of the learnt CIDRs must not count, and why. The others do all the same. Whoever may create a network's object
+ * could otherwise take all services.
+ *
+ * @param claims canonical CIDRs of both sides
+ * @param serviceCIDRs canonical
+ */
+export function refusals(
+  written: StaticCIDRs,
+  claims: readonly Claim[],
+  serviceCIDRs: readonly string[],
+): ReadonlyMap<Claim, string> {
+  const refused = new Map<Claim, string>();
+  for (const claim of claims) {
+    const met = serviceCIDRs.find((cidr) => overlap(cidr, claim.cidr));
+    if (met !== undefined) refused.set(claim, `meets the service CIDR ${met}, which no pod's address is in`);
+  }
+  const others = claims.filter((claim) => !refused.has(claim));
+  const own = others.filter(({ side }) => side === "own").map(({ cidr }) => cidr);
+  const excluded = others.filter(({ side }) => side === "excluded");
+  for (const family of ipFamilies) {
+    const ours = [...written.own, ...own].filter(ofFamily(family));
+    for (const claim of leavingNothing(ours, written.excluded, excluded)) {
+      refused.set(claim, `would leave nothing of our own ${ours.slice(0, 3).join(", ")} to this proxy`);
+    }
+  }
+  return refused;
+}
+
+/** The widest are refused first, so that the set decides and not its history. */
+function leavingNothing(
+  ours: readonly string[],
+  written: readonly string[],
+  excluded: readonly Claim[],
+): readonly Claim[] {
+  const [some] = ours;
+  if (some === undefined) return [];
+  const candidates = excluded.filter(({ cidr }) => familyOf(cidr) === familyOf(some)).sort(bySpecificity);
+  const leaves = (count: number) => {
+    const cidrs = [...written, ...candidates.slice(0, count).map(({ cidr }) => cidr)];
+    return !ours.every((own) => coverAll(cidrs, own));
+  };
+  const kept = longestPrefix(candidates.length, leaves);
+  return candidates.slice(kept).filter(({ cidr }) => ours.some((own) => overlap(own, cidr)));
+}

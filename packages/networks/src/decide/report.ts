@@ -1,0 +1,54 @@
+import type { Claim, Side, Stage } from "./claim.ts";
+import type { SourceState } from "./facts.ts";
+import type { Followed } from "./followed.ts";
+
+/** What a source is worth now. */
+export interface SourceReport {
+  readonly source: string;
+  readonly side: Side;
+  readonly state: SourceState;
+}
+
+/** A learnt CIDR, where it came from and what became of it. */
+export interface CIDRReport {
+  readonly cidr: string;
+  readonly side: Side;
+  readonly source: string;
+  /** `Subnet/ovn-default` */
+  readonly objects: readonly string[];
+  readonly stage: Stage;
+  /** Why it is held or refused, or counts although no object says it any more. */
+  readonly why?: string;
+  /** Since when it counts, RFC 3339. */
+  readonly since?: string;
+}
+
+export interface NetworksReport {
+  readonly sources: readonly SourceReport[];
+  /** In the order of side, source and text. */
+  readonly cidrs: readonly CIDRReport[];
+  /** How many services would be foreign if what is held counted, since the last consent; 0: nothing is held. */
+  readonly heldBack: number;
+}
+
+export function report(followed: Iterable<Followed>, claims: readonly Claim[], heldBack: number): NetworksReport {
+  const sources = Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state }));
+  const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
+  const cidrs = claims.map(cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return { sources, cidrs, heldBack };
+}
+
+const KEPT = "no object says it any more; kept while an endpoint lies in it, and for a while after";
+
+function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
+  const reason = why ?? (gone === undefined ? undefined : KEPT);
+  return {
+    cidr,
+    side,
+    source,
+    objects,
+    stage,
+    ...(reason === undefined ? {} : { why: reason }),
+    ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+  };
+}

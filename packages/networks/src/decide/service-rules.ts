@@ -1,0 +1,46 @@
+import type { Service } from "@fairlead/core";
+import type { RuledOwner } from "@fairlead/endpoint-filter";
+
+/** Says of services who owns them, by an annotation of theirs or a label of their namespace. */
+export type ServiceRule = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
+  /** The value must be one of these. */
+  readonly in?: readonly string[];
+  /** The value must be none of these. */
+  readonly notIn?: readonly string[];
+  readonly ownership: "ours" | "foreign";
+};
+
+/** The labels of a namespace; undefined: it is not known. */
+export type NamespaceLabels = (namespace: string) => Readonly<Record<string, string>> | undefined;
+
+/** The first rule that a service meets decides; one that lacks the annotation or label meets none. */
+export function serviceRule(rules: readonly ServiceRule[], labelsOf: NamespaceLabels) {
+  return (service: Service): RuledOwner | undefined => {
+    for (const rule of rules) {
+      const value = valueFor(rule, service, labelsOf);
+      if (value === undefined || !meets(rule, value)) continue;
+      return { ownership: rule.ownership, why: `rule: ${describeRule(rule)}` };
+    }
+    return undefined;
+  };
+}
+
+/** `annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign` */
+export function describeRule(rule: ServiceRule): string {
+  const subject = "annotation" in rule ? `annotation ${rule.annotation}` : `namespace label ${rule.namespaceLabel}`;
+  const values = [
+    ...(rule.in === undefined ? [] : [` in ${rule.in.join(", ")}`]),
+    ...(rule.notIn === undefined ? [] : [` not in ${rule.notIn.join(", ")}`]),
+  ];
+  return `${subject}${values.join(" and")}: ${rule.ownership}`;
+}
+
+function valueFor(rule: ServiceRule, service: Service, labelsOf: NamespaceLabels): string | undefined {
+  const [from, name] =
+    "annotation" in rule ? [service.annotations, rule.annotation] : [labelsOf(service.namespace), rule.namespaceLabel];
+  return from !== undefined && Object.hasOwn(from, name) ? from[name] : undefined;
+}
+
+function meets(rule: ServiceRule, value: string): boolean {
+  return rule.in?.includes(value) !== false && rule.notIn?.includes(value) !== true;
+}

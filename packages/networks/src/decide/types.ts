@@ -1,0 +1,32 @@
+import type { EndpointFilter, ServiceKey } from "@fairlead/core";
+import type { FilterOptions } from "@fairlead/endpoint-filter";
+import type { NetworkSource } from "../sources/source.ts";
+import type { Side } from "./claim.ts";
+import type { Conflict } from "./conflicts.ts";
+import type { ResolvedCIDRs, StaticCIDRs } from "./resolve.ts";
+
+export interface NetworksSettings {
+  readonly written: StaticCIDRs;
+  /** No source is there twice, on either side. */
+  readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
+  /** What decides beside the CIDRs. */
+  readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation" | "rule">;
+  /** Milliseconds that changes are gathered for. */
+  readonly debounceMs: number;
+  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
+  readonly removalDelayMs: number;
+  /** 0 to 100: how many of the services learnt CIDRs may turn foreign without consent. */
+  readonly maxForeignPercent: number;
+}
+
+/** What holds now. */
+export interface NetworksDecision extends ResolvedCIDRs {
+  /** Decides by all this; the same one as before where nothing changed. */
+  readonly filter: EndpointFilter;
+  /** All of our own CIDRs, for telling local traffic. */
+  readonly clusterCIDRs: readonly string[];
+  readonly neutralAddresses: ReadonlySet<string>;
+  /** Services with an endpoint where something changed with this decision. */
+  readonly touched: ReadonlySet<ServiceKey>;
+  readonly conflicts: readonly Conflict[];
+}

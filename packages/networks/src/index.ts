@@ -1,0 +1,21 @@
+export type { Side, Stage } from "./decide/claim.ts";
+export type { Conflict } from "./decide/conflicts.ts";
+export type { ResourceState, SourceState } from "./decide/facts.ts";
+export {
+  type KnownCIDR,
+  type LastKnown,
+  type ParsedLastKnown,
+  parseLastKnown,
+  serialiseLastKnown,
+} from "./decide/last-known.ts";
+export { Networks } from "./decide/networks.ts";
+export type { CIDRReport, NetworksReport, SourceReport } from "./decide/report.ts";
+export type { ResolvedCIDRs, StaticCIDRs } from "./decide/resolve.ts";
+export { describeRule, type ServiceRule, serviceRule } from "./decide/service-rules.ts";
+export type { NetworksDecision, NetworksSettings } from "./decide/types.ts";
+export { AddressIndex } from "./services/address-index.ts";
+export type { ServicesView } from "./services/view.ts";
+export { type CustomSettings, customSource } from "./sources/custom.ts";
+export { networkSource, type SourceName, sourceKinds } from "./sources/index.ts";
+export { NODES } from "./sources/resources.ts";
+export type { NetworkSource, Reading, ResourceRef, SourceSettings } from "./sources/source.ts";

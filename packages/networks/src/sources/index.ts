@@ -1,0 +1,34 @@
+import { antreaIPPools } from "./antrea-ippools.ts";
+import { calicoIPPools } from "./calico-ippools.ts";
+import { ciliumNodes } from "./cilium-nodes.ts";
+import { ciliumPools } from "./cilium-pools.ts";
+import { flannel } from "./flannel.ts";
+import { kubeOVNSubnets } from "./kube-ovn-subnets.ts";
+import { nodes } from "./nodes.ts";
+import { ovnKubernetesNodes } from "./ovn-kubernetes-nodes.ts";
+import { ovnKubernetesUDNs } from "./ovn-kubernetes-udns.ts";
+import type { NetworkSource, SourceKind, SourceSettings } from "./source.ts";
+import { spiderpool } from "./spiderpool.ts";
+
+/** The sources by their names in a configuration; `custom` is beside them. */
+export const sourceKinds = {
+  "kube-ovn-subnets": kubeOVNSubnets,
+  "calico-ippools": calicoIPPools,
+  "cilium-pools": ciliumPools,
+  "cilium-nodes": ciliumNodes,
+  "ovn-kubernetes-nodes": ovnKubernetesNodes,
+  "ovn-kubernetes-udns": ovnKubernetesUDNs,
+  flannel,
+  "antrea-ippools": antreaIPPools,
+  spiderpool,
+  nodes,
+} as const satisfies Readonly<Record<string, SourceKind>>;
+
+export type SourceName = keyof typeof sourceKinds;
+
+/** One of the sources that Fairlead knows. */
+export function networkSource(name: SourceName, settings: SourceSettings = {}): NetworkSource {
+  const kind: SourceKind = sourceKinds[name];
+  const vpcs = settings.vpcs === undefined ? "" : `(${[...settings.vpcs].sort().join(",")})`;
+  return { id: name, scope: `${name}${vpcs}`, resources: kind.resources, read: (raw) => kind.read(raw, settings) };
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { type ServiceRule, serviceRule } from "../src/index.ts";
+import { TestServices } from "./services.ts";
+
+const rules: readonly ServiceRule[] = [
+  { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" },
+  { namespaceLabel: "k8s.ovn.org/primary-user-defined-network", ownership: "foreign" },
+  { namespaceLabel: "team", in: ["net"], ownership: "ours" },
+];
+const VPC = "annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign";
+
+test.each([
+  ["another VPC", { "ovn.kubernetes.io/vpc": "blue" }, {}, VPC],
+  ["the default VPC", { "ovn.kubernetes.io/vpc": "ovn-cluster" }, {}, undefined],
+  [
+    "a label without a value",
+    {},
+    { "k8s.ovn.org/primary-user-defined-network": "" },
+    "namespace label k8s.ovn.org/primary-user-defined-network: foreign",
+  ],
+  ["a label of the list", {}, { team: "net" }, "namespace label team in net: ours"],
+  ["a label not of the list", {}, { team: "web" }, undefined],
+  ["the first rule wins", { "ovn.kubernetes.io/vpc": "blue" }, { team: "net" }, VPC],
+  ["a namespace that is not known", {}, undefined, undefined],
+  ["names that every object has", {}, {}, undefined],
+])("%s", (_what, annotations, labels, rule) => {
+  const service = new TestServices({ web: [] }).service("default/web");
+  if (service === undefined) throw new Error("it was just made");
+  const found = serviceRule(rules, () => labels)({ ...service, annotations });
+  expect(found?.why).toBe(rule && `rule: ${rule}`);
+});

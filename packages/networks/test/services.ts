@@ -1,0 +1,52 @@
+import { familyOf } from "@fairlead/base";
+import type { IPFamily, Service, ServiceKey } from "@fairlead/core";
+import { AddressIndex, type ServicesView } from "../src/index.ts";
+
+/** Services by name, each with the addresses of its endpoints. */
+export class TestServices implements ServicesView {
+  readonly #index = new AddressIndex();
+  readonly #addresses = new Map<ServiceKey, readonly string[]>();
+
+  constructor(services: Readonly<Record<string, readonly string[]>> = {}) {
+    for (const [name, addresses] of Object.entries(services)) this.set(name, addresses);
+  }
+
+  set(name: string, addresses: readonly string[]): void {
+    const key: ServiceKey = `default/${name}`;
+    this.#addresses.set(key, addresses);
+    this.#index.set(key, addresses);
+  }
+
+  get size(): number {
+    return this.#addresses.size;
+  }
+
+  keys(): readonly ServiceKey[] {
+    return [...this.#addresses.keys()];
+  }
+
+  within(cidr: string): ReadonlySet<ServiceKey> {
+    return this.#index.within(cidr);
+  }
+
+  service(key: ServiceKey): Service | undefined {
+    return this.#addresses.has(key) ? { ...SERVICE, name: key.slice("default/".length) } : undefined;
+  }
+
+  addresses(key: ServiceKey, family: IPFamily): readonly string[] {
+    return (this.#addresses.get(key) ?? []).filter((address) => familyOf(address) === family);
+  }
+}
+
+const SERVICE: Service = {
+  namespace: "default",
+  name: "",
+  clusterIPs: ["10.96.0.10"],
+  ports: [{ name: "", protocol: "TCP", port: 80 }],
+  externalIPs: [],
+  loadBalancerIPs: [],
+  loadBalancerSourceRanges: [],
+  internalTrafficPolicy: "Cluster",
+  externalTrafficPolicy: "Cluster",
+  annotations: {},
+};

@@ -1,0 +1,52 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import {
+  customSource,
+  type LastKnown,
+  Networks,
+  type NetworksDecision,
+  type NetworksSettings,
+  networkSource,
+} from "../src/index.ts";
+import type { TestServices } from "./services.ts";
+
+/** Two sources, one of each side, and a custom one whose objects are `{ cidrs: [] }`. */
+export const theirs = networkSource("kube-ovn-subnets");
+export const ours = networkSource("calico-ippools");
+export const others = customSource({ resource: "pools.v1.example.org", fields: ["cidrs"] });
+
+const SETTINGS: NetworksSettings = {
+  written: { own: ["10.144.0.0/16"], excluded: [] },
+  sources: { excluded: [theirs, others], own: [ours] },
+  filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
+  debounceMs: 1_000,
+  removalDelayMs: 600_000,
+  maxForeignPercent: 50,
+};
+
+export interface SetupOptions {
+  readonly settings?: Partial<NetworksSettings>;
+  readonly known?: LastKnown;
+  readonly clock?: VirtualClock;
+}
+
+/** Networks with a clock that stands still; `start` gives each source its first list, `next` goes on to what is due. */
+export function setup({ settings = {}, known, clock = new VirtualClock() }: SetupOptions = {}) {
+  const networks = new Networks({ ...SETTINGS, ...settings }, clock, known);
+  const subnet = (name: string, cidrBlock: string) =>
+    networks.upsert(theirs.id, 0, `Subnet/${name}`, { spec: { cidrBlock } });
+  const noSubnet = (name: string) => networks.delete(theirs.id, 0, `Subnet/${name}`);
+  const pool = (name: string, cidr: string) => networks.upsert(ours.id, 0, `IPPool/${name}`, { spec: { cidr } });
+  const noPool = (name: string) => networks.delete(ours.id, 0, `IPPool/${name}`);
+  const start = () => {
+    networks.setState(theirs.id, 0, "listed");
+    networks.setState(others.id, 0, "absent");
+    networks.setState(ours.id, 0, "listed");
+    networks.setState(ours.id, 1, "absent");
+  };
+  const next = (services: TestServices): NetworksDecision => {
+    clock.advanceNow(networks.due ?? 0);
+    return networks.decide(services);
+  };
+  const cidr = (text: string) => networks.report().cidrs.find((one) => one.cidr === text);
+  return { networks, clock, subnet, noSubnet, pool, noPool, start, next, cidr };
+}

@@ -1,0 +1,279 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { customSource, type NetworkSource, networkSource, type SourceName, sourceKinds } from "../src/index.ts";
+
+interface Row {
+  readonly what: string;
+  readonly source: NetworkSource;
+  readonly raw: object;
+  readonly cidrs: readonly string[];
+  readonly ignored?: string;
+}
+
+const of = networkSource;
+const subnet = (spec: object, name = "ovn-default") => ({ metadata: { name }, spec });
+
+const rows: readonly Row[] = [
+  {
+    what: "the default VPC's subnet, both families",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "10.16.0.0/16,fd00:10:16::/112", vpc: "ovn-cluster", protocol: "Dual", provider: "ovn" }),
+    cidrs: ["10.16.0.0/16", "fd00:10:16::/112"],
+  },
+  {
+    what: "a subnet as somebody writes it: no VPC, no provider",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "10.17.0.0/16" }),
+    cidrs: ["10.17.0.0/16"],
+  },
+  {
+    what: "a subnet of another VPC",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "10.17.0.0/16", vpc: "blue" }),
+    cidrs: [],
+    ignored: 'its VPC is "blue"',
+  },
+  {
+    what: "a subnet of a VPC that was asked for",
+    source: of("kube-ovn-subnets", { vpcs: ["blue"] }),
+    raw: subnet({ cidrBlock: "10.17.0.0/16", vpc: "blue" }),
+    cidrs: ["10.17.0.0/16"],
+  },
+  {
+    what: "kube-ovn's join",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "100.64.0.0/16", vpc: "ovn-cluster" }, "join"),
+    cidrs: [],
+    ignored: "it joins nodes to the overlay",
+  },
+  {
+    what: "an underlay",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "172.18.0.0/16", vlan: "vlan0" }),
+    cidrs: [],
+    ignored: "it is an underlay",
+  },
+  {
+    what: "an underlay behind a logical gateway",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "172.18.0.0/16", vlan: "vlan0", logicalGateway: true }),
+    cidrs: ["172.18.0.0/16"],
+  },
+  {
+    what: "a subnet of secondary interfaces",
+    source: of("kube-ovn-subnets"),
+    raw: subnet({ cidrBlock: "172.17.0.0/16", provider: "attachnet.default.ovn" }),
+    cidrs: [],
+    ignored: 'its provider is "attachnet.default.ovn"',
+  },
+  {
+    what: "a disabled pool: its pods live on",
+    source: of("calico-ippools"),
+    raw: subnet({ cidr: "10.144.0.0/16", disabled: true, allowedUses: ["Workload", "Tunnel"] }),
+    cidrs: ["10.144.0.0/16"],
+  },
+  {
+    what: "a pool for load balancers only",
+    source: of("calico-ippools"),
+    raw: subnet({ cidr: "192.0.2.0/24", allowedUses: ["LoadBalancer"] }),
+    cidrs: [],
+    ignored: "it is for load balancers only",
+  },
+  {
+    what: "v2, objects",
+    source: of("cilium-pools"),
+    raw: subnet({
+      ipv4: { cidrs: [{ cidr: "10.0.0.0/16" }], maskSize: 24 },
+      ipv6: { cidrs: [{ cidr: "fd00::/104" }] },
+    }),
+    cidrs: ["10.0.0.0/16", "fd00::/104"],
+  },
+  {
+    what: "v2alpha1, texts",
+    source: of("cilium-pools"),
+    raw: subnet({ ipv4: { cidrs: ["10.0.0.0/16"] } }),
+    cidrs: ["10.0.0.0/16"],
+  },
+  {
+    what: "both kinds of IPAM",
+    source: of("cilium-nodes"),
+    raw: subnet({ ipam: { podCIDRs: ["10.1.0.0/24"], pools: { allocated: [{ pool: "a", cidrs: ["10.2.0.0/24"] }] } } }),
+    cidrs: ["10.1.0.0/24", "10.2.0.0/24"],
+  },
+  {
+    what: "a list by network",
+    source: of("ovn-kubernetes-nodes"),
+    raw: {
+      metadata: { annotations: { "k8s.ovn.org/node-subnets": '{"default":["10.130.0.0/23","fd01::/64"],"x":["1"]}' } },
+    },
+    cidrs: ["10.130.0.0/23", "fd01::/64"],
+  },
+  {
+    what: "a text, as old versions write it",
+    source: of("ovn-kubernetes-nodes"),
+    raw: { metadata: { annotations: { "k8s.ovn.org/node-subnets": '{"default":"10.130.0.0/23"}' } } },
+    cidrs: ["10.130.0.0/23"],
+  },
+  { what: "a node without the annotation", source: of("ovn-kubernetes-nodes"), raw: { metadata: {} }, cidrs: [] },
+  {
+    what: "a cluster's primary network",
+    source: of("ovn-kubernetes-udns"),
+    raw: subnet({ network: { topology: "Layer3", layer3: { role: "Primary", subnets: [{ cidr: "10.20.0.0/16" }] } } }),
+    cidrs: ["10.20.0.0/16"],
+  },
+  {
+    what: "a namespace's primary network",
+    source: of("ovn-kubernetes-udns"),
+    raw: subnet({ topology: "Layer2", layer2: { role: "Primary", subnets: ["10.21.0.0/16", "fd21::/64"] } }),
+    cidrs: ["10.21.0.0/16", "fd21::/64"],
+  },
+  {
+    what: "a secondary network",
+    source: of("ovn-kubernetes-udns"),
+    raw: subnet({ topology: "Layer2", layer2: { role: "Secondary", subnets: ["10.21.0.0/16"] } }),
+    cidrs: [],
+    ignored: "it is no primary network",
+  },
+  {
+    what: "both families",
+    source: of("flannel"),
+    raw: { data: { "net-conf.json": '{"Network":"10.244.0.0/16","IPv6Network":"fd00:244::/48","Backend":{}}' } },
+    cidrs: ["10.244.0.0/16", "fd00:244::/48"],
+  },
+  {
+    what: "a CIDR and a range",
+    source: of("antrea-ippools"),
+    raw: subnet({ ipRanges: [{ cidr: "10.10.0.0/24" }, { start: "10.10.1.2", end: "10.10.1.9" }] }),
+    cidrs: ["10.10.0.0/24", "10.10.1.2/31", "10.10.1.4/30", "10.10.1.8/31"],
+  },
+  {
+    what: "a range of IPv6",
+    source: of("antrea-ippools"),
+    raw: subnet({ ipRanges: [{ start: "fd00::", end: "fd00::ffff" }] }),
+    cidrs: ["fd00::/112"],
+  },
+  {
+    what: "a disabled pool",
+    source: of("spiderpool"),
+    raw: subnet({ subnet: "10.6.0.0/16", disable: true }),
+    cidrs: ["10.6.0.0/16"],
+  },
+  {
+    what: "podCIDRs",
+    source: of("nodes"),
+    raw: subnet({ podCIDR: "10.7.0.0/24", podCIDRs: ["10.7.0.0/24", "fd07::/64"] }),
+    cidrs: ["10.7.0.0/24", "fd07::/64"],
+  },
+  {
+    what: "podCIDR, of old objects",
+    source: of("nodes"),
+    raw: subnet({ podCIDR: "10.7.0.0/24" }),
+    cidrs: ["10.7.0.0/24"],
+  },
+  {
+    what: "a text, a list of texts, a name with dots",
+    source: customSource({
+      resource: "pools.v1.example.org",
+      fields: ["spec.subnet", "spec.ranges[].cidrs", "metadata.annotations.example\\.org/cidr"],
+    }),
+    raw: {
+      metadata: { annotations: { "example.org/cidr": "10.3.0.0/16" } },
+      spec: { subnet: "10.1.0.0/16", ranges: [{ cidrs: ["10.2.0.0/24", "10.2.1.0/24"] }, {}] },
+    },
+    cidrs: ["10.1.0.0/16", "10.2.0.0/24", "10.2.1.0/24", "10.3.0.0/16"],
+  },
+];
+
+test.each(rows)("$source.id: $what", ({ source, raw, cidrs, ignored }) => {
+  expect(source.read(raw)).toEqual({ cidrs, problems: [], ...(ignored === undefined ? {} : { ignored }) });
+});
+
+describe("wrong objects", () => {
+  test.each<[NetworkSource, object, string]>([
+    [of("kube-ovn-subnets"), subnet({ cidrBlock: 7 }), 'spec.cidrBlock is "7"; must be a CIDR'],
+    [
+      of("cilium-nodes"),
+      subnet({ ipam: { podCIDRs: "10.0.0.0/8" } }),
+      'spec.ipam.podCIDRs is "10.0.0.0/8"; must be a list of CIDRs',
+    ],
+    [
+      of("antrea-ippools"),
+      subnet({ ipRanges: [{ start: "10.0.0.9", end: "10.0.0.1" }] }),
+      "start and end must be addresses of one family, in order",
+    ],
+    [of("flannel"), { data: { "net-conf.json": "{" } }, "must be JSON such as"],
+    [
+      of("ovn-kubernetes-nodes"),
+      { metadata: { annotations: { "k8s.ovn.org/node-subnets": "[]" } } },
+      "must be JSON such as",
+    ],
+  ])("%o", ({ read }, raw, problem) => {
+    const reading = read(raw);
+    expect(reading.cidrs).toEqual([]);
+    expect(reading.problems.join()).toContain(problem);
+  });
+
+  test("more CIDRs than anybody has cost no more than the first thousand", () => {
+    const { cidrs, problems } = of("kube-ovn-subnets").read(subnet({ cidrBlock: "10.0.0.0/24,".repeat(100_000) }));
+    expect(cidrs).toHaveLength(1_000);
+    expect(problems).toEqual(['spec.cidrBlock is "10.0.0.0/24"; only the first 1000 CIDRs count']);
+  });
+
+  test("whatever an object is, no source throws, and its problems are short", () => {
+    const names = Object.keys(sourceKinds) as SourceName[];
+    const text = fc.oneof(fc.string(), fc.constantFrom("10.0.0.0/8", "{", '{"default":[1]}', "10.0.0.1"));
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof({ maxDepth: 6 }, text, fc.integer(), fc.constant(null), fc.array(tie("tree")), tie("record")),
+      record: fc.dictionary(
+        fc.constantFrom(
+          "spec",
+          "metadata",
+          "annotations",
+          "data",
+          "net-conf.json",
+          "k8s.ovn.org/node-subnets",
+          "cidr",
+          "cidrs",
+          "cidrBlock",
+          "ipam",
+          "podCIDRs",
+          "pools",
+          "allocated",
+          "ipv4",
+          "network",
+          "layer2",
+          "layer3",
+          "role",
+          "subnets",
+          "ipRanges",
+          "start",
+          "end",
+          "subnet",
+          "vpc",
+          "allowedUses",
+          "__proto__",
+        ),
+        fc.oneof(tie("tree"), text),
+      ),
+    }));
+    fc.assert(
+      fc.property(fc.constantFrom(...names), tree, (name, raw) => {
+        const { cidrs, problems } = networkSource(name).read(raw);
+        expect(cidrs.every((cidr) => typeof cidr === "string")).toBe(true);
+        expect(problems.every((problem) => problem.length < 300)).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+test.each(["ippools", "ippools.projectcalico.org", "IPPools.v3.projectcalico.org", "a/../b.v1.c"])(
+  "the resource %s is refused",
+  (resource) => {
+    expect(() => customSource({ resource, fields: ["spec"] })).toThrow("must be plural.version.group");
+  },
+);
+
+test.each(["", "spec.", ".spec", "spec..cidr"])("the field %j is refused", (field) => {
+  expect(() => customSource({ resource: "pools.v1.example.org", fields: [field] })).toThrow("names between dots");
+});
