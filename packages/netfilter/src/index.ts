@@ -8,7 +8,7 @@ export { ConnectionReader } from "./ipvs/parse-connections.ts";
 export { ServerReader } from "./ipvs/parse-servers.ts";
 export { renderServerCommand, renderServerKey } from "./ipvs/render.ts";
 export { detectsPods, fromPods, notFromPods, type PacketOrigin, type PodDetector } from "./kube-proxy/detector.ts";
-export type { AskedChain, IptablesPort, Payload, TableGlance } from "./kube-proxy/iptables-port.ts";
+export type { AskedChain, ChainTally, IptablesPort, Payload, TableGlance } from "./kube-proxy/iptables-port.ts";
 export { type JumpRules, repairJumps } from "./kube-proxy/jumps.ts";
 export {
   endpointChainName,

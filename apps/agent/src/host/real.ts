@@ -10,6 +10,7 @@ import {
   createNodeAddresses,
   createRunner,
   createSysctl,
+  createTally,
   detectVariant,
   openGenericSocket,
   openIptables,
@@ -35,7 +36,7 @@ export function realKernel(log: Log): Kernel {
   let variant: ReturnType<typeof detectVariant> | undefined;
   const detect = () => (variant ??= detectVariant(runner));
   return {
-    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance }),
+    iptables: (family) => openIptables(runner, { family, detect, glance: createGlance, tally: createTally }),
     iptablesInUse: (family) => openIptablesInUse(runner, { family }),
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import type { IptablesPort, Table, TableGlance } from "@fairlead/netfilter";
 import type { IPFamily } from "../family.ts";
-import { findAttribute } from "../netlink/attributes.ts";
-import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
-import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
+import { openNetfilterSocket } from "../netlink/socket.ts";
+import { generation } from "./generation.ts";
 import type { Variant } from "./variant.ts";
 
 /**
@@ -29,24 +28,10 @@ export function createGlance(family: IPFamily, variant: Variant): Glance {
 
 type Ask = (table: Table) => Promise<TableGlance> | TableGlance;
 
-/** linux/netfilter/nf_tables.h: NFNL_SUBSYS_NFTABLES, NFT_MSG_GETGEN, NFTA_GEN_ID. */
-const getGeneration = (10 << 8) | 16;
-const generationId = 1;
-
-/** The generation counts transactions of all tables and families of the namespace. */
+/** Its generation counts transactions of all tables and families of the namespace. */
 async function openGeneration(): Promise<Ask> {
   const socket = await openNetfilterSocket();
-  const room = Buffer.alloc(datagramSize);
-  const none = new Uint8Array();
-  return async () => {
-    await socket.send(encodeRequest({ type: getGeneration, flags: flags.request, addressFamily: 0, attributes: none }));
-    const bytes = await socket.receive(room);
-    for (const reply of decodeReplies(bytes)) {
-      const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, generationId) : undefined;
-      if (id !== undefined) return { state: String(bytes.readUInt32BE(id.start)) };
-    }
-    throw new Error("nf_tables does not tell its generation");
-  };
+  return async () => ({ state: String(await generation(socket)) });
 }
 
 /**

@@ -18,6 +18,7 @@ import { detectVariant } from "./detect.ts";
 import { explain, isNoChain, notInstalled } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
+import type { Tally } from "./tally.ts";
 import { findTools, type Tools } from "./tools.ts";
 import type { Variant } from "./variant.ts";
 
@@ -32,6 +33,8 @@ export interface IptablesOptions {
    * namespace.
    */
   readonly glance?: (family: IPFamily, variant: Variant) => Glance;
+  /** How the kernel is asked of single chains without their rules. Default: it is not. */
+  readonly tally?: (family: IPFamily, variant: Variant) => Tally;
   /** Seconds to wait for the xtables lock. Default 5, and 300 where the legacy variant restores. */
   readonly lockSeconds?: number;
   /** Milliseconds one restore or save may take. Default 600,000: large tables take minutes on slow machines. */
@@ -113,6 +116,7 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
     },
     texts: (table, asked) => chainTexts(runner, tools, table, asked, wait),
     ...(options.glance && { glance: options.glance(family, tools.variant) }),
+    ...(options.tally && { tally: options.tally(family, tools.variant) }),
   };
 }
 

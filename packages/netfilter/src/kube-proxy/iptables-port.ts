@@ -18,6 +18,13 @@ export interface TableGlance {
   readonly entries?: number;
 }
 
+/** What the kernel says of a chain without its rules. */
+export interface ChainTally {
+  readonly rules: number;
+  /** Another text after any change of the chain but that of its counters. */
+  readonly mark: string;
+}
+
 /**
  * The iptables of one IP family as a proxy needs it. `@fairlead/kernel` has the client and the fake; a backend declares
  * the part that it uses (`Pick`) and imports neither.
@@ -56,4 +63,9 @@ export interface IptablesPort {
   texts(table: Table, asked: readonly AskedChain[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Takes no time worth mentioning, however large the table is. Undefined, or absent: the kernel cannot be asked. */
   readonly glance?: (table: Table) => Promise<TableGlance | undefined>;
+  /**
+   * Of some chains, at the cost of their own rules, whatever else the table holds; one that is not there is absent.
+   * Undefined, or absent: the kernel cannot be asked.
+   */
+  readonly tally?: (table: Table, chains: readonly string[]) => Promise<ReadonlyMap<string, ChainTally> | undefined>;
 }
