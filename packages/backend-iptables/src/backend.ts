@@ -3,7 +3,7 @@ import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
 import { type Found, fullSync, look } from "./full-sync.ts";
-import { hasCanary, holdsFixed } from "./intact.ts";
+import { FixedChains, hasCanary } from "./intact.ts";
 import { type Extent, Lookout } from "./lookout.ts";
 import { type IptablesOptions, type Settled, settle } from "./options.ts";
 import { type RenderContext, renderContext } from "./plan/settings.ts";
@@ -32,6 +32,7 @@ class IptablesBackend implements Backend {
   readonly #settled: Settled;
   readonly #stale: StaleChains;
   readonly #lookout: Lookout;
+  readonly #fixed: FixedChains;
   readonly #witness: Witness;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
@@ -43,6 +44,7 @@ class IptablesBackend implements Backend {
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);
     this.#lookout = new Lookout(settled.now, port.glance);
+    this.#fixed = new FixedChains(port, settled);
     this.#witness = new Witness(port);
   }
 
@@ -61,6 +63,7 @@ class IptablesBackend implements Backend {
     this.#looking = undefined;
     const found = await looking;
     this.#lookout.forget();
+    this.#fixed.forget();
     const before = await this.#witness.look();
     const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#settled);
     await this.#witness.confirmAll(before);
@@ -79,6 +82,7 @@ class IptablesBackend implements Backend {
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
+    this.#fixed.forgetDispatch();
     const stood = await this.#lookout.stands("nat", before.totals.nat);
     const states = await this.#witness.look();
     const all: Written = new Map();
@@ -98,10 +102,11 @@ class IptablesBackend implements Backend {
   async intact(plan: ForwardingPlan): Promise<boolean> {
     const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#settled, plan, new Set()) } =
       this.#programmed ?? {};
-    if (!(await this.#lookout.holds("mangle", 0, () => hasCanary(this.#port)))) return false;
+    const canary = async () => ((await hasCanary(this.#port)) ? "all" : undefined);
+    if (!(await this.#lookout.holds("mangle", 0, canary))) return false;
     // Filter is the smaller one.
     for (const table of ["filter", "nat"] as const) {
-      const look = (extent: Extent) => holdsFixed(this.#port, table, { plan, context }, extent, this.#settled);
+      const look = (extent: Extent) => this.#fixed.hold(table, { plan, context }, extent);
       if (!(await this.#lookout.holds(table, totals[table], look))) return false;
     }
     return true;

@@ -1,91 +1,133 @@
-import { type ForwardingPlan, inSlices } from "@fairlead/core";
-import { payloadText, renderRule, restoreLines } from "@fairlead/netfilter";
+import { inSlices } from "@fairlead/core";
+import { payloadText, type Rule, renderRule, restoreLines, type Table } from "@fairlead/netfilter";
+import { chainRepairs, type Repair, type Seen } from "./chain-repairs.ts";
 import type { Extent } from "./lookout.ts";
 import type { Settled } from "./options.ts";
-import type { ChainRules } from "./plan/chain-rules.ts";
-import { fillChains } from "./plan/commands.ts";
-import { constantChains, dispatchTexts, lastRules, type ServiceTable, sharedChains } from "./plan/fixed.ts";
+import { constantChains, dispatchOf, type ServiceTable, sharedChains, type Wanted } from "./plan/fixed.ts";
+import { DISPATCH_CHAINS } from "./plan/frame.ts";
 import { CANARY, SERVICES } from "./plan/names.ts";
-import { reachesEndpoints, refusal } from "./plan/reach.ts";
-import type { RenderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
-import { SameTexts } from "./same-texts.ts";
-
-/** What a table is held against. */
-export interface Wanted {
-  readonly plan: ForwardingPlan;
-  readonly context: RenderContext;
-}
+import { type News, Tallies } from "./tallies.ts";
 
 /** mangle holds a canary only, which goes with the others when somebody flushes everything. */
 export async function hasCanary(port: RulesPort): Promise<boolean> {
-  return (await port.texts("mangle", [{ chain: CANARY }])).has(CANARY);
+  const tallies = await port.tally?.("mangle", [CANARY]);
+  return (tallies ?? (await port.texts("mangle", [{ chain: CANARY }]))).has(CANARY);
 }
 
 /**
- * Looks with one process whether the chains of fixed names hold what they must: the canary, the jumps to our chains,
- * the rules that do not depend on services; of the chains that all services share a first rule, or all of them where
- * `extent` says so.
- * Chains of the second sort that somebody has emptied or edited are written again at once: that takes no full sync.
- *
- * @returns false: only a full sync brings back what is missing
+ * Looks whether the chains of fixed names hold what they must: the canary, the jumps to our chains, the rules that do
+ * not depend on services, and the chains that all services share. Where the kernel tells of single chains, those that
+ * are as they were are not read; the others are listed by one process for each table. A chain that somebody has emptied
+ * or edited is written again by itself: that takes no full sync.
  */
-export async function holdsFixed(
-  port: RulesPort,
-  table: ServiceTable,
-  { plan, context }: Wanted,
-  extent: Extent,
-  settled: Settled,
-): Promise<boolean> {
-  const same = new SameTexts(port.family);
-  const [constant, shared] = [constantChains(table, context), sharedChains(table, context)];
-  const dispatch = extent === "all" ? await inSlices(dispatchTexts(table, plan, context), settled.breathe) : undefined;
-  const first = dispatch === undefined && isFilled(table, plan, context) ? [{ chain: SERVICES, number: 1 }] : [];
-  const whole = new Set([CANARY, ...[...constant, ...shared].map(({ chain }) => chain), ...(dispatch?.keys() ?? [])]);
-  const found = await port.texts(table, [...[...whole].map((chain) => ({ chain })), ...first]);
-  const isThere = ({ chain }: { readonly chain: string }) => found.has(chain);
-  if (![{ chain: CANARY }, ...first, ...constant].every(isThere)) return false;
-  if (!shared.every(({ chain, rules }) => same.contains(found.get(chain) ?? [], [...rules]))) return false;
-  for (const [chain, texts] of dispatch ?? []) {
-    if (!same.inAnyOrder(found.get(chain) ?? [""], texts)) return false;
+export class FixedChains {
+  readonly #port: RulesPort;
+  readonly #settled: Settled;
+  readonly #tallies: Tallies;
+
+  constructor(port: RulesPort, settled: Settled) {
+    this.#port = port;
+    this.#settled = settled;
+    this.#tallies = new Tallies(port);
   }
-  if (dispatch !== undefined && table === "nat" && !endsRight(found.get(SERVICES) ?? [], context, same)) return false;
-  const changed = constant.filter(({ chain, rules }) => !same.inOrder(found.get(chain) ?? [], [...rules]));
-  if (changed.length > 0) await writeAgain(port, table, changed, settled);
-  return true;
-}
 
-/** What no service address took may be for a node port: behind those rules none would be asked. */
-function endsRight(found: readonly string[], context: RenderContext, same: SameTexts): boolean {
-  const last = lastRules(context);
-  return same.inAnyOrder(found.slice(found.length - last.length), last.map(renderRule));
-}
+  /** Everything is written anew. */
+  forget(): void {
+    this.#tallies.forget();
+  }
 
-async function writeAgain(
-  port: RulesPort,
-  table: ServiceTable,
-  chains: readonly ChainRules[],
-  { breathe, onProblem }: Settled,
-): Promise<void> {
-  const names = chains.map(({ chain }) => chain).join(", ");
-  await port.restore(payloadText(restoreLines([{ table, commands: fillChains(chains) }]), breathe));
-  onProblem(`somebody changed ${names} in the ${table} table of ${port.family}; written again`);
-}
+  /** This proxy is about to change what services have in the shared chains. */
+  forgetDispatch(): void {
+    for (const table of ["filter", "nat"] as const) this.#tallies.forgetSome(table, DISPATCH_CHAINS[table]);
+  }
 
-/**
- * Whether KUBE-SERVICES has a rule: filter's holds refusals only, nat's is empty on a node without node ports and
- * services.
- */
-function isFilled(table: ServiceTable, { groups }: ForwardingPlan, context: RenderContext): boolean {
-  if (table === "nat" && lastRules(context).length > 0) return true;
-  for (const { frontends } of groups.values()) {
-    for (const frontend of frontends) {
-      const here =
-        table === "nat"
-          ? frontend.kind !== "node-port" && reachesEndpoints(frontend)
-          : frontend.kind === "cluster-ip" && refusal(frontend) !== undefined;
-      if (here) return true;
+  /**
+   * @param extent of the chains that all services share all rules, or their number; where the kernel does not tell
+   * that, a first rule
+   * @returns how much is known to be there now; undefined: only a full sync brings back what is missing
+   */
+  async hold(table: ServiceTable, wanted: Wanted, extent: Extent): Promise<Extent | undefined> {
+    const news = await this.#tallies.news(table, namesOf(table, wanted));
+    if (news.changed.size === 0) return "all";
+    const dispatch = await this.#dispatch(table, wanted, news);
+    const seen = await this.#see(table, dispatch, extent, news);
+    if (seen.read.has(CANARY) && !seen.texts.has(CANARY)) return undefined;
+    const texts = await inSlices(textsOf(dispatch, seen.read), this.#settled.breathe);
+    const repairs = chainRepairs(this.#port.family, table, wanted, dispatch, texts, seen);
+    if (repairs === undefined || !(await this.#write(table, repairs))) return undefined;
+    const written = new Set(repairs.map(({ chain }) => chain));
+    news.settle([...seen.read].filter((chain) => !written.has(chain)));
+    return [...news.changed].every((chain) => seen.read.has(chain) || written.has(chain)) ? "all" : "fixed";
+  }
+
+  /** What the shared chains must hold; nothing where all of them are as they were. */
+  async #dispatch(table: ServiceTable, wanted: Wanted, news: News): Promise<ReadonlyMap<string, readonly Rule[]>> {
+    if (!DISPATCH_CHAINS[table].some((chain) => news.changed.has(chain))) return new Map();
+    const all = await inSlices(dispatchOf(table, wanted), this.#settled.breathe);
+    return new Map([...all].filter(([chain]) => news.changed.has(chain)));
+  }
+
+  async #see(
+    table: ServiceTable,
+    dispatch: ReadonlyMap<string, readonly Rule[]>,
+    extent: Extent,
+    news: News,
+  ): Promise<Seen> {
+    const other = [...dispatch].filter(([chain, { length }]) => (news.count(chain) ?? length) !== length);
+    const miscounted = new Set(other.map(([chain]) => chain));
+    const isRead = (chain: string) =>
+      !miscounted.has(chain) && (!dispatch.has(chain) || extent === "all" || news.wasKnown(chain));
+    const read = new Set([...news.changed].filter(isRead));
+    // The kernel may tell no number.
+    const unknown = news.count(SERVICES) === undefined && !read.has(SERVICES);
+    const first = unknown && dispatch.get(SERVICES)?.length ? [{ chain: SERVICES, number: 1 }] : [];
+    const asked = [...[...read].map((chain) => ({ chain })), ...first];
+    const texts = asked.length === 0 ? new Map<string, readonly string[]>() : await this.#port.texts(table, asked);
+    if (first.length > 0 && !texts.has(SERVICES)) miscounted.add(SERVICES);
+    const empty = new Set([...miscounted].filter((chain) => !news.count(chain)));
+    return { texts, read, miscounted, empty };
+  }
+
+  /** @returns false: it cannot be written by itself */
+  async #write(table: Table, repairs: readonly Repair[]): Promise<boolean> {
+    if (repairs.length === 0) return true;
+    const { family } = this.#port;
+    const names = [...new Set(repairs.map(({ chain }) => chain))].join(", ");
+    const sections = [{ table, commands: repairs.flatMap(({ commands }) => [...commands]) }];
+    try {
+      await this.#port.restore(payloadText(restoreLines(sections), this.#settled.breathe));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#settled.onProblem(
+        `somebody changed ${names} in the ${table} table of ${family}, which cannot be written again without the rest: ${reason}`,
+      );
+      return false;
     }
+    this.#settled.onProblem(`somebody changed ${names} in the ${table} table of ${family}; written again`);
+    return true;
   }
-  return false;
+}
+
+function namesOf(table: ServiceTable, { context }: Wanted): readonly string[] {
+  const others = [...constantChains(table, context), ...sharedChains(table, context)].map(({ chain }) => chain);
+  return [...new Set([CANARY, ...others, ...DISPATCH_CHAINS[table]])];
+}
+
+/** Yields after each rule. */
+function* textsOf(
+  dispatch: ReadonlyMap<string, readonly Rule[]>,
+  chains: ReadonlySet<string>,
+): Generator<void, ReadonlyMap<string, readonly string[]>> {
+  const texts = new Map<string, readonly string[]>();
+  for (const [chain, rules] of dispatch) {
+    if (!chains.has(chain)) continue;
+    const own: string[] = [];
+    for (const rule of rules) {
+      own.push(renderRule(rule));
+      yield;
+    }
+    texts.set(chain, own);
+  }
+  return texts;
 }

@@ -4,11 +4,14 @@ import type { RulesPort } from "./port.ts";
 /** fixed: what is there however many services there are. all: the rules of services in shared chains, too. */
 export type Extent = "fixed" | "all";
 
-/** A question to the kernel; false: what must be there is not. */
-export type Look = (extent: Extent) => Promise<boolean>;
+/** A question to the kernel: how much is there, perhaps more than was asked for; undefined: what must be is not. */
+export type Look = (extent: Extent) => Promise<Extent | undefined>;
 
 /** Rules of a table up to which everything is looked at each time. */
 const SMALL = 5000;
+
+/** Entries of a legacy table up to which its state is about each of them; beyond, about their number and size. */
+const EACH_TOLD = 5000;
 
 /**
  * Milliseconds of rest between looks at all services' rules in a large table, for each rule of it: so they take some
@@ -27,8 +30,9 @@ interface Seen {
 /**
  * Looks whether what must be in a table is there; not at all where the kernel says that the table is as it was when
  * everything was. What does not depend on services is looked at after each change, by whomever; all of it in a small
- * table at once, in a large one after a rest. A large legacy table is read as a whole by each look, so there what this
- * proxy writes itself is taken for granted.
+ * table at once, in a large one after a rest. A large legacy table is read as a whole by each look: so everything is
+ * looked at there, what this proxy writes itself is taken for granted, and as the kernel tells number and size only,
+ * it is looked at after a rest also where these are as they were.
  */
 export class Lookout {
   readonly #now: () => number;
@@ -48,11 +52,10 @@ export class Lookout {
     // A flush, seen without a look.
     if (entries !== undefined && entries < rules) return false;
     const seen = this.#seenAt(table, state);
-    const extent = this.#due(table, rules, seen);
+    const extent = this.#due(table, rules, seen, entries);
     if (extent === undefined) return true;
-    if (!(await look(extent))) return false;
-    seen.extent = extent;
-    return true;
+    seen.extent = await look(extent);
+    return seen.extent !== undefined;
   }
 
   /** All tables are written anew: what was there before says nothing of them. */
@@ -91,14 +94,20 @@ export class Lookout {
   }
 
   /** What is to be looked at now. */
-  #due(table: Table, rules: number, { extent }: Seen): Extent | undefined {
+  #due(table: Table, rules: number, { extent }: Seen, entries: number | undefined): Extent | undefined {
+    if (entries !== undefined && entries > EACH_TOLD) {
+      return this.#rested(table, rules) || extent !== "all" ? "all" : undefined;
+    }
     if (extent === "all") return undefined;
-    if (rules <= SMALL) return "all";
+    if (rules <= SMALL || this.#rested(table, rules)) return "all";
+    return extent === undefined ? "fixed" : undefined;
+  }
+
+  #rested(table: Table, rules: number): boolean {
     const [now, rest] = [this.#now(), rules * REST_PER_RULE];
     const until = this.#restUntil.get(table) ?? now + rest;
     const rested = now >= until;
     this.#restUntil.set(table, rested ? now + rest : until);
-    if (rested) return "all";
-    return extent === undefined ? "fixed" : undefined;
+    return rested;
   }
 }

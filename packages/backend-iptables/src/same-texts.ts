@@ -38,6 +38,11 @@ export class SameTexts {
     return [...counts].every(([text, count]) => Array.from({ length: count }).every(() => take(keys, this.#key(text))));
   }
 
+  /** These rules behind all others, in whatever order. */
+  endsWith(found: readonly string[], wanted: readonly Rule[]): boolean {
+    return this.inAnyOrder(found.slice(Math.max(0, found.length - wanted.length)), wanted.map(renderRule));
+  }
+
   #isSame(found: string, wanted: string): boolean {
     return found === wanted || this.#key(found) === this.#key(wanted);
   }

@@ -19,7 +19,7 @@ function make(told?: Told) {
   );
   const look = async (extent: Extent) => {
     asked.push(extent);
-    return holds[extent];
+    return holds[extent] ? extent : undefined;
   };
   const after = async (milliseconds: number, rules: number) => {
     now += milliseconds;
@@ -49,6 +49,20 @@ describe("where the kernel tells nothing of a table", () => {
 });
 
 describe("where the kernel tells of a table's state", () => {
+  test("a look may find more than it was asked for", async () => {
+    const lookout = new Lookout(
+      () => 0,
+      async () => ({ state: "1" }),
+    );
+    const asked: Extent[] = [];
+    const look = async (extent: Extent) => {
+      asked.push(extent);
+      return "all" as const;
+    };
+    for (let round = 0; round < 2; round++) expect(await lookout.holds("nat", LARGE, look)).toBe(true);
+    expect(asked).toEqual(["fixed"]);
+  });
+
   test("everything in a small one is looked at after each change, and not again", async () => {
     const told: Told = { state: "1" };
     const { after } = make(told);
@@ -94,13 +108,29 @@ describe("a large legacy table, whose rules the kernel counts and every look rea
     const table = told();
     const { after, lookout } = make(table);
     await lookout.wrote("nat", LARGE);
-    expect(await after(LARGE, LARGE)).toEqual([true]);
+    expect(await after(LARGE / 4, LARGE)).toEqual([true]);
     const stood = await lookout.stands("nat", LARGE);
     table.state = "2";
     await lookout.wrote("nat", LARGE, stood);
-    expect(await after(LARGE, LARGE)).toEqual([true]);
+    expect(await after(0, LARGE)).toEqual([true]);
     table.state = "3";
-    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
+    expect(await after(0, LARGE)).toEqual([true, "all"]);
+  });
+
+  test("one rule for another of its size, which number and size do not tell, is looked for after each rest", async () => {
+    const { after, lookout, holds } = make(told());
+    await lookout.wrote("nat", LARGE);
+    expect(await after(30_000, LARGE)).toEqual([true]);
+    holds.all = false;
+    expect(await after(30_000, LARGE)).toEqual([true]);
+    expect(await after(LARGE / 2, LARGE)).toEqual([false, "all"]);
+  });
+
+  test("so it is where few rules stand in many chains", async () => {
+    const { after, lookout } = make({ state: "1", entries: 9000 });
+    await lookout.wrote("nat", 4000);
+    expect(await after(0, 4000)).toEqual([true, "all"]);
+    expect(await after(30_000, 4000)).toEqual([true, "all"]);
   });
 
   test("a change between two of its own writes is looked at", async () => {
@@ -110,6 +140,6 @@ describe("a large legacy table, whose rules the kernel counts and every look rea
     table.state = "somebody's";
     expect(await lookout.stands("nat", LARGE)).toBeUndefined();
     table.state = "its own";
-    expect(await after(0, LARGE)).toEqual([true, "fixed"]);
+    expect(await after(0, LARGE)).toEqual([true, "all"]);
   });
 });

@@ -49,8 +49,10 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
     ]) {
       if (flush.at(-1) === "-X") await iptables(kernel, port, ["-t", "nat", "-F"]);
       await iptables(kernel, port, flush);
-      expect(await backend.intact(plan), flush.join(" ")).toBe(false);
-      await backend.sync(plan);
+      const isRepaired = await backend.intact(plan);
+      // Services have no chains of their own in filter: what is there is repaired chain by chain.
+      expect(isRepaired, flush.join(" ")).toBe(flush.includes("filter"));
+      if (!isRepaired) await backend.sync(plan);
       expect(compareRuleSets(before, await saved(port)), flush.join(" ")).toEqual([]);
     }
   });
