@@ -25,6 +25,11 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
 );
 const counters = async () => new Set(COUNTERS);
 
+/** A load balancer that lets some clients in only, and one that refuses everybody for want of an endpoint. */
+const balancer = { type: "LoadBalancer", ranges: true } as const;
+const ranged = webState({ ...balancer, endpoints: ["ready", "ready", "ready", "ready"] });
+const refused = webState({ ...balancer, ranges: false, endpoints: ["none", "none", "none", "none"] });
+
 describe("a fault at any process: every packet goes as before or as wanted, and the next sync converges", () => {
   test("in a change", async () => {
     await fc.assert(
@@ -39,7 +44,7 @@ describe("a fault at any process: every packet goes as before or as wanted, and 
         await backend.sync(world.plan);
         expect(compareRuleSets(await fresh(world), fake.ruleSet())).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: 100, examples: [[[[2, ranged]], [[2, refused]], { kind: "kill", transactions: 2 }]] },
     );
   });
 

@@ -18,11 +18,14 @@ function endOf({ verdict, destination, masqueraded, probability, translated }: O
   return `${end}${masqueraded ? " as the node" : ""} ${probability.toFixed(4)}`;
 }
 
+/** Refused or not served by anybody: which of them does not matter between two states. */
+const NOWHERE: readonly (string | undefined)[] = [UNSERVED, "drop", "reject"];
+
 /**
- * Whether a packet's end is right between two states: as in one of them, or refused where one of them does not serve
- * it.
+ * Whether a packet's end is right between two states: as in one of them, or refused where one of them leads it nowhere
+ * (nat has let go of an address, and the rule of filter that drops some of its clients goes after that).
  */
 export function isEndBetween(end: string, before: string | undefined, after: string | undefined): boolean {
   if (end === before || end === after) return true;
-  return (before === UNSERVED || after === UNSERVED) && (end === "drop" || end === "reject");
+  return (end === "drop" || end === "reject") && (NOWHERE.includes(before) || NOWHERE.includes(after));
 }
