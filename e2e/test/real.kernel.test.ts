@@ -12,6 +12,7 @@ if (missing === undefined) {
   const before = await takeInventory();
   await import("./kernel/self-test.ts");
   await import("./kernel/conformance.ts");
+  await import("./kernel/nft-conformance.ts");
   await import("./kernel/tracer.ts");
   await import("./kernel/demo.ts");
   await import("./kernel/founding-case.ts");

@@ -3,6 +3,7 @@ import { agents } from "./faults/agents.ts";
 import { apiServer } from "./faults/api-server.ts";
 import { byHand } from "./faults/by-hand.ts";
 import { clock } from "./faults/clock.ts";
+import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
@@ -35,6 +36,7 @@ export const specs: readonly Spec[] = [
   ...apiServer,
   ...clock,
   ...byHand,
+  ...nftByHand,
   ...swaps,
   ...attacks,
   ...checker,

@@ -21,6 +21,7 @@ export const subjects = [
   "agent",
   "backend-iptables",
   "backend-ipvs",
+  "backend-nftables",
   "backend-userspace",
   "core",
   "endpoint-filter",
@@ -32,7 +33,7 @@ export type Subject = (typeof subjects)[number];
 
 /** What the specs of a suite are about, unless they say otherwise. */
 const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
-  services: ["core", "backend-iptables", "backend-ipvs", "backend-userspace"],
+  services: ["core", "backend-iptables", "backend-ipvs", "backend-nftables", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
   faults: ["agent"],
   swap: ["agent"],

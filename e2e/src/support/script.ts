@@ -18,15 +18,17 @@ export interface Script {
  * Starts a script and waits until it is ready. It ends with its standard input: with `stop`, or with this process.
  *
  * @param file a path of TypeScript that Node runs as it is
+ * @param flags Node's own; `--conditions=@fairlead/source` where it imports packages
  * @throws Error with its last words when it does not get ready
  */
 export async function startScript(
   namespace: Pick<NetworkNamespace, "argvPrefix">,
   file: string,
   args: readonly string[] = [],
+  flags: readonly string[] = [],
 ): Promise<Script> {
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, process.execPath, "--no-warnings", file, ...args], {
+  const child = execa(program, [...prefix, process.execPath, "--no-warnings", ...flags, file, ...args], {
     stdin: "pipe",
     buffer: { stdout: false, stderr: true },
     reject: false,

@@ -3,7 +3,7 @@ import type { ClusterNode } from "../../provider/cluster.ts";
 const RESTORE = 'printf "%s" "$2" | "$1-restore" --noflush';
 
 /**
- * Takes note of the rules that others than the proxy have in nat and filter; those of pod networks are written once,
+ * Takes note of the chains and rules that others than the proxy have in nat and filter; those of pod networks are written once,
  * and nobody brings them back after a flush.
  *
  * @param tool `iptables` or `ip6tables`
@@ -18,5 +18,5 @@ export async function noteOthersRules(node: ClusterNode, tool: string): Promise<
 }
 
 function isOthers(line: string): boolean {
-  return /^(\*|-A |COMMIT)/.test(line) && !line.includes("KUBE-");
+  return /^(\*|:|-A |COMMIT)/.test(line) && !line.includes("KUBE-");
 }

@@ -81,12 +81,15 @@ const withKubeProxy: Spec = {
     needsProcesses(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
 };
 
-const betweenModes: Spec = {
-  ...swap("from ipvs mode to iptables mode and back, without a failed request", () => [
-    ["iptables mode", { mode: "iptables" }],
-    ["ipvs mode", { mode: "ipvs" }],
-  ]),
-  unfit: (shape) => needsProcesses(shape) ?? (shape.mode === "ipvs" ? undefined : "needs a cluster in ipvs mode"),
-};
+/** From a mode to iptables mode and back. */
+function betweenModes(own: string): Spec {
+  return {
+    ...swap(`from ${own} mode to iptables mode and back, without a failed request`, () => [
+      ["iptables mode", { mode: "iptables" }],
+      [`${own} mode`, { mode: own }],
+    ]),
+    unfit: (shape) => needsProcesses(shape) ?? (shape.mode === own ? undefined : `needs a cluster in ${own} mode`),
+  };
+}
 
-export const swaps: readonly Spec[] = [withKubeProxy, betweenModes];
+export const swaps: readonly Spec[] = [withKubeProxy, betweenModes("ipvs"), betweenModes("nftables")];

@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { IPFamily } from "@fairlead/core";
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { expectAnswers } from "../expect.ts";
+import type { Spec } from "../spec.ts";
+import { noteOthersRules } from "./others-rules.ts";
+import { common, each, openStage, withoutLoss } from "./stage.ts";
+import { figures, startTraffic } from "./traffic.ts";
+
+const needsNftables: NonNullable<Spec["unfit"]> = ({ mode }) =>
+  mode === "nftables" ? undefined : "breaks what nftables mode makes";
+
+/** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
+const REPAIR_MS = 1_000;
+
+interface Target {
+  /** `ip kube-proxy` */
+  readonly table: string;
+  /** The key of a service's address in `service-ips`. */
+  readonly key: string;
+}
+
+/** What somebody does by hand on every node, in nft's own words. */
+const deeds: Readonly<Record<string, (target: Target) => string>> = {
+  "nft flush ruleset": () => "flush ruleset",
+  "the table deleted": ({ table }) => `delete table ${table}`,
+  "the dispatch emptied": ({ table }) => `flush map ${table} service-ips`,
+  "one service taken out": ({ table, key }) => `delete element ${table} service-ips { ${key} }`,
+  "one service led elsewhere": ({ table, key }) =>
+    `delete element ${table} service-ips { ${key} }; add element ${table} service-ips { ${key} : goto reject-chain }`,
+  "a chain flushed": ({ table }) => `flush chain ${table} services`,
+  "a rule before all others": ({ table }) => `insert rule ${table} services drop`,
+};
+
+function tableOf(family: IPFamily): string {
+  return `${family === "IPv4" ? "ip" : "ip6"} kube-proxy`;
+}
+
+async function listed({ run }: ClusterNode, table: string): Promise<string> {
+  const { stdout } = await run(["nft", "list", "table", ...table.split(" ")]);
+  return stdout;
+}
+
+function broken(name: string, deed: (target: Target) => string): Spec {
+  return {
+    ...common,
+    name: `${name}: whole again within a second`,
+    unfit: needsNftables,
+    run: async (scene) => {
+      const { ways, caller, by, atService } = await openStage(scene);
+      const table = tableOf(scene.family);
+      const key = `${atService.to} . tcp . ${atService.port}`;
+      const before = new Map<ClusterNode, string>();
+      await each(scene, async (node) => {
+        before.set(node, await listed(node, table));
+        for (const tool of ["iptables", "ip6tables"]) scene.later(await noteOthersRules(node, tool));
+      });
+      const traffic = startTraffic(ways, scene.later);
+      const took: number[] = [];
+      await each(scene, async (node) => {
+        await node.run(["nft", deed({ table, key })]);
+        const began = performance.now();
+        await scene.until(`${node.name} as before`, async () => {
+          const now = await listed(node, table).catch(() => "no table");
+          return now === before.get(node) ? undefined : now;
+        });
+        took.push(Math.round(performance.now() - began));
+      });
+      const slowest = Math.max(...took);
+      if (slowest > REPAIR_MS) throw new Error(`wanted all whole within ${REPAIR_MS} ms; it took ${slowest} ms`);
+      await expectAnswers(caller, atService, { by });
+      return { ...figures(await traffic.stop()), "whole after": `${slowest} ms` };
+    },
+  };
+}
+
+/** A table of its own, made and deleted again and again by one long-lived nft, a hundred transactions a second. */
+const THEIRS = `for i in $(seq 500); do
+  echo "add table ip theirs$((i % 10)); add set ip theirs$((i % 10)) s { type ipv4_addr; }"
+  echo "delete table ip theirs$((i % 10))"
+  sleep 0.01
+done | nft -i`;
+
+/** Full syncs of an agent so far. */
+async function fullSyncs({ agent }: ClusterNode): Promise<number> {
+  const text = await agent.get("/metrics");
+  const counts = text.matchAll(/^kubeproxy_sync_full_proxy_rules_duration_seconds_count\{.*\} (\d+)$/gm);
+  return Array.from(counts, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0);
+}
+
+const busyNeighbour = withoutLoss(
+  "another program writes tables of its own, a hundred times a second: nothing is written again",
+  async (scene) => {
+    const before = await Promise.all(scene.nodes.map(fullSyncs));
+    await each(scene, async (node) => void (await node.run(["sh", "-c", THEIRS])));
+    await sleep(2_000);
+    const after = await Promise.all(scene.nodes.map(fullSyncs));
+    if (after.join() !== before.join()) {
+      throw new Error(`wanted no full sync meanwhile; there were ${before.join()} before and ${after.join()} after`);
+    }
+    return { "others' transactions": "1000 on each node" };
+  },
+  { unfit: needsNftables },
+);
+
+export const nftByHand: readonly Spec[] = [
+  ...Object.entries(deeds).map(([name, deed]) => broken(name, deed)),
+  busyNeighbour,
+];
