@@ -1,7 +1,8 @@
 import { addressHex, type DataType, type NftFamily, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 
-type EmptySet = Omit<NftSet, "elements">;
+/** A set without its elements. */
+export type EmptySet = Omit<NftSet, "elements">;
 
 /** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
 export const FOREIGN = "foreign-cluster-ips";

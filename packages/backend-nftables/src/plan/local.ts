@@ -42,7 +42,6 @@ function localStructure(
     key,
     data: "verdict" as const,
     flags: [],
-    elements: new Map(),
   }));
   const rules = [
     ...fromPods(context).map((sender) => rule([...sender, ...by(shortCuts)], "short-circuit pod traffic")),

@@ -1,8 +1,10 @@
 import { type Hex, hostHex, type SetElement } from "@fairlead/netfilter/nft";
 import type { PoolUse } from "./group-parts.ts";
 import { endpointValue } from "./keys.ts";
+import type { Pool } from "./placement.ts";
 import { poolName } from "./pools.ts";
 import { type Slots, sameEndpoint } from "./slots.ts";
+import { stickyMap } from "./sticky.ts";
 
 /** Takes elements that go and elements that come. */
 export interface ElementChanges {
@@ -12,29 +14,44 @@ export interface ElementChanges {
 
 /** The elements by which a pool under a key differs from what it was; only these are made. */
 export function poolChanges(before: PoolUse | undefined, after: PoolUse | undefined, to: ElementChanges): void {
-  const key = (after ?? before)?.key ?? "";
-  const mapOf = (use: PoolUse | undefined) => use && poolName(use.kind, use.pool.size);
-  slotChanges(
-    { map: mapOf(before), slots: before?.pool.slots ?? [] },
-    { map: mapOf(after), slots: after?.pool.slots ?? [] },
-    key,
-    to,
-  );
+  const use = after ?? before;
+  if (use === undefined) return;
+  const { kind, key } = use;
+  const inClass = (pool: Pool | undefined) => ({
+    slots: pool?.slots ?? [],
+    map: pool && poolName(kind, pool.size),
+    key: (slot: number) => key + hostHex(slot),
+  });
+  slotChanges(inClass(before?.pool), inClass(after?.pool), to);
+  const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];
+  stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
 }
 
-interface InMap {
-  readonly map: string | undefined;
+interface InClass {
   readonly slots: Slots;
+  readonly map: string | undefined;
+  key(slot: number): Hex;
 }
 
-function slotChanges(before: InMap, after: InMap, key: Hex, to: ElementChanges): void {
+function slotChanges(before: InClass, after: InClass, to: ElementChanges): void {
   const sameMap = before.map === after.map;
   if (sameMap && before.slots === after.slots) return;
   for (let slot = 0; slot < Math.max(before.slots.length, after.slots.length); slot++) {
     const [was, is] = [before.slots[slot], after.slots[slot]];
     if (sameMap && sameEndpoint(was, is)) continue;
-    const place = key + hostHex(slot);
-    if (was !== undefined && before.map !== undefined) to.delete(before.map, place);
-    if (is !== undefined && after.map !== undefined) to.add(after.map, { key: place, value: endpointValue(is) });
+    if (was !== undefined && before.map !== undefined) to.delete(before.map, before.key(slot));
+    if (is !== undefined && after.map !== undefined)
+      to.add(after.map, { key: after.key(slot), value: endpointValue(is) });
+  }
+}
+
+/** A slot's map is the same in every class. */
+function stickyChanges(before: Slots, after: Slots, { kind, key }: PoolUse, to: ElementChanges): void {
+  if (before === after) return;
+  for (let slot = 0; slot < Math.max(before.length, after.length); slot++) {
+    const [was, is] = [before[slot], after[slot]];
+    if (sameEndpoint(was, is)) continue;
+    if (was !== undefined) to.delete(stickyMap(kind, slot), key);
+    if (is !== undefined) to.add(stickyMap(kind, slot), { key, value: endpointValue(is) });
   }
 }

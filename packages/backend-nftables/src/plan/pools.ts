@@ -1,10 +1,8 @@
-import { type NftChain, type NftSet, statements } from "@fairlead/netfilter/nft";
+import { type NftChain, type NftSet, type SetElement, statements } from "@fairlead/netfilter/nft";
 import { moduliOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
-import { addressType } from "./frame-sets.ts";
+import { addressType, type EmptySet } from "./frame-sets.ts";
 import { markForMasquerading } from "./masquerade.ts";
-
-export type EmptySet = Omit<NftSet, "elements">;
 
 /** Endpoints stand under the frontend that leads to them: by its address, or by the node port. */
 export interface PoolKind {
@@ -26,8 +24,10 @@ export const poolKinds = {
 
 /** What all services of one class have in common, made when the first one needs it. */
 export interface Structure {
-  readonly sets: readonly NftSet[];
+  readonly sets: readonly EmptySet[];
   readonly chains: readonly NftChain[];
+  /** Of sets that are there already. */
+  readonly elements?: readonly { readonly set: string; readonly element: SetElement }[];
 }
 
 export interface Need {
@@ -51,7 +51,7 @@ function poolStructure(kind: PoolKind, size: number, { family }: PlanContext): S
   const data = [addressType(family), "inet_service"] as const;
   const rules = moduliOf(size).map((modulus) => ({ expressions: drawAndTranslate(kind, name, modulus, family) }));
   return {
-    sets: [{ name, key: [...key, "integer"], data, flags: [], elements: new Map() }],
+    sets: [{ name, key: [...key, "integer"], data, flags: [] }],
     chains: [{ name, rules }],
   };
 }

@@ -86,11 +86,9 @@ export function addStructures(
     if (structures.has(id)) continue;
     structures.add(id);
     const made = make(context);
-    for (const set of made.sets) {
-      to.addSet(set);
-      if (set.elements.size > 0) to.addElements(set.name, set.elements.values());
-    }
+    for (const set of made.sets) to.addSet(set);
     for (const chain of made.chains) to.addChain(chain);
+    for (const { set, element } of made.elements ?? []) to.addElements(set, [element]);
     chains.push(...made.chains);
   }
   return chains;

@@ -51,18 +51,23 @@ const BYTE_ORDER = { unknown: 0, host: 1 } as const;
  * byte order (else slot 1 is printed as 16777216); concatenations that have one get the expressions of which they are
  * made.
  */
-export function setUserData({ key, data, comment }: Pick<NftSet, "key" | "data" | "comment">, family: NftFamily): Hex {
+export function setUserData(
+  { key, data, comment, flags }: Pick<NftSet, "key" | "data" | "comment" | "flags">,
+  family: NftFamily,
+): Hex {
   const remark = comment === undefined ? "" : commentData("set", comment);
   if (!key.includes("integer")) return remark;
-  if (key.length === 1) {
+  if (flags.includes("anonymous")) {
     const order = fields([SET.keyByteOrder, number(BYTE_ORDER.host)], [SET.dataByteOrder, number(BYTE_ORDER.unknown)]);
     return order + fields([SET.dataInterval, number(0)]) + remark;
   }
   const values: readonly Field[] =
-    data === undefined || data === "verdict" ? [] : [[SET.dataTypeof, typeOf(data, family)]];
+    data === undefined
+      ? []
+      : [[SET.dataTypeof, data === "verdict" ? expression(EXPRESSIONS.verdict, "") : typeOf(data, family)]];
   return (
     fields(
-      [SET.keyByteOrder, number(BYTE_ORDER.unknown)],
+      [SET.keyByteOrder, number(key.length === 1 ? BYTE_ORDER.host : BYTE_ORDER.unknown)],
       [SET.dataByteOrder, number(BYTE_ORDER.unknown)],
       [SET.keyTypeof, typeOf(key, family)],
       ...values,
@@ -72,7 +77,7 @@ export function setUserData({ key, data, comment }: Pick<NftSet, "key" | "data" 
 }
 
 /** enum expr_types of nft. */
-const EXPRESSIONS = { payload: 7, meta: 9, concat: 13, numgen: 23 } as const;
+const EXPRESSIONS = { verdict: 1, payload: 7, meta: 9, concat: 13, numgen: 23 } as const;
 /** enum proto_desc_id, and the place of the field in the protocol's template. */
 const PAYLOADS = {
   ip: { protocol: 12, daddr: 12 },
@@ -85,6 +90,8 @@ const META_L4PROTO = 16;
 const NUMGEN = { random: 1, modulus: 0x1_0000 } as const;
 
 function typeOf(types: readonly DataType[], family: NftFamily): Hex {
+  const [only] = types;
+  if (only !== undefined && types.length === 1) return part(only, family);
   const parts = types.map((type, at): Field => [at, part(type, family)]);
   return expression(EXPRESSIONS.concat, fields(...parts));
 }

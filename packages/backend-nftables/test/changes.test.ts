@@ -1,0 +1,133 @@
+import { type SlotState, slotChanges, webState } from "@fairlead/testkit/histories";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { openLive } from "./support/world.ts";
+
+type Endpoints = SlotState["endpoints"];
+const ONE: Endpoints = ["ready", "none", "none", "none"];
+const TWO: Endpoints = ["ready", "none", "ready", "none"];
+const OTHER_TWO: Endpoints = ["none", "none", "ready", "ready"];
+const THREE: Endpoints = ["ready", "none", "ready", "ready"];
+
+const EXTERNAL = { type: "LoadBalancer", externalIP: true } as const;
+
+describe("a change of endpoints is elements of maps of endpoints, and nothing else", () => {
+  test.each([
+    ["one more", {}, ONE, TWO],
+    ["one less", {}, TWO, ONE],
+    ["others", {}, TWO, OTHER_TWO],
+    ["one more, of a service with every frontend", EXTERNAL, ONE, TWO],
+    ["others, of a service that remembers clients", { affinity: true }, TWO, OTHER_TWO],
+    [
+      "others elsewhere, of a service of policy Local",
+      { ...EXTERNAL, external: "Local" },
+      TWO,
+      ["ready", "none", "none", "ready"],
+    ],
+  ] as const)("%s", async (_, state, before, after) => {
+    const { objects } = await changed(
+      webState({ ...state, endpoints: before }),
+      webState({ ...state, endpoints: after }),
+    );
+    const names = objects
+      .filter(({ name }) => name !== "hairpin-connections")
+      .map(({ what, name }) => `${what} ${name}`);
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) expect(name).toMatch(/^element (?:nodeport-)?(?:local-)?(?:sticky-)?endpoints-\d+$/);
+  });
+
+  test("whatever they are, as long as the class is the same", async () => {
+    const some = fc.subarray([0, 1, 2, 3], { minLength: 2, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(slotChanges([1], 1), some, some, async ([[, made = webState()] = []], first, second) => {
+        const of = (list: readonly number[]): Endpoints =>
+          [0, 1, 2, 3].map((at) => (list.includes(at) ? "ready" : "none"));
+        // Three or four in class 4, and two enter class 3: all of these stay in 4 once they are there.
+        const { objects } = await changed(
+          { ...made, internal: "Cluster", external: "Cluster", endpoints: of([0, 1, 2]) },
+          { ...made, internal: "Cluster", external: "Cluster", endpoints: of(first) },
+          { ...made, internal: "Cluster", external: "Cluster", endpoints: of(second) },
+        );
+        expect(objects.filter(({ what }) => what !== "element")).toEqual([]);
+        expect(objects.filter(({ name }) => !/endpoints-\d+$|^hairpin-connections$/.test(name))).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+test("who needs another class gets it, and the one that is new to the table is made", async () => {
+  const { objects } = await changed(webState({ endpoints: ONE }), webState({ endpoints: THREE }));
+  expect([...new Set(objects.map(({ action, what, name }) => `${action} ${what} ${name}`))]).toEqual([
+    "add set endpoints-4",
+    "add chain endpoints-4",
+    "delete element service-ips",
+    "delete element endpoints-2",
+    "add element endpoints-4",
+    "add rule endpoints-4",
+    "add element service-ips",
+  ]);
+});
+
+test("what does not differ for the kernel is not sent", async () => {
+  const { transactions } = await changed(webState(), webState({ endpoints: ["ready", "terminating", "none", "none"] }));
+  expect(transactions).toEqual([]);
+});
+
+describe("source ranges", () => {
+  const ranged = webState({ type: "LoadBalancer", ranges: true });
+
+  test("the chain goes once the kernel has let go of it", async () => {
+    const { backend, clock, table, world } = await openLive();
+    await apply({ backend, world }, ranged);
+    expect(firewalls(table())).toHaveLength(1);
+    await apply({ backend, world }, webState({ type: "LoadBalancer" }));
+    expect(firewalls(table())).toEqual([expect.objectContaining({ rules: [] })]);
+    expect(await backend.maintain()).toBe(1000);
+    clock.advanceNow(1000);
+    expect(await backend.maintain()).toBeUndefined();
+    expect(firewalls(table())).toEqual([]);
+  });
+
+  test("a chain that is needed again stays", async () => {
+    const { backend, clock, table, world } = await openLive();
+    await apply({ backend, world }, ranged);
+    await apply({ backend, world }, webState({ type: "LoadBalancer" }));
+    await apply({ backend, world }, ranged);
+    clock.advanceNow(1000);
+    expect(await backend.maintain()).toBeUndefined();
+    expect(firewalls(table())).toEqual([expect.objectContaining({ rules: expect.objectContaining({ length: 4 }) })]);
+  });
+});
+
+test("a refused transaction leaves what was, and the next call is a full sync", async () => {
+  const { backend, fake, world, table } = await openLive();
+  await apply({ backend, world }, webState());
+  const before = table();
+  fake.faults.failNext({ kind: "fail", errno: "ENOMEM" });
+  const change = world.change([[1, webState({ endpoints: TWO })]]);
+  if (change === undefined) throw new Error("nothing changed");
+  await expect(backend.apply(world.plan, change)).rejects.toThrow("ENOMEM");
+  expect(table()).toEqual(before);
+  expect((await backend.apply(world.plan, { ...change, groups: new Map() })).kind).toBe("full");
+});
+
+type Live = Pick<Awaited<ReturnType<typeof openLive>>, "backend" | "world">;
+
+async function apply({ backend, world }: Live, state: SlotState): Promise<void> {
+  const change = world.change([[1, state]]);
+  if (change !== undefined) await backend.apply(world.plan, change);
+}
+
+/** What the transactions after the first state were about. */
+async function changed(first: SlotState, ...others: readonly SlotState[]) {
+  const live = await openLive();
+  await apply(live, first);
+  live.transactions.length = 0;
+  for (const state of others) await apply(live, state);
+  return { objects: live.transactions.flat(), transactions: live.transactions };
+}
+
+function firewalls({ chains }: ReturnType<Awaited<ReturnType<typeof openLive>>["table"]>) {
+  return [...chains.values()].filter(({ name }) => name.startsWith("firewall-") && name.includes("/"));
+}
