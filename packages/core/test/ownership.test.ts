@@ -222,6 +222,48 @@ describe("the memory", () => {
   });
 });
 
+describe("another filter", () => {
+  const two = () => {
+    const made = cluster([OWN]);
+    made.state.upsertService(service("api", { clusterIPs: ["10.96.0.11"] }));
+    made.state.upsertSlice(slice("api", [endpoint(OWN, HERE)]));
+    replan(made.planner, made.state, made.memory);
+    return made;
+  };
+  const decided = ({ planner }: ReturnType<typeof two>) =>
+    ["default/web", "default/api"].map((key) => planner.ownership(key as `${string}/${string}`, "IPv4")?.ownership);
+  // For it everything is foreign.
+  const other = { ...OPTIONS, filter: { ...fakeFilter(), decide: always("foreign") } };
+
+  test("is asked of all services", () => {
+    const made = two();
+    expect(made.planner.setOptions(other)).toBe("all");
+    replan(made.planner, made.state, made.memory);
+    expect(decided(made)).toEqual(["foreign", "foreign"]);
+  });
+
+  test("is asked only of those that it concerns, where that is known", () => {
+    const made = two();
+    expect(made.planner.setOptions(other, ["default/api"])).toBe("concerned");
+    const step = replan(made.planner, made.state, made.memory);
+    expect(step.ownershipChanges.map(({ service: key }) => key)).toEqual(["default/api"]);
+    expect(decided(made)).toEqual(["ours", "foreign"]);
+    expect(made.planner.setOptions({ ...other, nodeName: "node-b" }, [])).toBe("all");
+  });
+
+  test("twice before a step is asked of what either concerns", () => {
+    const made = two();
+    made.planner.setOptions({ ...OPTIONS, filter: fakeFilter() }, ["default/api"]);
+    made.planner.setOptions(other, ["default/web"]);
+    replan(made.planner, made.state, made.memory);
+    expect(decided(made)).toEqual(["foreign", "foreign"]);
+  });
+});
+
+function always(ownership: Ownership): EndpointFilter["decide"] {
+  return (...asked) => ({ ...fakeFilter().decide(...asked), ownership, decided: true, frontends: "none" });
+}
+
 test("what the filter finds wrong with a service is told once", () => {
   const { state, planner, step, memory, move } = cluster([OWN], { annotations: { "fairlead.dev/ownership": "mine" } });
   expect(step.problems).toMatchObject([

@@ -43,9 +43,9 @@ export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   };
 }
 
-/** Whether the plans of services follow differently from the two. */
+/** Whether the plans of all services may follow differently from the two; of the filter nothing is said. */
 export function replansServices(before: PlannerOptions, after: PlannerOptions): boolean {
-  return before.filter !== after.filter || !equal(servicePart(before), servicePart(after));
+  return !equal(servicePart(before), servicePart(after));
 }
 
 /** Of the detectors it is only whether there is one: how it tells pods apart is the node's part. */

@@ -18,6 +18,8 @@ export class Planner {
   #options: PlannerOptions;
   /** Everything has to be planned with the next step, since the options changed. */
   #planAll = false;
+  /** What a new filter may decide differently, since the last step. */
+  readonly #concerned = new Set<ServiceKey>();
   #running = false;
 
   constructor(options: PlannerOptions) {
@@ -27,14 +29,21 @@ export class Planner {
 
   /**
    * Plans from now on for other options. They take effect with the next `replan`, which knows by itself what they make
-   * dirty: `nothing`, `node` (the node's part of the plans only) or `all`.
+   * dirty: `nothing`, `node` (the node's part of the plans only), `concerned` (with the node's part) or `all`.
+   *
+   * @param concerned the only services of which a new filter may decide differently; absent: all
    */
-  setOptions(options: PlannerOptions): "nothing" | "node" | "all" {
+  setOptions(options: PlannerOptions, concerned?: Iterable<ServiceKey>): "nothing" | "node" | "concerned" | "all" {
     const before = this.#options;
     this.#options = options;
-    if (replansServices(before, options)) {
+    const sameFilter = before.filter === options.filter;
+    if (replansServices(before, options) || !(sameFilter || concerned !== undefined)) {
       this.#planAll = true;
       return "all";
+    }
+    if (!sameFilter) {
+      for (const key of concerned ?? []) this.#concerned.add(key);
+      return "concerned";
     }
     const nodeChanged = this.#each().some(({ family }) => !equal(nodePlan(before, family), nodePlan(options, family)));
     return nodeChanged ? "node" : "nothing";
@@ -65,6 +74,8 @@ export class Planner {
     try {
       const input = { state, memory, options: this.#options, step: new StepCollector() };
       const queue = new Set(dirty === "all" || this.#planAll ? this.#everything(state, memory) : dirty);
+      for (const key of this.#concerned) queue.add(key);
+      this.#concerned.clear();
       this.#planAll = false;
       for (const key of queue) {
         queue.delete(key);
