@@ -45,6 +45,31 @@ export interface Subscription<T> {
   readonly onChange: (change: ObjectChange<T>) => void | Promise<void>;
 }
 
+/** A resource beside those that every proxy follows; one that the server may not have, or not let us read. */
+export interface OtherResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** No other object of the resource is asked for. */
+  readonly only?: { readonly namespace: string; readonly name: string };
+}
+
+/**
+ * `listed`: it is followed, also again; `absent`: the server has no such resource, and what there was of it is deleted;
+ * `forbidden`, `unreachable`: it cannot be read now, and what is known of it stays. All are asked for again, a resource
+ * that is absent every 30 s.
+ */
+export type OtherState = "listed" | "absent" | "forbidden" | "unreachable";
+
+export interface OtherSubscription extends Subscription<unknown> {
+  readonly resource: OtherResource;
+  /** Called whenever it is known, also when nothing changed. Manifest files do not call it. */
+  readonly onState: (state: OtherState) => void;
+}
+
 /** Resources that a source can follow. What is not subscribed is not asked for. */
 export interface Subscriptions<S = unknown, E = unknown, N = unknown, C = unknown> {
   /**
@@ -57,10 +82,15 @@ export interface Subscriptions<S = unknown, E = unknown, N = unknown, C = unknow
   readonly node?: Subscription<N>;
   /** networking.k8s.io/v1 ServiceCIDRs; a server that has none gives an empty list. */
   readonly serviceCIDRs?: Subscription<C>;
+  /** No resource twice. */
+  readonly others?: readonly OtherSubscription[];
 }
 
-/** The resources' names as they appear in reports; the properties of {@link Subscriptions}. */
-export type ResourceName = keyof Subscriptions;
+/** `subnets.v1.kubeovn.io` */
+export type OtherName = `${string}.${string}`;
+
+/** The resources' names as they appear in reports; the properties of {@link Subscriptions}, or another one's name. */
+export type ResourceName = Exclude<keyof Subscriptions, "others"> | OtherName;
 
 /** A source of ordered changes: the Kubernetes API or manifest files. */
 export interface ObjectSource {

@@ -1,6 +1,6 @@
-import type { ResourceName } from "./change.ts";
+import type { OtherName, OtherResource, OtherSubscription, ResourceName } from "./change.ts";
 import type { RawObject } from "./raw.ts";
-import { objectAt, textAt, valueAt } from "./raw.ts";
+import { keyOf, objectAt, textAt, valueAt } from "./raw.ts";
 
 /** One resource as the API serves it, and the selection that kube-proxy makes of it. */
 export interface ResourceSpec {
@@ -13,6 +13,8 @@ export interface ResourceSpec {
   readonly fieldSelector?: string;
   /** The server may not have the resource at all: then its list is empty. */
   readonly optional?: true;
+  /** It is one beside those that every proxy follows. */
+  readonly other?: OtherSubscription;
   /** The two selectors' meaning, for sources without a server. */
   readonly selects: (raw: RawObject) => boolean;
 }
@@ -23,8 +25,33 @@ const otherProxyLabel = "service.kubernetes.io/service-proxy-name";
 const headlessLabel = "service.kubernetes.io/headless";
 
 /** @param nodeName metadata.name of the own Node */
-export function resourceSpecs(nodeName: string): readonly ResourceSpec[] {
-  return [services, endpointSlices, ownNode(nodeName), serviceCIDRs];
+export function resourceSpecs(nodeName: string, others: readonly OtherSubscription[] = []): readonly ResourceSpec[] {
+  return [services, endpointSlices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
+}
+
+export function otherName({ group, version, plural }: OtherResource): OtherName {
+  return group === "" ? `${plural}.${version}` : `${plural}.${version}.${group}`;
+}
+
+/** Where the server tells of a group's version which resources it has. */
+export function discoveryPath({ group, version }: OtherResource): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+function otherSpec(other: OtherSubscription): ResourceSpec {
+  const { resource } = other;
+  const { group, version, plural, kind, namespaced, only } = resource;
+  const root = discoveryPath(resource);
+  return {
+    name: otherName(resource),
+    apiVersion: group === "" ? version : `${group}/${version}`,
+    kind,
+    path: only === undefined ? `${root}/${plural}` : `${root}/namespaces/${only.namespace}/${plural}`,
+    namespaced,
+    ...(only && { fieldSelector: `metadata.name=${only.name}` }),
+    other,
+    selects: (raw) => only === undefined || keyOf(raw) === `${only.namespace}/${only.name}`,
+  };
 }
 
 const services: ResourceSpec = {

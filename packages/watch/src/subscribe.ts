@@ -1,6 +1,7 @@
 import type { ResourceName, Subscriptions } from "./change.ts";
 import { ConsumerError, type Publisher, publisher } from "./publisher.ts";
 import type { OnReport } from "./report.ts";
+import { otherName } from "./resources.ts";
 
 /** A publisher for each resource that is subscribed. */
 export function publishersOf<S, E, N, C>(
@@ -12,6 +13,7 @@ export function publishersOf<S, E, N, C>(
   if (to.endpointSlices) publishers.push(publisher("endpointSlices", to.endpointSlices, onReport));
   if (to.node) publishers.push(publisher("node", to.node, onReport));
   if (to.serviceCIDRs) publishers.push(publisher("serviceCIDRs", to.serviceCIDRs, onReport));
+  for (const other of to.others ?? []) publishers.push(publisher(otherName(other.resource), other, onReport));
   return new Map(publishers.map((one) => [one.resource, one]));
 }
 

@@ -1,11 +1,20 @@
-import type { ObjectKey, ObjectSource, Subscription, Subscriptions } from "@fairlead/watch";
+import type {
+  ObjectKey,
+  ObjectSource,
+  OtherState,
+  OtherSubscription,
+  Subscription,
+  Subscriptions,
+} from "@fairlead/watch";
 
 interface RawObject {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-const resources: Readonly<Record<string, keyof Subscriptions>> = {
+type Name = Exclude<keyof Subscriptions, "others">;
+
+const resources: Readonly<Record<string, Name>> = {
   Service: "services",
   EndpointSlice: "endpointSlices",
   Node: "node",
@@ -43,13 +52,25 @@ export class ScriptedSource implements ObjectSource {
   }
 
   /** The first lists of these are complete. */
-  async synced(...names: readonly (keyof Subscriptions)[]): Promise<void> {
+  async synced(...names: readonly Name[]): Promise<void> {
     for (const name of names) await this.#subscriptions[name]?.onChange({ type: "synced" });
+  }
+
+  /** What the server says of the other resources of this kind; with `listed` their first list is complete, too. */
+  async state(kind: string, state: OtherState): Promise<void> {
+    for (const other of this.#others(kind)) {
+      if (state === "listed") await other.onChange({ type: "synced" });
+      other.onState(state);
+    }
+  }
+
+  #others(kind: string): readonly OtherSubscription[] {
+    return (this.#subscriptions.others ?? []).filter(({ resource }) => resource.kind === kind);
   }
 
   #of(kind: string): Subscription<unknown> {
     const resource = resources[kind];
-    const subscription = resource && this.#subscriptions[resource];
+    const subscription = resource === undefined ? this.#others(kind)[0] : this.#subscriptions[resource];
     if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
     return subscription;
   }

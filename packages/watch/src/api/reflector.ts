@@ -1,8 +1,10 @@
+import type { OtherSubscription } from "../change.ts";
 import { type Clock, sleep } from "../clock.ts";
 import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts";
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
+import { isAbsent } from "./absence.ts";
 import { backoff, knocking, sparing } from "./backoff.ts";
 import {
   afterEvent,
@@ -45,6 +47,8 @@ const listIdle = 65_000;
 const shortestWatch = 1_000;
 /** How often a resource that the server doesn't have is asked for again. */
 const absentRetry = 600_000;
+/** The same for a resource whose network may be installed any moment; stretched at random, as nodes start together. */
+const otherAbsentRetry = 30_000;
 
 /**
  * Follows one resource: a complete list, then a watch, resumed where it ended and begun anew when it can't be.
@@ -157,7 +161,9 @@ export class Reflector {
   #events(path: string, signal: AbortSignal, sink: Parameters<typeof readEvents>[1]): Promise<void> {
     const onOpen = () => {
       this.#attempt.opened = true;
-      if (this.#cursor.mode === "watch") this.#ports.reachability.succeeded(this.#spec.name);
+      if (this.#cursor.mode !== "watch") return;
+      this.#ports.reachability.succeeded(this.#spec.name);
+      this.#spec.other?.onState("listed");
     };
     const request = { path, idleMilliseconds: watchIdle, signal, onOpen };
     return get(this.#ports.requester, request, (chunks) => readEvents(chunks, sink));
@@ -188,6 +194,7 @@ export class Reflector {
     this.#attempt.progressed = true;
     const { reachability, onReport } = this.#ports;
     reachability.succeeded(this.#spec.name);
+    this.#spec.other?.onState("listed");
     onReport({ type: "listed", resource: this.#spec.name, how, objects, milliseconds: this.#elapsed() });
   }
 
@@ -207,14 +214,19 @@ export class Reflector {
   }
 
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
-    if (this.#spec.optional && error instanceof ApiError && error.code === 404) return this.#absent(signal);
+    if (this.#spec.optional && error instanceof ApiError && error.code === 404) {
+      return this.#absent(absentRetry, signal);
+    }
+    const { other } = this.#spec;
+    const unread = error instanceof ApiError && (error.code === 404 || error.code === 403);
+    if (other !== undefined && unread) return this.#unread(other, error, signal);
     const failure = failureOf(error);
     const { mode } = this.#cursor;
     // A watch that worked and was then cut off is resumed without waiting; if that fails, it is a failure.
     if (mode === "watch" && failure === "heavy" && this.#worked()) return;
     this.#cursor = afterFailure(this.#cursor, failure);
     const noWatchList = failure === "refused" && mode === "watchList";
-    if (!noWatchList && failure !== "expired") this.#ports.reachability.failed(this.#spec.name, error);
+    if (!noWatchList && failure !== "expired") this.#failed(error);
     const delayMilliseconds = noWatchList ? 0 : Math.max(this.#delayAfter(failure, error), askedDelay(error));
     this.#ports.onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
     await sleep(this.#ports.clock, delayMilliseconds, signal);
@@ -225,11 +237,35 @@ export class Reflector {
     return failure === "later" && !(error instanceof ApiError) ? this.#nextConnectDelay() : this.#nextDelay();
   }
 
-  async #absent(signal: AbortSignal): Promise<void> {
+  /** Of a resource that not every proxy follows, an answer says nothing of the server. */
+  #failed(error: unknown): void {
+    const { name, other } = this.#spec;
+    other?.onState("unreachable");
+    if (other === undefined || !(error instanceof ApiError)) this.#ports.reachability.failed(name, error);
+  }
+
+  /** It is not there, or may not be read. */
+  async #unread(other: OtherSubscription, error: ApiError, signal: AbortSignal): Promise<void> {
+    const { requester, takeToken, reachability, onReport, clock } = this.#ports;
+    if (error.code !== 404) await takeToken(signal);
+    if (await isAbsent(requester, other.resource, error, signal)) {
+      await this.#absent(otherAbsentRetry * (1 + this.#ports.random() / 10), signal);
+      return;
+    }
+    if (signal.aborted) return;
+    reachability.succeeded(this.#spec.name);
+    other.onState("forbidden");
+    const delayMilliseconds = this.#nextDelay();
+    onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
+    await sleep(clock, delayMilliseconds, signal);
+  }
+
+  async #absent(retry: number, signal: AbortSignal): Promise<void> {
     await this.#to.beginList().end();
     this.#cursor = atStart(this.#ports.firstMode);
     this.#ports.reachability.succeeded(this.#spec.name);
-    await sleep(this.#ports.clock, absentRetry, signal);
+    this.#spec.other?.onState("absent");
+    await sleep(this.#ports.clock, retry, signal);
   }
 }
 

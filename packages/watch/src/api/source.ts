@@ -39,7 +39,7 @@ export function createApiSource(options: ApiSourceOptions): ObjectSource {
     run: async (subscriptions, signal) => {
       const ports = portsOf(options);
       const publishers = publishersOf(subscriptions, ports.onReport);
-      const parts = resourceSpecs(options.nodeName).flatMap((spec) => {
+      const parts = resourceSpecs(options.nodeName, subscriptions.others).flatMap((spec) => {
         const to = publishers.get(spec.name);
         return to === undefined ? [] : [(stop: AbortSignal) => new Reflector(ports, spec, to).run(stop)];
       });

@@ -35,7 +35,7 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
   return {
     run: async (subscriptions) => {
       const publishers = publishersOf(subscriptions, onReport);
-      const specs = resourceSpecs(nodeName)
+      const specs = resourceSpecs(nodeName, subscriptions.others)
         .filter(({ name }) => publishers.has(name))
         .map((spec) => (spec.name === "node" ? tellingOthers(spec, onOtherNode) : spec));
       for (const { resource, key, raw } of await objectsOf(options, specs, onReport)) {

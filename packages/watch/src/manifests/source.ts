@@ -30,7 +30,8 @@ export function createManifestsSource(options: ManifestsSourceOptions): ObjectSo
   const { path, nodeName, clock = systemClock, onReport = () => {} } = options;
   return {
     run: async (subscriptions, signal) => {
-      const follower = new ManifestFollower(resourceSpecs(nodeName), publishersOf(subscriptions, onReport), onReport);
+      const specs = resourceSpecs(nodeName, subscriptions.others);
+      const follower = new ManifestFollower(specs, publishersOf(subscriptions, onReport), onReport);
       const trigger = fileTrigger(path, clock);
       const part = (stop: AbortSignal) => follow(path, follower, trigger, clock, onReport, stop);
       try {
