@@ -21,8 +21,8 @@ export interface TransactionSocket extends NetlinkSocket {
    * Makes room for a datagram.
    *
    * @param bytes its length
-   * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, net.core.wmem_max in a
-   *   user namespace
+   * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, twice net.core.wmem_max in
+   *   a user namespace
    */
   makeRoom(bytes: number): number;
 }
@@ -85,6 +85,8 @@ async function openSocket(protocol: Protocol, namespace?: string): Promise<Netli
 
 /** What every socket can have without asking; the kernel takes its own part of it. */
 const DEFAULT_ROOM = 64 * 1024;
+/** Bytes of the buffer that are not for a datagram (netlink_sendmsg). */
+const KERNEL_PART = 32;
 
 async function openTransactions(namespace?: string): Promise<TransactionSocket> {
   const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
@@ -98,8 +100,8 @@ async function openTransactions(namespace?: string): Promise<TransactionSocket> 
     makeRoom(bytes) {
       if (bytes <= room) return room;
       if (!set("sendBufferForce", bytes)) set("sendBuffer", bytes);
-      // The kernel says twice what a datagram can have (SO_SNDBUF of socket(7)).
-      room = (get("sendBuffer") ?? 2 * room) / 2;
+      // Twice what was asked for (SO_SNDBUF of socket(7)), and netlink lets a datagram fill nearly all of it.
+      room = (get("sendBuffer") ?? room + KERNEL_PART) - KERNEL_PART;
       return room;
     },
   };

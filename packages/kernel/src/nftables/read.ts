@@ -25,16 +25,13 @@ import { encodeDumpOfSet, encodeGet, encodeLookUp } from "./requests.ts";
 export async function readTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<NftTable | undefined> {
   const comment = await commentOfTable(socket, family, name);
   if (comment === undefined) return undefined;
-  const all = (what: "getChain" | "getRule" | "getSet", tableAt: number) =>
-    attributesOf(
-      socket,
-      encodeGet(what, family, name),
-      `reading table ${family} ${name}`,
-      (of) => of.text(tableAt) === name,
+  const all = <T>(what: "getChain" | "getRule" | "getSet", tableAt: number, decode: (of: Attributes) => T) =>
+    listing(socket, encodeGet(what, family, name), `reading table ${family} ${name}`, (of) =>
+      of.text(tableAt) === name ? [decode(of)] : [],
     );
-  const chains = (await all("getChain", nftNumbers.CHAIN.table)).map(decodeChain);
-  const rules = (await all("getRule", nftNumbers.RULE.table)).map((of) => decodeRule(of, family));
-  const sets = (await all("getSet", nftNumbers.SET.table)).map(decodeSet);
+  const chains = await all("getChain", nftNumbers.CHAIN.table, decodeChain);
+  const rules = await all("getRule", nftNumbers.RULE.table, (of) => decodeRule(of, family));
+  const sets = await all("getSet", nftNumbers.SET.table, decodeSet);
   return {
     family,
     name,
@@ -91,10 +88,15 @@ const READINGS = 20;
  */
 async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string): Promise<NftSet["elements"]> {
   for (let reading = 0; reading < READINGS; reading++) {
-    const lists = await attributesOf(socket, request, `reading ${what}`);
-    const elements = lists.flatMap((of) => decodeElements(of).elements);
-    const byKey = new Map(elements.map((one) => [elementKey(one), one]));
-    if (byKey.size === elements.length) return byKey;
+    const byKey = new Map<string, SetElement>();
+    let count = 0;
+    await dump(socket, request, `reading ${what}`, (bytes, message) => {
+      for (const element of decodeElements(attributes(bytes, message)).elements) {
+        byKey.set(elementKey(element), element);
+        count += 1;
+      }
+    });
+    if (byKey.size === count) return byKey;
     await nextTurn();
   }
   throw new Error(`netlink: ${what} changes faster than it can be read`);
@@ -143,18 +145,16 @@ async function ask(socket: NetlinkSocket, request: Buffer, what: string): Promis
   );
 }
 
-async function attributesOf(
+/** Decodes each object of a listing as it comes, so that nothing large is left to be done at once. */
+async function listing<T>(
   socket: NetlinkSocket,
   request: Buffer,
   what: string,
-  wanted: (of: Attributes) => boolean = () => true,
-): Promise<readonly Attributes[]> {
-  const all: Attributes[] = [];
+  decode: (of: Attributes) => readonly T[],
+): Promise<readonly T[]> {
+  const all: T[] = [];
   await dump(socket, request, what, (bytes, message) => {
-    // The next datagram comes into the same buffer.
-    const own = Buffer.from(bytes.subarray(message.start, message.end));
-    const of = new Attributes(own);
-    if (wanted(of)) all.push(of);
+    for (const one of decode(attributes(bytes, message))) all.push(one);
   });
   return all;
 }
