@@ -21,8 +21,8 @@ export interface TransactionSocket extends NetlinkSocket {
    * Makes room for a datagram.
    *
    * @param bytes its length
-   * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, twice net.core.wmem_max in
-   *   a user namespace
+   * @returns how many bytes one can have: all that were asked for with the real CAP_NET_ADMIN, twice
+   *   net.core.wmem_max in a user namespace
    */
   makeRoom(bytes: number): number;
 }

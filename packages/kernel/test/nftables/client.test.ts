@@ -47,7 +47,7 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
           elements: [{ value: { kind: "goto", chain: "endpoints-4" }, comment: "default/web" }],
         },
         "endpoints-4": { key: [address, "inet_proto", "inet_service", "integer"], elements: [{}, {}] },
-        affinity: { flags: ["timeout", "dynamic"], timeout: 10_800_000 },
+        affinity: { flags: ["dynamic", "timeout"], timeout: 10_800_000 },
       },
     });
   });

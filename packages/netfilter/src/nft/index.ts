@@ -6,6 +6,8 @@ export { portUnreachable } from "./expressions/reject.ts";
 export { type Verdict, verdictText } from "./expressions/verdict.ts";
 export { FAMILY_NUMBERS, type NftFamily } from "./family.ts";
 export { addressHex, bytesOf, type Hex, hexOf, hostHex, hostNumber, padded, portHex } from "./hex.ts";
+export type { Json } from "./json/json.ts";
+export { readTablesFromJson } from "./json/read.ts";
 export type {
   BaseChain,
   Hook,
@@ -22,6 +24,7 @@ export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from 
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements.ts";
 export { ruleText } from "./text/printer.ts";
+export { readTables } from "./text/read.ts";
 export { tableLines, tableText } from "./text/table.ts";
 export { type DataType, lengthOf, valueText } from "./types.ts";
 export { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";

@@ -27,7 +27,7 @@ const changes: readonly NftChange[] = [
   { kind: "add-table", comment: "of a test" },
   { kind: "add-chain", chain: { name: "a" } },
   { kind: "add-chain", chain: { name: "b", base, comment: "base" } },
-  { kind: "add-set", set: { ...set, flags: ["timeout", "dynamic"] } },
+  { kind: "add-set", set },
   { kind: "add-elements", set: "s", elements },
   { kind: "add-rule", chain: "a", rule },
   { kind: "delete-rule", chain: "a", handle: 7n },

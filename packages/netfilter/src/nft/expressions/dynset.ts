@@ -1,3 +1,4 @@
+import { durationText } from "../text/duration.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf } from "./registers.ts";
 
@@ -41,7 +42,7 @@ export const dynset: ExpressionKind<Dynset> = {
   },
   print({ set, operation, from, value, timeout }, printer) {
     const { keyLength, valueLength } = printer.set(set);
-    const lifetime = timeout === undefined ? "" : ` timeout ${timeout}ms`;
+    const lifetime = timeout === undefined ? "" : ` timeout ${durationText(timeout)}`;
     const mapped = value === undefined ? "" : ` : ${printer.value(value, valueLength).text}`;
     printer.say(`${operation} @${set} { ${printer.value(from, keyLength).text}${lifetime}${mapped} }`);
   },

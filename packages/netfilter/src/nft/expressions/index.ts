@@ -14,6 +14,7 @@ import { type Nat, nat } from "./nat.ts";
 import { type Numgen, numgen } from "./numgen.ts";
 import { type Payload, payload } from "./payload.ts";
 import { type Reject, reject } from "./reject.ts";
+import { type Unknown, unknown } from "./unknown.ts";
 
 /** One step of a rule, as the kernel takes it. */
 export type Expression =
@@ -31,7 +32,8 @@ export type Expression =
   | Nat
   | Numgen
   | Payload
-  | Reject;
+  | Reject
+  | Unknown;
 
 type Kinds = { readonly [Kind in Expression["kind"]]: ExpressionKind<Extract<Expression, { readonly kind: Kind }>> };
 
@@ -52,6 +54,7 @@ export const expressionKinds: Kinds = {
   numgen,
   payload,
   reject,
+  unknown,
 };
 
 /** The kind of an expression. The table has it by the same name, which the type system can't follow. */

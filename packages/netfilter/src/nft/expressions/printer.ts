@@ -15,6 +15,8 @@ export interface Value {
   readonly length?: number;
   /** Bytes that were kept of it by a mask. */
   readonly masked?: Hex;
+  /** Comparisons with it name their operator, be it ==. */
+  readonly computed?: true;
   /** A constant's bytes. */
   readonly constant?: Hex;
 }

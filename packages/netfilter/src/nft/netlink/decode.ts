@@ -105,7 +105,8 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   };
 }
 
-const FLAG_NAMES: readonly SetFlag[] = ["anonymous", "constant", "interval", "timeout", "dynamic"];
+/** In the order in which nft lists them. */
+const FLAG_NAMES: readonly SetFlag[] = ["anonymous", "constant", "dynamic", "interval", "timeout"];
 
 function dataOf(type: number): NftSet["data"] | "unknown" {
   return type === numbers.VERDICT_TYPE ? "verdict" : (typesOf(type) ?? "unknown");

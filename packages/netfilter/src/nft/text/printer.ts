@@ -60,7 +60,7 @@ class RulePrinter implements Printer {
 
   compare(from: Register, operator: string, value: Hex): void {
     const held = this.value(from, value.length / 2);
-    const not = operator === "==" ? "" : `${operator} `;
+    const not = operator === "==" && !held.computed ? "" : `${operator} `;
     if (held.bits !== undefined && held.masked !== undefined && hostNumber(value) === 0) {
       const names = (held.bits === "state" ? ctStateText : ctStatusText)(hostNumber(held.masked));
       this.say(`${held.text} ${operator === "!=" ? "" : "! "}${names}`);
@@ -107,7 +107,7 @@ function maskedValue(held: Value, mask: Hex, xor: Hex): Value {
   const isAddress = held.type === "ipv4_addr" || held.type === "ipv6_addr";
   if (none && (held.bits !== undefined || (isAddress && prefixOf(mask) !== undefined)))
     return { ...held, masked: mask };
-  if (none) return { ...held, text: `${held.text} & ${numberText(mask)}` };
+  if (none) return { ...held, text: `${held.text} & ${numberText(mask)}`, computed: true };
   if (/^f*$/.test(mask)) return { ...held, text: `${held.text} ^ ${numberText(xor)}` };
   if (hostNumber(mask) === ~hostNumber(xor) >>> 0) return { ...held, text: `${held.text} | ${numberText(xor)}` };
   return { ...held, text: `${held.text} & ${numberText(mask)} ^ ${numberText(xor)}` };

@@ -2,6 +2,7 @@ import { verdictText } from "../expressions/verdict.ts";
 import { bytesOf, type Hex, hexOf } from "../hex.ts";
 import type { NftSet, SetElement } from "../model.ts";
 import { DATA_TYPES, valueText } from "../types.ts";
+import { durationText } from "./duration.ts";
 import { quoted } from "./quote.ts";
 
 /** An anonymous set as it stands in a rule: `{ 10.0.0.0/8, 192.0.2.1 }`, `{ 0 : 10.0.0.1 . 80, … }`. */
@@ -15,8 +16,13 @@ export function elementTexts(set: NftSet): readonly string[] {
   return Array.from(set.elements.values(), (element) => elementText(set, valueText(set.key, element.key), element));
 }
 
-function elementText({ data }: NftSet, key: string, { value, comment }: SetElement): string {
-  const said = comment === undefined ? key : `${key} comment ${quoted(comment)}`;
+function elementText({ data }: NftSet, key: string, element: SetElement): string {
+  const { value, timeout, expires, comment } = element;
+  const words = [key];
+  if (timeout !== undefined) words.push(`timeout ${durationText(timeout)}`);
+  if (expires !== undefined) words.push(`expires ${durationText(expires)}`);
+  if (comment !== undefined) words.push(`comment ${quoted(comment)}`);
+  const said = words.join(" ");
   if (value === undefined || data === undefined) return said;
   return `${said} : ${typeof value === "string" ? valueText(data === "verdict" ? [] : data, value) : verdictText(value)}`;
 }
@@ -25,13 +31,19 @@ function elementText({ data }: NftSet, key: string, { value, comment }: SetEleme
 function intervalTexts(set: NftSet): readonly string[] {
   const [type] = set.key;
   if (type === undefined) return [];
-  const sorted = [...set.elements.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  const sorted = [...set.elements.values()].sort(inOrder);
   return sorted.flatMap((element, at) => {
     if (element.intervalEnd) return [];
     const end = sorted.slice(at + 1).find(({ intervalEnd }) => intervalEnd)?.key;
     const last = end === undefined ? "f".repeat(element.key.length) : before(end);
     return [elementText(set, intervalText(element.key, last, DATA_TYPES[type].text), element)];
   });
+}
+
+/** Where one interval ends and the next one begins, the end comes first. */
+function inOrder(one: SetElement, other: SetElement): number {
+  if (one.key !== other.key) return one.key < other.key ? -1 : 1;
+  return (one.intervalEnd ? 0 : 1) - (other.intervalEnd ? 0 : 1);
 }
 
 function intervalText(first: Hex, last: Hex, text: (hex: Hex) => string): string {

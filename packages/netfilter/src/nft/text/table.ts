@@ -1,5 +1,6 @@
 import type { BaseChain, NftChain, NftSet, NftTable } from "../model.ts";
 import type { DATA_TYPES } from "../types.ts";
+import { durationText } from "./duration.ts";
 import { ruleText } from "./printer.ts";
 import { quoted } from "./quote.ts";
 import { elementTexts } from "./set.ts";
@@ -60,7 +61,7 @@ function typeofValue(data: NftSet["data"]): string {
 }
 
 /** `tcp dport`, not `th dport`: `nft -f` refuses its own listing of a map with the latter. */
-const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
+export const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   ipv4_addr: "ip daddr",
   ipv6_addr: "ip6 daddr",
   inet_proto: "meta l4proto",
@@ -84,7 +85,11 @@ function baseText({ type, hook, priority, policy }: BaseChain): string {
 }
 
 /** nft names priorities of the IP families near to where they have a name at that hook (std_prios). */
-const NAMED: readonly (readonly [name: string, priority: number, hooks: readonly BaseChain["hook"][] | undefined])[] = [
+export const NAMED_PRIORITIES: readonly (readonly [
+  name: string,
+  priority: number,
+  hooks: readonly BaseChain["hook"][] | undefined,
+])[] = [
   ["raw", -300, undefined],
   ["mangle", -150, undefined],
   ["dstnat", -100, ["prerouting"]],
@@ -97,28 +102,11 @@ const NAMED: readonly (readonly [name: string, priority: number, hooks: readonly
 const NEAR = 10;
 
 function priorityText(priority: number, hook: BaseChain["hook"]): string {
-  const near = NAMED.find(([, value, hooks]) => Math.abs(priority - value) <= NEAR && (hooks?.includes(hook) ?? true));
+  const near = NAMED_PRIORITIES.find(
+    ([, value, hooks]) => Math.abs(priority - value) <= NEAR && (hooks?.includes(hook) ?? true),
+  );
   if (near === undefined) return String(priority);
   const [name, value] = near;
   if (priority === value) return name;
   return priority < value ? `${name} - ${value - priority}` : `${name} + ${priority - value}`;
-}
-
-const UNITS: readonly (readonly [unit: string, milliseconds: number])[] = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1_000],
-  ["ms", 1],
-];
-
-/** As nft writes it: `3h`, `1m30s`. */
-function durationText(milliseconds: number): string {
-  let rest = milliseconds;
-  const parts = UNITS.map(([unit, size]) => {
-    const count = Math.floor(rest / size);
-    rest -= count * size;
-    return count === 0 ? "" : `${count}${unit}`;
-  });
-  return parts.join("") || "0s";
 }

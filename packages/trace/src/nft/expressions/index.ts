@@ -33,6 +33,9 @@ const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
   numgen,
   payload,
   reject,
+  unknown: ({ text }, { undecidable }) => {
+    throw undecidable(`"${text}" is not known`);
+  },
 };
 
 /** @throws TraceError for what can't be decided, or what the kernel would refuse at this place */

@@ -1,0 +1,48 @@
+import { type NftSet, SET_FLAGS, type SetFlag } from "../model.ts";
+import { fieldFacts } from "../reading/fields.ts";
+import type { Operand } from "../reading/phrases.ts";
+import { dataTypes, NotKnown } from "../reading/values.ts";
+import type { DataType } from "../types.ts";
+import { type Json, listOf, member, number, text } from "./json.ts";
+import { notKnown, operandIn } from "./operands.ts";
+
+/**
+ * A set or a map without its elements; times are in seconds.
+ *
+ * @throws NotKnown when it has types that are not known here
+ */
+export function setFactsIn(json: Json): Omit<NftSet, "elements"> {
+  const data = member(json, "map");
+  const [timeout, size] = [number(member(json, "timeout")), number(member(json, "size"))];
+  const comment = text(member(json, "comment"));
+  return {
+    name: text(member(json, "name")) ?? "",
+    key: typesIn(member(json, "type")),
+    flags: listOf(member(json, "flags")).flatMap(flagIn),
+    ...(data !== undefined && { data: data === "verdict" ? "verdict" : typesIn(data) }),
+    ...(timeout !== undefined && { timeout: timeout * 1000 }),
+    ...(size !== undefined && { size }),
+    ...(comment !== undefined && { comment }),
+  };
+}
+
+/** `"ipv4_addr"`, `["ipv4_addr", "inet_service"]`, `"ipv4_addr . inet_service"`, or an expression of the type. */
+function typesIn(json: Json | undefined): readonly DataType[] {
+  const expression = member(json, "typeof");
+  if (expression !== undefined) return operandTypes(operandIn(expression));
+  const names = listOf(json).flatMap((one) => text(one)?.split(" . ") ?? []);
+  if (names.length === 0) throw notKnown(json);
+  return dataTypes(names);
+}
+
+function operandTypes(operand: Operand): readonly DataType[] {
+  if (operand.kind === "concat") return operand.parts.flatMap(operandTypes);
+  if (operand.kind === "numgen") return ["integer"];
+  const type = fieldFacts(operand.name)?.type;
+  if (type === undefined) throw new NotKnown(operand.name);
+  return [type];
+}
+
+function flagIn(json: Json): readonly SetFlag[] {
+  return typeof json === "string" && json !== "map" && Object.hasOwn(SET_FLAGS, json) ? [json as SetFlag] : [];
+}

@@ -1,0 +1,16 @@
+import type { Verdict } from "../expressions/verdict.ts";
+import { isObject, type Json, member, text } from "./json.ts";
+
+const SIMPLE = ["accept", "drop", "return", "continue"] as const;
+
+/** @returns undefined: it is none */
+export function verdictIn(json: Json | undefined): Verdict | undefined {
+  if (!isObject(json)) return undefined;
+  const simple = SIMPLE.find((kind) => Object.hasOwn(json, kind));
+  if (simple !== undefined) return { kind: simple };
+  for (const kind of ["jump", "goto"] as const) {
+    const chain = text(member(json, kind, "target"));
+    if (chain !== undefined) return { kind, chain };
+  }
+  return undefined;
+}

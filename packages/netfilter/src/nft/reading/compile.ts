@@ -1,0 +1,79 @@
+import type { Expression } from "../expressions/index.ts";
+import { portUnreachable } from "../expressions/reject.ts";
+import type { NftFamily } from "../family.ts";
+import * as statements from "../statements.ts";
+import { lengthOf } from "../types.ts";
+import { matchExpressions } from "./match.ts";
+import { loadOperand, setName } from "./operands.ts";
+import type { ListedSet, Phrase } from "./phrases.ts";
+import type { Scope } from "./scope.ts";
+
+/**
+ * The expressions of one step of a rule.
+ *
+ * @throws NotKnown for a field, a value or a set that is not known here
+ */
+export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
+  switch (phrase.kind) {
+    case "match":
+      return matchExpressions(phrase, scope);
+    case "vmap": {
+      const { expressions, types } = loadOperand(phrase.key);
+      const set = setName(scope, phrase.set, types, "verdict");
+      return [...expressions, { kind: "lookup", set, from: 0, to: "verdict" }];
+    }
+    case "verdict":
+      return statements.verdict(phrase.verdict);
+    case "mark":
+      return phrase.operator === "|" ? statements.setMark(phrase.bits) : statements.flipMark(phrase.bits);
+    case "dnat":
+      return translated(phrase.address, phrase.port, scope.family);
+    case "dnat-map":
+      return translatedByMap(phrase, scope);
+    case "masquerade":
+      return [{ kind: "masq", fullyRandom: phrase.fullyRandom }];
+    case "reject":
+      return phrase.with === "tcp-reset"
+        ? [{ kind: "reject", with: "tcp-reset", code: 0 }]
+        : [{ kind: "reject", with: "port-unreachable", code: portUnreachable[scope.family] }];
+    case "remember": {
+      const { operation, set, timeout } = phrase;
+      scope.set(set);
+      const { expressions } = loadOperand(phrase.key);
+      return [...expressions, { kind: "dynset", set, operation, from: 0, ...(timeout !== undefined && { timeout }) }];
+    }
+    case "counter":
+      return [{ kind: "counter" }];
+    default:
+      return [{ kind: "unknown", text: phrase.text }];
+  }
+}
+
+const ADDRESS_OF = { ip: "ipv4_addr", ip6: "ipv6_addr" } as const;
+
+function translated(address: string, port: number | undefined, family: NftFamily): readonly Expression[] {
+  const all = statements.dnatTo(family, address, port ?? 0);
+  const [first] = all;
+  return port !== undefined || first === undefined ? all : [first, { kind: "nat", family, address: 0 }];
+}
+
+/** The map gives an address, or an address and a port. */
+function translatedByMap(
+  { key, set }: Extract<Phrase, { readonly kind: "dnat-map" }>,
+  scope: Scope,
+): readonly Expression[] {
+  const { expressions, types } = loadOperand(key);
+  const address = ADDRESS_OF[scope.family];
+  const withPort = typeof set === "string" ? scope.set(set).data?.length === 2 : mapsToPorts(set);
+  const name = setName(scope, set, types, withPort ? [address, "inet_service"] : [address]);
+  const port = lengthOf([address]) / 4;
+  return [
+    ...expressions,
+    { kind: "lookup", set: name, from: 0, to: 0 },
+    { kind: "nat", family: scope.family, address: 0, ...(withPort && { port }) },
+  ];
+}
+
+function mapsToPorts(set: ListedSet & object): boolean {
+  return set.some(({ value }) => typeof value === "string" && value.includes(" . "));
+}

@@ -1,0 +1,70 @@
+import { parseCIDRLeniently } from "@fairlead/base";
+import type { Verdict } from "../expressions/verdict.ts";
+import { bytesOf, type Hex, hexOf } from "../hex.ts";
+import type { NftSet, SetElement } from "../model.ts";
+import type { DataType } from "../types.ts";
+import type { ListedElement } from "./phrases.ts";
+import { NotKnown, valueHex } from "./values.ts";
+
+type Facts = Pick<NftSet, "key" | "data" | "flags">;
+
+/**
+ * The elements of a set, by their keys.
+ *
+ * @throws NotKnown for an element that is no value of the set's types
+ */
+export function elementsOf({ key: types, data, flags }: Facts, listed: readonly ListedElement[]): NftSet["elements"] {
+  const elements = new Map<string, SetElement>();
+  for (const { key, value, ...rest } of listed) {
+    const mapped = value === undefined ? {} : { value: mappedValue(data, value) };
+    const [first, behind] = flags.includes("interval") ? intervalOf(types, key) : [valueHex(types, key), undefined];
+    elements.set(first, { key: first, ...mapped, ...rest });
+    if (behind !== undefined) elements.set(`${behind} end`, { key: behind, intervalEnd: true });
+  }
+  return elements;
+}
+
+/** Whether an anonymous set of these elements is one of intervals. */
+export function hasIntervals(listed: readonly ListedElement[]): boolean {
+  return listed.some(({ key }) => key.includes("/") || /^[^\s-]+-[^\s-]+$/.test(key));
+}
+
+function mappedValue(data: NftSet["data"], value: string | Verdict): Hex | Verdict {
+  if (data === undefined || (data === "verdict") !== (typeof value === "object")) throw new NotKnown(String(value));
+  return typeof value === "object" || data === "verdict" ? value : valueHex(data, value);
+}
+
+/** The first value, and the first one behind the last; undefined where there is none. */
+function intervalOf(types: readonly DataType[], text: string): readonly [first: Hex, behind: Hex | undefined] {
+  // Intervals of concatenations are another kind of set.
+  if (types.length !== 1) throw new NotKnown(text);
+  const [first, last] = firstAndLast(types, text);
+  return [first, next(last)];
+}
+
+function firstAndLast(types: readonly DataType[], text: string): readonly [first: Hex, last: Hex] {
+  const [address = "", length] = text.split("/");
+  if (length !== undefined) {
+    if (parseCIDRLeniently(text) === undefined) throw new NotKnown(text);
+    const first = valueHex(types, address);
+    return [first, lastOfPrefix(first, Number(length))];
+  }
+  const [low = "", high = low] = text.split("-");
+  return [valueHex(types, low), valueHex(types, high)];
+}
+
+function lastOfPrefix(first: Hex, length: number): Hex {
+  const bytes = bytesOf(first);
+  return hexOf(bytes.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * at)))));
+}
+
+/** The value behind one; undefined behind the highest. */
+function next(hex: Hex): Hex | undefined {
+  const bytes = bytesOf(hex);
+  for (let at = bytes.length - 1; at >= 0; at -= 1) {
+    const byte = bytes[at] ?? 0;
+    bytes[at] = byte + 1;
+    if (byte < 0xff) return hexOf(bytes);
+  }
+  return undefined;
+}

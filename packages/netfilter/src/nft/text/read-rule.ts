@@ -1,0 +1,143 @@
+import type { Operator, Phrase } from "../reading/phrases.ts";
+import type { ReadPhrase } from "../reading/table-builder.ts";
+import { NotKnown } from "../reading/values.ts";
+import { durationOf } from "./duration.ts";
+import { readVerdict } from "./read-elements.ts";
+import { readOperand, readSet } from "./read-operand.ts";
+import { HANDLE, type Token, TokenReader, textOf } from "./tokens.ts";
+
+export interface ReadRule {
+  readonly phrases: readonly ReadPhrase[];
+  readonly comment?: string;
+  readonly handle?: bigint;
+}
+
+/** One line of a chain. From what is not known on, its rest is one step that says so. */
+export function readRule(tokens: readonly Token[]): ReadRule {
+  const { body, ...about } = withoutRemarks(tokens);
+  const reader = new TokenReader(body);
+  const phrases: ReadPhrase[] = [];
+  while (!reader.atEnd) {
+    const from = reader.at;
+    try {
+      phrases.push({ phrase: readPhrase(reader), text: textOf(reader.since(from)) });
+    } catch (error) {
+      if (!(error instanceof NotKnown)) throw error;
+      const text = textOf(body.slice(from));
+      return { phrases: [...phrases, { phrase: { kind: "unknown", text }, text }], ...about };
+    }
+  }
+  return { phrases, ...about };
+}
+
+/** Comment and handle stand at the end. */
+function withoutRemarks(tokens: readonly Token[]) {
+  const body = [...tokens];
+  const handle = !body.at(-1)?.quoted && body.at(-1)?.text.startsWith(HANDLE) ? body.pop()?.text : undefined;
+  const isComment = body.at(-1)?.quoted && body.at(-2)?.text === "comment" && !body.at(-2)?.quoted;
+  const comment = isComment ? body.pop()?.text : undefined;
+  if (comment !== undefined) body.pop();
+  return {
+    body,
+    ...(comment !== undefined && { comment }),
+    ...(handle !== undefined && { handle: BigInt(handle.slice(HANDLE.length)) }),
+  };
+}
+
+function readPhrase(reader: TokenReader): Phrase {
+  const verdict = readVerdict(reader);
+  if (verdict !== undefined) return { kind: "verdict", verdict };
+  const action = ACTIONS.find(({ words }) => words.every((word, ahead) => reader.peek(ahead) === word));
+  if (action !== undefined) {
+    reader.take(...action.words);
+    return action.read(reader);
+  }
+  const left = readOperand(reader);
+  if (!reader.take("vmap")) return readMatch(reader, left);
+  const set = readSet(reader);
+  if (set === undefined) throw new NotKnown("vmap without a map");
+  return { kind: "vmap", key: left, set };
+}
+
+const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (reader: TokenReader) => Phrase }[] = [
+  { words: ["counter"], read: readCounter },
+  { words: ["masquerade", "fully-random"], read: () => ({ kind: "masquerade", fullyRandom: true }) },
+  { words: ["masquerade"], read: readMasquerade },
+  { words: ["reject"], read: readReject },
+  { words: ["dnat"], read: readDnat },
+  { words: ["meta", "mark", "set"], read: readMark },
+  ...(["add", "update", "delete"] as const).map((operation) => ({
+    words: [operation],
+    read: (reader: TokenReader) => readRemember(reader, operation),
+  })),
+];
+
+function readCounter(reader: TokenReader): Phrase {
+  if (reader.take("packets")) for (let word = 0; word < 3; word += 1) reader.next();
+  return { kind: "counter" };
+}
+
+/** Other flags, or ports to which it translates. */
+function readMasquerade(reader: TokenReader): Phrase {
+  if (!reader.atEnd) throw new NotKnown(reader.peek());
+  return { kind: "masquerade", fullyRandom: false };
+}
+
+function readReject(reader: TokenReader): Phrase {
+  if (!reader.take("with")) return { kind: "reject", with: "port-unreachable" };
+  if (reader.take("tcp", "reset")) return { kind: "reject", with: "tcp-reset" };
+  const isPort = reader.take("icmp", "port-unreachable") || reader.take("icmpv6", "port-unreachable");
+  if (!isPort) throw new NotKnown(reader.peek());
+  return { kind: "reject", with: "port-unreachable" };
+}
+
+/** `dnat to ADDRESS:PORT`, `dnat ip to KEY map MAP`. */
+function readDnat(reader: TokenReader): Phrase {
+  if (reader.take("ip") || reader.take("ip6")) reader.take("addr", ".", "port");
+  if (!reader.take("to")) throw new NotKnown(reader.peek());
+  const target = /^(?:\[([\da-f:.]+)\]|([\d.]+)|([\da-f:.]+:[\da-f:.]*))(?::(\d+))?$/i.exec(reader.peek());
+  if (target !== null) {
+    reader.next();
+    const [, bracketed, plain, bare, port] = target;
+    const address = bracketed ?? plain ?? bare ?? "";
+    return { kind: "dnat", address, ...(port !== undefined && { port: Number(port) }) };
+  }
+  const key = readOperand(reader);
+  const set = reader.take("map") ? readSet(reader) : undefined;
+  if (set === undefined) throw new NotKnown(reader.peek());
+  return { kind: "dnat-map", key, set };
+}
+
+/** `meta mark set meta mark | 0x4000`. */
+function readMark(reader: TokenReader): Phrase {
+  const operator = reader.take("meta", "mark") ? reader.next().text : "";
+  const bits = Number(reader.next().text);
+  if ((operator !== "|" && operator !== "^") || Number.isNaN(bits)) throw new NotKnown(operator);
+  return { kind: "mark", operator, bits };
+}
+
+/** `update @set { ip saddr timeout 5m }`. */
+function readRemember(reader: TokenReader, operation: "add" | "update" | "delete"): Phrase {
+  const set = reader.next().text;
+  if (!set.startsWith("@") || !reader.take("{")) throw new NotKnown(set);
+  const inner = new TokenReader(reader.block());
+  const key = readOperand(inner);
+  const timeout = inner.take("timeout") ? durationOf(inner.next().text) : undefined;
+  if (!inner.atEnd) throw new NotKnown(inner.peek());
+  return { kind: "remember", operation, set: set.slice(1), key, ...(timeout !== undefined && { timeout }) };
+}
+
+const OPERATORS: ReadonlySet<string> = new Set(["==", "!=", "<", "<=", ">", ">=", "!"]);
+
+function readMatch(reader: TokenReader, left: Extract<Phrase, { kind: "match" }>["left"]): Phrase {
+  const mask = reader.take("&") ? Number(reader.next().text) : undefined;
+  // Looked up in what it may be.
+  const written = OPERATORS.has(reader.peek()) ? (reader.next().text as Operator) : undefined;
+  const set = readSet(reader);
+  if (set !== undefined) return { kind: "match", left, operator: written ?? "==", right: { set } };
+  const value = [reader.next().text];
+  while (reader.take(",")) value.push(reader.next().text);
+  if (value[0] === "") throw new NotKnown("nothing to compare with");
+  const operator = written ?? (left.kind === "field" && left.name.startsWith("ct ") ? "in" : "==");
+  return { kind: "match", left, operator, right: { value: value.join(",") }, ...(mask !== undefined && { mask }) };
+}

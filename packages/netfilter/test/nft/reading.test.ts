@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { type NftTable, readTables, readTablesFromJson, ruleText, tableText } from "@fairlead/netfilter/nft";
+import { describe, expect, test } from "vitest";
+
+const golden = new URL("../../../testkit/fixtures/golden/", import.meta.url);
+const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
+const oneLine = (text: string) => text.replace(/^#.*$/gm, "").replace(/\s+/g, " ").trim();
+
+describe("kube-proxy's tables, as nft lists them", () => {
+  test.each(readdirSync(golden).filter((name) => name.endsWith(".nft")))("%s is printed as it was read", (name) => {
+    const listing = readFileSync(new URL(name, golden), "utf8");
+    const tables = readTables(listing);
+    expect(oneLine(tables.map(tableText).join(""))).toBe(oneLine(listing));
+    expect(unknownIn(tables)).toEqual([]);
+  });
+});
+
+const fromText = readTables(fixture("ruleset.nft"));
+const fromJson = readTablesFromJson(JSON.parse(fixture("ruleset.json")));
+
+test("what a listing of nft has is read, from its text and from its JSON", () => {
+  const [table] = fromText;
+  expect(fromText.map(({ family, name }) => `${family} ${name}`)).toEqual(["ip kube-proxy"]);
+  expect(table?.sets.get("aff")).toEqual({
+    name: "aff",
+    key: ["ipv4_addr", "ipv4_addr", "inet_proto", "inet_service"],
+    flags: ["dynamic", "timeout"],
+    timeout: 630_000,
+    size: 65_535,
+    elements: new Map([
+      [
+        "0a0000010a6000010600000000500000",
+        { key: "0a0000010a6000010600000000500000", timeout: 3_600_000, expires: 1_805_112, comment: "hi" },
+      ],
+    ]),
+  });
+  expect(table?.chains.get("f")).toEqual({
+    name: "f",
+    base: { type: "filter", hook: "output", priority: -110, policy: "drop" },
+    rules: [],
+  });
+  expect(table?.chains.get("a")?.comment).toBe("hi");
+});
+
+/** nft leaves them out of its text where a set's declaration or a field says them. */
+const said: readonly (readonly [listed: string, printed: string])[] = [
+  ["meta l4proto . tcp dport . numgen random mod 4", "meta l4proto . th dport . numgen random mod 4"],
+  ["\ttcp dport 80", "\tmeta l4proto tcp th dport 80"],
+  ["\ttcp dport {", "\tmeta l4proto tcp th dport {"],
+];
+
+test("the text is printed as it was read, with protocols that a field implies", () => {
+  const listing = said.reduce((text, [from, to]) => text.replace(from, to), fixture("ruleset.nft"));
+  const other = listing.indexOf("table inet");
+  expect(oneLine(fromText.map(tableText).join(""))).toBe(oneLine(listing.slice(0, other)));
+});
+
+test("the JSON says the same, but for what nft leaves out of it and for what is not known", () => {
+  const lines = (tables: readonly NftTable[]) => tables.map(tableText).join("").split("\n");
+  const json = new Set(lines(fromJson));
+  const missing = lines(fromText).filter((line) => !json.has(line));
+  const texts = unknownIn(fromText);
+  expect(missing.filter((line) => !texts.some((text) => line.includes(text))).map((line) => line.trim())).toEqual([
+    "flags dynamic,timeout",
+    'elements = { 10.0.0.1 . 10.96.0.1 . tcp . 80 timeout 1h expires 30m5s112ms comment "hi" }',
+    'comment "hi"',
+  ]);
+});
+
+test("what is not known is kept as it stands there", () => {
+  expect(unknownIn(fromText)).toEqual([
+    "limit rate 5/second accept",
+    'log prefix "x y"',
+    "jhash ip saddr . ip daddr mod 2 vmap { 0 : goto a, 1 : goto a }",
+    "redirect to :8080",
+    "icmp type echo-request accept",
+    "meta mark set 0x00000005",
+    "snat to 1.2.3.4",
+  ]);
+  // In JSON the steps behind it are known again.
+  const rule = rulesOf(fromJson).find(({ expressions }) => expressions[0]?.kind === "unknown");
+  expect(rule?.expressions).toEqual([
+    { kind: "unknown", text: '{"limit":{"rate":5,"burst":5,"per":"second"}}' },
+    { kind: "immediate", verdict: { kind: "accept" } },
+  ]);
+});
+
+const inChain = (line: string, sets = "") => readTables(`table ip t {\n${sets}\n\tchain c {\n\t\t${line}\n\t}\n}\n`);
+
+test.each([
+  ["ct state ! new accept", "ct state ! new accept"],
+  ['ct state new,established accept comment "a, b; { c }"', undefined],
+  ["ip saddr 10.0.0.0-10.0.0.9 accept", "unknown"],
+  ["ip saddr 10.0.0 accept", "unknown"],
+  ["ip saddr @nowhere accept", "unknown"],
+  ["ip saddr 10.0.0.1 queue", "unknown"],
+  ["th dport >= 1024 accept", undefined],
+  ["ip saddr { 10.0.0.0/24, 10.0.1.0/24, 255.255.255.255 } accept", undefined],
+  ["ip saddr", "unknown"],
+  ["masquerade to :1024-65535", "unknown"],
+  ["dnat to 10.0.0.1-10.0.0.9", "unknown"],
+  ["numgen random mod 2 offset 1 vmap { 1 : accept }", "unknown"],
+  ["numgen inc mod 2 vmap { 1 : accept }", "unknown"],
+  ["meta mark set meta mark & 0x5", "unknown"],
+  ["vmap { 1 : accept }", "unknown"],
+])("%s", (line, expected) => {
+  const tables = inChain(line);
+  const [rule] = rulesOf(tables);
+  if (expected === "unknown") expect(unknownIn(tables)).not.toEqual([]);
+  else expect(rule && ruleText(rule, tables[0]?.sets)).toBe(line.replace("new,established", "established,new"));
+});
+
+test("a set of types that are not known is left out, and its rules say so", () => {
+  const tables = inChain(
+    "ether saddr @macs accept",
+    "\tset macs {\n\t\ttype ether_addr\n\t}\n\tset ips {\n\t\ttype ipv4_addr\n\t}",
+  );
+  expect([...(tables[0]?.sets.keys() ?? [])]).toEqual(["ips"]);
+  expect(unknownIn(tables)).toEqual(["ether saddr @macs accept"]);
+});
+
+test("handles are read where they are listed", () => {
+  const [table] = readTables(
+    'table ip t { # handle 1\n\tchain c { # handle 2\n\t\taccept comment "x" # handle 7\n\t}\n}',
+  );
+  expect(rulesOf(table === undefined ? [] : [table])).toEqual([
+    { expressions: [{ kind: "immediate", verdict: { kind: "accept" } }], comment: "x", handle: 7n },
+  ]);
+});
+
+test("a listing that is cut off, and one that is none, are read as far as they go", () => {
+  const listing = fixture("ruleset.nft");
+  for (let end = 0; end < listing.length; end += 37) expect(() => readTables(listing.slice(0, end))).not.toThrow();
+  expect(readTables("Error: No such file or directory")).toEqual([]);
+  expect(
+    [null, [], {}, { nftables: 7 }, { nftables: [null, { rule: 3 }, { set: { family: "ip" } }] }].map(
+      readTablesFromJson,
+    ),
+  ).toEqual([[], [], [], [], []]);
+});
+
+function rulesOf(tables: readonly NftTable[]) {
+  return tables.flatMap(({ chains }) => Array.from(chains.values(), ({ rules }) => rules).flat());
+}
+
+function unknownIn(tables: readonly NftTable[]): readonly string[] {
+  return rulesOf(tables).flatMap(({ expressions }) =>
+    expressions.flatMap((one) => (one.kind === "unknown" ? one.text : [])),
+  );
+}
