@@ -1,5 +1,6 @@
 import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
 import type { ServerCommand } from "@fairlead/netfilter";
+import { collect } from "./collect.ts";
 import type { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
 import type { Settled } from "./options.ts";
@@ -46,7 +47,8 @@ export async function applyChange(port: IpvsPort, input: ChangeInput, settled: S
   if (step.contested) return undefined;
   const facts = frameFacts(before.ledger, context);
   for (const key of step.after.keys()) made.add(key);
-  const work = { ...changeWork(step, before.facts, facts), servers: serverCommands(step, draining) };
+  const servers = await inSlices(serverCommands(step, draining), settled.breathe);
+  const work = { ...changeWork(step, before.facts, facts), servers };
   const written = await carryOut(port, work, settled);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: before.ledger }, written };
@@ -67,18 +69,19 @@ function changeWork({ moves }: Step, before: FrameFacts, facts: FrameFacts): Omi
   };
 }
 
-function serverCommands({ before, after }: Step, draining: Draining): readonly ServerCommand[] {
-  const additions: ServerCommand[] = [];
+/** Yields after each destination. */
+function* serverCommands({ before, after }: Step, draining: Draining): Generator<void, readonly ServerCommand[]> {
+  const commands: ServerCommand[] = [];
   const removals: ServerCommand[] = [];
   for (const [key, wanted] of after) {
     const old = before.get(key);
     if (old === undefined) {
-      additions.push(...newServer(wanted));
+      yield* collect(newServer(wanted), commands);
       continue;
     }
-    const change = serverChange(wanted, programmedState(old, draining.of(key)));
-    additions.push(...change.additions);
-    removals.push(...change.removals);
+    const change = yield* serverChange(wanted, programmedState(old, draining.of(key)));
+    yield* collect(change.additions, commands);
+    yield* collect(change.removals, removals);
     draining.set(wanted.server, change.draining);
   }
   for (const [key, { server }] of before) {
@@ -86,5 +89,6 @@ function serverCommands({ before, after }: Step, draining: Draining): readonly S
     removals.push({ kind: "delete-server", server });
     draining.forget(key);
   }
-  return [...additions, ...removals];
+  yield* collect(removals, commands);
+  return commands;
 }

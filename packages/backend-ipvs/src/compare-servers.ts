@@ -1,4 +1,6 @@
+import { inSlices } from "@fairlead/core";
 import { renderServerKey, type ServerCommand, type VirtualServerState } from "@fairlead/netfilter";
+import { collect } from "./collect.ts";
 import type { Draining } from "./draining.ts";
 import type { Owned } from "./ownership.ts";
 import { newServer, serverChange } from "./plan/server-change.ts";
@@ -21,6 +23,7 @@ export async function compareServers(
   wanted: ReadonlyMap<string, WantedServer>,
   owned: Owned,
   draining: Draining,
+  breathe: () => Promise<void>,
 ): Promise<ServerDifference> {
   const missing = new Map(wanted);
   const additions: ServerCommand[] = [];
@@ -29,10 +32,10 @@ export async function compareServers(
     const key = renderServerKey(present);
     const server = wanted.get(key);
     if (server !== undefined) {
-      const change = serverChange(server, present);
+      const change = await inSlices(serverChange(server, present), breathe);
       missing.delete(key);
-      additions.push(...change.additions);
-      removals.push(...change.removals);
+      await inSlices(collect(change.additions, additions), breathe);
+      await inSlices(collect(change.removals, removals), breathe);
       draining.set(server.server, change.draining);
     } else if (owned(present)) {
       removals.push({ kind: "delete-server", server: present });

@@ -40,17 +40,17 @@ export class Draining {
     return this.#servers.get(key)?.destinations.values() ?? [];
   }
 
-  /** All that drains at a server now. */
-  set(server: VirtualServerKey, destinations: readonly DestinationKey[]): void {
+  /** All that drains at a server now, by `destinationText`. */
+  set(server: VirtualServerKey, destinations: ReadonlyMap<string, DestinationKey>): void {
     const { family, protocol, address, port } = server;
     const key = renderServerKey(server);
-    if (destinations.length === 0) this.forget(key);
-    else {
-      const known = this.#servers.get(key)?.destinations;
-      if (destinations.some((one) => known?.has(destinationText(one)) !== true)) this.#fresh.add(key);
-      const byText = new Map(destinations.map((one) => [destinationText(one), one]));
-      this.#servers.set(key, { server: { family, protocol, address, port }, destinations: byText });
+    if (destinations.size === 0) {
+      this.forget(key);
+      return;
     }
+    const known = this.#servers.get(key)?.destinations;
+    if (hasNew(destinations, known)) this.#fresh.add(key);
+    this.#servers.set(key, { server: { family, protocol, address, port }, destinations });
   }
 
   forget(key: string): void {
@@ -58,21 +58,37 @@ export class Draining {
     this.#fresh.delete(key);
   }
 
-  /** The destinations that still drain at a server, and of these, those that nobody is connected to any more. */
-  finished(server: ServerConnections): readonly DestinationKey[] {
+  /**
+   * The destinations that still drain at a server and that nobody is connected to any more. Yields after each
+   * destination.
+   */
+  *finished(server: ServerConnections): Generator<void, readonly DestinationKey[]> {
     const draining = this.#servers.get(renderServerKey(server))?.destinations;
-    return server.destinations.filter(
-      (one) => draining?.has(destinationText(one)) === true && one.weight === 0 && one.active + one.inactive === 0,
-    );
+    const finished: DestinationKey[] = [];
+    for (const one of server.destinations) {
+      const isUnused = one.weight === 0 && one.active + one.inactive === 0;
+      if (isUnused && draining?.has(destinationText(one)) === true) finished.push(one);
+      yield;
+    }
+    return finished;
   }
 
-  /** The destinations are gone. */
-  remove(server: VirtualServerKey, gone: readonly DestinationKey[]): void {
-    const key = renderServerKey(server);
-    const texts = new Set(gone.map(destinationText));
-    this.set(
-      server,
-      Array.from(this.of(key)).filter((one) => !texts.has(destinationText(one))),
-    );
+  /** The destinations are gone. Yields after each. */
+  *remove(server: VirtualServerKey, gone: Iterable<DestinationKey>): Generator<void, void, void> {
+    const left = new Map<string, DestinationKey>();
+    for (const one of this.of(renderServerKey(server))) {
+      left.set(destinationText(one), one);
+      yield;
+    }
+    for (const one of gone) {
+      left.delete(destinationText(one));
+      yield;
+    }
+    this.set(server, left);
   }
+}
+
+function hasNew(now: ReadonlyMap<string, unknown>, known: ReadonlyMap<string, unknown> | undefined): boolean {
+  for (const text of now.keys()) if (known?.has(text) !== true) return true;
+  return false;
 }

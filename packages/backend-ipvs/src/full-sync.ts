@@ -47,18 +47,18 @@ export async function fullSync(
   // A family without services is not worth the listing of all the other one's servers.
   const nothing = wanted.servers.size === 0 && ownsNothing({ kernel, made });
   const listing = nothing ? [] : port.servers.save();
-  const difference = await compareServers(listing, wanted.servers, owned, draining);
+  const difference = await compareServers(listing, wanted.servers, owned, draining, settled.breathe);
   for (const key of wanted.servers.keys()) made.add(key);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
   const written = await carryOut(port, work, settled);
-  if (!isEqual(difference)) await verify(port, wanted, owned);
+  if (!isEqual(difference)) await verify(port, wanted, owned, settled);
   for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
 }
 
 /** `ipvsadm --restore` skips what the kernel refuses; not all of that is worth a word on stderr. */
-async function verify(port: IpvsPort, wanted: Wanted, owned: Owned): Promise<void> {
-  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining());
+async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, { breathe }: Settled): Promise<void> {
+  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), breathe);
   if (isEqual(difference)) return;
   const [first] = differenceCommands(difference);
   throw new Error(`virtual servers are not as they were written, first of all: ${JSON.stringify(first)}`);

@@ -30,8 +30,11 @@ export async function looksIntact(
 ): Promise<boolean> {
   const { ledger, servers } = await wantedOf(plan, context, settled.breathe);
   // By netlink, so the quickest to tell.
-  if (servers.size > 0 && !isEqual(await compareServers(port.servers.save(), servers, () => false, draining)))
-    return false;
+  if (servers.size > 0) {
+    const listing = port.servers.save();
+    const difference = await compareServers(listing, servers, () => false, draining, settled.breathe);
+    if (!isEqual(difference)) return false;
+  }
   if (!(await hasAddresses(port, ledger))) return false;
   if (!(await hasSets(port, ledger))) return false;
   return hasRules(port, frameFacts(ledger, context), rulesSeen);

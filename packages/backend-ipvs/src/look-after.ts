@@ -1,4 +1,5 @@
-import type { DestinationKey, ServerCommand, VirtualServerKey } from "@fairlead/netfilter";
+import { inSlices } from "@fairlead/core";
+import type { DestinationKey, VirtualServerKey } from "@fairlead/netfilter";
 import { payloadText, renderServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
 import type { Settled } from "./options.ts";
@@ -46,6 +47,11 @@ export class DrainClock {
   }
 }
 
+interface Gone {
+  readonly server: VirtualServerKey;
+  readonly destinations: readonly DestinationKey[];
+}
+
 /** Deletes the destinations of these servers that drained and that nobody is connected to any more. */
 export async function endDrained(
   port: IpvsPort,
@@ -53,16 +59,21 @@ export async function endDrained(
   draining: Draining,
   { breathe }: Settled,
 ): Promise<void> {
-  const gone: { readonly server: VirtualServerKey; readonly destinations: readonly DestinationKey[] }[] = [];
+  const gone: Gone[] = [];
   for await (const server of port.servers.connections(servers)) {
-    const destinations = draining.finished(server);
+    const destinations = await inSlices(draining.finished(server), breathe);
     if (destinations.length > 0) gone.push({ server, destinations });
   }
-  const commands = gone.flatMap(({ server, destinations }) =>
-    destinations.map((destination): ServerCommand => ({ kind: "delete-destination", server, destination })),
-  );
   draining.looked();
-  if (commands.length === 0) return;
-  await port.servers.restore(payloadText(commands.map(renderServerCommand), breathe));
-  for (const { server, destinations } of gone) draining.remove(server, destinations);
+  if (gone.length === 0) return;
+  await port.servers.restore(payloadText(deletions(gone), breathe));
+  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), breathe);
+}
+
+function* deletions(gone: readonly Gone[]): Generator<string, void, void> {
+  for (const { server, destinations } of gone) {
+    for (const destination of destinations) {
+      yield renderServerCommand({ kind: "delete-destination", server, destination });
+    }
+  }
 }

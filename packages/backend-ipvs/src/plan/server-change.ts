@@ -1,30 +1,34 @@
 import { socketText } from "@fairlead/base";
-import type {
-  Destination,
-  DestinationKey,
-  ServerCommand,
-  VirtualServer,
-  VirtualServerState,
-} from "@fairlead/netfilter";
+import type { Destination, DestinationKey, ServerCommand, VirtualServer } from "@fairlead/netfilter";
 import type { WantedServer } from "./servers.ts";
 
 /** What takes one virtual server from what it is to what it has to be. */
 export interface ServerChange {
   readonly additions: readonly ServerCommand[];
   readonly removals: readonly ServerCommand[];
-  /** Destinations that get no new connections any more and stay until the old ones have ended. */
-  readonly draining: readonly DestinationKey[];
+  /** Destinations, by `destinationText`, that get no new connections any more and stay until the old ones have ended. */
+  readonly draining: ReadonlyMap<string, DestinationKey>;
+}
+
+/** A server as it is; a service may have a hundred thousand destinations. */
+export interface PresentServer extends VirtualServer {
+  readonly destinations: Iterable<Destination>;
 }
 
 /**
  * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected. UDP and SCTP know no end
- * of a connection, or not here; theirs go at once (as upstream).
+ * of a connection, or not here; theirs go at once (as upstream). Yields after each destination.
  */
-export function serverChange(wanted: WantedServer, present: VirtualServerState): ServerChange {
+export function* serverChange(wanted: WantedServer, present: PresentServer): Generator<void, ServerChange> {
   const { server } = wanted;
-  const there = new Map(present.destinations.map((one) => [destinationText(one), one]));
+  const there = new Map<string, Destination>();
+  for (const one of present.destinations) {
+    there.set(destinationText(one), one);
+    yield;
+  }
   const additions: ServerCommand[] = sameServer(server, present) ? [] : [{ kind: "edit-server", server }];
   for (const endpoint of wanted.endpoints) {
+    yield;
     const text = socketText(endpoint.address, endpoint.port);
     const known = there.get(text);
     there.delete(text);
@@ -32,22 +36,18 @@ export function serverChange(wanted: WantedServer, present: VirtualServerState):
     const kind = known === undefined ? "add-destination" : "edit-destination";
     additions.push({ kind, server, destination: activeDestination(endpoint) });
   }
-  return { additions, ...leave(server, [...there.values()]) };
+  const drains = server.protocol === "TCP";
+  return { additions, removals: yield* leave(server, there.values()), draining: drains ? there : new Map() };
 }
 
-function leave(server: VirtualServer, gone: readonly Destination[]): Omit<ServerChange, "additions"> {
-  if (server.protocol !== "TCP") {
-    return {
-      removals: gone.map((destination) => ({ kind: "delete-destination", server, destination })),
-      draining: [],
-    };
+function* leave(server: VirtualServer, gone: Iterable<Destination>): Generator<void, readonly ServerCommand[]> {
+  const removals: ServerCommand[] = [];
+  for (const one of gone) {
+    if (server.protocol !== "TCP") removals.push({ kind: "delete-destination", server, destination: one });
+    else if (one.weight !== 0) removals.push({ kind: "edit-destination", server, destination: { ...one, weight: 0 } });
+    yield;
   }
-  return {
-    removals: gone
-      .filter(({ weight }) => weight !== 0)
-      .map((one) => ({ kind: "edit-destination", server, destination: { ...one, weight: 0 } })),
-    draining: gone,
-  };
+  return removals;
 }
 
 /** What makes a virtual server that is not there. */
@@ -62,9 +62,16 @@ export function* newServer({ server, endpoints }: WantedServer): Generator<Serve
 export function programmedState(
   { server, endpoints }: WantedServer,
   draining: Iterable<DestinationKey>,
-): VirtualServerState {
-  const drained = Array.from(draining, (one): Destination => ({ ...activeDestination(one), weight: 0 }));
-  return { ...server, destinations: [...endpoints.map(activeDestination), ...drained] };
+): PresentServer {
+  return { ...server, destinations: programmedDestinations(endpoints, draining) };
+}
+
+function* programmedDestinations(
+  active: Iterable<DestinationKey>,
+  draining: Iterable<DestinationKey>,
+): Generator<Destination, void, void> {
+  for (const one of active) yield activeDestination(one);
+  for (const one of draining) yield { ...activeDestination(one), weight: 0 };
 }
 
 function activeDestination({ address, port }: DestinationKey): Destination {

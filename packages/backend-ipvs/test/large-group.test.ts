@@ -1,0 +1,120 @@
+import type { ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import { type Destination, parseServerCommand, type VirtualServer } from "@fairlead/netfilter";
+import { expect, test } from "vitest";
+import { createIpvsBackend, type ServersPort } from "../src/index.ts";
+import { FakeNode } from "./support/fake-node.ts";
+
+/** More than a call may have arguments. */
+const ENDPOINTS = 150_000;
+/** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
+const MOST = 5_000;
+
+/** One virtual server; what is read of it and of the plan's endpoints is counted, by turns of the event loop. */
+function world() {
+  let reads = 0;
+  let most = 0;
+  const turn = async () => {
+    most = Math.max(most, reads);
+    reads = 0;
+  };
+  const watched = <T extends { readonly address: string }>(one: T): T =>
+    Object.defineProperty({ ...one }, "address", {
+      enumerable: true,
+      get: () => {
+        reads++;
+        return one.address;
+      },
+    });
+  const held = new Map<string, { server: VirtualServer; destinations: Map<string, Destination> }>();
+  const take = (line: string) => {
+    const command = parseServerCommand(line);
+    if (command === undefined) return;
+    if (command.kind === "add-server") held.set("one", { server: command.server, destinations: new Map() });
+    if (!("destination" in command)) return;
+    const { destination } = command;
+    if (command.kind === "delete-destination") held.get("one")?.destinations.delete(destination.address);
+    else held.get("one")?.destinations.set(destination.address, watched(destination as Destination));
+  };
+  const servers: ServersPort = {
+    async *save() {
+      for (const { server, destinations } of held.values())
+        yield { ...server, destinations: [...destinations.values()] };
+    },
+    async *connections() {
+      for (const { server, destinations } of held.values()) {
+        const counted = Array.from(destinations.values(), (one) => watched({ ...one, active: 0, inactive: 0 }));
+        reads = 0;
+        yield { ...server, destinations: counted };
+      }
+    },
+    async restore(payload) {
+      for await (const piece of payload) {
+        const before = reads;
+        for (const line of piece.trimEnd().split("\n")) take(line);
+        reads = before;
+      }
+    },
+  };
+  let now = 0;
+  const backend = createIpvsBackend({ ...new FakeNode().port("IPv4"), servers }, { breathe: turn, now: () => now });
+  const longest = async (work: () => Promise<unknown>) => {
+    [reads, most] = [0, 0];
+    await work();
+    await turn();
+    return most;
+  };
+  const weightsOf = () => Map.groupBy(held.get("one")?.destinations.values() ?? [], ({ weight }) => weight);
+  const wait = (milliseconds: number) => {
+    now += milliseconds;
+  };
+  return { backend, longest, watched, weightsOf, wait };
+}
+
+const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+
+function group(cluster: readonly PlanEndpoint[]): ServicePortGroup {
+  return {
+    ...{ id: "default/large/tcp", name: "default/large", service: "default/large", family: "IPv4", protocol: "TCP" },
+    ...{ cluster, local: [], serving: cluster, endpointCount: cluster.length, annotations: {} },
+    frontends: [
+      {
+        ...{ kind: "cluster-ip", address: "10.96.0.10", port: 80, policy: "Cluster" },
+        treatments: { pod: proxy, node: proxy, outside: proxy },
+      },
+    ],
+  };
+}
+
+function plan(one: ServicePortGroup): ForwardingPlan {
+  return {
+    ...{ family: "IPv4", groups: new Map([[one.id, one]]), endpointCount: one.endpointCount },
+    node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
+    healthChecks: new Map(),
+    foreignClusterIPs: new Set(),
+  };
+}
+
+function change(before: ServicePortGroup, after: ServicePortGroup): PlanChange {
+  const groups = new Map([[before.id, { before, after }]]);
+  return { family: "IPv4", groups, healthChecks: new Map(), foreignClusterIPs: { added: [], removed: [] } };
+}
+
+test("a service with very many endpoints is compared and written in short turns, and so it drains", async () => {
+  const { backend, longest, watched, weightsOf, wait } = world();
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, i) =>
+    watched({ address: `10.${144 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`, port: 8080, local: false }),
+  );
+  const [one, all] = [group(endpoints.slice(0, 1)), group(endpoints)];
+  expect(await longest(() => backend.sync(plan(one)))).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(plan(all), change(one, all)))).toBeLessThan(MOST);
+  expect(weightsOf().get(1)).toHaveLength(ENDPOINTS);
+  expect(await longest(async () => expect(await backend.intact(plan(all))).toBe(true))).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(plan(one), change(all, one)))).toBeLessThan(MOST);
+  expect(weightsOf().get(0)).toHaveLength(ENDPOINTS - 1);
+  wait(3_600_000);
+  expect(await longest(() => backend.maintain())).toBeLessThan(MOST);
+  expect(weightsOf().get(1)).toHaveLength(1);
+  expect(weightsOf().get(0)).toBeUndefined();
+  expect(await longest(() => backend.sync(plan(all)))).toBeLessThan(MOST);
+  expect(weightsOf().get(1)).toHaveLength(ENDPOINTS);
+});
