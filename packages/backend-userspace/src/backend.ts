@@ -1,4 +1,12 @@
-import type { Backend, ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
+import {
+  type Backend,
+  type ForwardingPlan,
+  inSlices,
+  type PlanChange,
+  type PlanEndpoint,
+  type ServicePortGroup,
+  type SyncReport,
+} from "@fairlead/core";
 import { writeChange } from "./apply.ts";
 import { removeUserspaceMode } from "./cleanup.ts";
 import { renderAll, writeAll } from "./full-sync.ts";
@@ -56,7 +64,7 @@ class UserspaceBackend implements RelayingBackend {
     const rules = await renderAll(plan, context, relays, this.#settled);
     const written = await writeAll(this.#port, rules, context, this.#settled);
     relays.retain(plan.groups);
-    for (const group of plan.groups.values()) relays.serve(group);
+    await inSlices(relays.serve(plan.groups.values()), this.#settled.breathe);
     if (old !== relays) old?.close();
     this.#programmed = { context, relays, rules };
     return report("full", this.#programmed, written);
@@ -77,10 +85,8 @@ class UserspaceBackend implements RelayingBackend {
   ): Promise<SyncReport> {
     this.#programmed = undefined;
     const { relays, rules } = before;
-    await this.#open(
-      relays,
-      [...groups.values()].filter((group) => group !== undefined),
-    );
+    const present = [...groups.values()].filter((group) => group !== undefined);
+    await this.#open(relays, present);
     const changed = await writeChange(this.#port, { before, context, groups }, this.#settled);
     for (const [id, group] of groups) {
       if (group === undefined) {
@@ -88,9 +94,9 @@ class UserspaceBackend implements RelayingBackend {
         relays.drop(id);
       } else {
         rules.set(id, changed.rules.get(id) ?? []);
-        relays.serve(group);
       }
     }
+    await inSlices(relays.serve(present), this.#settled.breathe);
     this.#programmed = { context, relays, rules };
     return report("partial", this.#programmed, changed.written);
   }

@@ -1,5 +1,13 @@
 import { socketText } from "@fairlead/base";
-import type { ForwardingPlan, IPFamily, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
+import {
+  type ForwardingPlan,
+  type IPFamily,
+  inSlices,
+  type PlanChange,
+  type PlanEndpoint,
+  type ServicePortGroup,
+  type SyncReport,
+} from "@fairlead/core";
 import type { RelayingBackend } from "./backend.ts";
 import { settle, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
@@ -47,7 +55,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       groups = plan.groups;
       relays.retain(groups);
       await relays.open(groups.values());
-      for (const group of groups.values()) relays.serve(group);
+      await inSlices(relays.serve(groups.values()), settled.breathe);
       return report("full");
     },
 
@@ -58,7 +66,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       }
       const present = Array.from(change.groups.values(), ({ after }) => after).filter((group) => group !== undefined);
       await relays.open(present);
-      for (const group of present) relays.serve(group);
+      await inSlices(relays.serve(present), settled.breathe);
       return report("partial");
     },
 

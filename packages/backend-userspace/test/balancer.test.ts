@@ -2,6 +2,7 @@ import type { PlanEndpoint } from "@fairlead/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Balancer, keyOf } from "../src/relay/balancer.ts";
+import { serveSets } from "./support/serve-sets.ts";
 
 const endpoints = (count: number, first = 1): PlanEndpoint[] =>
   Array.from({ length: count }, (_, index) => ({ address: `10.144.1.${first + index}`, port: 8080, local: false }));
@@ -10,9 +11,36 @@ const none = new Set<string>();
 function balancer(sets: { cluster: readonly PlanEndpoint[]; affinitySeconds?: number }) {
   const clock = { now: 0 };
   const made = new Balancer(() => clock.now);
-  made.update({ local: [], ...sets });
+  serveSets(made, { local: [], ...sets });
   return { made, clock };
 }
+
+test("a hundred thousand endpoints are taken up in many steps, and each connection costs the same", () => {
+  const reads = { count: 0 };
+  const cluster = Array.from({ length: 100_000 }, (_, at): PlanEndpoint => {
+    const address = `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
+    return Object.defineProperty({ address, port: 8080, local: false }, "address", {
+      get: () => {
+        reads.count++;
+        return address;
+      },
+    });
+  });
+  const made = new Balancer(() => 0);
+  const steps = made.update({ cluster, local: [], affinitySeconds: 60 });
+  let most = 0;
+  for (let done = false; !done; reads.count = 0) {
+    done = steps.next().done === true;
+    most = Math.max(most, reads.count);
+  }
+  expect(most).toBe(1);
+  for (let client = 0; client < 10; client++) {
+    const first = made.choose("cluster", `10.144.0.${client}`, none);
+    expect(made.choose("cluster", `10.144.0.${client}`, none)).toBe(first);
+    expect(first && made.has("cluster", first)).toBe(true);
+  }
+  expect(reads.count).toBeLessThan(100);
+});
 
 describe("round robin", () => {
   test("nobody has more than one client more than anybody else", () => {
@@ -60,7 +88,7 @@ describe("ClientIP affinity", () => {
     const made = new Balancer(() => 0);
     const [a, b, c] = endpoints(3);
     if (a === undefined || b === undefined || c === undefined) throw new Error("three endpoints");
-    made.update({ cluster: [a, b, c], local: [c], affinitySeconds: 60 });
+    serveSets(made, { cluster: [a, b, c], local: [c], affinitySeconds: 60 });
     expect(made.choose("local", "10.0.0.1", none)).toEqual(c);
     expect(made.choose("cluster", "10.0.0.1", none)).toEqual(c);
   });
@@ -71,7 +99,7 @@ describe("ClientIP affinity", () => {
     const second = made.choose("cluster", "10.0.0.1", new Set([keyOf(first)]));
     expect(second).not.toEqual(first);
     expect(made.choose("cluster", "10.0.0.1", none)).toEqual(second);
-    made.update({ cluster: endpoints(1, 9), local: [], affinitySeconds: 60 });
+    serveSets(made, { cluster: endpoints(1, 9), local: [], affinitySeconds: 60 });
     expect(made.choose("cluster", "10.0.0.1", none)).toEqual(endpoints(1, 9)[0]);
   });
 

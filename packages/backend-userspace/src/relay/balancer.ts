@@ -6,6 +6,9 @@ const MAX_CLIENTS = 65_536;
 
 type Sets = Pick<ServicePortGroup, EndpointSetName | "affinitySeconds">;
 
+/** Endpoints by `keyOf`: a service may have a hundred thousand, and is asked for one with each connection. */
+type Index = ReadonlyMap<string, PlanEndpoint>;
+
 interface Remembered {
   readonly endpoint: string;
   readonly at: number;
@@ -18,6 +21,7 @@ interface Remembered {
 export class Balancer {
   readonly #now: () => number;
   #sets: Sets = { cluster: [], local: [] };
+  #byKey: Readonly<Record<EndpointSetName, Index>> = { cluster: new Map(), local: new Map() };
   readonly #turn = { cluster: 0, local: 0 };
   /** In the order of last use. */
   readonly #clients = new Map<string, Remembered>();
@@ -31,17 +35,22 @@ export class Balancer {
     return this.#clients.size;
   }
 
-  /** Who was with an endpoint that is there no more chooses anew. */
-  update(sets: Sets): void {
+  /**
+   * Who was with an endpoint that is there no more chooses anew. Yields after each endpoint; the old ones are chosen
+   * from until the last.
+   */
+  *update(sets: Sets): Generator<void, void, void> {
+    const byKey = { cluster: yield* indexOf(sets.cluster), local: yield* indexOf(sets.local) };
     this.#sets = sets;
+    this.#byKey = byKey;
     if (sets.affinitySeconds === undefined) this.#clients.clear();
-    const there = new Set([...sets.cluster, ...sets.local].map(keyOf));
-    for (const [client, { endpoint }] of this.#clients) if (!there.has(endpoint)) this.#clients.delete(client);
+    for (const [client, { endpoint }] of this.#clients) {
+      if (!byKey.cluster.has(endpoint) && !byKey.local.has(endpoint)) this.#clients.delete(client);
+    }
   }
 
   has(set: EndpointSetName, endpoint: PlanEndpoint): boolean {
-    const key = keyOf(endpoint);
-    return this.#sets[set].some((one) => keyOf(one) === key);
+    return this.#byKey[set].has(keyOf(endpoint));
   }
 
   /**
@@ -58,7 +67,9 @@ export class Balancer {
   #next(set: EndpointSetName, failed: ReadonlySet<string>): PlanEndpoint | undefined {
     const endpoints = this.#sets[set];
     const start = this.#turn[set];
-    const order = endpoints.map((_, index) => (start + index) % endpoints.length);
+    // One more than there may be of those that failed is enough.
+    const tries = Math.min(endpoints.length, failed.size + 1);
+    const order = Array.from({ length: tries }, (_, step) => (start + step) % endpoints.length);
     const index = order.find((at) => !failed.has(keyOf(endpoints[at]))) ?? order[0];
     if (index === undefined) return undefined;
     this.#turn[set] = index + 1;
@@ -69,7 +80,7 @@ export class Balancer {
     this.#forget();
     const known = this.#clients.get(client);
     if (known === undefined || failed.has(known.endpoint)) return undefined;
-    return this.#sets[set].find((endpoint) => keyOf(endpoint) === known.endpoint);
+    return this.#byKey[set].get(known.endpoint);
   }
 
   #remember(client: string, endpoint: PlanEndpoint): void {
@@ -86,6 +97,15 @@ export class Balancer {
       this.#clients.delete(client);
     }
   }
+}
+
+function* indexOf(endpoints: readonly PlanEndpoint[]): Generator<void, Index, void> {
+  const index = new Map<string, PlanEndpoint>();
+  for (const endpoint of endpoints) {
+    index.set(keyOf(endpoint), endpoint);
+    yield;
+  }
+  return index;
 }
 
 export function keyOf(endpoint: PlanEndpoint | undefined): string {

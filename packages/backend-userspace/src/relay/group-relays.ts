@@ -59,9 +59,9 @@ export class GroupRelays {
     throw problem;
   }
 
-  /** From now on the endpoints are these, and relays of other sets are closed. */
-  serve(group: ServicePortGroup, sets: readonly EndpointSetName[]): void {
-    this.#balancer.update(group);
+  /** In the end the endpoints are these, and relays of other sets are closed. Yields after each endpoint. */
+  *serve(group: ServicePortGroup, sets: readonly EndpointSetName[]): Generator<void, void, void> {
+    yield* this.#balancer.update(group);
     for (const [set, relay] of this.#relays) {
       if (sets.includes(set)) relay.refresh();
       else this.#close(set, relay);

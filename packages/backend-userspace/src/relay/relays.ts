@@ -87,9 +87,15 @@ export class Relays {
     this.#settled.onProblem(`${group.name}: ${reason}`);
   }
 
-  /** Puts the group's endpoints behind its relays; those that it does not need any more are closed. */
-  serve(group: ServicePortGroup): void {
-    this.#groups.get(group.id)?.serve(group, this.#needs.sets(group));
+  /**
+   * Puts the groups' endpoints behind their relays; those that a group does not need any more are closed. Yields after
+   * each endpoint and group.
+   */
+  *serve(groups: Iterable<ServicePortGroup>): Generator<void, void, void> {
+    for (const group of groups) {
+      yield* this.#groups.get(group.id)?.serve(group, this.#needs.sets(group)) ?? [];
+      yield;
+    }
   }
 
   /** Closes the relays of a group that is gone. */

@@ -5,6 +5,7 @@ import { openRelay } from "../../src/relay/open.ts";
 import type { OpenRelay, RelayRequest } from "../../src/relay/relay.ts";
 import { SocketBudget } from "../../src/relay/traffic.ts";
 import { systemTimers } from "../../src/timers.ts";
+import { serveSets } from "./serve-sets.ts";
 import type { Opened } from "./servers.ts";
 
 export interface Relayed {
@@ -29,7 +30,7 @@ export async function relayed(
   const timers = options.timers ?? systemTimers;
   const balancer = new Balancer(() => timers.now());
   const serve = (cluster: readonly PlanEndpoint[]) =>
-    balancer.update({ cluster, local: [], ...(affinitySeconds !== undefined && { affinitySeconds }) });
+    serveSets(balancer, { cluster, local: [], ...(affinitySeconds !== undefined && { affinitySeconds }) });
   serve(endpoints);
   const traffic = options.traffic ?? createTraffic();
   const relay = await openRelay({
