@@ -14,15 +14,17 @@ import { rulesInPlace, sceneFlags } from "../../src/faults/scene.ts";
 import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
-import { holdRules } from "../../src/take-over/hold.ts";
 import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 
 const ports = { tcp: [80, 8080], udp: [53, 8080] };
 const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 });
 /** They come while this or that proxy runs, and so show who is in charge. */
-const [first, second, third] = [17, 18, 19].map((number) => workload(number, { endpoints: [webA1] }));
+const proof = (number: number) => workload(number, { endpoints: [webA1] });
+const proofs = { before: proof(17), there: proof(18), between: proof(19), back: proof(20) };
 
 const at = ({ clusterIP, port }: Workload): Way => ({ from: clientA, to: clusterIP.IPv4, port });
+
+type Mode = KubeProxyMode["mode"];
 
 /** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
 export function takeOver(program: string): void {
@@ -75,59 +77,70 @@ export function takeOver(program: string): void {
       });
     }
 
-    async function toFairlead(proof: Workload): Promise<AgentProcess> {
-      const paths = [`--kubeconfig=${join(folder.path, "kubeconfig")}`, `--state-dir=${folder.state}`];
-      agent = startAgent(lab.namespace("node-a"), { flags: [...sceneFlags, ...paths] });
+    async function toFairlead(mode: Mode, proof: Workload): Promise<AgentProcess> {
+      const own = [
+        `--proxy-mode=${mode}`,
+        `--kubeconfig=${join(folder.path, "kubeconfig")}`,
+        `--state-dir=${folder.state}`,
+      ];
+      agent = startAgent(lab.namespace("node-a"), { flags: [...sceneFlags, ...own] });
       await rulesInPlace(agent);
       await api.put(proof.objects);
       await served([at(proof)]);
       return agent;
     }
 
-    async function backTo(mode: KubeProxyMode, proof: Workload, running: AgentProcess, ways: readonly Way[]) {
-      if (mode.mode === "iptables") {
-        await running.stop();
-        return toKubeProxy(mode, proof, ways);
+    /** Nothing is left of the mode that is not kube-proxy's, nor of the variant of iptables that is not used. */
+    async function expectOnly({ mode, variant }: KubeProxyMode): Promise<void> {
+      const services = async (of: KubeProxyMode["variant"]) =>
+        (await rulesOf(lab, of)).filter((line) => line.includes("KUBE-SERVICES"));
+      await waitUntil("what the other mode left is gone", PATIENCE_MS, async () => {
+        const { stdout: tables } = await lab.runner("node-a").run(["nft", "list", "tables"]);
+        if (tables.includes("kube-proxy") !== (mode === "nftables")) return undefined;
+        const unused =
+          mode === "nftables" ? (["nft", "legacy"] as const) : ([variant === "nft" ? "legacy" : "nft"] as const);
+        return (await Promise.all(unused.map(services))).flat().length === 0 ? true : undefined;
+      });
+    }
+
+    /** In kube-proxy's mode Fairlead serves first: with its start kube-proxy removes what other modes have. */
+    async function backTo(mode: KubeProxyMode, fairlead: Mode, ways: readonly Way[]): Promise<void> {
+      if (mode.mode !== fairlead) {
+        await agent?.stop();
+        await toFairlead(mode.mode, proofs.between);
+        await expectOnly(mode);
       }
-      const letGo = await holdRules(lab);
-      await running.stop();
-      await toKubeProxy(mode, proof, ways);
-      await letGo();
-      expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-SVC"))).not.toEqual([]);
-      // With its next start it removes what was held.
-      await kubeProxy?.stop();
-      await toKubeProxy(mode, proof, ways);
-      await waitUntil("kube-proxy's clean-up", PATIENCE_MS, async () =>
-        (await rulesOf(lab)).some((line) => line.includes("KUBE-SVC")) ? undefined : true,
-      );
+      await agent?.stop();
+      await toKubeProxy(mode, proofs.back, ways);
     }
 
     const ways: readonly Way[] = [...commonWays, { from: clientA, to: dns.clusterIP.IPv4, port: 53, protocol: "UDP" }];
 
-    test.for<KubeProxyMode & { readonly ways: readonly Way[] }>([
-      { mode: "iptables", variant: "nft", ways: [...ways, localhostWay] },
-      { mode: "iptables", variant: "legacy", ways: [...ways, localhostWay] },
-      { mode: "nftables", variant: "nft", ways },
-    ])("$mode mode, iptables' $variant variant", { timeout: 180_000 }, async ({ ways, ...mode }) => {
-      if (first === undefined || second === undefined || third === undefined) throw new Error("three workloads");
-      await toKubeProxy(mode, first, ways);
-      const there = begin(ways);
+    test.for<KubeProxyMode & { readonly fairlead: Mode }>([
+      { mode: "iptables", variant: "nft", fairlead: "iptables" },
+      { mode: "iptables", variant: "legacy", fairlead: "iptables" },
+      { mode: "nftables", variant: "nft", fairlead: "iptables" },
+      { mode: "nftables", variant: "nft", fairlead: "nftables" },
+      { mode: "iptables", variant: "nft", fairlead: "nftables" },
+    ])("from $mode mode, iptables' $variant variant, to $fairlead mode", { timeout: 180_000 }, async (row) => {
+      const { fairlead, ...mode } = row;
+      const both = mode.mode === "iptables" && fairlead === "iptables";
+      const served = both ? [...ways, localhostWay] : ways;
+      await toKubeProxy(mode, proofs.before, served);
+      const there = begin(served);
       await kubeProxy?.stop();
-      const running = await toFairlead(second);
+      await toFairlead(fairlead, proofs.there);
+      await expectOnly({ mode: fairlead, variant: mode.variant });
       const seen = await there.stop();
       expect(new Set(seen.failures)).toEqual(new Set());
       expect(seen.requests).toBeGreaterThan(100);
-      const other = mode.variant === "nft" ? "legacy" : "nft";
-      expect((await rulesOf(lab, other)).filter((line) => line.includes("KUBE-SERVICES"))).toEqual([]);
-      const { stdout: tables } = await lab.runner("node-a").run(["nft", "list", "tables"]);
-      expect(tables).not.toContain("kube-proxy");
-      const back = begin(ways);
-      await backTo(mode, third, running, ways);
+      const back = begin(served);
+      await backTo(mode, fairlead, served);
       const returned = await back.stop();
       expect(new Set(returned.failures)).toEqual(new Set());
       expect(returned.requests).toBeGreaterThan(100);
       process.stdout.write(
-        `${mode.mode} ${mode.variant}: ${seen.requests} requests there, ${returned.requests} back\n`,
+        `${mode.mode} ${mode.variant} to ${fairlead}: ${seen.requests} requests there, ${returned.requests} back\n`,
       );
     });
   });

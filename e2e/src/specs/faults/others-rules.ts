@@ -3,8 +3,8 @@ import type { ClusterNode } from "../../provider/cluster.ts";
 const RESTORE = 'printf "%s" "$2" | "$1-restore" --noflush';
 
 /**
- * Takes note of the chains and rules that others than the proxy have in nat and filter; those of pod networks are written once,
- * and nobody brings them back after a flush.
+ * Takes note of the chains and rules that others than the proxy have in nat and filter; those of pod networks are
+ * written once, and nobody brings them back after a flush.
  *
  * @param tool `iptables` or `ip6tables`
  * @returns what writes them again, once the tables have been flushed
