@@ -1,4 +1,4 @@
-import type { Hex, NftBatch, NftFamily, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { Hex, NftBatch, NftFamily, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
 import type { NftablesNews, NftablesWatchOptions } from "./watch.ts";
 
 /** Tables of nf_tables in one network namespace, by netlink. */
@@ -30,6 +30,17 @@ export interface NftablesClient {
    * @throws UnreadableNft when it has what is not known here
    */
   table(family: NftFamily, name: string): Promise<NftTable | undefined>;
+  /**
+   * Some sets of a table with their elements, such as those that packets fill: only these elements are read.
+   *
+   * @returns by name; none where there is no such table
+   * @throws UnreadableNft when the table has a set of types that are not known here
+   */
+  sets(
+    family: NftFamily,
+    table: string,
+    wanted: (set: Omit<NftSet, "elements">) => boolean,
+  ): Promise<ReadonlyMap<string, NftSet>>;
   /**
    * What a set has of these keys; the cost is that of the keys, not of the set.
    *

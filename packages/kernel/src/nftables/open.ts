@@ -7,7 +7,7 @@ import type { NftablesClient } from "./client.ts";
 import { exchange } from "./exchange.ts";
 import { type Listener, watch } from "./listener.ts";
 import { quietly } from "./quiet.ts";
-import { lookUp, readTable } from "./read.ts";
+import { lookUp, readSets, readTable } from "./read.ts";
 import { encodeGet } from "./requests.ts";
 import { OVERHEAD, send } from "./send.ts";
 
@@ -50,6 +50,7 @@ export async function openNftables(options: NftablesOptions = {}): Promise<Nftab
     roomFor: (wanted) => socket.makeRoom(wanted + OVERHEAD) - OVERHEAD,
     generation: () => inTurn(generation),
     table: (family, name) => inTurn(() => readTable(socket, family, name)),
+    sets: (family, table, wanted) => inTurn(() => readSets(socket, family, table, wanted)),
     elements: (family, table, set, keys) => inTurn(() => lookUp(socket, family, table, set, keys)),
     watch: (wanted) =>
       watch({ listen, timers, listeners, ownPort: () => ownPort, generation: () => inTurn(generation) }, wanted),

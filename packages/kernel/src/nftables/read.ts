@@ -25,20 +25,35 @@ import { encodeDumpOfSet, encodeGet, encodeLookUp } from "./requests.ts";
 export async function readTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<NftTable | undefined> {
   const comment = await commentOfTable(socket, family, name);
   if (comment === undefined) return undefined;
-  const all = <T>(what: "getChain" | "getRule" | "getSet", tableAt: number, decode: (of: Attributes) => T) =>
+  const all = <T>(what: "getChain" | "getRule", tableAt: number, decode: (of: Attributes) => T) =>
     listing(socket, encodeGet(what, family, name), `reading table ${family} ${name}`, (of) =>
       of.text(tableAt) === name ? [decode(of)] : [],
     );
   const chains = await all("getChain", nftNumbers.CHAIN.table, decodeChain);
   const rules = await all("getRule", nftNumbers.RULE.table, (of) => decodeRule(of, family));
-  const sets = await all("getSet", nftNumbers.SET.table, decodeSet);
   return {
     family,
     name,
     ...(comment !== "" && { comment }),
     chains: withRules(chains, rules),
-    sets: await withElements(socket, family, name, sets),
+    sets: await readSets(socket, family, name, () => true),
   };
+}
+
+/** `NftablesClient.sets` */
+export async function readSets(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  table: string,
+  wanted: (set: Omit<NftSet, "elements">) => boolean,
+): Promise<ReadonlyMap<string, NftSet>> {
+  // Of a table that is not there the kernel lists nothing, or says so.
+  if ((await commentOfTable(socket, family, table)) === undefined) return new Map();
+  const request = encodeGet("getSet", family, table);
+  const sets = await listing(socket, request, `reading the sets of table ${family} ${table}`, (of) =>
+    of.text(nftNumbers.SET.table) === table ? [decodeSet(of)] : [],
+  );
+  return withElements(socket, family, table, sets.filter(wanted));
 }
 
 /** @returns undefined: there is no such table; "": it has no comment */

@@ -156,6 +156,35 @@ function describe({ comment, chains, sets }: Table) {
   };
 }
 
+/** Elements with a time: what is left of it is read, and written again in another table. */
+async function timed() {
+  const sticky = { name: "sticky", key: ["ipv4_addr"], flags: ["dynamic", "timeout"], timeout: 100_000 } as const;
+  const table = (name: string) =>
+    new NftBatch("ip", name)
+      .addTable()
+      .addSet(sticky)
+      .addSet({ ...sticky, name: "other" });
+  const [own, shorter, none] = [hostHex(1), hostHex(2), hostHex(3)];
+  await nft.commit(
+    table("one").addElements("sticky", [
+      { key: own, expires: 40_000 },
+      { key: shorter, timeout: 30_000, expires: 20_000, comment: "x" },
+      { key: none },
+    ]),
+  );
+  const read = async (name: string) => {
+    const sets = await nft.sets("ip", name, (set) => set.name === "sticky");
+    return { names: [...sets.keys()], elements: [...(sets.get("sticky")?.elements.values() ?? [])].sort(byKey) };
+  };
+  const first = await read("one");
+  await nft.commit(table("two").addElements("sticky", first.elements));
+  return { first, second: await read("two"), nowhere: [...(await nft.sets("ip", "three", () => true))] };
+}
+
+function byKey(one: { readonly key: string }, other: { readonly key: string }): number {
+  return one.key < other.key ? -1 : 1;
+}
+
 /** Many times what a socket takes without asking for more. */
 async function large() {
   const keys = Array.from({ length: 100_000 }, (_, at) => ({ key: hostHex(at) }));
@@ -165,6 +194,6 @@ async function large() {
   return { room: nft.roomFor(1 << 20) > 0, elements: table?.sets.get("many")?.elements.size };
 }
 
-const result = { ip: await seen("ip"), ip6: await seen("ip6"), large: await large() };
+const result = { ip: await seen("ip"), ip6: await seen("ip6"), timed: await timed(), large: await large() };
 await nft.close();
 process.stdout.write(JSON.stringify(result));

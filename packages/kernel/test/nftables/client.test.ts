@@ -9,6 +9,7 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
     Record<"ip" | "ip6", Record<string, unknown> & { printed: string; refused: readonly string[] }>
   > & {
     readonly large: unknown;
+    readonly timed: unknown;
   };
 
   beforeAll(async () => {
@@ -76,6 +77,19 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
       expect.stringMatching(/^E(LOOP|MLINK) /),
       expect.stringMatching(/^EINVAL .* cannot add elements of set cluster-ips: EINVAL/),
     ]);
+  });
+
+  test("times of elements are read and written; only the sets that are wanted are read", () => {
+    const left = (most: number) => expect.toSatisfy((expires) => expires > most - 10_000 && expires <= most);
+    const sticky = {
+      names: ["sticky"],
+      elements: [
+        { key: "01000000", expires: left(40_000) },
+        { key: "02000000", timeout: 30_000, expires: left(20_000), comment: "x" },
+        { key: "03000000", expires: left(100_000) },
+      ],
+    };
+    expect(seen.timed).toEqual({ first: sticky, second: sticky, nowhere: [] });
   });
 
   test("a transaction larger than a socket's usual buffer goes in one piece", () => {

@@ -57,6 +57,18 @@ describe("elements with a time", () => {
     ]);
   });
 
+  test("are read with their set, by those who want it", async () => {
+    const nft = await filled({ clock: { monotonic: () => 0 } });
+    const key = draft().address(1);
+    nft.remember("ip", NAME, "s", { key });
+    await nft.commit(draft((to) => to.addresses("t")));
+    const sets = await nft.sets("ip", NAME, ({ flags }) => flags.includes("dynamic"));
+    expect([...sets].map(([name, { elements }]) => [name, [...elements.values()]])).toEqual([
+      ["s", [{ key, expires: 10_000 }]],
+    ]);
+    expect((await nft.sets("ip", "none", () => true)).size).toBe(0);
+  });
+
   test("a full set remembers no more, until something goes", async () => {
     let now = 0;
     const nft = await filled({ clock: { monotonic: () => now } });

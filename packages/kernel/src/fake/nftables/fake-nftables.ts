@@ -4,6 +4,7 @@ import {
   type Hex,
   type NftBatch,
   type NftFamily,
+  type NftSet,
   type NftTable,
   type SetElement,
 } from "@fairlead/netfilter/nft";
@@ -15,7 +16,7 @@ import { type Fault, Faults } from "../faults.ts";
 import { Journal } from "./journal.ts";
 import { remember } from "./packets.ts";
 import { putTable } from "./put-table.ts";
-import { elementKey, type FakeTable, isThere, listed, listedElement } from "./state.ts";
+import { elementKey, type FakeSet, type FakeTable, isThere, listed, listedElement, listedSet } from "./state.ts";
 import { carryOut, type Refusal } from "./transaction.ts";
 import { Watchers } from "./watchers.ts";
 import { tableKey } from "./work.ts";
@@ -74,6 +75,18 @@ export class FakeNftables implements NftablesClient {
 
   table(family: NftFamily, name: string): Promise<NftTable | undefined> {
     return this.#ask(["table", family, name], () => this.tableNow(family, name));
+  }
+
+  sets(
+    family: NftFamily,
+    table: string,
+    wanted: (set: Omit<NftSet, "elements">) => boolean,
+  ): Promise<ReadonlyMap<string, NftSet>> {
+    return this.#ask(["sets", family, table], () => {
+      const { sets = new Map<string, FakeSet>() } = this.#tables.get(tableKey(family, table)) ?? {};
+      const chosen = [...sets].filter(([, { facts }]) => wanted(facts));
+      return new Map(chosen.map(([name, set]) => [name, listedSet(set, this.#clock.monotonic())]));
+    });
   }
 
   elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]> {

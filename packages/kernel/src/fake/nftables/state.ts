@@ -50,13 +50,14 @@ export function listed(table: FakeTable, now: number): NftTable {
     name,
     ...(comment !== undefined && { comment }),
     chains: new Map([...chains].map(([key, { uses: _, rules, ...chain }]) => [key, { ...chain, rules: [...rules] }])),
-    sets: new Map([...sets].map(([key, set]) => [key, { ...set.facts, elements: elementsOf(set, now) }])),
+    sets: new Map([...sets].map(([key, set]) => [key, listedSet(set, now)])),
   };
 }
 
-function elementsOf({ elements }: FakeSet, now: number): NftSet["elements"] {
+/** With the elements that are there at that time. */
+export function listedSet({ facts, elements }: FakeSet, now: number): NftSet {
   const there = [...elements].filter(([, one]) => isThere(one, now));
-  return new Map(there.map(([key, one]) => [key, listedElement(one, now)]));
+  return { ...facts, elements: new Map(there.map(([key, one]) => [key, listedElement(one, now)])) };
 }
 
 /** With the time that is left. */
