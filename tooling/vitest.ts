@@ -15,6 +15,8 @@ export function packageTests(test: NonNullable<ViteUserConfig["test"]> = {}): Vi
   return defineConfig({
     resolve: { conditions },
     ssr: { resolve: { conditions, externalConditions: conditions } },
+    // What global set-up imports is resolved in an environment of vitest's own.
+    environments: { __vitest__: { resolve: { conditions, externalConditions: conditions } } },
     test: {
       include: ["src/**/*.test.ts", "test/**/*.test.ts"],
       globalSetup: TEMPORARY_FOLDER,

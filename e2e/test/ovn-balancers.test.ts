@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { expect, test } from "vitest";
 import { balancerCommands } from "../src/cni/ovn/controller/balancers.ts";
@@ -10,7 +11,7 @@ function group(address: string, cluster: readonly PlanEndpoint[]): ServicePortGr
     id: "default/web/tcp",
     name: "default/web",
     service: "default/web",
-    family: address.includes(":") ? "IPv6" : "IPv4",
+    family: familyOf(address),
     protocol: "TCP",
     cluster,
     local: [],

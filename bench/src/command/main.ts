@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
 import { bench } from "./bench.ts";
@@ -52,7 +53,7 @@ async function main(): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(errorText(error));
     return 1;
   }
 }

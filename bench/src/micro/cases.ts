@@ -93,13 +93,13 @@ async function rendered(planner: Planner): Promise<void> {
     list: async () => undefined,
     texts: async () => new Map<string, readonly string[]>(),
   } as const;
-  await createIptablesBackend(nowhere, { breathe: async () => {} }).sync(planner.plan("IPv4"));
+  await createIptablesBackend(nowhere, { turn: async () => {} }).sync(planner.plan("IPv4"));
 }
 
 /** What the kernel holds after a full sync. */
 async function programmed(planner: Planner): Promise<RuleSet> {
   const kernel = new FakeIptables({ family: "IPv4", variant: "legacy" });
-  await createIptablesBackend(kernel, { breathe: async () => {} }).sync(planner.plan("IPv4"));
+  await createIptablesBackend(kernel, { turn: async () => {} }).sync(planner.plan("IPv4"));
   return kernel.ruleSet();
 }
 

@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import type { Runner } from "@fairlead/kernel";
 import { createCleanProject } from "./clean-project.ts";
 import { type PublishedPackage, publishedPackages } from "./published.ts";
@@ -50,6 +51,6 @@ async function problemOf(check: () => Promise<string | undefined>): Promise<stri
   try {
     return await check();
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }

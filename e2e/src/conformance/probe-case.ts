@@ -1,12 +1,11 @@
+import { familyOf, socketText } from "@fairlead/base";
 import {
   type ConformanceCase,
-  familyOf,
   hosts,
   nodeA,
   type Outcome,
   packetFamily,
   secondNodeAddress,
-  socketAddress,
   type Ways,
   waysOf,
   wayTo,
@@ -43,7 +42,7 @@ export async function probeCase(
   if (packet.protocol === "SCTP" && !sctpSockets) return probeSctp(lab, packet, requestsFor(expected));
   const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
   const results = await endings(lab, row, expected, timeoutMs);
-  const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketAddress(address, 0)))];
+  const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketText(address, 0)))];
   const ends = results.map((result) => endOf(row, result, own));
   const otherPort = mostlyWithOtherPort(ends);
   const masked = ({ way, differs }: End) => differs === "address" || (packet.from === nodeA && otherPort.has(way));
@@ -108,7 +107,7 @@ function endOf(row: ConformanceCase, result: Ending, own: readonly string[]): En
   if (result.kind === "error") return { way: `error ${result.code}`, differs: "nothing" };
   const { destination, port } = row.packet;
   const local = arrival(row, result);
-  const way = local === socketAddress(destination, port) ? "leave" : local;
+  const way = local === socketText(destination, port) ? "leave" : local;
   return { way: asNode(result, own) ? way : `${way} as ${result.remote}`, differs: difference(result) };
 }
 
@@ -140,5 +139,5 @@ function arrival({ packet }: ConformanceCase, { server, local }: { server: strin
   const owner = hosts.find((host) => namespaceOf(host) === server);
   // What the sink answers was sent to no host of the lab: it is where every untranslated address ends.
   const address = server === "sink" ? packet.destination : (owner?.addresses[family] ?? server);
-  return socketAddress(address, familyOf(address) === family ? port : packet.port);
+  return socketText(address, familyOf(address) === family ? port : packet.port);
 }

@@ -1,13 +1,5 @@
-import {
-  type CasePacket,
-  hosts,
-  nodeA,
-  type Outcome,
-  socketAddress,
-  type Ways,
-  waysOf,
-  wayTo,
-} from "@fairlead/testkit";
+import { socketText } from "@fairlead/base";
+import { type CasePacket, hosts, nodeA, type Outcome, type Ways, waysOf, wayTo } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import { trackedPackets } from "./tracked-packets.ts";
 
@@ -24,7 +16,7 @@ export function answersPassBy({ from }: CasePacket, expected: Outcome): boolean 
 
 function isHere(endpoint: string): boolean {
   const here = hosts.filter(({ node }) => node === nodeA.name).flatMap(({ addresses }) => Object.values(addresses));
-  return here.some((address) => endpoint.startsWith(socketAddress(address, 0).slice(0, -1)));
+  return here.some((address) => endpoint.startsWith(socketText(address, 0).slice(0, -1)));
 }
 
 /** Sends requests that nobody will answer, and reads from the node's connection tracking where they went. */

@@ -1,4 +1,5 @@
-import { type CasePacket, socketAddress } from "@fairlead/testkit";
+import { socketText } from "@fairlead/base";
+import type { CasePacket } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 
 /** What connection tracking of node-a says of one packet. */
@@ -18,7 +19,7 @@ export async function trackedPackets(lab: Lab, packet: CasePacket): Promise<read
     const entry = ENTRY.exec(line)?.groups;
     if (entry === undefined || !isOf(packet, entry)) return [];
     const untouched = entry["seen"] === packet.source && entry["seenPort"] === entry["sport"];
-    const endpoint = socketAddress(entry["endpoint"] ?? "", Number(entry["eport"]));
+    const endpoint = socketText(entry["endpoint"] ?? "", Number(entry["eport"]));
     return [{ sport: Number(entry["sport"]), endpoint, masqueraded: !untouched }];
   });
 }

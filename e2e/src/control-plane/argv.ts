@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { familyOf } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 
 const ETCD = "http://127.0.0.1:2379";
@@ -29,7 +30,7 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
     `--etcd-servers=${ETCD}`,
     `--service-cluster-ip-range=${serviceCIDRs.join(",")}`,
     `--advertise-address=${address}`,
-    `--bind-address=${address.includes(":") ? "::" : "0.0.0.0"}`,
+    `--bind-address=${familyOf(address) === "IPv6" ? "::" : "0.0.0.0"}`,
     "--secure-port=6443",
     `--cert-dir=${file("certs")}`,
     `--token-auth-file=${file("tokens.csv")}`,

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bracketed } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { waitUntil } from "../agent/wait-until.ts";
@@ -8,7 +9,7 @@ import { orDispose } from "../support/or-dispose.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
 import type { ControlPlanePaths } from "./programs.ts";
-import { bracketed, relayArgv } from "./relay.ts";
+import { relayArgv } from "./relay.ts";
 import { kubeconfig, serviceAccountKeys, tokenFile, users } from "./users.ts";
 
 export interface ControlPlaneSettings {

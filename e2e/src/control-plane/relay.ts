@@ -13,8 +13,3 @@ const MAIN = fileURLToPath(new URL("relay-main.ts", import.meta.url));
 export function relayArgv(from: string, to: string): Argv {
   return [process.execPath, "--no-warnings", MAIN, from, to];
 }
-
-/** An address as it stands before a port. */
-export function bracketed(address: string): string {
-  return address.includes(":") ? `[${address}]` : address;
-}

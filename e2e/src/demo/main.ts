@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { parseArgs } from "node:util";
+import { errorText } from "@fairlead/base";
 import { clientA } from "@fairlead/testkit";
 import { missingHere } from "../support/machine.ts";
 import { localStage } from "./local-stage.ts";
@@ -26,7 +27,7 @@ async function main(args: readonly string[]): Promise<number> {
     for (const open of await stages(flags.memory)) code ||= await perform(await open(), flags.keep);
     return code;
   } catch (error) {
-    console.error(`Failed: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`Failed: ${errorText(error)}`);
     return 1;
   }
 }

@@ -1,3 +1,4 @@
+import { bracketed } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 
 /**
@@ -6,6 +7,6 @@ import type { Argv } from "@fairlead/kernel";
  * Kernels without CONFIG_INET_DIAG_DESTROY end none.
  */
 export function cutArgv(port: string, address: string): Argv {
-  const to = address.includes(":") ? `[${address}]` : address;
+  const to = bracketed(address);
   return ["ss", "-K", "-H", "state", "established", "sport", `:${port}`, "dst", to];
 }

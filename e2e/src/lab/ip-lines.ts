@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 
 /** Lines for `ip -batch -`. */
@@ -19,7 +20,7 @@ export function up(name: string): string {
 
 /** `nodad`: an IPv6 address that can be used at once. */
 export function address(name: string, cidr: string, scope?: "link"): string {
-  const family = cidr.includes(":") ? "nodad" : "";
+  const family = familyOf(cidr) === "IPv6" ? "nodad" : "";
   return `address add ${cidr} dev ${name} ${scope === undefined ? "" : `scope ${scope}`} ${family}`.trimEnd();
 }
 

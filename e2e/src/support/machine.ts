@@ -1,5 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText } from "@fairlead/base";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 
@@ -18,7 +19,7 @@ export async function missingHere(): Promise<string | undefined> {
     }
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

@@ -49,7 +49,7 @@ async function onSink(): Promise<void> {
   const before = process.memoryUsage().heapUsed;
   let peak = 0;
   const watch = createIptablesBackend(sink, {
-    breathe: async () => {
+    turn: async () => {
       peak = Math.max(peak, process.memoryUsage().heapUsed - before);
       await new Promise<void>((resolve) => setImmediate(resolve));
     },

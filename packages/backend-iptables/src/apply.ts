@@ -1,4 +1,5 @@
-import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
+import type { ForwardingPlan, PlanChange } from "@fairlead/core";
 import { deleteChains } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
 import type { Settled } from "./options.ts";
@@ -40,11 +41,11 @@ export async function applyChange(
   stale: StaleChains,
   settled: Settled,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const rules = await inSlices(ruleChange(change, before.context, context), settled.breathe);
+  const rules = await inSlices(ruleChange(change, before.context, context), settled);
   stale.add(rules.stale);
   stale.forget(namesOf(rules.endpointChains));
   stale.forget(namesOf(rules.serviceChains));
-  const now = settled.now();
+  const now = settled.clock.monotonic();
   const due = stale.due(now, context.large);
   const written = touchesKernel(rules, due) ? await write(port, rules, due, settled) : new Map();
   stale.deleted(due, now);

@@ -1,4 +1,5 @@
-import { type Backend, type ForwardingPlan, inSlices, type PlanChange, type SyncReport } from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
+import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
@@ -43,13 +44,13 @@ class IptablesBackend implements Backend {
     this.#port = port;
     this.#settled = settled;
     this.#stale = new StaleChains(settled.syncPeriod);
-    this.#lookout = new Lookout(settled.now, port.glance);
+    this.#lookout = new Lookout(settled.clock, port.glance);
     this.#fixed = new FixedChains(port, settled);
     this.#witness = new Witness(port);
   }
 
   prepare(): void {
-    const now = this.#settled.now();
+    const now = this.#settled.clock.monotonic();
     if (this.#looking !== undefined && now - this.#looking.since < RECENT_MS) return;
     const found = look(this.#port, this.#settled);
     // What is wrong is told to whoever awaits it.
@@ -77,7 +78,7 @@ class IptablesBackend implements Backend {
     const before = this.#programmed;
     const context = before && contextForChange(before, plan, change, this.#settled);
     if (before === undefined || context === undefined) return this.sync(plan);
-    return this.#applySteps(await inSlices(stepsOf(change), this.#settled.breathe), before, context);
+    return this.#applySteps(await inSlices(stepsOf(change), this.#settled), before, context);
   }
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {

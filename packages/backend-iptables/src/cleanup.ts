@@ -52,7 +52,7 @@ async function cleanTable(
     table === "nat" ? [...existing].filter((chain) => isGroupChain(chain) && !keep(table, chain)) : [];
   const split = port.variant === "nft" && groupChains.length > BATCH.staleChains;
   const restore = async (commands: readonly Command[]) => {
-    if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), settled.breathe));
+    if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), settled.turn));
   };
   const jumps = await unlinkCommands(port, linksTo(fixed, table));
   if (!split) return restore([...jumps, ...deleteChains([...fixed, ...groupChains])]);

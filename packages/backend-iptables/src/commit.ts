@@ -68,7 +68,7 @@ interface Rest {
 export async function commit(port: RulesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
   const written: Written = new Map();
   for (const part of parts(sections(work, split), split ? IN_ONE_PROCESS : Number.POSITIVE_INFINITY)) {
-    await port.restore(payloadText(restoreLines(part, written), settled.breathe));
+    await port.restore(payloadText(restoreLines(part, written), settled.turn));
   }
   return written;
 }
@@ -155,6 +155,6 @@ export async function deleteStale(
     (batch): PayloadSection => ({ table: "nat", commands: deleteChains(batch) }),
   );
   for (const part of parts(sections, IN_ONE_PROCESS)) {
-    await port.restore(payloadText(restoreLines(part), settled.breathe));
+    await port.restore(payloadText(restoreLines(part), settled.turn));
   }
 }

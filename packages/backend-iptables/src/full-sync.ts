@@ -1,4 +1,5 @@
-import { type ForwardingPlan, inSlices } from "@fairlead/core";
+import { errorText, inSlices } from "@fairlead/base";
+import type { ForwardingPlan } from "@fairlead/core";
 import { emptyChain } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
@@ -33,9 +34,9 @@ export async function fullSync(
   settled: Settled,
 ): Promise<{ programmed: Programmed; written: Written }> {
   const context = renderContext(settled, plan, counters);
-  const found = await inSlices(survey(plan, context, kernel.groupChains), settled.breathe);
-  const full = await inSlices(fullPlan(plan, context, found), settled.breathe);
-  const old = await inSlices(oldRules(kernel.filter), settled.breathe);
+  const found = await inSlices(survey(plan, context, kernel.groupChains), settled);
+  const full = await inSlices(fullPlan(plan, context, found), settled);
+  const old = await inSlices(oldRules(kernel.filter), settled);
   const filter = new FilterFrame(full, kernel.filter, old);
   const split = needsBatches(port, plan);
   const work = {
@@ -64,14 +65,14 @@ function needsBatches(port: RulesPort, plan: ForwardingPlan): boolean {
 
 /** Stale chains harm nobody: one that cannot go because somebody else's chain leads to it must not fail the sync. */
 async function sweep(port: RulesPort, stale: StaleChains, large: boolean, settled: Settled): Promise<void> {
-  const now = settled.now();
+  const now = settled.clock.monotonic();
   const due = stale.due(now, large);
   if (due.length === 0) return;
   const split = port.variant === "nft" && due.length > BATCH.staleChains;
   try {
     await deleteStale(port, due, split, settled);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     settled.onProblem(`${due.length} stale chains of the nat table stay until the next full sync: ${reason}`);
   }
   stale.deleted(due, now);

@@ -1,4 +1,4 @@
-import { inSlices } from "@fairlead/core";
+import { errorText, inSlices } from "@fairlead/base";
 import { payloadText, type Rule, renderRule, restoreLines, type Table } from "@fairlead/netfilter";
 import { chainRepairs, type Repair, type Seen } from "./chain-repairs.ts";
 import type { Extent } from "./lookout.ts";
@@ -53,7 +53,7 @@ export class FixedChains {
     const dispatch = await this.#dispatch(table, wanted, news);
     const seen = await this.#see(table, dispatch, extent, news);
     if (seen.read.has(CANARY) && !seen.texts.has(CANARY)) return undefined;
-    const texts = await inSlices(textsOf(dispatch, seen.read), this.#settled.breathe);
+    const texts = await inSlices(textsOf(dispatch, seen.read), this.#settled);
     const repairs = chainRepairs(this.#port.family, table, wanted, dispatch, texts, seen);
     if (repairs === undefined || !(await this.#write(table, repairs))) return undefined;
     const written = new Set(repairs.map(({ chain }) => chain));
@@ -64,7 +64,7 @@ export class FixedChains {
   /** What the shared chains must hold; nothing where all of them are as they were. */
   async #dispatch(table: ServiceTable, wanted: Wanted, news: News): Promise<ReadonlyMap<string, readonly Rule[]>> {
     if (!DISPATCH_CHAINS[table].some((chain) => news.changed.has(chain))) return new Map();
-    const all = await inSlices(dispatchOf(table, wanted), this.#settled.breathe);
+    const all = await inSlices(dispatchOf(table, wanted), this.#settled);
     return new Map([...all].filter(([chain]) => news.changed.has(chain)));
   }
 
@@ -96,9 +96,9 @@ export class FixedChains {
     const names = [...new Set(repairs.map(({ chain }) => chain))].join(", ");
     const sections = [{ table, commands: repairs.flatMap(({ commands }) => [...commands]) }];
     try {
-      await this.#port.restore(payloadText(restoreLines(sections), this.#settled.breathe));
+      await this.#port.restore(payloadText(restoreLines(sections), this.#settled.turn));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       this.#settled.onProblem(
         `somebody changed ${names} in the ${table} table of ${family}, which cannot be written again without the rest: ${reason}`,
       );

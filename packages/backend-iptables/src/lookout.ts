@@ -1,3 +1,4 @@
+import type { Clock } from "@fairlead/base";
 import type { Table } from "@fairlead/netfilter";
 import type { RulesPort } from "./port.ts";
 
@@ -35,14 +36,13 @@ interface Seen {
  * it is looked at after a rest also where these are as they were.
  */
 export class Lookout {
-  readonly #now: () => number;
+  readonly #clock: Pick<Clock, "monotonic">;
   readonly #glance: NonNullable<RulesPort["glance"]>;
   readonly #seen = new Map<Table, Seen>();
   readonly #restUntil = new Map<Table, number>();
 
-  /** @param now a clock in milliseconds */
-  constructor(now: () => number, glance: RulesPort["glance"] = async () => undefined) {
-    this.#now = now;
+  constructor(clock: Pick<Clock, "monotonic">, glance: RulesPort["glance"] = async () => undefined) {
+    this.#clock = clock;
     this.#glance = glance;
   }
 
@@ -104,7 +104,7 @@ export class Lookout {
   }
 
   #rested(table: Table, rules: number): boolean {
-    const [now, rest] = [this.#now(), rules * REST_PER_RULE];
+    const [now, rest] = [this.#clock.monotonic(), rules * REST_PER_RULE];
     const until = this.#restUntil.get(table) ?? now + rest;
     const rested = now >= until;
     this.#restUntil.set(table, rested ? now + rest : until);

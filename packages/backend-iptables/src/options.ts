@@ -1,3 +1,4 @@
+import { type Clock, nextTurn, systemClock } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { IptablesSettings } from "./plan/settings.ts";
 
@@ -16,10 +17,10 @@ export interface IptablesOptions {
   readonly counters?: (names: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Milliseconds between two deletions of stale chains in a large cluster. Default 30,000. */
   readonly syncPeriod?: number;
-  /** A clock in milliseconds that never goes back. Default `performance.now`. */
-  readonly now?: () => number;
-  /** Lets the event loop turn, called every few milliseconds of rendering. Default a turn of `setImmediate`. */
-  readonly breathe?: () => Promise<void>;
+  /** Default: the system's. */
+  readonly clock?: Pick<Clock, "monotonic">;
+  /** Gives the event loop its turn, every few milliseconds of rendering. Default `nextTurn`. */
+  readonly turn?: () => Promise<void>;
   /** Told of what does not stop the sync but an operator should know. */
   readonly onProblem?: (problem: string) => void;
 }
@@ -28,8 +29,8 @@ export interface IptablesOptions {
 export interface Settled extends IptablesSettings {
   readonly counters: (names: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly syncPeriod: number;
-  readonly now: () => number;
-  readonly breathe: () => Promise<void>;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly turn: () => Promise<void>;
   readonly onProblem: (problem: string) => void;
 }
 
@@ -39,8 +40,8 @@ const DEFAULTS = {
   tcpBeLiberal: false,
   counters: async () => new Set<string>(),
   syncPeriod: 30_000,
-  now: () => performance.now(),
-  breathe: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  clock: systemClock,
+  turn: nextTurn,
   onProblem: () => {},
 } as const satisfies Omit<Settled, "family">;
 

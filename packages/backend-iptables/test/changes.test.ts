@@ -102,7 +102,10 @@ describe("a large cluster", () => {
     let now = 0;
     const groups = [1, 2, 3].map((n) => clusterIPGroup(`s${n}`, `10.96.1.${n}`, endpoints(2, { from: n * 10 })));
     const huge = clusterIPGroup("huge", "10.96.0.13", endpoints(1001, { from: 2000 }));
-    const { step, fake } = await synced(planOf([huge, ...groups]), "legacy", { now: () => now, syncPeriod: 30_000 });
+    const { step, fake } = await synced(planOf([huge, ...groups]), "legacy", {
+      clock: { monotonic: () => now },
+      syncPeriod: 30_000,
+    });
     const chains = () => fake.table("nat").chains.size;
     const all = chains();
     await step(planOf([huge, ...groups.slice(1)]));

@@ -80,7 +80,10 @@ describe.each(["small", "large"] as const)("a %s table, of whose chains the kern
   async function synced() {
     const node = telling();
     const problems: string[] = [];
-    const backend = createIptablesBackend(node.port, { onProblem: (problem) => problems.push(problem), now: () => 0 });
+    const backend = createIptablesBackend(node.port, {
+      onProblem: (problem) => problems.push(problem),
+      clock: { monotonic: () => 0 },
+    });
     await backend.sync(wanted);
     expect(await backend.intact(wanted)).toBe(true);
     const before = rules(node.kernel);

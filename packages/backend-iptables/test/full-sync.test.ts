@@ -169,7 +169,7 @@ describe("announced", () => {
 
   test("announced again, what was read a moment ago is kept", async () => {
     const clock = { now: 0 };
-    const { saves, backend } = makeCounted({ now: () => clock.now });
+    const { saves, backend } = makeCounted({ clock: { monotonic: () => clock.now } });
     for (const at of [0, 4_999]) {
       clock.now = at;
       backend.prepare?.();
@@ -323,7 +323,8 @@ describe("intact", () => {
 test("others have their turn while old rules that refuse are looked at, however many there are", async () => {
   const turns = async (refused: number) => {
     let count = 0;
-    const { fake, backend } = make({ breathe: async () => void count++ });
+    let looks = 0;
+    const { fake, backend } = make({ turn: async () => void count++, clock: { monotonic: () => looks++ } });
     const rules = Array.from(
       { length: refused },
       (_, at) => `-A KUBE-SERVICES -d 10.97.${at >> 8}.${at & 255}/32 -j REJECT\n`,

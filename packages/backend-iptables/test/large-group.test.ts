@@ -47,7 +47,9 @@ function world(variant: RulesPort["variant"], affinity: boolean) {
     turns.push(reads);
     reads = 0;
   };
-  const backend = createIptablesBackend(sink(variant), { breathe: async () => turn() });
+  let looks = 0;
+  const clock = { monotonic: () => looks++ };
+  const backend = createIptablesBackend(sink(variant), { turn: async () => turn(), clock });
   const longest = async (work: () => Promise<unknown>) => {
     turns.length = 0;
     reads = 0;

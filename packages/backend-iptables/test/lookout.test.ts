@@ -13,10 +13,7 @@ function make(told?: Told) {
   let now = 0;
   const asked: Extent[] = [];
   const holds: Record<Extent, boolean> = { fixed: true, all: true };
-  const lookout = new Lookout(
-    () => now,
-    async () => told,
-  );
+  const lookout = new Lookout({ monotonic: () => now }, async () => told);
   const look = async (extent: Extent) => {
     asked.push(extent);
     return holds[extent] ? extent : undefined;
@@ -51,7 +48,7 @@ describe("where the kernel tells nothing of a table", () => {
 describe("where the kernel tells of a table's state", () => {
   test("a look may find more than it was asked for", async () => {
     const lookout = new Lookout(
-      () => 0,
+      { monotonic: () => 0 },
       async () => ({ state: "1" }),
     );
     const asked: Extent[] = [];

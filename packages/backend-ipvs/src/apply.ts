@@ -1,4 +1,5 @@
-import { type ForwardingPlan, inSlices, type PlanChange } from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
+import type { ForwardingPlan, PlanChange } from "@fairlead/core";
 import type { ServerCommand } from "@fairlead/netfilter";
 import { collect } from "./collect.ts";
 import type { Draining } from "./draining.ts";
@@ -43,11 +44,11 @@ export async function applyChange(port: IpvsPort, input: ChangeInput, settled: S
   const { plan, change, context, before, draining, made } = input;
   if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
   const groups = changedGroups(plan, change, before.context, context);
-  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), settled.breathe);
+  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), settled);
   if (step.contested) return undefined;
   const facts = frameFacts(before.ledger, context);
   for (const key of step.after.keys()) made.add(key);
-  const servers = await inSlices(serverCommands(step, draining), settled.breathe);
+  const servers = await inSlices(serverCommands(step, draining), settled);
   const work = { ...changeWork(step, before.facts, facts), servers };
   const written = await carryOut(port, work, settled);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);

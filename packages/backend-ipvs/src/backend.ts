@@ -51,7 +51,7 @@ class IpvsBackend implements IpvsModeBackend {
     this.#port = port;
     this.#settled = settled;
     this.#schedulers = new Schedulers(settled);
-    this.#rulesSeen = new RulesSeen(port.rules, settled.now);
+    this.#rulesSeen = new RulesSeen(port.rules, settled.clock);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
@@ -62,7 +62,7 @@ class IpvsBackend implements IpvsModeBackend {
     const input = { plan, context: this.#context(plan), made: this.#made, rulesSeen: this.#rulesSeen };
     const synced = await fullSync(this.#port, input, this.#settled);
     this.#draining = synced.draining;
-    this.#clock.note(this.#draining, this.#settled.now());
+    this.#clock.note(this.#draining, this.#settled.clock.monotonic());
     this.#programmed = synced.programmed;
     return report("full", synced.programmed, synced.written);
   }
@@ -75,7 +75,7 @@ class IpvsBackend implements IpvsModeBackend {
     const input = { plan, change, before, context: this.#context(plan), draining: this.#draining, made: this.#made };
     const applied = await applyChange(this.#port, input, this.#settled);
     if (applied === undefined) return this.sync(plan);
-    this.#clock.note(this.#draining, this.#settled.now());
+    this.#clock.note(this.#draining, this.#settled.clock.monotonic());
     this.#programmed = applied.programmed;
     return report("partial", applied.programmed, applied.written);
   }
@@ -95,7 +95,7 @@ class IpvsBackend implements IpvsModeBackend {
   async maintain(): Promise<number | undefined> {
     const programmed = this.#programmed;
     if (programmed === undefined) return undefined;
-    const now = this.#settled.now();
+    const now = this.#settled.clock.monotonic();
     const due = this.#clock.due(this.#draining, now);
     if (due.length > 0) {
       this.#programmed = undefined;

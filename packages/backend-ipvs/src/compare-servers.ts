@@ -1,4 +1,4 @@
-import { inSlices } from "@fairlead/core";
+import { inSlices, type Slicing } from "@fairlead/base";
 import { renderServerKey, type ServerCommand, type VirtualServerState } from "@fairlead/netfilter";
 import { collect } from "./collect.ts";
 import type { Draining } from "./draining.ts";
@@ -23,7 +23,7 @@ export async function compareServers(
   wanted: ReadonlyMap<string, WantedServer>,
   owned: Owned,
   draining: Draining,
-  breathe: () => Promise<void>,
+  slicing: Partial<Slicing>,
 ): Promise<ServerDifference> {
   const missing = new Map(wanted);
   const additions: ServerCommand[] = [];
@@ -32,10 +32,10 @@ export async function compareServers(
     const key = renderServerKey(present);
     const server = wanted.get(key);
     if (server !== undefined) {
-      const change = await inSlices(serverChange(server, present), breathe);
+      const change = await inSlices(serverChange(server, present), slicing);
       missing.delete(key);
-      await inSlices(collect(change.additions, additions), breathe);
-      await inSlices(collect(change.removals, removals), breathe);
+      await inSlices(collect(change.additions, additions), slicing);
+      await inSlices(collect(change.removals, removals), slicing);
       draining.set(server.server, change.draining);
     } else if (owned(present)) {
       removals.push({ kind: "delete-server", server: present });

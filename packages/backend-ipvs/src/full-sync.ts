@@ -38,7 +38,7 @@ export async function fullSync(
   { plan, context, made, rulesSeen }: SyncInput,
   settled: Settled,
 ): Promise<Synced> {
-  const wanted = await wantedOf(plan, context, settled.breathe);
+  const wanted = await wantedOf(plan, context, settled);
   const facts = frameFacts(wanted.ledger, context);
   const kernel = await readKernel(port, await rulesSeen.stand(facts));
   const { excludeCIDRs, family } = settled;
@@ -47,7 +47,7 @@ export async function fullSync(
   // A family without services is not worth the listing of all the other one's servers.
   const nothing = wanted.servers.size === 0 && ownsNothing({ kernel, made });
   const listing = nothing ? [] : port.servers.save();
-  const difference = await compareServers(listing, wanted.servers, owned, draining, settled.breathe);
+  const difference = await compareServers(listing, wanted.servers, owned, draining, settled);
   for (const key of wanted.servers.keys()) made.add(key);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
   const written = await carryOut(port, work, settled);
@@ -57,8 +57,8 @@ export async function fullSync(
 }
 
 /** `ipvsadm --restore` skips what the kernel refuses; not all of that is worth a word on stderr. */
-async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, { breathe }: Settled): Promise<void> {
-  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), breathe);
+async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, settled: Settled): Promise<void> {
+  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), settled);
   if (isEqual(difference)) return;
   const [first] = differenceCommands(difference);
   throw new Error(`virtual servers are not as they were written, first of all: ${JSON.stringify(first)}`);

@@ -28,11 +28,11 @@ export async function looksIntact(
   rulesSeen: RulesSeen,
   settled: Settled,
 ): Promise<boolean> {
-  const { ledger, servers } = await wantedOf(plan, context, settled.breathe);
+  const { ledger, servers } = await wantedOf(plan, context, settled);
   // By netlink, so the quickest to tell.
   if (servers.size > 0) {
     const listing = port.servers.save();
-    const difference = await compareServers(listing, servers, () => false, draining, settled.breathe);
+    const difference = await compareServers(listing, servers, () => false, draining, settled);
     if (!isEqual(difference)) return false;
   }
   if (!(await hasAddresses(port, ledger))) return false;

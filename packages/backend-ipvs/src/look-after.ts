@@ -1,4 +1,4 @@
-import { inSlices } from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
 import type { DestinationKey, VirtualServerKey } from "@fairlead/netfilter";
 import { payloadText, renderServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
@@ -57,17 +57,17 @@ export async function endDrained(
   port: IpvsPort,
   servers: readonly VirtualServerKey[],
   draining: Draining,
-  { breathe }: Settled,
+  settled: Settled,
 ): Promise<void> {
   const gone: Gone[] = [];
   for await (const server of port.servers.connections(servers)) {
-    const destinations = await inSlices(draining.finished(server), breathe);
+    const destinations = await inSlices(draining.finished(server), settled);
     if (destinations.length > 0) gone.push({ server, destinations });
   }
   draining.looked();
   if (gone.length === 0) return;
-  await port.servers.restore(payloadText(deletions(gone), breathe));
-  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), breathe);
+  await port.servers.restore(payloadText(deletions(gone), settled.turn));
+  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), settled);
 }
 
 function* deletions(gone: readonly Gone[]): Generator<string, void, void> {

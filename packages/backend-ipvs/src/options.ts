@@ -1,3 +1,4 @@
+import { type Clock, nextTurn, systemClock } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { IpvsSettings } from "./plan/context.ts";
 import { isScheduler, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
@@ -17,10 +18,10 @@ export interface IpvsOptions {
    * not got it, and the service gets the default. Default: the kernel is taken to have them all.
    */
   readonly loadScheduler?: (scheduler: Scheduler) => Promise<boolean>;
-  /** A clock in milliseconds that never goes back. Default `performance.now`. */
-  readonly now?: () => number;
-  /** Lets the event loop turn, called every few milliseconds of rendering. Default a turn of `setImmediate`. */
-  readonly breathe?: () => Promise<void>;
+  /** Default: the system's. */
+  readonly clock?: Pick<Clock, "monotonic">;
+  /** Gives the event loop its turn, every few milliseconds of rendering. Default `nextTurn`. */
+  readonly turn?: () => Promise<void>;
   /** Told of what does not stop the sync but an operator should know. */
   readonly onProblem?: (problem: string) => void;
 }
@@ -29,8 +30,8 @@ export interface IpvsOptions {
 export interface Settled extends IpvsSettings {
   readonly excludeCIDRs: readonly string[];
   readonly loadScheduler: (scheduler: Scheduler) => Promise<boolean>;
-  readonly now: () => number;
-  readonly breathe: () => Promise<void>;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly turn: () => Promise<void>;
   readonly onProblem: (problem: string) => void;
 }
 
@@ -38,8 +39,8 @@ const DEFAULTS = {
   masqueradeBit: 14,
   excludeCIDRs: [],
   loadScheduler: async () => true,
-  now: () => performance.now(),
-  breathe: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  clock: systemClock,
+  turn: nextTurn,
   onProblem: () => {},
 } as const satisfies Omit<Settled, "family" | "scheduler">;
 

@@ -1,3 +1,4 @@
+import type { Clock } from "@fairlead/base";
 import { sameFacts } from "./plan/frame.ts";
 import { type FrameFacts, TABLES } from "./plan/frame-facts.ts";
 import type { IpvsPort } from "./port.ts";
@@ -20,13 +21,12 @@ interface Seen {
  */
 export class RulesSeen {
   readonly #rules: IpvsPort["rules"];
-  readonly #now: () => number;
+  readonly #clock: Pick<Clock, "monotonic">;
   #seen: Seen | undefined;
 
-  /** @param now a clock in milliseconds */
-  constructor(rules: IpvsPort["rules"], now: () => number) {
+  constructor(rules: IpvsPort["rules"], clock: Pick<Clock, "monotonic">) {
     this.#rules = rules;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** What the kernel says of the tables now; undefined: it says nothing. To be asked before the rules are read. */
@@ -42,7 +42,7 @@ export class RulesSeen {
 
   /** The rules that these facts ask for were found after the kernel said so. */
   note(state: string | undefined, facts: FrameFacts): void {
-    this.#seen = state === undefined ? undefined : { state, facts, at: this.#now() };
+    this.#seen = state === undefined ? undefined : { state, facts, at: this.#clock.monotonic() };
   }
 
   /** Something of ours may have been written half. */
@@ -53,7 +53,7 @@ export class RulesSeen {
   /** Whether they are there still. */
   async stand(facts: FrameFacts): Promise<boolean> {
     const seen = this.#seen;
-    if (seen === undefined || this.#now() - seen.at > LASTS || !sameFacts(seen.facts, facts)) return false;
+    if (seen === undefined || this.#clock.monotonic() - seen.at > LASTS || !sameFacts(seen.facts, facts)) return false;
     return (await this.state()) === seen.state;
   }
 }

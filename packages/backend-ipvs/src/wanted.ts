@@ -1,4 +1,5 @@
-import { type ForwardingPlan, inSlices } from "@fairlead/core";
+import { inSlices, type Slicing } from "@fairlead/base";
+import type { ForwardingPlan } from "@fairlead/core";
 import type { PlanContext } from "./plan/context.ts";
 import type { FrameFacts } from "./plan/frame-facts.ts";
 import { groupObjects } from "./plan/group.ts";
@@ -12,8 +13,8 @@ export interface Wanted {
 }
 
 /** Works out a whole plan, with turns of the event loop between. */
-export function wantedOf(plan: ForwardingPlan, context: PlanContext, breathe: () => Promise<void>): Promise<Wanted> {
-  return inSlices(collect(plan, context), breathe);
+export function wantedOf(plan: ForwardingPlan, context: PlanContext, slicing: Partial<Slicing>): Promise<Wanted> {
+  return inSlices(collect(plan, context), slicing);
 }
 
 function* collect(plan: ForwardingPlan, context: PlanContext): Generator<void, Wanted> {

@@ -43,8 +43,8 @@ export interface Written {
  *
  * @throws what the port throws; the steps before the one that failed are done
  */
-export async function carryOut(port: IpvsPort, work: Work, { breathe }: Settled): Promise<Written> {
-  const text = (lines: Iterable<string>) => payloadText(lines, breathe);
+export async function carryOut(port: IpvsPort, work: Work, { turn }: Settled): Promise<Written> {
+  const text = (lines: Iterable<string>) => payloadText(lines, turn);
   const members = await changeSets(port, work.setsFirst, text);
   const first = await writeRules(port, work.rulesFirst, text);
   const added = addressLines(work.createDevice, "add", work.addressAdditions);

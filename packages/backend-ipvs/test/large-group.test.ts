@@ -56,7 +56,9 @@ function world() {
     },
   };
   let now = 0;
-  const backend = createIpvsBackend({ ...new FakeNode().port("IPv4"), servers }, { breathe: turn, now: () => now });
+  // 64 steps are a slice.
+  const clock = { monotonic: () => (now += 10 / 64) };
+  const backend = createIpvsBackend({ ...new FakeNode().port("IPv4"), servers }, { turn, clock });
   const longest = async (work: () => Promise<unknown>) => {
     [reads, most] = [0, 0];
     await work();

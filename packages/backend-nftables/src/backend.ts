@@ -87,7 +87,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   }
 
   #slowly<T>(steps: Generator<void, T>): Promise<T> {
-    return inSlices(steps, { turn: this.#settled.breathe });
+    return inSlices(steps, this.#settled);
   }
 }
 

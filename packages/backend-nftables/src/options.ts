@@ -8,21 +8,21 @@ export interface NftablesOptions {
   readonly masqueradeBit?: number;
   /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */
   readonly masqueradeAll?: boolean;
-  /** Lets the event loop turn between pieces of work. Default a turn of `setImmediate`. */
-  readonly breathe?: () => Promise<void>;
+  /** Gives the event loop its turn between pieces of work. Default `nextTurn`. */
+  readonly turn?: () => Promise<void>;
   /** Default the system's. */
   readonly clock?: Pick<Clock, "monotonic">;
 }
 
 /** The options with every default filled in. */
 export interface Settled extends PlanSettings {
-  readonly breathe: () => Promise<void>;
+  readonly turn: () => Promise<void>;
   readonly clock: Pick<Clock, "monotonic">;
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */
 export function settle(options: NftablesOptions): Settled {
-  const settled = { ...DEFAULTS, breathe: nextTurn, clock: systemClock, ...options };
+  const settled = { ...DEFAULTS, turn: nextTurn, clock: systemClock, ...options };
   const bit = settled.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);

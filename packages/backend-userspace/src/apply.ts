@@ -54,7 +54,7 @@ export async function writeChange(
   if ([added.filter, added.nat, removed.filter, removed.nat].every(({ length }) => length === 0)) {
     return { rules, written: NOTHING };
   }
-  await port.restore(payloadText(restoreLines(sections), settled.breathe));
+  await port.restore(payloadText(restoreLines(sections), settled.turn));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 

@@ -1,12 +1,5 @@
-import {
-  type Backend,
-  type ForwardingPlan,
-  inSlices,
-  type PlanChange,
-  type PlanEndpoint,
-  type ServicePortGroup,
-  type SyncReport,
-} from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
+import type { Backend, ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
 import { writeChange } from "./apply.ts";
 import { removeUserspaceMode } from "./cleanup.ts";
 import { renderAll, writeAll } from "./full-sync.ts";
@@ -64,7 +57,7 @@ class UserspaceBackend implements RelayingBackend {
     const rules = await renderAll(plan, context, relays, this.#settled);
     const written = await writeAll(this.#port, rules, context, this.#settled);
     relays.retain(plan.groups);
-    await inSlices(relays.serve(plan.groups.values()), this.#settled.breathe);
+    await inSlices(relays.serve(plan.groups.values()), this.#settled);
     if (old !== relays) old?.close();
     this.#programmed = { context, relays, rules };
     return report("full", this.#programmed, written);
@@ -96,7 +89,7 @@ class UserspaceBackend implements RelayingBackend {
         rules.set(id, changed.rules.get(id) ?? []);
       }
     }
-    await inSlices(relays.serve(present), this.#settled.breathe);
+    await inSlices(relays.serve(present), this.#settled);
     this.#programmed = { context, relays, rules };
     return report("partial", this.#programmed, changed.written);
   }
@@ -109,7 +102,7 @@ class UserspaceBackend implements RelayingBackend {
   async maintain(): Promise<number | undefined> {
     const programmed = this.#programmed;
     if (programmed === undefined || programmed.relays.failed.length === 0) return undefined;
-    const wait = this.#retryAt - this.#settled.timers.now();
+    const wait = this.#retryAt - this.#settled.clock.monotonic();
     if (wait > 0) return wait;
     const groups = new Map(programmed.relays.failed.map((group) => [group.id, group]));
     await this.#write(programmed, programmed.context, groups);
@@ -135,7 +128,7 @@ class UserspaceBackend implements RelayingBackend {
 
   async #open(relays: Relays, groups: Iterable<ServicePortGroup>): Promise<void> {
     await relays.open(groups);
-    this.#retryAt = this.#settled.timers.now() + RETRY;
+    this.#retryAt = this.#settled.clock.monotonic() + RETRY;
   }
 
   #context({ node }: ForwardingPlan): RenderContext {

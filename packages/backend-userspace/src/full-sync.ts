@@ -1,3 +1,4 @@
+import { slices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import {
   type Command,
@@ -16,9 +17,6 @@ import type { RulesPort } from "./port.ts";
 import type { Written } from "./programmed.ts";
 import type { Relays } from "./relay/relays.ts";
 
-/** Groups rendered before the event loop gets its turn. */
-const AT_ONCE = 64;
-
 type Rules = ReadonlyMap<string, readonly ChainRule[]>;
 type Builtins = ReadonlyMap<string, readonly Rule[]>;
 
@@ -27,12 +25,13 @@ export async function renderAll(
   { groups }: ForwardingPlan,
   context: RenderContext,
   relays: Relays,
-  { breathe }: Settled,
+  settled: Settled,
 ): Promise<Map<string, readonly ChainRule[]>> {
   const rules = new Map<string, readonly ChainRule[]>();
+  const yielding = slices(settled);
   for (const group of groups.values()) {
     rules.set(group.id, groupRules(group, relays.port, context));
-    if (rules.size % AT_ONCE === 0) await breathe();
+    await yielding();
   }
   return rules;
 }
@@ -45,7 +44,7 @@ export async function writeAll(
   port: RulesPort,
   rules: Rules,
   context: RenderContext,
-  { breathe }: Settled,
+  { turn }: Settled,
 ): Promise<Written> {
   const builtins = await readBuiltins(port);
   const present = await port.chains("filter");
@@ -56,7 +55,7 @@ export async function writeAll(
     { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
     { table: "filter", commands: tableCommands("filter", rules, context, builtins) },
   ];
-  await port.restore(payloadText(restoreLines(sections), breathe));
+  await port.restore(payloadText(restoreLines(sections), turn));
   return { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
 }
 

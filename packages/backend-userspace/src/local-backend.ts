@@ -1,13 +1,5 @@
-import { socketText } from "@fairlead/base";
-import {
-  type ForwardingPlan,
-  type IPFamily,
-  inSlices,
-  type PlanChange,
-  type PlanEndpoint,
-  type ServicePortGroup,
-  type SyncReport,
-} from "@fairlead/core";
+import { inSlices, socketText } from "@fairlead/base";
+import type { ForwardingPlan, IPFamily, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
 import type { RelayingBackend } from "./backend.ts";
 import { settle, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
@@ -55,7 +47,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       groups = plan.groups;
       relays.retain(groups);
       await relays.open(groups.values());
-      await inSlices(relays.serve(groups.values()), settled.breathe);
+      await inSlices(relays.serve(groups.values()), settled);
       return report("full");
     },
 
@@ -66,7 +58,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       }
       const present = Array.from(change.groups.values(), ({ after }) => after).filter((group) => group !== undefined);
       await relays.open(present);
-      await inSlices(relays.serve(present), settled.breathe);
+      await inSlices(relays.serve(present), settled);
       return report("partial");
     },
 

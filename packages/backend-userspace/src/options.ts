@@ -1,8 +1,8 @@
+import { type Clock, nextTurn, systemClock } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { openRelay } from "./relay/open.ts";
 import type { OpenRelay, RelayRequest } from "./relay/relay.ts";
 import { createTraffic, type RelayTraffic } from "./relay/traffic.ts";
-import { systemTimers, type Timers } from "./timers.ts";
 
 /** Ports that relays may listen on, both ends included. */
 export interface PortRange {
@@ -32,9 +32,9 @@ export interface UserspaceOptions {
   /** Node ports are served on 127.0.0.0/8, too (iptables.localhostNodePorts). Default true. */
   readonly localhostNodePorts?: boolean;
   /** Default the system's clock. */
-  readonly timers?: Timers;
-  /** Lets the event loop turn between pieces of work. Default a turn of `setImmediate`. */
-  readonly breathe?: () => Promise<void>;
+  readonly clock?: Pick<Clock, "monotonic" | "after">;
+  /** Gives the event loop its turn between pieces of work. Default `nextTurn`. */
+  readonly turn?: () => Promise<void>;
   /** Told of what does not stop the sync but an operator should know: services that cannot be relayed, and why. */
   readonly onProblem?: (problem: string) => void;
   /** Opens a relay's listening socket. Default: a real one. */
@@ -50,8 +50,8 @@ const DEFAULTS = {
   tcpIdleTimeout: 24 * 3_600_000,
   maxSocketsPerService: 16_000,
   localhostNodePorts: true,
-  timers: systemTimers,
-  breathe: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  clock: systemClock,
+  turn: nextTurn,
   onProblem: () => {},
   open: openRelay,
 } as const satisfies Partial<Settled>;

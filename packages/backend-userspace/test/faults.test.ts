@@ -121,7 +121,7 @@ describe("sockets that cannot be had", () => {
     expect(refused).toHaveLength(1);
     expect(await made.backend.maintain()).toBe(30_000);
     made.sockets.taken.clear();
-    await made.timers.advance(30_000);
+    await made.clock.advance(30_000);
     expect(await made.backend.maintain()).toBeUndefined();
     expect(made.sockets.listening).toHaveLength(2);
     expect(made.held().filter((line) => line.includes("REJECT"))).toEqual([]);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { VirtualTimers } from "@fairlead/kernel/fake";
+import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import { relayed } from "./support/relayed.ts";
 import { nobody, Opened } from "./support/servers.ts";
@@ -11,11 +11,6 @@ async function ask(opened: Opened, port: number, data: string, from?: Awaited<Re
   socket.send(data, port, "127.0.0.1");
   const [message, { port: sender }] = await answer;
   return { socket, answer: String(message), sender };
-}
-
-function clock() {
-  const timers = new VirtualTimers();
-  return { timers, now: { now: () => timers.now, after: (ms: number, run: () => void) => timers.after(ms, run) } };
 }
 
 test("each client has a flow of its own, and answers come from where it asked", async () => {
@@ -33,15 +28,15 @@ test("each client has a flow of its own, and answers come from where it asked", 
 
 test("a flow without a packet for the idle time is forgotten; each packet keeps it", async () => {
   await using opened = new Opened();
-  const { timers, now } = clock();
+  const clock = new VirtualClock();
   const server = await opened.udp((data) => data);
-  const { relay, traffic } = await relayed(opened, "UDP", [server], { timers: now });
+  const { relay, traffic } = await relayed(opened, "UDP", [server], { clock });
   const { socket } = await ask(opened, relay.port, "first");
-  await timers.advance(200);
+  await clock.advance(200);
   await ask(opened, relay.port, "second", socket);
-  await timers.advance(200);
+  await clock.advance(200);
   expect(traffic.counts).toMatchObject({ sockets: 2, idled: 0 });
-  await timers.advance(50);
+  await clock.advance(50);
   expect(traffic.counts).toMatchObject({ sockets: 1, idled: 1 });
   expect((await ask(opened, relay.port, "third", socket)).answer).toBe("third");
   expect(traffic.counts.accepted.UDP).toBe(2);
@@ -73,13 +68,13 @@ test("flows to an endpoint that is gone end, and the client goes on with another
 
 test("a client stays with its endpoint where the service asks for that, over flows", async () => {
   await using opened = new Opened();
-  const { timers, now } = clock();
+  const clock = new VirtualClock();
   const endpoints = [await opened.udp(() => "a"), await opened.udp(() => "b")];
-  const { relay } = await relayed(opened, "UDP", endpoints, { timers: now, affinitySeconds: 60 });
+  const { relay } = await relayed(opened, "UDP", endpoints, { clock, affinitySeconds: 60 });
   const answers = [];
   for (let request = 0; request < 4; request++) {
     answers.push((await ask(opened, relay.port, "?")).answer);
-    await timers.advance(1_000);
+    await clock.advance(1_000);
   }
   expect(new Set(answers).size).toBe(1);
 });

@@ -25,6 +25,10 @@ test("sleep ends with its signal, and leaves no timer", async () => {
   await sleep(clock, 1_000, abort.signal);
 });
 
+test("sleep for no time needs no timer", async () => {
+  await sleep(new VirtualClock(), 0);
+});
+
 test("virtual time fires timers in the order of their time, then of their making", async () => {
   const clock = new VirtualClock(1_000);
   const fired: string[] = [];

@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { readDocuments } from "./file/documents.ts";
 import type { GivenFlags } from "./flags/command-line.ts";
 import { type FlagDocuments, flagDocuments, splitByConfig } from "./flags/documents.ts";
@@ -49,7 +50,7 @@ function readText(path: string, { readFile }: ParseEnvironment): string | Config
   try {
     return readFile(path);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return { field: "--config", value: path, message: `cannot be read: ${reason}` };
   }
 }

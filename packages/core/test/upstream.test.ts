@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { socketText } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import {
   ClusterState,
@@ -120,5 +121,5 @@ function expected({ name: _, ...port }: UpstreamPort, group: ServicePortGroup): 
 }
 
 function text({ address, port }: PlanEndpoint): string {
-  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  return socketText(address, port);
 }

@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { Ownership, OwnershipDecision } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
 import { createEndpointFilter, type FilterOptions, type RuledOwner } from "../src/index.ts";
@@ -19,7 +20,7 @@ interface Case {
 function decide(addresses: readonly string[], { options, annotation, remembered }: Case = {}): OwnershipDecision {
   const filter = createEndpointFilter({ ...OPTIONS, ...options });
   const annotations = annotation === undefined ? {} : { "fairlead.dev/ownership": annotation };
-  const family = addresses[0]?.includes(":") ? "IPv6" : "IPv4";
+  const family = familyOf(addresses[0] ?? "");
   return filter.decide(service(annotations), family, addresses, remembered);
 }
 

@@ -1,3 +1,4 @@
+import { socketText } from "@fairlead/base";
 import { endpointSlice, kubernetesService, type RawObject, service } from "@fairlead/testkit";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import fc from "fast-check";
@@ -58,7 +59,7 @@ const target = fc
   .oneof(
     fc.constantFrom(...names, "shop/web", "gone"),
     fc.tuple(fc.constantFrom(...addresses), fc.constantFrom(80, 30_080)).map(([to, port]) => {
-      return to.includes(":") ? `[${to}]:${port}` : `${to}:${port}`;
+      return socketText(to, port);
     }),
   )
   .map(parseTarget);

@@ -1,13 +1,15 @@
+import { familyOf } from "@fairlead/base";
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test } from "vitest";
 import { interfaceAddresses } from "../src/addresses/interfaces.ts";
 import { isNodeChange, type MonitorLine, parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
-import { FakeNodeAddresses, FakeRunner, settled, VirtualTimers } from "../src/fake/index.ts";
+import { FakeNodeAddresses, FakeRunner } from "../src/fake/index.ts";
 import { createNodeAddresses, createRunner, type NodeAddress, type NodeAddresses } from "../src/index.ts";
 import { createNamespace } from "../src/netns/index.ts";
 import { kernelTest } from "./kernel-test.ts";
 
 const eth0 = (address: string): NodeAddress => ({
-  family: address.includes(":") ? "IPv6" : "IPv4",
+  family: familyOf(address),
   address,
   prefixLength: 24,
   interface: "eth0",
@@ -76,12 +78,12 @@ function collect(addresses: NodeAddresses, signal: AbortSignal) {
 
 describe("watch with time turned by hand", () => {
   const start = (runner: FakeRunner, problems: string[] = []) => {
-    const timers = new VirtualTimers();
+    const clock = new VirtualClock();
     const stop = new AbortController();
     const onProblem = (error: unknown) => problems.push(String(error));
     const fallback = () => [eth0("192.0.2.99")];
-    const addresses = createNodeAddresses(runner, { timers, onProblem, fallback });
-    return { timers, stop, ...collect(addresses, stop.signal) };
+    const addresses = createNodeAddresses(runner, { timers: clock, onProblem, fallback });
+    return { clock, stop, ...collect(addresses, stop.signal) };
   };
 
   test("a monitor that ends is started again, ever later, and the addresses are looked at each time", async () => {
@@ -90,18 +92,18 @@ describe("watch with time turned by hand", () => {
     const runner = new FakeRunner({
       ip: (args) => {
         if (!args.includes("monitor")) return json(now);
-        monitored.push(timers.now);
+        monitored.push(clock.monotonic());
         return "";
       },
     });
     const problems: string[] = [];
-    const { timers, stop, seen, done } = start(runner, problems);
-    await timers.advance(16_000);
+    const { clock, stop, seen, done } = start(runner, problems);
+    await clock.advance(16_000);
     expect(monitored).toEqual([0, 1000, 3000, 7000, 15_000]);
     expect(problems).toHaveLength(5);
     expect(seen).toEqual([["192.0.2.1"]]);
     now = [eth0("192.0.2.2")];
-    await timers.advance(60_000);
+    await clock.advance(60_000);
     expect(seen).toEqual([["192.0.2.1"], ["192.0.2.2"]]);
     stop.abort();
     await done;
@@ -113,15 +115,15 @@ describe("watch with time turned by hand", () => {
       ip: (args) => (broken && args.includes("-json") ? { exitCode: 1, stderr: "no" } : json([eth0("192.0.2.1")])),
     });
     const problems: string[] = [];
-    const { timers, stop, seen, done } = start(runner, problems);
-    await timers.advance(500);
+    const { clock, stop, seen, done } = start(runner, problems);
+    await clock.advance(500);
     expect(seen).toEqual([]);
     expect(problems.join()).toContain("exit code 1: no");
     broken = false;
-    await timers.advance(2000);
+    await clock.advance(2000);
     expect(seen).toEqual([["192.0.2.1"]]);
     broken = true;
-    await timers.advance(60_000);
+    await clock.advance(60_000);
     expect(seen).toEqual([["192.0.2.1"]]);
     stop.abort();
     await done;
@@ -132,13 +134,13 @@ describe("watch with time turned by hand", () => {
     const runner = new FakeRunner({
       ip: (args) => (broken && args.includes("-json") ? { exitCode: 1, stderr: "no" } : json([eth0("192.0.2.1")])),
     });
-    const { timers, stop, seen, done } = start(runner);
-    await timers.advance(1_000);
+    const { clock, stop, seen, done } = start(runner);
+    await clock.advance(1_000);
     expect(seen).toEqual([]);
-    await timers.advance(3_000);
+    await clock.advance(3_000);
     expect(seen).toEqual([["192.0.2.99"]]);
     broken = false;
-    await timers.advance(2_000);
+    await clock.advance(2_000);
     expect(seen).toEqual([["192.0.2.99"], ["192.0.2.1"]]);
     stop.abort();
     await done;

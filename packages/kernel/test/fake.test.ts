@@ -1,5 +1,6 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test } from "vitest";
-import { FakeConntrack, FakeIptables, FakeRunner, Faults, settled, VirtualTimers } from "../src/fake/index.ts";
+import { FakeConntrack, FakeIptables, FakeRunner, Faults } from "../src/fake/index.ts";
 import { IptablesError } from "../src/index.ts";
 
 const two = "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n";
@@ -58,17 +59,17 @@ describe("faults", () => {
   });
 
   test("a delay is over when the clock says so, and may end in a fault", async () => {
-    const timers = new VirtualTimers();
-    const iptables = new FakeIptables({ family: "IPv4", timers });
+    const clock = new VirtualClock();
+    const iptables = new FakeIptables({ family: "IPv4", timers: clock });
     iptables.faults.failNext({ kind: "delay", ms: 3000 });
     const restored = iptables.restore(two);
-    await timers.advance(2999);
+    await clock.advance(2999);
     expect(await chains(iptables)).toEqual([]);
-    await timers.advance(1);
+    await clock.advance(1);
     await restored;
     iptables.faults.failNext({ kind: "delay", ms: 10, next: { kind: "fail" } });
     const failed = expect(iptables.restore(two)).rejects.toThrow("injected fault");
-    await timers.advance(10);
+    await clock.advance(10);
     await failed;
   });
 
@@ -127,20 +128,20 @@ describe("meddling", () => {
   });
 
   test("the lock: waited for, or given up after its seconds; nft has none", async () => {
-    const timers = new VirtualTimers();
-    const legacy = new FakeIptables({ family: "IPv4", variant: "legacy", timers });
+    const clock = new VirtualClock();
+    const legacy = new FakeIptables({ family: "IPv4", variant: "legacy", timers: clock });
     const release = legacy.holdLock();
     const waiting = legacy.restore(two);
-    await timers.advance(4000);
+    await clock.advance(4000);
     expect(await chains(legacy)).toEqual([]);
     release();
     await waiting;
     expect(await chains(legacy)).toEqual(["A", "B"]);
     legacy.holdLock();
     const late = expect(legacy.restore(two)).rejects.toMatchObject({ kind: "locked" });
-    await timers.advance(5000);
+    await clock.advance(5000);
     await late;
-    const nft = new FakeIptables({ family: "IPv4", timers });
+    const nft = new FakeIptables({ family: "IPv4", timers: clock });
     nft.holdLock();
     await nft.restore(two);
   });
@@ -170,21 +171,6 @@ describe("rule set", () => {
       message: expect.stringContaining("xt_statistic"),
     });
   });
-});
-
-test("virtual timers fire in order, and those that are set on the way", async () => {
-  const timers = new VirtualTimers();
-  const fired: string[] = [];
-  timers.after(20, () => fired.push(`b ${timers.now}`));
-  timers.after(10, () => {
-    fired.push(`a ${timers.now}`);
-    timers.after(5, () => fired.push(`c ${timers.now}`));
-  });
-  timers.after(10, () => fired.push("never"))();
-  await timers.advance(30);
-  expect(fired).toEqual(["a 10", "c 15", "b 20"]);
-  expect(timers.now).toBe(30);
-  await settled();
 });
 
 test("a runner of functions: installed, removed, failing", async () => {

@@ -18,7 +18,7 @@ const headers: Record<string, string> = token === "" ? {} : { authorization: `Be
 const { server } = await loadConnection({ master: url });
 const connection = { server, credentials: async () => ({ headers, tls }) };
 const { httpTransport } = await import("../src/api/http-transport.ts");
-const { systemClock } = await import("../src/clock.ts");
+const { systemClock } = await import("@fairlead/base");
 const real = httpTransport(connection, "fairlead-bench/0", systemClock);
 
 const stop = new AbortController();

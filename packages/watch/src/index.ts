@@ -8,7 +8,6 @@ export { type ApiSourceOptions, createApiSource } from "./api/source.ts";
 export type { TlsOptions } from "./api/tls.ts";
 export type { ApiRequest, ApiResponse, Transport } from "./api/transport.ts";
 export type * from "./change.ts";
-export { type Clock, systemClock } from "./clock.ts";
 export { whyNoManifests } from "./manifests/scan.ts";
 export { createManifestsSnapshot, type ManifestsSnapshotOptions } from "./manifests/snapshot.ts";
 export { createManifestsSource, type ManifestsSourceOptions } from "./manifests/source.ts";

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
+import { VirtualClock } from "@fairlead/base/testing";
 import {
   type Excess,
   hugeEvent,
@@ -9,7 +10,6 @@ import {
   type SeenRequest,
 } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import { VirtualClock } from "./support/clocks.ts";
 import { Consumer } from "./support/consumer.ts";
 import { followElsewhere } from "./support/peak-memory.ts";
 import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
@@ -144,6 +144,6 @@ test("pages that are not full count against qps", async () => {
   run(server, { services: new Consumer().subscription }, { clock, qps: 1, burst: 4 });
   await clock.timer((delay) => delay === 1000);
   expect(api.requests).toHaveLength(4);
-  clock.advance(1000);
+  clock.advanceNow(1000);
   await api.requestsCame(5);
 });

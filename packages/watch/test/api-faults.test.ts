@@ -1,7 +1,7 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { fail, type LightApiServer, line, type SeenRequest } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
 import { objectAt } from "../src/raw.ts";
-import { VirtualClock } from "./support/clocks.ts";
 import { Consumer } from "./support/consumer.ts";
 import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
 
@@ -230,10 +230,10 @@ test("a server that has forgotten the version is asked for a list soon, however 
     await clock.timer((delay) => delay === wait);
     api.store.put(servicesPath, service("b"));
     api.store.compact();
-    clock.advance(wait);
+    clock.advanceNow(wait);
   }
   await clock.timer((delay) => delay === 800);
-  clock.advance(800);
+  clock.advanceNow(800);
   await consumer.until(() => consumer.state.has("default/b"));
 });
 

@@ -1,10 +1,11 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
+import { systemClock } from "@fairlead/base";
 import { KubeConfig } from "@kubernetes/client-node";
 import { expect, test } from "vitest";
 import { httpTransport } from "../src/api/http-transport.ts";
-import { type ApiConnection, loadConnection, systemClock } from "../src/index.ts";
+import { type ApiConnection, loadConnection } from "../src/index.ts";
 import { base64, httpsServer, kubeconfig, listening, pem, serverTls } from "./support/connections.ts";
 import { Consumer } from "./support/consumer.ts";
 import { temporaryFolder } from "./support/manifests.ts";

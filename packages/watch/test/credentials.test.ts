@@ -3,10 +3,11 @@ import { createServer as createHttpServer, type IncomingMessage } from "node:htt
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { systemClock } from "@fairlead/base";
+import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
 import { httpTransport } from "../src/api/http-transport.ts";
-import { type ConnectionOptions, loadConnection, postObject, systemClock } from "../src/index.ts";
-import { VirtualClock } from "./support/clocks.ts";
+import { type ConnectionOptions, loadConnection, postObject } from "../src/index.ts";
 import { base64, httpsServer, kubeconfig, listening } from "./support/connections.ts";
 import { endAfterEach, fakeApi, later } from "./support/run.ts";
 
@@ -168,12 +169,12 @@ test("a credential plugin that hangs is named after 10 s and ended with all that
   );
   const failure = connection.credentials().catch((error: Error) => error.message);
   const pids = await firstContent(join(file, "..", "pids"));
-  clock.advance(10_000);
+  clock.advanceNow(10_000);
   expect(warnings).toEqual([
     `${file}: users[].user.exec: ${program} has not ended for 10 s; ` +
       "nothing is asked of the API server before it has, and after 60 s it is ended",
   ]);
-  clock.advance(50_000);
+  clock.advanceNow(50_000);
   expect(await failure).toMatch(/login has not ended within 60 s, was ended/);
   for (const pid of pids.trim().split(" ")) await gone(Number(pid));
 });

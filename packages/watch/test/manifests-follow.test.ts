@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { VirtualClock } from "@fairlead/base/testing";
 import { expect, test } from "vitest";
-import { VirtualClock } from "./support/clocks.ts";
 import { followManifests, temporaryFolder } from "./support/manifests.ts";
 import { endAfterEach } from "./support/run.ts";
 
@@ -176,8 +176,8 @@ test("a path that isn't there yet is waited for, and said once a minute; a folde
   expect(await reported("waiting")).toMatchObject([{ path: folder, kept: 0 }]);
   /** The next look at the files: after its sign the debounce, then the scan. */
   const look = async () => {
-    clock.advance(10_000);
-    clock.advance(await clock.timer((delay) => delay === 50));
+    clock.advanceNow(10_000);
+    clock.advanceNow(await clock.timer((delay) => delay === 50));
   };
   await look();
   expect(services.synced).toBe(0);

@@ -54,7 +54,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
           localhostNodePorts,
           tcpBeLiberal,
           counters: (names) => counters.ensure(names),
-          breathe: progress.turnOf(family),
+          turn: progress.turnOf(family),
           syncPeriod: config.syncPeriodMs,
           onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
         }),

@@ -83,7 +83,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
         scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : probe.scheduler,
         excludeCIDRs: config.ipvs.excludeCIDRs,
         loadScheduler,
-        breathe: progress.turnOf(family),
+        turn: progress.turnOf(family),
         onProblem: (problem) => log.warn("ipvs", { ipFamily: family, problem }),
       }),
     ]),

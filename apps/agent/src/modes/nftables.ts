@@ -74,8 +74,8 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
   const { masqueradeBit, masqueradeAll } = config.nftables;
   const tables = new WatchedTables(await kernel.nftables(), log);
   const backends = families.map((family) => {
-    const breathe = progress.turnOf(family);
-    return [family, createNftablesBackend(tables.port, { family, masqueradeBit, masqueradeAll, breathe })] as const;
+    const turn = progress.turnOf(family);
+    return [family, createNftablesBackend(tables.port, { family, masqueradeBit, masqueradeAll, turn })] as const;
   });
   return {
     backends: new Map(backends),

@@ -35,7 +35,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
       createUserspaceBackend(port, {
         ...options,
         ...familyOptions(family, config, log),
-        breathe: progress.turnOf(family),
+        turn: progress.turnOf(family),
       }),
     ]),
   );

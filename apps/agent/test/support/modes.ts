@@ -3,6 +3,7 @@ import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
 import { createNftablesBackend, nftablesFacts } from "@fairlead/backend-nftables";
 import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
 import type { FakeSockets } from "@fairlead/backend-userspace/fake";
+import type { Clock } from "@fairlead/base";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
 import type { Log } from "../../src/log/log.ts";
@@ -23,7 +24,7 @@ interface FakeNode {
   readonly log: Log;
   readonly sockets: FakeSockets;
   readonly progress: Progress;
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 /** A mode with backends on kernels in memory and in virtual time. */
@@ -38,31 +39,30 @@ const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): 
 const modesOnFakes: readonly ModeOnFakes[] = [
   {
     facts: iptablesFacts,
-    serve({ families, tables, nfacct, now, progress }) {
+    serve({ families, tables, nfacct, clock, progress }) {
       const counters = async (names: readonly string[]) => {
         for (const name of names) await nfacct.ensure(name);
         return new Set(names);
       };
       const backends = each(families, (family) =>
-        createIptablesBackend(tables[family], { counters, now, breathe: progress.turnOf(family) }),
+        createIptablesBackend(tables[family], { counters, clock, turn: progress.turnOf(family) }),
       );
       return { backends, familiesAtOnce: true };
     },
   },
   {
     facts: ipvsFacts,
-    serve({ families, tables, ipvs, now }) {
-      const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { now }));
+    serve({ families, tables, ipvs, clock }) {
+      const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { clock }));
       return { backends, familiesAtOnce: true, isForeignChange: foreignChangeOf([...backends.values()]) };
     },
   },
   {
     facts: nftablesFacts,
-    serve({ families, nftables, now, progress, log }) {
+    serve({ families, nftables, clock, progress, log }) {
       const tables = new WatchedTables(nftables, log);
-      const clock = { monotonic: now };
       const backends = each(families, (family) =>
-        createNftablesBackend(tables.port, { family, clock, breathe: progress.turnOf(family) }),
+        createNftablesBackend(tables.port, { family, clock, turn: progress.turnOf(family) }),
       );
       const watchForeign: Serving["watchForeign"] = (tell, signal) => tables.watch(tell, signal);
       return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce, watchForeign };

@@ -77,7 +77,6 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     IPv6: new FakeIptables({ family: "IPv6", timers: clock, faults: faults.IPv6, nfacct, sets: ipvs.sets }),
   };
   const nftables = new FakeNftables({ faults: faults.IPv4, clock });
-  const now = () => clock.monotonic();
   const sockets = new FakeSockets();
   const progress = new Progress();
   const { facts, serve } = modeOnFakes(mode);
@@ -107,7 +106,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     },
     mode: facts,
     removals: modes,
-    ...serve({ families, tables, ipvs, nfacct, nftables, log, sockets, progress, now }),
+    ...serve({ families, tables, ipvs, nfacct, nftables, log, sockets, progress, clock }),
     unserved: options.unserved ?? new Map(),
     progress,
     memory,

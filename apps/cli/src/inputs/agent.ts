@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { errorText } from "@fairlead/base";
 import { type AgentConfig, formatError, parseArguments } from "@fairlead/config";
 import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
 import { MODES, type Mode } from "@fairlead/inspect";
@@ -74,7 +75,7 @@ function memoryText(file: string): string {
   try {
     return readText(file);
   } catch (error) {
-    throw new CommandFailure(`--memory=${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new CommandFailure(`--memory=${file}: ${errorText(error)}`, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
+import { errorText } from "@fairlead/base";
 import type { Problem } from "@fairlead/core";
 import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, type Target } from "@fairlead/inspect";
 import {
@@ -171,7 +172,7 @@ async function orFailure<T>(before: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     throw new CommandFailure(before + message, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ipFamilies } from "@fairlead/base";
+import { errorText, familyOf, ipFamilies } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
@@ -79,7 +79,7 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
         if (plan === undefined) return savedState(saved, family, localAddresses);
         return plannedState(plan, family, { localAddresses });
       } catch (error) {
-        throw new CommandFailure(`--rules=${file}: ${error instanceof Error ? error.message : error}`, {
+        throw new CommandFailure(`--rules=${file}: ${errorText(error)}`, {
           cause: error,
         });
       }
@@ -96,7 +96,7 @@ function familyOfRules(saved: Uint8Array): IPFamily {
   for (let from = Math.max(0, rules); from < bytes.length; from += SEARCHED) {
     const piece = bytes.toString("latin1", from, from + SEARCHED + LONGEST_RULE);
     const [, address] = /^(?:\[\S+\] )?-A .*? -[sd] ([\d.a-f:]+)\/\d/m.exec(piece) ?? [];
-    if (address !== undefined) return address.includes(":") ? "IPv6" : "IPv4";
+    if (address !== undefined) return familyOf(address);
   }
   return "IPv4";
 }
@@ -109,6 +109,6 @@ function readBytes(file: string): Uint8Array {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new CommandFailure(`--rules=${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new CommandFailure(`--rules=${file}: ${errorText(error)}`, { cause: error });
   }
 }

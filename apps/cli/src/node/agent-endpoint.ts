@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { lines, type Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -54,7 +55,7 @@ async function fetchText(url: string): Promise<string> {
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new CommandFailure(`${url} does not answer: ${cause instanceof Error ? cause.message : cause}`, {
+    throw new CommandFailure(`${url} does not answer: ${errorText(cause)}`, {
       cause: error,
     });
   }

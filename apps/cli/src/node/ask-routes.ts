@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { CommandError, type Runner } from "@fairlead/kernel";
 import {
   type AskRoutes,
@@ -28,7 +29,7 @@ async function routeGets(runner: Runner, queries: readonly RouteQuery[]): Promis
     if (error instanceof CommandError && /^Command failed /m.test(error.stderr)) {
       return parseRouteGets(queries.length, error.stdout, error.stderr);
     }
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return queries.map(() => reason);
   }
 }

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { errorText } from "@fairlead/base";
 import { detectVariant, type IPFamily, type Runner } from "@fairlead/kernel";
 import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
@@ -46,7 +47,7 @@ export async function readRules(
   try {
     return await context.progress(`reading ${source}`, read);
   } catch (error) {
-    throw new CommandFailure(`${source}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new CommandFailure(`${source}: ${errorText(error)}`, { cause: error });
   }
 }
 

@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bracketed } from "@fairlead/base";
 import { type ApiClient, createApiClient } from "../../control-plane/api-client.ts";
 import { PORT } from "../../control-plane/control-plane.ts";
-import { bracketed, relayArgv } from "../../control-plane/relay.ts";
+import { relayArgv } from "../../control-plane/relay.ts";
 import { kubeconfig } from "../../control-plane/users.ts";
 import { startDaemon } from "../../support/daemon.ts";
 import type { KindCluster } from "./kind-cluster.ts";

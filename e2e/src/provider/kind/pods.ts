@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../agent/wait-until.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
@@ -67,9 +68,7 @@ async function addressesOf(api: ApiClient, path: string, families: readonly IPFa
     return running ? status.podIPs?.map(({ ip }) => ip) : undefined;
   };
   const ips = await waitUntil(`the start of ${path}`, START_MS, started, PAUSE_MS);
-  return Object.fromEntries(
-    families.map((family) => [family, ips.find((ip) => ip.includes(":") === (family === "IPv6"))]),
-  );
+  return Object.fromEntries(families.map((family) => [family, ips.find((ip) => familyOf(ip) === family)]));
 }
 
 interface PodStatus {

@@ -1,4 +1,5 @@
-import { clientA, clusterObjects, type Host, socketAddress, webA1, webB1, workload } from "@fairlead/testkit";
+import { socketText } from "@fairlead/base";
+import { clientA, clusterObjects, type Host, webA1, webB1, workload } from "@fairlead/testkit";
 import { whoAnswers } from "../../faults/ask.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { type ServedNode, serveNode } from "./served.ts";
@@ -11,7 +12,7 @@ const udp = (...endpoints: readonly Host[]) => workload(13, { endpoints, protoco
 
 type Kind = typeof tcp;
 
-const weight = (host: Host, value: number) => `${socketAddress(host.addresses.IPv4, 8080)} ${value}`;
+const weight = (host: Host, value: number) => `${socketText(host.addresses.IPv4, 8080)} ${value}`;
 
 /** An endpoint that goes away: what it has goes on, what is new goes elsewhere. */
 export const drainSpecs: readonly Spec[] = [

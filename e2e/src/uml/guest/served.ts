@@ -24,7 +24,7 @@ export async function serveNode(lab: Lab, first: readonly RawObject[]): Promise<
   const [port] = await ipvsPorts(lab);
   if (port === undefined) throw new Error("no family to program");
   let now = 0;
-  const start = () => createIpvsBackend(port, { now: () => now });
+  const start = () => createIpvsBackend(port, { clock: { monotonic: () => now } });
   let backend = start();
   const filter = filterFor(standardOptions);
   const cluster = new PlannedCluster({ options: standardOptions, semantics: ipvsSemantics, filter });

@@ -1,3 +1,4 @@
+import { socketText } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 import {
   clusterObjects,
@@ -5,7 +6,6 @@ import {
   nodeA,
   type RawObject,
   secondNodeAddress,
-  socketAddress,
   webA1,
   webB1,
   workload,
@@ -22,7 +22,7 @@ const objects: readonly RawObject[] = [...clusterObjects, ...web.objects];
 
 const address = web.clusterIP.IPv4;
 const server = `${address}:${web.port}`;
-const destination = socketAddress(webA1.addresses.IPv4, 8080);
+const destination = socketText(webA1.addresses.IPv4, 8080);
 const unknown = "10.96.9.9";
 
 interface Damage {

@@ -26,7 +26,7 @@ export class Live {
     this.node = node;
     this.world = world;
     const onProblem = (problem: string) => void this.problems.push(problem);
-    this.#options = { now: () => this.now, onProblem, ...options };
+    this.#options = { clock: { monotonic: () => this.now }, onProblem, ...options };
     this.backend = this.#start();
   }
 

@@ -33,7 +33,7 @@ export async function dial(request: RelayRequest, client: string, given: AbortSi
 function connected(
   { address: host, port }: PlanEndpoint,
   timeout: number,
-  { timers }: RelayRequest,
+  { clock }: RelayRequest,
   given: AbortSignal,
 ): Promise<Socket | undefined> {
   return new Promise((resolve) => {
@@ -49,7 +49,7 @@ function connected(
     };
     const succeed = () => give(socket);
     const abandon = () => give(undefined);
-    const cancel = timers.after(timeout, abandon);
+    const cancel = clock.after(timeout, abandon);
     given.addEventListener("abort", abandon);
     socket.on("connect", succeed).on("error", abandon);
     if (given.aborted) abandon();

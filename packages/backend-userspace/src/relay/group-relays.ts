@@ -14,7 +14,7 @@ export class GroupRelays {
 
   constructor(settled: Settled) {
     this.#settled = settled;
-    this.#balancer = new Balancer(() => settled.timers.now());
+    this.#balancer = new Balancer(() => settled.clock.monotonic());
     this.#sockets = new SocketBudget(settled.maxSocketsPerService);
   }
 
@@ -35,13 +35,13 @@ export class GroupRelays {
     first?: number,
   ): Promise<void> {
     if (protocol === "SCTP" || this.#relays.has(set)) return;
-    const { traffic, timers, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#settled;
+    const { traffic, clock, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#settled;
     const request = {
       protocol,
       address,
       service: this.#service(name, set),
       traffic,
-      timers,
+      clock,
       udpIdleTimeout,
       tcpIdleTimeout,
     };

@@ -1,5 +1,5 @@
+import type { Clock } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
-import type { Timers } from "../timers.ts";
 import type { RefusalReason, RelayTraffic, SocketBudget } from "./traffic.ts";
 
 /**
@@ -27,7 +27,7 @@ export interface RelayRequest {
   readonly port: number;
   readonly service: RelayService;
   readonly traffic: RelayTraffic;
-  readonly timers: Timers;
+  readonly clock: Pick<Clock, "monotonic" | "after">;
   readonly udpIdleTimeout: number;
   readonly tcpIdleTimeout: number;
   /** Told of what goes wrong with a socket while it serves. */

@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
 import type { Settled } from "../options.ts";
 import type { RelayPorts } from "../plan/context.ts";
@@ -118,5 +119,5 @@ export class Relays {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

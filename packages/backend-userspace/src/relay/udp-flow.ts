@@ -38,15 +38,15 @@ export class UdpFlow implements Live {
 
   /** False: there is no endpoint. */
   open(): boolean {
-    const { timers, udpIdleTimeout } = this.#parts.request;
-    this.#active = timers.now();
+    const { clock, udpIdleTimeout } = this.#parts.request;
+    this.#active = clock.monotonic();
     if (!this.#connect()) return false;
-    this.#cancel = timers.after(udpIdleTimeout, () => this.#look());
+    this.#cancel = clock.after(udpIdleTimeout, () => this.#look());
     return true;
   }
 
   send(data: Buffer): void {
-    this.#active = this.#parts.request.timers.now();
+    this.#active = this.#parts.request.clock.monotonic();
     if (!this.#answered) this.#unanswered = data;
     if (this.#connected) this.#write(data);
     else if (this.#early.length < MAX_EARLY) this.#early.push(data);
@@ -95,7 +95,7 @@ export class UdpFlow implements Live {
   #answer(data: Buffer): void {
     this.#answered = true;
     this.#unanswered = undefined;
-    this.#active = this.#parts.request.timers.now();
+    this.#active = this.#parts.request.clock.monotonic();
     this.#parts.answer(data);
   }
 
@@ -123,10 +123,10 @@ export class UdpFlow implements Live {
 
   /** One timer for each flow, set anew only when it fires: most packets leave it alone. */
   #look(): void {
-    const { timers, udpIdleTimeout, traffic } = this.#parts.request;
-    const left = this.#active + udpIdleTimeout - timers.now();
+    const { clock, udpIdleTimeout, traffic } = this.#parts.request;
+    const left = this.#active + udpIdleTimeout - clock.monotonic();
     if (left > 0) {
-      this.#cancel = timers.after(left, () => this.#look());
+      this.#cancel = clock.after(left, () => this.#look());
       return;
     }
     traffic.idled();

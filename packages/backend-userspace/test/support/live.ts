@@ -1,4 +1,5 @@
-import { FakeIptables, type Faults, VirtualTimers } from "@fairlead/kernel/fake";
+import { VirtualClock } from "@fairlead/base/testing";
+import { FakeIptables, type Faults } from "@fairlead/kernel/fake";
 import { type Rule, type RuleSet, renderRule } from "@fairlead/netfilter";
 import { FakeSockets } from "../../src/fake/index.ts";
 import { createUserspaceBackend, type RelayingBackend, type UserspaceOptions } from "../../src/index.ts";
@@ -10,7 +11,7 @@ export interface Live {
   readonly kernel: FakeIptables;
   readonly faults: Faults;
   readonly sockets: FakeSockets;
-  readonly timers: VirtualTimers;
+  readonly clock: VirtualClock;
   readonly problems: string[];
   readonly backend: RelayingBackend;
   change(steps: Iterable<readonly [number, Slot]>): Promise<void>;
@@ -24,17 +25,16 @@ export function live(
   world: World = new World(),
 ): Live {
   const sockets = new FakeSockets();
-  const timers = new VirtualTimers();
+  const clock = new VirtualClock();
   const problems: string[] = [];
-  const clock = { now: () => timers.now, after: (ms: number, run: () => void) => timers.after(ms, run) };
   const onProblem = (problem: string) => void problems.push(problem);
-  const backend = createUserspaceBackend(kernel, { open: sockets.open, timers: clock, onProblem, ...options });
+  const backend = createUserspaceBackend(kernel, { open: sockets.open, clock, onProblem, ...options });
   return {
     world,
     kernel,
     faults: kernel.faults,
     sockets,
-    timers,
+    clock,
     problems,
     backend,
     async change(steps) {

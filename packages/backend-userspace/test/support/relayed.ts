@@ -1,10 +1,10 @@
+import { systemClock } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
 import { createTraffic, type RelayTraffic } from "../../src/index.ts";
 import { Balancer } from "../../src/relay/balancer.ts";
 import { openRelay } from "../../src/relay/open.ts";
 import type { OpenRelay, RelayRequest } from "../../src/relay/relay.ts";
 import { SocketBudget } from "../../src/relay/traffic.ts";
-import { systemTimers } from "../../src/timers.ts";
 import { serveSets } from "./serve-sets.ts";
 import type { Opened } from "./servers.ts";
 
@@ -27,8 +27,8 @@ export async function relayed(
   endpoints: readonly PlanEndpoint[],
   { affinitySeconds, maxSocketsPerService = 1_000, ...options }: RelayedOptions = {},
 ): Promise<Relayed> {
-  const timers = options.timers ?? systemTimers;
-  const balancer = new Balancer(() => timers.now());
+  const clock = options.clock ?? systemClock;
+  const balancer = new Balancer(() => clock.monotonic());
   const serve = (cluster: readonly PlanEndpoint[]) =>
     serveSets(balancer, { cluster, local: [], ...(affinitySeconds !== undefined && { affinitySeconds }) });
   serve(endpoints);
@@ -38,7 +38,7 @@ export async function relayed(
     address: "127.0.0.1",
     port: 0,
     traffic,
-    timers,
+    clock,
     udpIdleTimeout: 250,
     tcpIdleTimeout: 0,
     onProblem: (problem) => {

@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import {
   type CollectionTag,
   type Document,
@@ -86,7 +87,7 @@ function readDocument(path: string, document: Document): ReadDocument {
 
 /** Aliases that multiply, nesting without end. */
 function unreadable(path: string, error: unknown): ReadDocument {
-  const message = `is no readable YAML: ${error instanceof Error ? error.message : String(error)}`;
+  const message = `is no readable YAML: ${errorText(error)}`;
   return { value: undefined, errors: [{ field: path, value: "", message }], warnings: [] };
 }
 

@@ -1,3 +1,4 @@
+import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Rule, RuleSet } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
@@ -33,7 +34,7 @@ export function destinationsOf(
 /** `tcp 10.96.0.10:80`, `tcp [fd00::10]:80`, `tcp node port 30080` */
 export function destinationText({ protocol, address, port }: Destination): string {
   if (address === undefined) return `${protocol} node port ${port}`;
-  return `${protocol} ${address.includes(":") ? `[${address}]` : address}:${port}`;
+  return `${protocol} ${socketText(address, port)}`;
 }
 
 const HOST_LENGTH = /\/(?:32|128)$/;

@@ -10,4 +10,3 @@ export { FakeIpset, type FakeIpsetOptions } from "./ipvs/fake-ipset.ts";
 export { FakeIpvsadm, type FakeIpvsadmOptions } from "./ipvs/fake-ipvsadm.ts";
 export { FakeLinks } from "./ipvs/fake-links.ts";
 export { FakeNftables, type FakeNftablesOptions } from "./nftables/fake-nftables.ts";
-export { settled, VirtualTimers } from "./virtual-timers.ts";

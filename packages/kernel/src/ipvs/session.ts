@@ -1,3 +1,4 @@
+import { asError } from "@fairlead/base";
 import type {
   DestinationConnections,
   ServerCommand,
@@ -135,6 +136,6 @@ function requestOf(family: number, line: string): Buffer | Error | undefined {
     const command: ServerCommand | undefined = line === "" ? undefined : parseServerCommand(line);
     return command && encodeServerCommand(family, command);
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return asError(error);
   }
 }

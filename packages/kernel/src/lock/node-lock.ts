@@ -1,6 +1,7 @@
 import { closeSync, ftruncateSync, readFileSync, writeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText } from "@fairlead/base";
 import { lockByte } from "./byte-lock.ts";
 import { describeHolder, holderText, type LockHolder, parseHolder } from "./holder.ts";
 import { LOCK_FILE, openLockFile } from "./lock-file.ts";
@@ -59,7 +60,7 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
     try {
       held.push(await lockIn(join(folder, "lock"), network, text));
     } catch (error) {
-      if (!(error instanceof NodeLockHeldError)) problems.push(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof NodeLockHeldError)) problems.push(errorText(error));
       else {
         release();
         throw error;

@@ -1,5 +1,6 @@
 import { close, closeSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
+import { slices } from "@fairlead/base";
 import { openDescriptor, type Protocol } from "./descriptor.ts";
 import { type OpenListening, openListening } from "./listening.ts";
 import { optionsOf } from "./options.ts";
@@ -126,16 +127,13 @@ const SLICE = 5;
 
 /** For many small answers: to hand each to another thread would take several times as long as to get it. */
 function hereAndNow(descriptor: number): NetlinkSocket {
-  let turnAt = performance.now() + SLICE;
+  const yielding = slices({ budget: SLICE });
   return {
     async send(messages) {
       writeSync(descriptor, messages);
     },
     async receive(into) {
-      if (performance.now() > turnAt) {
-        await new Promise((resolve) => setImmediate(resolve));
-        turnAt = performance.now() + SLICE;
-      }
+      await yielding();
       return into.subarray(0, readSync(descriptor, into, 0, into.length, null));
     },
     close: async () => closeSync(descriptor),

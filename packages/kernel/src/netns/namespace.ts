@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { type Holder, startHolder } from "./holder.ts";
 
 /**
@@ -42,7 +43,7 @@ export async function createNamespace(options: NamespaceOptions = {}): Promise<N
     try {
       return describe({ as, enter }, await startHolder(unshare));
     } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error));
+      failures.push(errorText(error));
     }
   }
   throw new Error(`no network namespace can be made here: ${[...new Set(failures)].join("; ")}`);
@@ -55,7 +56,7 @@ export async function namespaceSupport(): Promise<NamespaceSupport> {
     await namespace.dispose();
     return { ok: true, as: namespace.as };
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, reason: errorText(error) };
   }
 }
 

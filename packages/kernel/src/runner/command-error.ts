@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import type { Argv } from "./runner.ts";
 
 /**
@@ -70,6 +71,6 @@ function ending({ argv, reason, exitCode, signal, timeoutMs, cause }: CommandFai
     case "output":
       return "killed because it wrote too much";
     case "start":
-      return `could not be run (${cause instanceof Error ? cause.message : String(cause)})`;
+      return `could not be run (${errorText(cause)})`;
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "@fairlead/base";
 
 /** A process was started in this turn of the event loop. */
 let taken = false;
@@ -9,9 +9,9 @@ let taken = false;
  * is answered.
  */
 export async function ownTurn(): Promise<void> {
-  while (taken) await setImmediate();
+  while (taken) await nextTurn();
   taken = true;
-  setImmediate().then(() => {
+  nextTurn().then(() => {
     taken = false;
   });
 }

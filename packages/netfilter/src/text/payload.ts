@@ -10,11 +10,11 @@ const PIECE_CHARACTERS = 65_536;
 /**
  * Lines as the text that a tool reads, made while it is read.
  *
- * @param breathe awaited between two pieces
+ * @param turn gives the event loop its turn, between two pieces
  */
 export async function* payloadText(
   lines: Iterable<string>,
-  breathe: () => Promise<void>,
+  turn: () => Promise<void>,
 ): AsyncGenerator<string, void, undefined> {
   let piece = "";
   for (const line of lines) {
@@ -22,7 +22,7 @@ export async function* payloadText(
     if (piece.length < PIECE_CHARACTERS) continue;
     yield piece;
     piece = "";
-    await breathe();
+    await turn();
   }
   if (piece !== "") yield piece;
 }

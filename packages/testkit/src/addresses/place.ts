@@ -19,12 +19,3 @@ export interface Host {
 export function addressOf(host: Host, family: IPFamily): string {
   return host.addresses[family];
 }
-
-export function familyOf(address: string): IPFamily {
-  return address.includes(":") ? "IPv6" : "IPv4";
-}
-
-/** `10.0.0.1:80`, `[fd00::1]:80` */
-export function socketAddress(address: string, port: number): string {
-  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
-}

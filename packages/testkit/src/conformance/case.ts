@@ -1,7 +1,8 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
 import { nodeA, nodeAZone } from "../addresses/hosts.ts";
 import { networks, podBlocks } from "../addresses/networks.ts";
-import { addressOf, familyOf, type Host } from "../addresses/place.ts";
+import { addressOf, type Host } from "../addresses/place.ts";
 import { kubernetesService } from "../objects/kubernetes.ts";
 import { node, serviceCIDR } from "../objects/node.ts";
 import type { RawObject } from "../objects/raw.ts";

@@ -1,5 +1,6 @@
+import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { addressOf, type Host, socketAddress } from "../addresses/place.ts";
+import { addressOf, type Host } from "../addresses/place.ts";
 
 /** The proxy modes, as `--proxy-mode` names them. */
 export type Mode = "iptables" | "ipvs" | "nftables";
@@ -63,7 +64,7 @@ export function masqueraded(to: readonly Host[], options: SpreadOptions = {}): O
 function spread(to: readonly Host[], options: SpreadOptions, masquerade: (host: Host) => boolean): Outcome {
   const { family = "IPv4", port = 8080 } = options;
   const landings = to.map((host) => ({
-    endpoint: socketAddress(addressOf(host, family), port),
+    endpoint: socketText(addressOf(host, family), port),
     probability: 1 / to.length,
     masqueraded: masquerade(host),
   }));

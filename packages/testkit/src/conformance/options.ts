@@ -1,4 +1,5 @@
 import { BlockList } from "node:net";
+import { familyOf } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, NodePortAddresses } from "@fairlead/core";
 import { nodeA, secondNodeAddress } from "../addresses/hosts.ts";
 import { networks, podBlocks } from "../addresses/networks.ts";
@@ -36,7 +37,7 @@ export const standardOptions: AgentOptions = {
 /** What `detectLocal` comes to in one family, as the planner takes it. */
 export function detectorOf(options: AgentOptions, family: IPFamily): LocalTrafficDetector {
   const { detectLocal } = options;
-  const inFamily = (cidr: string) => cidr.includes(":") === (family === "IPv6");
+  const inFamily = (cidr: string) => familyOf(cidr) === family;
   if (detectLocal.kind === "interface-prefix") return { kind: "interface-prefix", prefix: detectLocal.prefix };
   if (detectLocal.kind === "none") return { kind: "none" };
   const all = detectLocal.kind === "cidrs" ? options.clusterCIDRs : Object.values(podBlocks["node-a"].calico);
@@ -58,5 +59,5 @@ function addSubnet(list: BlockList, cidr: string): void {
 }
 
 function blockFamily(address: string): "ipv4" | "ipv6" {
-  return address.includes(":") ? "ipv6" : "ipv4";
+  return familyOf(address) === "IPv6" ? "ipv6" : "ipv4";
 }

@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily, ModeSemantics, PlannerOptions } from "@fairlead/core";
 import type { GoldenNode } from "./golden.ts";
 
@@ -7,8 +8,7 @@ export function goldenPlannerOptions(
   semantics: ModeSemantics,
   more: Partial<PlannerOptions> = {},
 ): PlannerOptions {
-  const of = (values: readonly string[], family: IPFamily) =>
-    values.filter((value) => value.includes(":") === (family === "IPv6"));
+  const of = (values: readonly string[], family: IPFamily) => values.filter((value) => familyOf(value) === family);
   const [ip4] = of(node.addresses, "IPv4");
   const [ip6] = of(node.addresses, "IPv6");
   return {

@@ -1,5 +1,5 @@
+import { familyOf } from "@fairlead/base";
 import type { Protocol, TrafficPolicy } from "@fairlead/core";
-import { familyOf } from "../addresses/place.ts";
 import type { RawObject } from "./raw.ts";
 
 export interface ServicePortFields {

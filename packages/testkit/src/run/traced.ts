@@ -1,7 +1,7 @@
+import { socketText } from "@fairlead/base";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet, type Rules, type Tracer } from "@fairlead/trace";
 import { hosts, nodeA, secondNodeAddress } from "../addresses/hosts.ts";
-import { socketAddress } from "../addresses/place.ts";
 import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import { type Ways, waysOf, wayTo } from "./ways.ts";
 
@@ -46,7 +46,7 @@ export function tracePacket(packet: CasePacket): Packet {
 
 function wayOf({ verdict, table, translated, masqueraded, destination }: Outcome): string {
   if (verdict !== "accept") return table === "ipvs" ? "empty" : verdict;
-  return wayTo(translated ? socketAddress(destination.address, destination.port ?? 0) : "leave", masqueraded);
+  return wayTo(translated ? socketText(destination.address, destination.port ?? 0) : "leave", masqueraded);
 }
 
 /** Ways of the sender's next packet that are not the way of its first. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 
 /** Milliseconds: the first wait, and what it is doubled up to. */
 export interface BackoffRange {
@@ -22,8 +22,8 @@ export function backoff(clock: Clock, random: () => number, { first, longest }: 
   let next = first;
   let last = Number.NEGATIVE_INFINITY;
   return () => {
-    if (clock.now() - last > healthyAfter) next = first;
-    last = clock.now();
+    if (clock.monotonic() - last > healthyAfter) next = first;
+    last = clock.monotonic();
     const delay = next * (1 + random());
     next = Math.min(next * 2, longest);
     return delay;

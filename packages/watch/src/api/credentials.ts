@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import { errorText, isObject, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import { objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";

@@ -1,6 +1,6 @@
 // biome-ignore lint/style/noRestrictedImports: a kubeconfig's own program; the runner is for the kernel's tools
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import { quoted } from "./redact.ts";
 
 export interface Program {

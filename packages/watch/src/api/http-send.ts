@@ -1,6 +1,6 @@
 import http from "node:http";
 import https from "node:https";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { ApiConnection, Credentials } from "./connection.ts";
 import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { sendHttp } from "./http-send.ts";
 import type { Transport } from "./transport.ts";

@@ -1,4 +1,4 @@
-import { type Breathe, breather } from "../breathe.ts";
+import { slices, type Yield } from "@fairlead/base";
 import type { ListSession } from "../publisher.ts";
 import { keyOf, resourceVersionOf } from "../raw.ts";
 import { identityIn } from "./identity.ts";
@@ -11,22 +11,22 @@ import { type ListHead, type ListItem, listParser } from "./list-parser.ts";
  */
 export async function readList(chunks: AsyncIterable<Uint8Array>, session: ListSession): Promise<ListHead> {
   const parser = listParser();
-  const breathe = breather();
+  const yielding = slices();
   for await (const chunk of chunks) {
-    for (const item of parser.write(chunk)) await give(item, session, breathe);
-    await breathe();
+    for (const item of parser.write(chunk)) await give(item, session, yielding);
+    await yielding();
   }
   return parser.end();
 }
 
-async function give(item: ListItem, session: ListSession, breathe: Breathe): Promise<void> {
+async function give(item: ListItem, session: ListSession, yielding: Yield): Promise<void> {
   if ("tooMuch" in item) session.skip(identityIn(item.beginning).key, item.tooMuch);
   else {
     const key = keyOf(item.raw);
     if (key === undefined) session.skip(undefined, nameless);
     else await session.upsert(key, resourceVersionOf(item.raw) ?? "", item.raw);
   }
-  await breathe();
+  await yielding();
 }
 
 /** Said of an object that nothing can be called by. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import { bracketed, type Clock, systemClock } from "@fairlead/base";
 import { isObject, textAt, valueAt } from "../raw.ts";
 import type { ApiConnection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -101,7 +101,7 @@ function inCluster(env: Readonly<Record<string, string | undefined>>, dir: strin
       "no API server known: give --kubeconfig or --master, or run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)",
     );
   }
-  const address = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const address = `https://${bracketed(host)}:${port}`;
   const server = serverUrl("KUBERNETES_SERVICE_HOST", address, () => {});
   return {
     server,

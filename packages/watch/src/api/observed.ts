@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { TakeToken } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 
@@ -25,10 +25,10 @@ export interface Observing {
 
 export function observedTransport(transport: Transport, { observer, host, clock }: Observing): Transport {
   return async (request) => {
-    const began = clock.now();
+    const began = clock.monotonic();
     const watch = request.path.includes("watch=true");
     const tell = (code: number | undefined) =>
-      observer.answered({ method: "GET", host, code, watch, milliseconds: clock.now() - began });
+      observer.answered({ method: "GET", host, code, watch, milliseconds: clock.monotonic() - began });
     try {
       const response = await transport(request);
       tell(response.status);
@@ -42,8 +42,8 @@ export function observedTransport(transport: Transport, { observer, host, clock 
 
 export function observedTokens(takeToken: TakeToken, { observer, host, clock }: Observing): TakeToken {
   return async (signal) => {
-    const began = clock.now();
+    const began = clock.monotonic();
     await takeToken(signal);
-    observer.waited({ method: "GET", host, milliseconds: clock.now() - began });
+    observer.waited({ method: "GET", host, milliseconds: clock.monotonic() - began });
   };
 }

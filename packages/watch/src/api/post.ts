@@ -1,4 +1,4 @@
-import { systemClock } from "../clock.ts";
+import { systemClock } from "@fairlead/base";
 import type { ApiConnection } from "./connection.ts";
 import { beginningOf } from "./errors.ts";
 import { sendHttp } from "./http-send.ts";

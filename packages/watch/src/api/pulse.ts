@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import type { Transport } from "./transport.ts";
 
 /** Notices a server that keeps its connections and says nothing, as one does whose process stands still. */
@@ -28,19 +28,19 @@ const askedFor = "/version";
  */
 export function pulse(transport: Transport, clock: Clock): Pulse {
   const waiting = new Set<() => void>();
-  let heardAt = clock.now();
+  let heardAt = clock.monotonic();
   let cancel = () => {};
 
   const heard = () => {
-    heardAt = clock.now();
+    heardAt = clock.monotonic();
   };
   const check = () => {
-    const quiet = clock.now() - heardAt;
+    const quiet = clock.monotonic() - heardAt;
     if (quiet < quietFor) cancel = clock.after(quietFor - quiet, check);
     else cancel = ask();
   };
   const ask = () => {
-    const asked = clock.now();
+    const asked = clock.monotonic();
     const stop = new AbortController();
     const answered = async () => {
       const { body } = await transport({ path: askedFor, signal: stop.signal });

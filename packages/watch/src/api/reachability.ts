@@ -1,5 +1,5 @@
+import type { Clock } from "@fairlead/base";
 import type { ResourceName } from "../change.ts";
-import type { Clock } from "../clock.ts";
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 
@@ -21,7 +21,7 @@ export function reachability(clock: Clock, server: string, onReport: OnReport): 
 
   const report = () => {
     const error = [...new Set(failing.values())].join("; ");
-    const milliseconds = clock.now() - since;
+    const milliseconds = clock.monotonic() - since;
     onReport({ type: "unreachable", server, address, milliseconds, error, resources: [...failing.keys()] });
     cancel = clock.after(reportEvery, report);
   };
@@ -30,13 +30,13 @@ export function reachability(clock: Clock, server: string, onReport: OnReport): 
       const began = failing.size === 0;
       failing.set(resource, errorText(error));
       if (!began) return;
-      since = clock.now();
+      since = clock.monotonic();
       report();
     },
     succeeded: (resource) => {
       if (!failing.delete(resource) || failing.size > 0) return;
       cancel();
-      onReport({ type: "reachable", server, milliseconds: clock.now() - since });
+      onReport({ type: "reachable", server, milliseconds: clock.monotonic() - since });
     },
     stop: () => cancel(),
   };

@@ -1,5 +1,5 @@
+import { type Clock, sleep } from "@fairlead/base";
 import type { OtherSubscription } from "../change.ts";
-import { type Clock, sleep } from "../clock.ts";
 import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts";
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
@@ -88,7 +88,7 @@ export class Reflector {
     while (!signal.aborted) {
       try {
         await this.#ports.takeToken(signal);
-        this.#attempt = { began: this.#ports.clock.now(), opened: false, progressed: false };
+        this.#attempt = { began: this.#ports.clock.monotonic(), opened: false, progressed: false };
         if (!signal.aborted) await this.#step(signal);
       } catch (error) {
         if (error instanceof ConsumerError) throw error;
@@ -199,7 +199,7 @@ export class Reflector {
   }
 
   #elapsed(): number {
-    return this.#ports.clock.now() - this.#attempt.began;
+    return this.#ports.clock.monotonic() - this.#attempt.began;
   }
 
   /** The watch under way did its work, for a while at least. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import { BrokenResponseError, errorOf, SilentServerError } from "./errors.ts";
 import { answerWithin, type Pulse, quietFor } from "./pulse.ts";
 import type { ApiResponse, Transport } from "./transport.ts";

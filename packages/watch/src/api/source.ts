@@ -1,5 +1,5 @@
+import { type Clock, systemClock } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
-import { type Clock, systemClock } from "../clock.ts";
 import type { OnReport } from "../report.ts";
 import { resourceSpecs } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../clock.ts";
+import { type Clock, sleep } from "@fairlead/base";
 
 /** Resolves when the caller may send one request; those who wait are served in order. */
 export type TakeToken = (signal: AbortSignal) => Promise<void>;
@@ -12,9 +12,9 @@ export function tokenBucket(clock: Clock, qps: number, burst: number): TakeToken
   if (qps < 0) return () => Promise.resolve();
   const capacity = Math.max(1, burst);
   let tokens = capacity;
-  let at = clock.now();
+  let at = clock.monotonic();
   return (signal) => {
-    const now = clock.now();
+    const now = clock.monotonic();
     tokens = Math.min(capacity, tokens + ((now - at) / 1000) * qps) - 1;
     at = now;
     // Below zero a token is promised that comes only later.

@@ -1,4 +1,4 @@
-import { breather } from "../breathe.ts";
+import { slices } from "@fairlead/base";
 import { isTooDeep } from "../json/depth.ts";
 import { beginningBytes, maxDepth } from "../limits.ts";
 import { type BookmarkEvent, type ObjectEvent, parseEvent } from "./events.ts";
@@ -22,7 +22,7 @@ const looksHarmless = 64 * 1024;
  */
 export async function readEvents(chunks: AsyncIterable<Uint8Array>, sink: EventSink): Promise<void> {
   const split = lineSplitter();
-  const breathe = breather();
+  const yielding = slices();
   for await (const chunk of chunks) {
     for (const { text, tooMuch = whyTooDeep(text) } of split(chunk)) {
       if (tooMuch !== undefined) {
@@ -32,9 +32,9 @@ export async function readEvents(chunks: AsyncIterable<Uint8Array>, sink: EventS
       const event = parseEvent(text);
       if (event.type === "ERROR") throw event.error;
       await (event.type === "BOOKMARK" ? sink.bookmark(event) : sink.object(event));
-      await breathe();
+      await yielding();
     }
-    await breathe();
+    await yielding();
   }
 }
 

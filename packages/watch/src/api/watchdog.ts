@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@fairlead/base";
 import { BrokenResponseError } from "./errors.ts";
 
 /** Ends a request when it is left watching for too long at a stretch, or when it is told to. */

@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import { isObject, objectAt, objectsAt, type RawObject, textAt, valueAt } from "../raw.ts";
 
 /**
@@ -43,7 +44,7 @@ function setClusterIPs(spec: RawObject): void {
   const addresses = textsAt(spec, "clusterIPs").filter((address) => address !== "None");
   if (addresses.length === 0) return;
   setAbsent(spec, {
-    ipFamilies: addresses.map((address) => (address.includes(":") ? "IPv6" : "IPv4")),
+    ipFamilies: addresses.map((address) => familyOf(address)),
     ipFamilyPolicy: addresses.length > 1 ? "RequireDualStack" : "SingleStack",
   });
 }

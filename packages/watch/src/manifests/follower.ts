@@ -1,4 +1,4 @@
-import { breather } from "../breathe.ts";
+import { slices } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
 import type { Publisher } from "../publisher.ts";
 import { errorText } from "../raw.ts";
@@ -82,10 +82,10 @@ export class ManifestFollower {
     if ((await fileState(file, Date.now))?.text !== before.text) return false;
     if (contents === undefined) return true;
     for (const id of this.#ownership.replace(file, contents.ids)) this.#gone.add(id);
-    const breathe = breather();
+    const yielding = slices();
     for await (const object of contents.objects) {
       await this.#give(file, object);
-      await breathe();
+      await yielding();
     }
     return true;
   }

@@ -1,4 +1,4 @@
-import { breather } from "../breathe.ts";
+import { slices } from "@fairlead/base";
 import { JsonSplitter, TooMuchError } from "../json/splitter.ts";
 import { errorText } from "../raw.ts";
 import { itemsOf, listItem } from "./lists.ts";
@@ -31,10 +31,10 @@ export async function* jsonObjects(content: Uint8Array): AsyncGenerator<unknown>
   const whole = parse(around, 0);
   if (items === 0) yield* itemsOf(whole);
   else {
-    const breathe = breather();
+    const yielding = slices();
     for await (const { text, offset } of itemsIn(content)) {
       yield* listItem(whole, parse(text, offset));
-      await breathe();
+      await yielding();
     }
   }
 }
@@ -44,13 +44,13 @@ type Item = ReturnType<JsonSplitter["write"]>[number];
 /** @returns what stands around the items; undefined: the text has not ended */
 async function split(content: Uint8Array, onItem: (item: Item) => void): Promise<Uint8Array | undefined> {
   const splitter = new JsonSplitter();
-  const breathe = breather();
+  const yielding = slices();
   for (let at = 0; at < content.length; at += slice) {
     for (const item of write(splitter, content, at)) {
       if (item.tooMuch !== undefined) throw new TooMuchManifestError(item.tooMuch, lineOf(content, item.offset));
       onItem(item);
     }
-    await breathe();
+    await yielding();
   }
   return splitter.end();
 }

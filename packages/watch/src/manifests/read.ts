@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { breather } from "../breathe.ts";
+import { slices } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
 import { isObject, keyOf, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
@@ -30,7 +30,7 @@ export async function* readManifest(
   specs: readonly ResourceSpec[],
   onReport: OnReport,
 ): AsyncGenerator<ManifestObject> {
-  const breathe = breather();
+  const yielding = slices();
   const skipped = new Map<string, number>();
   for await (const raw of parseManifest(file, content)) {
     const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
@@ -39,7 +39,7 @@ export async function* readManifest(
       if (meant === undefined) count(skipped, kindText(raw));
       else onReport({ type: "badObject", resource: meant.name, file, error: versionText(raw, meant) });
     } else yield* objectOf(file, raw, spec, onReport);
-    await breathe();
+    await yielding();
   }
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
 }

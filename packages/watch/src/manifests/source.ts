@@ -1,5 +1,5 @@
+import { type Clock, sleep, systemClock } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
-import { type Clock, sleep, systemClock } from "../clock.ts";
 import type { OnReport } from "../report.ts";
 import { resourceSpecs } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
@@ -79,8 +79,8 @@ function waitingReports(path: string, clock: Clock, onReport: OnReport) {
   let last = Number.NEGATIVE_INFINITY;
   return (problem: { readonly error: string; readonly kept: number } | undefined) => {
     if (problem === undefined) last = Number.NEGATIVE_INFINITY;
-    else if (clock.now() - last >= reportEvery) {
-      last = clock.now();
+    else if (clock.monotonic() - last >= reportEvery) {
+      last = clock.monotonic();
       onReport({ type: "waiting", path, ...problem });
     }
   };

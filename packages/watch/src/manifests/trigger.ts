@@ -1,5 +1,5 @@
+import type { Clock } from "@fairlead/base";
 import { watch } from "chokidar";
-import type { Clock } from "../clock.ts";
 
 /** Says when the files may have changed; what has changed is found by looking. */
 export interface Trigger {

@@ -1,5 +1,5 @@
+import { slices } from "@fairlead/base";
 import { type Document, isScalar, parseAllDocuments, visit } from "yaml";
-import { breather } from "../breathe.ts";
 import { maxDepth, mebibytes } from "../limits.ts";
 import { errorText } from "../raw.ts";
 import { boundedTree } from "./bounded-tree.ts";
@@ -24,10 +24,10 @@ const longList = 2 ** 16;
  * @throws ManifestSyntaxError
  */
 export async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown> {
-  const breathe = breather();
+  const yielding = slices();
   for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
     yield* objectsOf(piece);
-    await breathe();
+    await yielding();
   }
 }
 
@@ -37,11 +37,11 @@ async function* objectsOf(piece: Piece): AsyncGenerator<unknown> {
     for (const document of parse(piece)) yield* itemsOf(document);
     return;
   }
-  const breathe = breather();
+  const yielding = slices();
   const [whole] = parse(list.around);
   for (const item of list.items) {
     for (const element of parse(item).flatMap(itemsOf)) yield* listItem(whole, element);
-    await breathe();
+    await yielding();
   }
 }
 

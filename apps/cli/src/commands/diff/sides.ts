@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { errorText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { dryRun, type KernelState } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
@@ -41,7 +42,7 @@ async function rulesIn(path: string): Promise<string | undefined> {
     const text = await readFile(path, "utf8");
     return /^\*(?:nat|filter|mangle|raw|security)$/m.test(text) ? text : undefined;
   } catch (error) {
-    throw new CommandFailure(`${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new CommandFailure(`${path}: ${errorText(error)}`, { cause: error });
   }
 }
 

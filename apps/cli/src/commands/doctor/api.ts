@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import type { ApiFacts } from "@fairlead/verify";
 import { type Access, isAllowed } from "@fairlead/watch";
 import type { Context } from "../../frame/context.ts";
@@ -30,7 +31,7 @@ export async function apiFacts(
     );
     return { kind: "answers", server: connection.server, denied: answers.flat() };
   } catch (error) {
-    return { kind: "unreachable", reason: error instanceof Error ? error.message : String(error) };
+    return { kind: "unreachable", reason: errorText(error) };
   }
 }
 

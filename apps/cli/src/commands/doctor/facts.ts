@@ -1,3 +1,4 @@
+import { hostCIDR } from "@fairlead/base";
 import type { ModeNeeds } from "@fairlead/core";
 import { factsOf } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
@@ -50,9 +51,7 @@ export async function nodeFacts(
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
       ...serviceCIDRs.flatMap((given) => given.split(",")).map(cidr("services")),
-      ...addresses
-        .filter((address) => !isLocal(address))
-        .map((address) => cidr("node")(`${address}/${address.includes(":") ? 128 : 32}`)),
+      ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
     api,
   };
@@ -147,7 +146,5 @@ async function routes(attempt: Attempt): Promise<readonly string[] | undefined> 
   if (all.every((listed) => listed === undefined)) return undefined;
   return all
     .flatMap((listed) => listed ?? [])
-    .flatMap(({ cidr }) =>
-      /\/0$/.test(cidr) ? [] : [cidr.includes("/") ? cidr : `${cidr}/${cidr.includes(":") ? 128 : 32}`],
-    );
+    .flatMap(({ cidr }) => (/\/0$/.test(cidr) ? [] : [cidr.includes("/") ? cidr : hostCIDR(cidr)]));
 }

@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { ipFamilies, socketText } from "@fairlead/base";
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
 import { tableText } from "../../output/table.ts";
@@ -20,7 +20,7 @@ function groupRow(group: ServicePortGroup): string[] {
 
 function frontendText({ address, port, kind }: Frontend): string {
   if (address === undefined) return `node-port:${port}`;
-  return `${kind === "cluster-ip" ? "" : `${kind}:`}${address.includes(":") ? `[${address}]` : address}:${port}`;
+  return `${kind === "cluster-ip" ? "" : `${kind}:`}${socketText(address, port)}`;
 }
 
 function remark({ frontends, affinitySeconds }: ServicePortGroup): string {

@@ -1,3 +1,4 @@
+import { errorText } from "@fairlead/base";
 import { CommandError, detectVariant, type IPFamily, lines, type Runner } from "@fairlead/kernel";
 import type { Packet } from "@fairlead/trace";
 import type { ExitCode } from "../../frame/command.ts";
@@ -86,7 +87,7 @@ async function takeAway(
   } catch (error) {
     if (isInterrupted(error) && interruptions > 0) return takeAway(rule, { runner }, interruptions - 1);
     const command = traceRuleCommand("-D", rule).join(" ");
-    const reason = error instanceof Error ? error.message : error;
+    const reason = errorText(error);
     throw new CommandFailure(`the TRACE rule is still there: ${reason}\nremove it: ${command}`, { cause: error });
   }
 }
@@ -137,7 +138,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw new CommandFailure(`packets cannot be followed here: ${error instanceof Error ? error.message : error}`, {
+    throw new CommandFailure(`packets cannot be followed here: ${errorText(error)}`, {
       cause: error,
     });
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "@fairlead/base";
 import { nodeLockProcess } from "@fairlead/kernel";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
@@ -40,9 +41,6 @@ function tell(pid: number): void {
   try {
     process.kill(pid, "SIGUSR2");
   } catch (error) {
-    throw new CommandFailure(
-      `--repair: process ${pid} cannot be told: ${error instanceof Error ? error.message : error}`,
-      { cause: error },
-    );
+    throw new CommandFailure(`--repair: process ${pid} cannot be told: ${errorText(error)}`, { cause: error });
   }
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { familyOf } from "@fairlead/base";
 import { createRunner } from "@fairlead/kernel";
 import { createApiSource, loadConnection } from "@fairlead/watch";
 import { northboundClient } from "../clients.ts";
@@ -23,7 +24,7 @@ if (kubeconfig === undefined || northbound === undefined) throw new Error("--kub
 const stop = new AbortController();
 process.on("SIGTERM", () => stop.abort());
 const ovn = northboundClient(createRunner(), northbound);
-const families = podCIDRs.map((cidr) => (cidr.includes(":") ? "IPv6" : "IPv4"));
+const families = podCIDRs.map(familyOf);
 const subscriptions = followServices(families, async (changes) => {
   const commands = balancerCommands(changes, { podCIDRs, switches });
   if (commands.length === 0) return;

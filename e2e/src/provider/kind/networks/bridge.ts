@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { bridgedIsSeen } from "../../../cni/bridge-plugin.ts";
 import { masqueradeOutgoing } from "../../../cni/outgoing.ts";
@@ -50,7 +51,7 @@ async function podCIDRs({ cluster }: KindNetworkGround): Promise<Parts> {
   const { items }: NodeList = JSON.parse(stdout);
   return ({ name }, family) => {
     const cidrs = items.find(({ metadata }) => metadata.name === name)?.spec.podCIDRs ?? [];
-    const found = cidrs.find((cidr) => cidr.includes(":") === (family === "IPv6"));
+    const found = cidrs.find((cidr) => familyOf(cidr) === family);
     if (found === undefined) throw new Error(`${name} has no part of the ${family} pod CIDR`);
     return found;
   };

@@ -1,3 +1,4 @@
+import { familyOf } from "@fairlead/base";
 import type { Match, Rule, Target } from "@fairlead/netfilter";
 import type { FakeKernel } from "./kernel.ts";
 import type { Refusal } from "./refusal.ts";
@@ -23,7 +24,7 @@ function checkInterfaces(chain: string, rule: Rule): Refusal | undefined {
 function checkFamily({ family }: FakeKernel, rule: Rule): Refusal | undefined {
   return first([rule.source, rule.destination], (address) => {
     const [host = "", length = ""] = address?.cidr.split("/") ?? [];
-    if (host === "" || host.includes(":") === (family === "IPv6")) return undefined;
+    if (host === "" || familyOf(host) === family) return undefined;
     return usage(family === "IPv6" ? `host/network \`${host}' not found` : `invalid mask \`${length}' specified`);
   });
 }

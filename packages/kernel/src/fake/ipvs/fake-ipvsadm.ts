@@ -1,4 +1,4 @@
-import { socketText } from "@fairlead/base";
+import { familyOf, socketText } from "@fairlead/base";
 import {
   type Destination,
   type DestinationKey,
@@ -171,7 +171,7 @@ export class FakeIpvsadm implements IpvsadmClient {
     present: FakeServer | undefined,
   ): LineOutcome {
     const { server, destination } = command;
-    const mixed = destination.address.includes(":") !== (server.family === "IPv6");
+    const mixed = familyOf(destination.address) !== server.family;
     if (mixed && command.kind === "add-destination") {
       return { stop: "Different address family is allowed only for tunneling servers", exitCode: 2 };
     }
