@@ -7,6 +7,7 @@ import { changeTable } from "./plan/change-table.ts";
 import { planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
 import { TABLE } from "./plan/names.ts";
+import { Remembered, remembers } from "./plan/remembered.ts";
 import { beginTable } from "./plan/table-writer.ts";
 import { type Programmed, type Sizes, writeTable } from "./plan/write-table.ts";
 import type { NftablesPort } from "./port.ts";
@@ -44,10 +45,14 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const before = this.#programmed?.placements;
     this.#programmed = undefined;
     const context = planContext(this.#settled, plan);
+    // What others do from here on may be in what is written, or not.
+    const generation = await this.#port.generation();
     const batch = new NftBatch(context.family, TABLE, sizeOf(plan));
     beginTable(batch);
-    const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, before));
-    await this.#commit(batch);
+    const remembered = await this.#remembered(plan, before);
+    const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, remembered));
+    await this.#port.commit(batch);
+    this.#generation = this.#port.countsOthersOnly ? generation : await this.#port.generation();
     this.#stale.forget();
     this.#programmed = written;
     return report("full", written, written.sizes);
@@ -81,9 +86,16 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     await removeNftablesMode(this.#port, this.#settled.family);
   }
 
+  /** Only services with affinity have something that is worth reading. */
+  async #remembered({ family, groups }: ForwardingPlan, placements?: Programmed["placements"]): Promise<Remembered> {
+    const sticky = [...groups.values()].some(({ affinitySeconds }) => affinitySeconds !== undefined);
+    const sets = sticky ? await this.#port.sets(family === "IPv4" ? "ip" : "ip6", TABLE, remembers) : new Map();
+    return new Remembered(sets, placements);
+  }
+
   async #commit(batch: NftBatch): Promise<void> {
     await this.#port.commit(batch);
-    this.#generation = await this.#port.generation();
+    if (!this.#port.countsOthersOnly) this.#generation += 1;
   }
 
   #slowly<T>(steps: Generator<void, T>): Promise<T> {

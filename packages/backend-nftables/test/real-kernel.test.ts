@@ -1,25 +1,45 @@
+import { ipFamilies } from "@fairlead/base";
+import type { ForwardingPlan } from "@fairlead/core";
 import { expect } from "vitest";
 import { createNftablesBackend, planTable } from "../src/index.ts";
 import { described } from "./support/described.ts";
+import { planOfEveryKind } from "./support/every-kind.ts";
 import { recordings } from "./support/golden.ts";
-import { kernelTest } from "./support/real-kernel.ts";
+import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
 const FAMILIES = { IPv4: "ip", IPv6: "ip6" } as const;
+
+/** Has the kernel hold a plan's table, and `nft` print it and read what it printed. */
+async function thereAndBack({ nft, runner }: TestKernel, plan: ForwardingPlan, name: string): Promise<void> {
+  const family = FAMILIES[plan.family];
+  await createNftablesBackend(nft, { family: plan.family }).sync(plan);
+  const held = await nft.table(family, "kube-proxy");
+  expect(held && described(held), name).toEqual(described(planTable(plan)));
+  const { stdout: printed } = await runner.run(["nft", "list", "table", family, "kube-proxy"]);
+  await runner.run(["nft", "delete", "table", family, "kube-proxy"]);
+  await runner.run(["nft", "-f", "-"], { input: printed });
+  const loaded = await nft.table(family, "kube-proxy");
+  // Rules may differ: nft takes the maps' `tcp dport`, the only one that it reads again, at its word.
+  expect(loaded && described(loaded).sets, `${name}, loaded`).toEqual(described(planTable(plan)).sets);
+}
 
 kernelTest(
   "every recording: the kernel holds what was planned, and nft prints it and takes what it printed",
   async (kernel) => {
-    const { nft, runner } = kernel;
-    for (const { name, family, plan } of recordings()) {
-      await createNftablesBackend(nft, { family }).sync(plan);
-      const held = await nft.table(FAMILIES[family], "kube-proxy");
-      expect(held && described(held), `${name} ${family}`).toEqual(described(planTable(plan)));
-      const { stdout: printed } = await runner.run(["nft", "list", "table", FAMILIES[family], "kube-proxy"]);
-      await runner.run(["nft", "delete", "table", FAMILIES[family], "kube-proxy"]);
-      await runner.run(["nft", "-f", "-"], { input: printed });
-      const loaded = await nft.table(FAMILIES[family], "kube-proxy");
-      // Rules may differ: nft takes the maps' `tcp dport`, the only one that it reads again, at its word.
-      expect(loaded && described(loaded).sets, `${name} ${family}, loaded`).toEqual(described(planTable(plan)).sets);
-    }
+    for (const { name, family, plan } of recordings()) await thereAndBack(kernel, plan, `${name} ${family}`);
   },
 );
+
+kernelTest("so it is with every kind of frontend, with and without affinity", async (kernel) => {
+  for (const family of ipFamilies) await thereAndBack(kernel, planOfEveryKind(family), family);
+});
+
+const HOSTILE = 'x"; flush ruleset; #\n\u202e{}';
+
+kernelTest("no name leaves its comment, or makes a chain that cannot be", async (kernel) => {
+  for (const name of [HOSTILE, "x".repeat(300), "é".repeat(200)]) {
+    await thereAndBack(kernel, planOfEveryKind("IPv4", name), name);
+    const { stdout } = await kernel.runner.run(["nft", "list", "ruleset"]);
+    expect(stdout).not.toContain('";');
+  }
+});

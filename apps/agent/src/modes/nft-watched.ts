@@ -31,7 +31,9 @@ export class WatchedTables {
       check: (batch) => client.check(batch),
       roomFor: (wanted) => client.roomFor(wanted),
       generation: async () => this.#touched,
+      countsOthersOnly: true,
       table: (family, name) => client.table(family, name),
+      sets: (family, table, wanted) => client.sets(family, table, wanted),
       elements: (family, table, set, keys) => client.elements(family, table, set, keys),
     };
   }

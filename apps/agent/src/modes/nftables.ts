@@ -66,6 +66,7 @@ function dryPort(client: NftablesClient): NftablesPort {
     roomFor: (wanted) => client.roomFor(wanted),
     generation: () => client.generation(),
     table: (family, name) => client.table(family, name),
+    sets: (family, table, wanted) => client.sets(family, table, wanted),
     elements: (family, table, set, keys) => client.elements(family, table, set, keys),
   };
 }

@@ -1,3 +1,4 @@
+import type { PlanEndpoint } from "@fairlead/core";
 import { hashedName } from "@fairlead/netfilter";
 
 /** kube-proxy's table of either family. */
@@ -13,13 +14,30 @@ const LONGEST_BASE = 240;
  * @param name `namespace/name:port`, without the colon where the port has no name
  */
 export function firewallChain(name: string, protocol: string): string {
-  const colon = `${name}:`.indexOf(":");
-  const text = `${name.slice(0, colon)}/${protocol.toLowerCase()}/${name.slice(colon + 1)}`;
-  const base = `${hashedName("", text).slice(0, 8)}-${text}`.replace(/[^\w./-]/g, "_");
-  return `firewall-${base.length > LONGEST_BASE ? `${base.slice(0, LONGEST_BASE - 3)}...` : base}`;
+  return `firewall-${hashedAndCut(pathOf(name, protocol))}`;
 }
 
-/** A comment that `nft` can print and read again: nothing that ends its quotes or its line. */
+/** Where kube-proxy remembers the clients of an endpoint of a service port: their addresses. */
+export function kubeProxyAffinitySet(name: string, protocol: string, { address, port }: PlanEndpoint): string {
+  return `affinity-${hashedAndCut(`${pathOf(name, protocol)}__${address.replaceAll(":", ".")}/${port}`)}`;
+}
+
+/** kube-proxy's `namespace/name/protocol/port`. */
+function pathOf(name: string, protocol: string): string {
+  const colon = `${name}:`.indexOf(":");
+  return `${name.slice(0, colon)}/${protocol.toLowerCase()}/${name.slice(colon + 1)}`;
+}
+
+/** kube-proxy's hashAndTruncate. */
+function hashedAndCut(text: string): string {
+  const base = `${hashedName("", text).slice(0, 8)}-${text}`.replace(/[^\w./-]/g, "_");
+  return base.length > LONGEST_BASE ? `${base.slice(0, LONGEST_BASE - 3)}...` : base;
+}
+
+/** NFTNL_UDATA_COMMENT_MAXLEN without its zero byte. */
+const LONGEST_COMMENT = 127;
+
+/** A comment that `nft` can print and read again: nothing that ends its quotes or its line, and no more than it takes. */
 export function commentText(text: string): string {
-  return text.replace(/[^\x20-\x7e]|["\\]/g, "_");
+  return text.replace(/[^\x20-\x7e]|["\\]/g, "_").slice(0, LONGEST_COMMENT);
 }

@@ -25,14 +25,17 @@ export interface Placement {
   readonly local?: Pool;
 }
 
+/** What is known of where endpoints stood. */
+export type PlacedBefore = Readonly<Partial<Record<EndpointSetName, Partial<Pool>>>>;
+
 /** Gives the endpoints of a group their places; those that stay keep theirs. */
-export function place(group: ServicePortGroup, before?: Partial<Placement>): Placement {
+export function place(group: ServicePortGroup, before?: PlacedBefore): Placement {
   const cluster = placeSet(group, "cluster", before?.cluster);
   const local = placeSet(group, "local", before?.local);
   return { group, ...(cluster && { cluster }), ...(local && { local }) };
 }
 
-function placeSet(group: ServicePortGroup, set: EndpointSetName, before: Pool | undefined): Pool | undefined {
+function placeSet(group: ServicePortGroup, set: EndpointSetName, before: Partial<Pool> | undefined): Pool | undefined {
   const endpoints = group[set];
   if (endpoints.length === 0 || !isUsed(group, set)) return undefined;
   const size = sizeFor(endpoints.length, before?.size);

@@ -17,7 +17,6 @@ import { keyTypes, type Need, type PoolKind, poolName, poolNeed, type Structure,
  * services share them, so that these too cost the same however many services there are. A client's key has the frontend
  * in it, so that one of two services is not taken for the other's.
  */
-const clientsName = (prefix: string, timeout: number, slot: number) => `${prefix}clients-${timeout}-${slot}`;
 const slotChain = (prefix: string, timeout: number, slot: number) => `${prefix}sticky-${timeout}-slot-${slot}`;
 const slotsMap = (prefix: string, timeout: number) => `${prefix}sticky-${timeout}-slots`;
 
@@ -28,7 +27,7 @@ export function stickyMap({ prefix }: PoolKind, slot: number): string {
 
 /** The set of the clients of a slot. kube-proxy removes those whose names begin with `affinity-`: they are its own. */
 export function clientsSet({ prefix }: PoolKind, timeout: number, slot: number): string {
-  return clientsName(prefix, timeout, slot);
+  return `${prefix}clients-${timeout}-${slot}`;
 }
 
 /** @returns the chain that leads to a pool's endpoints, and what has to be there for it */
@@ -38,7 +37,11 @@ export function leadTo(kind: PoolKind, pool: Pool): { readonly chain: string; re
   if (sticky === undefined) return { chain: poolName(kind, size), needs: [plain] };
   const { timeout } = sticky;
   const chain = `${kind.prefix}sticky-${timeout}-${size}`;
-  const slots = Array.from({ length: size }, (_, slot) => [mapNeed(kind, slot), slotNeed(kind, timeout, slot)]).flat();
+  const slots = Array.from({ length: size }, (_, slot) => [
+    mapNeed(kind, slot),
+    clientsNeed(kind, timeout, slot),
+    slotNeed(kind, timeout, slot),
+  ]).flat();
   const ofClass = { id: chain, make: (context: PlanContext) => classStructure(chain, kind, timeout, size, context) };
   return { chain, needs: [plain, slotsNeed(kind, timeout), ...slots, ofClass] };
 }
@@ -60,6 +63,24 @@ function mapNeed(kind: PoolKind, slot: number): Need {
   };
 }
 
+/** Its id is the set's name: by it the clients of an earlier table find theirs. */
+function clientsNeed(kind: PoolKind, timeout: number, slot: number): Need {
+  const name = clientsSet(kind, timeout, slot);
+  return {
+    id: name,
+    make: ({ family }) => ({
+      sets: [
+        {
+          ...emptySet(name, keyTypes({ ...kind, fields: clientFields(kind) }, family)),
+          flags: ["timeout", "dynamic"],
+          timeout: timeout * 1000,
+        },
+      ],
+      chains: [],
+    }),
+  };
+}
+
 function slotNeed(kind: PoolKind, timeout: number, slot: number): Need {
   const chain = slotChain(kind.prefix, timeout, slot);
   return { id: chain, make: ({ family }) => slotStructure(chain, kind, timeout, slot, family) };
@@ -76,23 +97,16 @@ function slotStructure(
   slot: number,
   family: PlanContext["family"],
 ): Structure {
-  const clients = clientsName(kind.prefix, timeout, slot);
-  const key = clientFields(kind);
+  const clients = clientsSet(kind, timeout, slot);
   const [lookup, nat] = translateBy(stickyMap(kind, slot), family);
   const { expressions: frontend } = statements.loadKey(family, kind.fields);
   // Behind the registers that hold the endpoint.
-  const from = family === "ip" ? 4 : 8;
-  const client = loadFrom(from, family, key);
+  const from = family === "ip" ? 4 : 5;
+  const client = loadFrom(from, family, clientFields(kind));
   const remember: Expression = { kind: "dynset", set: clients, operation: "update", from };
   const element: SetElement = { key: hostHex(slot), value: { kind: "jump", chain } };
   return {
-    sets: [
-      {
-        ...emptySet(clients, keyTypes({ ...kind, fields: key }, family)),
-        flags: ["timeout", "dynamic"],
-        timeout: timeout * 1000,
-      },
-    ],
+    sets: [],
     chains: [{ name: chain, rules: [{ expressions: [...frontend, lookup, ...client, remember, nat] }] }],
     elements: [{ set: slotsMap(kind.prefix, timeout), element }],
   };
@@ -110,7 +124,7 @@ function classStructure(
   const slots = Array.from({ length: size }, (_, slot) => slot);
   const toSlot = (slot: number) => statements.jump(slotChain(prefix, timeout, slot));
   const known = slots.map((slot) => [
-    ...statements.lookUp(family, clientFields(kind), clientsName(prefix, timeout, slot)),
+    ...statements.lookUp(family, clientFields(kind), clientsSet(kind, timeout, slot)),
     ...toSlot(slot),
   ]);
   // Who drew empty slots only goes to the first that is filled: so few that the shares stay even.

@@ -1,12 +1,12 @@
 import type { ServicePortGroup } from "@fairlead/core";
-import type { NftChain } from "@fairlead/netfilter/nft";
+import type { NftChain, SetElement } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { ElementBuffers } from "./element-buffers.ts";
 import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
 import { frameElements, frameSets } from "./frame-sets.ts";
 import { type GroupParts, groupParts } from "./group-parts.ts";
-import { type Placement, place } from "./placement.ts";
+import { type PlacedBefore, type Placement, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
 import type { Need } from "./pools.ts";
 import type { TableWriter } from "./table-writer.ts";
@@ -29,6 +29,16 @@ export interface Sizes {
   endpoints: number;
 }
 
+/** What a table that is made anew takes over from the one that is there. */
+export interface Before {
+  /** Where endpoints stood. */
+  placed(group: ServicePortGroup): PlacedBefore | undefined;
+  /** Clients that were remembered, with the time that they have left, and the set that they belong in. */
+  clients(programmed: Programmed): Iterable<readonly [set: string, client: SetElement]>;
+}
+
+const NOTHING_BEFORE: Before = { placed: () => undefined, clients: () => [] };
+
 /**
  * Writes a whole table: endpoints before the rules that look them up, and what leads to chains last, since the kernel
  * looks into maps when a rule is bound to them and checks each verdict against the rules. A step for each group.
@@ -37,7 +47,7 @@ export function* writeTable(
   groups: Iterable<ServicePortGroup>,
   context: PlanContext,
   to: TableWriter,
-  before?: ReadonlyMap<string, Partial<Placement>>,
+  before: Before = NOTHING_BEFORE,
 ): Generator<void, Programmed> {
   const programmed: Programmed = {
     context,
@@ -51,7 +61,7 @@ export function* writeTable(
   for (const chain of chains) to.addChain(chain);
   const elements = new ElementBuffers(to);
   for (const group of groups) {
-    const placement = place(group, before?.get(group.id));
+    const placement = place(group, before.placed(group));
     programmed.placements.set(group.id, placement);
     const parts = groupParts(placement);
     const { uses, shared, needs } = parts;
@@ -69,6 +79,10 @@ export function* writeTable(
   for (const chain of chains) for (const rule of chain.rules) to.addRule(chain.name, rule);
   for (const placement of programmed.placements.values()) {
     for (const { set, element } of groupParts(placement).entries.values()) elements.add(set, element);
+    yield;
+  }
+  for (const [set, element] of before.clients(programmed)) {
+    elements.add(set, element);
     yield;
   }
   elements.flush();

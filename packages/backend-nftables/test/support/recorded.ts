@@ -16,6 +16,7 @@ export function recorded(port: NftablesPort): Recorded {
       roomFor: (wanted) => port.roomFor(wanted),
       generation: () => port.generation(),
       table: (family, name) => port.table(family, name),
+      sets: (family, table, wanted) => port.sets(family, table, wanted),
       elements: (family, table, set, keys) => port.elements(family, table, set, keys),
       async commit(batch) {
         transactions.push(objectsOf(batch));
