@@ -7,6 +7,11 @@
 export const maxObjectBytes = 8 * 2 ** 20;
 /** Objects and arrays inside one another. */
 export const maxDepth = 100;
+/**
+ * Messages and list items in one object in protobuf, where two bytes can be one. An EndpointSlice of 1.5 MiB with short
+ * addresses has 150,000.
+ */
+export const maxParts = 200_000;
 /** Bytes of one manifest file. */
 export const maxFileBytes = 64 * 2 ** 20;
 /** Bytes of the beginning of something too long that are kept, to say what it was. */

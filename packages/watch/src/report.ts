@@ -4,6 +4,7 @@ import type { ResourceName } from "./change.ts";
 export type SourceReport =
   | ListedReport
   | RetryReport
+  | EncodingReport
   | UnreachableReport
   | ReachableReport
   | BadObjectReport
@@ -27,6 +28,15 @@ export interface RetryReport {
   readonly resource: ResourceName;
   readonly error: string;
   readonly delayMilliseconds: number;
+}
+
+/** Protobuf was asked for, and the server answers so, or otherwise than before. */
+export interface EncodingReport {
+  readonly type: "encoding";
+  readonly resource: ResourceName;
+  readonly encoding: "protobuf" | "json";
+  /** What failed in protobuf; absent: the server chose. */
+  readonly why?: string;
 }
 
 /** Requests fail: reported with the first failure and then once a minute. */

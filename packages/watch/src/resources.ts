@@ -1,4 +1,9 @@
 import type { OtherName, OtherResource, OtherSubscription, ResourceName } from "./change.ts";
+import { endpointSlice } from "./protobuf/kinds/endpoint-slice.ts";
+import { node } from "./protobuf/kinds/node.ts";
+import { service } from "./protobuf/kinds/service.ts";
+import { serviceCIDR } from "./protobuf/kinds/service-cidr.ts";
+import type { Message } from "./protobuf/message.ts";
 import type { RawObject } from "./raw.ts";
 import { keyOf, objectAt, textAt, valueAt } from "./raw.ts";
 
@@ -11,6 +16,8 @@ export interface ResourceSpec {
   readonly namespaced: boolean;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Its fields in protobuf, those that a proxy reads; absent: it comes as JSON. */
+  readonly protobuf?: Message;
   /** The server may not have the resource at all: then its list is empty. */
   readonly optional?: true;
   /** It is one beside those that every proxy follows. */
@@ -58,6 +65,7 @@ const services: ResourceSpec = {
   name: "services",
   apiVersion: "v1",
   kind: "Service",
+  protobuf: service,
   path: "/api/v1/services",
   namespaced: true,
   labelSelector: `!${otherProxyLabel}`,
@@ -69,6 +77,7 @@ const endpointSlices: ResourceSpec = {
   name: "endpointSlices",
   apiVersion: "discovery.k8s.io/v1",
   kind: "EndpointSlice",
+  protobuf: endpointSlice,
   path: "/apis/discovery.k8s.io/v1/endpointslices",
   namespaced: true,
   labelSelector: `!${headlessLabel}`,
@@ -80,6 +89,7 @@ function ownNode(nodeName: string): ResourceSpec {
     name: "node",
     apiVersion: "v1",
     kind: "Node",
+    protobuf: node,
     path: "/api/v1/nodes",
     namespaced: false,
     fieldSelector: `metadata.name=${nodeName}`,
@@ -91,6 +101,7 @@ const serviceCIDRs: ResourceSpec = {
   name: "serviceCIDRs",
   apiVersion: "networking.k8s.io/v1",
   kind: "ServiceCIDR",
+  protobuf: serviceCIDR,
   path: "/apis/networking.k8s.io/v1/servicecidrs",
   namespaced: false,
   optional: true,

@@ -93,12 +93,12 @@ test("a server without ServiceCIDRs has an empty list of them", async () => {
 
 test("what decode refuses is not given, or deleted if it was given before; a throw is reported", async () => {
   const { api, consumer, reports } = await following(({ store }) => {
-    store.put(servicesPath, service("bad", { bad: true }));
+    store.put(servicesPath, service("bad", { type: "bad" }));
     store.put(servicesPath, service("a"));
     store.put(servicesPath, service("b"));
   });
   expect(consumer.keys()).toEqual(["default/a", "default/b"]);
-  api.store.put(servicesPath, service("a", { bad: true }));
+  api.store.put(servicesPath, service("a", { type: "bad" }));
   api.store.put(servicesPath, service("b", { throws: true }));
   await consumer.until(() => consumer.state.size === 0);
   expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/b", error: "undecodable" });

@@ -4,7 +4,7 @@ import { serverTls } from "./support/connections.ts";
 import { cidrsPath, nodesPath, servicesPath } from "./support/run.ts";
 import { type SpecServer, serverSpecs } from "./support/server-specs.ts";
 
-describe("the light API server", () => {
+describe.each([false, true])("the light API server, protobuf: %s", (protobuf) => {
   let light: LightApiServer;
   let server: SpecServer;
 
@@ -19,5 +19,5 @@ describe("the light API server", () => {
 
   afterAll(() => light.stop());
 
-  serverSpecs(() => server, "light");
+  serverSpecs(() => server, "light", protobuf);
 });

@@ -10,12 +10,12 @@ import { call, create, serverSpecs, specService as service } from "./support/ser
  */
 const { FAIRLEAD_TEST_APISERVER: url = "", FAIRLEAD_TEST_TOKEN: token = "" } = process.env;
 const server = { url, token };
-const namespace = `fairlead-watch-${process.pid}`;
 
-const services = `/api/v1/namespaces/${namespace}/services`;
-const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+describe.each([false, true])("a real kube-apiserver, protobuf: %s", (protobuf) => {
+  const namespace = `fairlead-watch-${process.pid}-${protobuf}`;
+  const services = `/api/v1/namespaces/${namespace}/services`;
+  const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
 
-describe("a real kube-apiserver", () => {
   beforeAll(() =>
     create(server, "/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }),
   );
@@ -30,7 +30,7 @@ describe("a real kube-apiserver", () => {
     await call(server, "DELETE", `/api/v1/namespaces/${namespace}`);
   });
 
-  serverSpecs(() => server, namespace);
+  serverSpecs(() => server, namespace, protobuf);
 
   test.each([
     ["short", service("d-short", { clusterIP: "10.96.77.1" })],

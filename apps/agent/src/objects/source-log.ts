@@ -17,6 +17,8 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
         return log.verbose(2, "Listed", fields);
       case "retry":
         return log.verbose(4, "Request failed, trying again", fields);
+      case "encoding":
+        return log.verbose(4, "Encoding of the API server's answers", fields);
       case "unreachable":
         return log.error(
           "API server cannot be reached, trying on; rules stay as they are",

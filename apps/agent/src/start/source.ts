@@ -1,5 +1,5 @@
 import { errorChainText } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
+import type { AgentConfig, ClientConnection } from "@fairlead/config";
 import type { RequestObserver } from "@fairlead/watch";
 import { version } from "../about/version.ts";
 import type { Log } from "../log/log.ts";
@@ -36,7 +36,8 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
     return {
       source: (onReport, onRequest) => {
         observer = onRequest;
-        return createApiSource({ connection, nodeName, userAgent, qps, burst, watchList, onReport, onRequest });
+        const options = { connection, nodeName, userAgent, qps, burst, watchList, protobuf: asksProtobuf(client) };
+        return createApiSource({ ...options, onReport, onRequest });
       },
       async postEvent(namespace, event) {
         const began = performance.now();
@@ -51,4 +52,9 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
   } catch (error) {
     throw new StartError(errorChainText(error), { cause: error });
   }
+}
+
+/** As client-go: acceptContentTypes says what is asked for, and contentType where it is empty. */
+function asksProtobuf({ acceptContentTypes, contentType }: ClientConnection): boolean {
+  return (acceptContentTypes || contentType).includes("application/vnd.kubernetes.protobuf");
 }

@@ -60,7 +60,7 @@ function resolveClient({ kubeProxy, options }: ConfigInput, report: Report): Cli
     allowExecCredentials: options.allowExecCredentials,
     qps: qps === undefined || qps === 0 ? 5 : qps,
     burst: burst === undefined || burst === 0 ? 10 : burst,
-    contentType: contentType ?? "application/vnd.kubernetes.protobuf",
+    contentType: contentType || "application/vnd.kubernetes.protobuf",
     acceptContentTypes: acceptContentTypes ?? "",
   };
 }

@@ -1,4 +1,5 @@
 export { type Excess, hugeEvent, hugeList } from "./huge.ts";
+export { encodeEvent, encodeObject } from "./protobuf/encode.ts";
 export { collectionOf } from "./resource-path.ts";
 export { fail, line } from "./respond.ts";
 export { selection } from "./selection.ts";

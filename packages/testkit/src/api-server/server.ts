@@ -2,9 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json as readJson } from "node:stream/consumers";
+import { type Answers, answersFor } from "./answers.ts";
 import { type JsonObject, objectAt } from "./json.ts";
 import { kindIn, parsePath, type ResourcePath } from "./resource-path.ts";
-import { fail, json, line, tooLarge } from "./respond.ts";
+import { fail, tooLarge } from "./respond.ts";
 import { selection } from "./selection.ts";
 import { Store, type StoredEvent } from "./store.ts";
 import { serveObject } from "./write.ts";
@@ -27,11 +28,13 @@ export class LightApiServer {
   readonly store = new Store();
   readonly requests: SeenRequest[] = [];
   readonly #interceptors: Interceptor[] = [];
-  readonly #watches = new Map<ServerResponse, () => void>();
+  readonly #watches = new Map<ServerResponse, OpenWatch>();
   readonly #waiting: { count: number; wake: () => void }[] = [];
   readonly #server: Server;
   readonly #scheme: string;
   watchList = true;
+  /** Whether lists and watches come as protobuf to who asks for it first. */
+  protobuf = true;
   /** The bearer token to be accepted; undefined: all. */
   token: string | undefined;
 
@@ -84,13 +87,18 @@ export class LightApiServer {
     this.#leave((response) => response.end());
   }
 
-  /** Writes into all open watches. */
+  /** Writes into all open watches, in whatever encoding they are. */
   send(text: string): void {
     for (const response of this.#watches.keys()) response.write(text);
   }
 
+  /** An event for all open watches, each in its encoding. */
+  tell(type: string, object: JsonObject): void {
+    for (const [response, { answers }] of this.#watches) response.write(answers.event(type, object));
+  }
+
   bookmark(): void {
-    this.send(line("BOOKMARK", { metadata: { resourceVersion: String(this.store.version) } }));
+    this.tell("BOOKMARK", { metadata: { resourceVersion: String(this.store.version) } });
   }
 
   #answer(message: IncomingMessage, response: ServerResponse): void {
@@ -125,11 +133,17 @@ export class LightApiServer {
     const path = parsePath(request.path);
     if (path === undefined) return fail(response, 404, "NotFound", "the server could not find the requested resource");
     if (path.name !== undefined) return serveObject(this.store, "GET", path, undefined, response);
-    if (request.query.get("watch") === "true") return this.#watch(path, request.query, response);
-    return this.#list(path, request.query, response);
+    const answers = answersFor(path.collection, request.headers.accept, this.protobuf);
+    if (request.query.get("watch") === "true") return this.#watch(path, request.query, answers, response);
+    return this.#list(path, request.query, answers, response);
   }
 
-  #list({ collection, namespace }: ResourcePath, query: URLSearchParams, response: ServerResponse): ServerResponse {
+  #list(
+    { collection, namespace }: ResourcePath,
+    query: URLSearchParams,
+    answers: Answers,
+    response: ServerResponse,
+  ): ServerResponse {
     const wanted = Number(query.get("resourceVersion") ?? "0");
     if (wanted > this.store.version) return tooLarge(response, wanted, this.store.version);
     const all = this.store.list(collection).filter(selection(query, namespace));
@@ -138,22 +152,30 @@ export class LightApiServer {
     const end = from + Math.max(limit, 1);
     const next = end < all.length ? { continue: String(end) } : {};
     const metadata = { resourceVersion: String(this.store.version), ...next };
-    return json(response, 200, { kind: "List", apiVersion: "v1", metadata, items: all.slice(from, end) });
+    return answers.list(response, metadata, all.slice(from, end));
   }
 
-  #watch({ collection, namespace }: ResourcePath, query: URLSearchParams, response: ServerResponse): ServerResponse {
+  #watch(
+    { collection, namespace }: ResourcePath,
+    query: URLSearchParams,
+    answers: Answers,
+    response: ServerResponse,
+  ): ServerResponse {
     const initial = query.get("sendInitialEvents") === "true";
     if (initial && !this.watchList) return fail(response, 422, "Invalid", "sendInitialEvents is forbidden");
     const from = Number(query.get("resourceVersion") ?? "0");
     if (!initial && from < this.store.compacted) return fail(response, 410, "Expired", "too old resource version");
     if (from > this.store.version) return tooLarge(response, from, this.store.version);
-    response.writeHead(200, { "content-type": "application/json" });
+    response.writeHead(200, { "content-type": answers.contentType });
     response.flushHeaders();
     const matches = selection(query, namespace);
-    if (initial) this.#sendAll(collection, matches, response);
-    else for (const event of this.store.since(from)) send(response, collection, event, matches);
-    const stop = this.store.onEvent((event) => send(response, collection, event, matches));
-    this.#watches.set(response, stop);
+    const tell = (event: StoredEvent) => {
+      if (event.path === collection) send(response, answers, event, matches);
+    };
+    if (initial) this.#sendAll(collection, matches, answers, response);
+    else for (const event of this.store.since(from)) tell(event);
+    const stop = this.store.onEvent(tell);
+    this.#watches.set(response, { stop, answers });
     response.once("close", () => {
       stop();
       this.#watches.delete(response);
@@ -162,29 +184,35 @@ export class LightApiServer {
   }
 
   #leave(how: (response: ServerResponse) => void): void {
-    for (const [response, stop] of this.#watches) {
+    for (const [response, { stop }] of this.#watches) {
       stop();
       how(response);
     }
     this.#watches.clear();
   }
 
-  #sendAll(path: string, matches: (raw: JsonObject) => boolean, response: ServerResponse): void {
-    for (const raw of this.store.list(path).filter(matches)) response.write(line("ADDED", raw));
+  #sendAll(path: string, matches: Selection, answers: Answers, response: ServerResponse): void {
+    for (const raw of this.store.list(path).filter(matches)) response.write(answers.event("ADDED", raw));
     const annotations = { "k8s.io/initial-events-end": "true" };
     const metadata = { resourceVersion: String(this.store.version), annotations };
     // client-go takes no bookmark without a kind.
-    response.write(line("BOOKMARK", { ...kindIn(path), metadata }));
+    response.write(answers.event("BOOKMARK", { ...kindIn(path), metadata }));
   }
 }
 
-function send(response: ServerResponse, path: string, event: StoredEvent, matches: (raw: JsonObject) => boolean): void {
-  if (event.path !== path) return;
+type Selection = ReturnType<typeof selection>;
+
+interface OpenWatch {
+  readonly stop: () => void;
+  readonly answers: Answers;
+}
+
+function send(response: ServerResponse, answers: Answers, event: StoredEvent, matches: Selection): void {
   const before = event.before !== undefined && matches(event.before) ? event.before : undefined;
   const after = event.after !== undefined && matches(event.after) ? event.after : undefined;
-  if (after !== undefined) response.write(line(before === undefined ? "ADDED" : "MODIFIED", after));
+  if (after !== undefined) response.write(answers.event(before === undefined ? "ADDED" : "MODIFIED", after));
   else if (before !== undefined) {
     const metadata = { ...objectAt(before, "metadata"), resourceVersion: String(event.version) };
-    response.write(line("DELETED", { ...before, metadata }));
+    response.write(answers.event("DELETED", { ...before, metadata }));
   }
 }

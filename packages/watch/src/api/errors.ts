@@ -1,4 +1,6 @@
-import { isObject, objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
+import { isProtobuf } from "../protobuf/media-type.ts";
+import { readStatus } from "../protobuf/status.ts";
+import { errorText, isObject, objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
 import type { ApiResponse } from "./transport.ts";
 
 /** The API server answered with something other than what was asked for: an HTTP status or an ERROR event. */
@@ -52,8 +54,9 @@ const maxStatusBytes = 64 * 1024;
 const maxRetryAfterSeconds = 300;
 
 export async function errorOf(response: ApiResponse): Promise<ApiError> {
-  const text = await beginningOf(response.body);
-  return new ApiError(response.status, statusOf(text), retryAfter(response.header("retry-after")));
+  const bytes = await beginningBytesOf(response.body);
+  const status = isProtobuf(response.header("content-type")) ? statusInProtobuf(bytes) : statusOf(bytes.toString());
+  return new ApiError(response.status, status, retryAfter(response.header("retry-after")));
 }
 
 /** The error that an ERROR event carries. */
@@ -64,6 +67,10 @@ export function errorOfEvent(status: unknown): ApiError {
 
 /** Not more than 64 KiB of it. */
 export async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  return (await beginningBytesOf(body)).toString();
+}
+
+async function beginningBytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -71,7 +78,7 @@ export async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<stri
     size += chunk.length;
     if (size > maxStatusBytes) break;
   }
-  return Buffer.concat(chunks).toString("utf8", 0, maxStatusBytes);
+  return Buffer.concat(chunks).subarray(0, maxStatusBytes);
 }
 
 function statusOf(text: string): unknown {
@@ -82,6 +89,14 @@ function statusOf(text: string): unknown {
     // A proxy's page or a bare line instead of a Status: its beginning is all there is to say.
   }
   return { message: text.slice(0, 200).trim() };
+}
+
+function statusInProtobuf(bytes: Uint8Array): unknown {
+  try {
+    return readStatus(bytes);
+  } catch (error) {
+    return { message: `with a status that can't be read: ${errorText(error)}` };
+  }
 }
 
 /** Seconds only; a date, which no API server sends, is ignored. */

@@ -31,12 +31,18 @@ export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent;
  */
 export function parseEvent(line: string): WatchEvent {
   const raw = parseLine(line);
-  const type = valueAt(raw, "type");
-  const object = valueAt(raw, "object");
+  return eventOf(valueAt(raw, "type"), valueAt(raw, "object"), () => beginning(line));
+}
+
+/**
+ * @param text the event for an error's message
+ * @throws ProtocolError
+ */
+export function eventOf(type: unknown, object: unknown, text: () => string): WatchEvent {
   if (type === "ERROR") return { type, error: errorOfEvent(object) };
-  if (!isObject(object)) throw new ProtocolError(`a watch event without an object: ${beginning(line)}`);
+  if (!isObject(object)) throw new ProtocolError(`a watch event without an object: ${text()}`);
   const version = resourceVersionOf(object);
-  if (version === undefined) throw new ProtocolError(`a watch event without a resourceVersion: ${beginning(line)}`);
+  if (version === undefined) throw new ProtocolError(`a watch event without a resourceVersion: ${text()}`);
   switch (type) {
     case "ADDED":
     case "MODIFIED":
@@ -45,7 +51,7 @@ export function parseEvent(line: string): WatchEvent {
     case "BOOKMARK":
       return { type, version, endsInitialEvents: endsInitialEvents(object) };
     default:
-      throw new ProtocolError(`a watch event of unknown type: ${beginning(line)}`);
+      throw new ProtocolError(`a watch event of unknown type: ${text()}`);
   }
 }
 

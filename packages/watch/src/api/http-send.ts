@@ -1,6 +1,7 @@
 import http from "node:http";
 import https from "node:https";
 import type { Clock } from "@fairlead/base";
+import { jsonType } from "../protobuf/media-type.ts";
 import type { ApiConnection, Credentials } from "./connection.ts";
 import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";
@@ -16,6 +17,8 @@ export interface HttpRequest {
   /** Absolute, with query. */
   readonly path: string;
   readonly signal: AbortSignal;
+  /** The Accept header. Default JSON. */
+  readonly accept?: string;
   /** JSON to POST; absent: GET. */
   readonly body?: string;
 }
@@ -30,7 +33,7 @@ export async function sendHttp(
   connection: ApiConnection,
   userAgent: string,
   clock: Clock,
-  { path, signal, body }: HttpRequest,
+  { path, signal, accept = jsonType, body }: HttpRequest,
 ): Promise<ApiResponse> {
   const { headers, tls } = await connection.credentials();
   const url = new URL(connection.server + path);
@@ -39,8 +42,8 @@ export async function sendHttp(
     method: body === undefined ? "GET" : "POST",
     headers: {
       ...permitted(url.protocol, headers),
-      accept: "application/json",
-      ...(body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      accept,
+      ...(body === undefined ? {} : { "content-type": jsonType, "content-length": Buffer.byteLength(body) }),
       "user-agent": userAgent,
     },
   };

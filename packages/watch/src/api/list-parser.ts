@@ -1,6 +1,7 @@
 import { JsonSplitter } from "../json/splitter.ts";
 import { errorText, objectAt, textAt } from "../raw.ts";
 import { BrokenResponseError, ProtocolError } from "./errors.ts";
+import { type Identity, identityIn } from "./identity.ts";
 
 /** What a list says of itself besides its items. */
 export interface ListHead {
@@ -9,17 +10,19 @@ export interface ListHead {
   readonly next: string | undefined;
 }
 
-/** An item as read, or why it was passed over and how it begins. */
-export type ListItem = { readonly raw: unknown } | { readonly tooMuch: string; readonly beginning: string };
+/** An item as read, or why it was passed over and what its beginning says that it is. */
+export type ListItem = { readonly raw: unknown } | { readonly unreadable: string; readonly identity: Identity };
 
 export interface ListParser {
-  /** @returns the items that the chunk completes. @throws ProtocolError not JSON */
+  /** @returns the items that the chunk completes. @throws ProtocolError not what the API speaks */
   write(chunk: Uint8Array): readonly ListItem[];
   /** @throws BrokenResponseError the text has not ended. @throws ProtocolError it is no list */
   end(): ListHead;
 }
 
-/** Reads a list of any size item by item; never holds more of it than one chunk's items and one that has not ended. */
+/**
+ * Reads a JSON list of any size item by item; never holds more of it than one chunk's items and one that has not ended.
+ */
 export function listParser(): ListParser {
   const splitter = new JsonSplitter();
   // Bytes that are no UTF-8 would have become others' names.
@@ -32,7 +35,7 @@ export function listParser(): ListParser {
           .map(({ text, tooMuch }) =>
             tooMuch === undefined
               ? { raw: JSON.parse(decoder.decode(text)) as unknown }
-              : { tooMuch, beginning: Buffer.from(text).toString("utf8") },
+              : { unreadable: tooMuch, identity: identityIn(Buffer.from(text).toString("utf8")) },
           ),
       ),
     end: () => {
@@ -52,7 +55,8 @@ function asProtocol<T>(read: () => T): T {
   }
 }
 
-function headOf(list: unknown): ListHead {
+/** @throws ProtocolError it has no version */
+export function headOf(list: unknown): ListHead {
   const head = objectAt(list, "metadata");
   const resourceVersion = textAt(head, "resourceVersion");
   if (resourceVersion === undefined) throw new ProtocolError("the list has no resourceVersion");

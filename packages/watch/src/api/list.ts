@@ -1,16 +1,18 @@
 import { slices, type Yield } from "@fairlead/base";
 import type { ListSession } from "../publisher.ts";
 import { keyOf, resourceVersionOf } from "../raw.ts";
-import { identityIn } from "./identity.ts";
-import { type ListHead, type ListItem, listParser } from "./list-parser.ts";
+import { type ListHead, type ListItem, type ListParser, listParser } from "./list-parser.ts";
 
 /**
  * Reads one response of a list, item by item as it arrives.
  *
  * @throws ProtocolError, BrokenResponseError
  */
-export async function readList(chunks: AsyncIterable<Uint8Array>, session: ListSession): Promise<ListHead> {
-  const parser = listParser();
+export async function readList(
+  chunks: AsyncIterable<Uint8Array>,
+  session: ListSession,
+  parser: ListParser = listParser(),
+): Promise<ListHead> {
   const yielding = slices();
   for await (const chunk of chunks) {
     for (const item of parser.write(chunk)) await give(item, session, yielding);
@@ -20,7 +22,7 @@ export async function readList(chunks: AsyncIterable<Uint8Array>, session: ListS
 }
 
 async function give(item: ListItem, session: ListSession, yielding: Yield): Promise<void> {
-  if ("tooMuch" in item) session.skip(identityIn(item.beginning).key, item.tooMuch);
+  if ("unreadable" in item) session.skip(item.identity.key, item.unreadable);
   else {
     const key = keyOf(item.raw);
     if (key === undefined) session.skip(undefined, nameless);

@@ -16,6 +16,7 @@ import {
   failureOf,
   type ListMode,
 } from "./cursor.ts";
+import { Encoding } from "./encoding.ts";
 import { ApiError, BrokenResponseError, ProtocolError } from "./errors.ts";
 import type { BookmarkEvent, ObjectEvent } from "./events.ts";
 import { nameless, readList } from "./list.ts";
@@ -34,6 +35,8 @@ export interface ReflectorPorts {
   readonly onReport: OnReport;
   /** How lists begin before the server has refused that. */
   readonly firstMode: Cursor["firstMode"];
+  /** Whether the server is asked for protobuf where the resource has it. */
+  readonly protobuf: boolean;
 }
 
 /**
@@ -61,6 +64,7 @@ export class Reflector {
   readonly #ports: ReflectorPorts;
   readonly #spec: ResourceSpec;
   readonly #to: Publisher;
+  readonly #encoding: Encoding;
   readonly #nextDelay: () => number;
   /** After attempts that no server has answered. */
   readonly #nextConnectDelay: () => number;
@@ -77,6 +81,7 @@ export class Reflector {
     this.#ports = ports;
     this.#spec = spec;
     this.#to = to;
+    this.#encoding = new Encoding(spec, ports.protobuf, ports.onReport);
     this.#cursor = atStart(ports.firstMode);
     this.#nextDelay = backoff(ports.clock, ports.random, sparing);
     this.#nextConnectDelay = backoff(ports.clock, ports.random, knocking);
@@ -126,8 +131,10 @@ export class Reflector {
   }
 
   #page(path: string, session: ListSession, signal: AbortSignal) {
-    const request = { path, idleMilliseconds: listIdle, signal };
-    return get(this.#ports.requester, request, (chunks) => readList(chunks, session));
+    const request = { path, accept: this.#encoding.accept, idleMilliseconds: listIdle, signal };
+    return get(this.#ports.requester, request, (chunks, type) =>
+      readList(chunks, session, this.#encoding.listParser(type)),
+    );
   }
 
   async #watchList(signal: AbortSignal): Promise<void> {
@@ -165,8 +172,8 @@ export class Reflector {
       this.#ports.reachability.succeeded(this.#spec.name);
       this.#spec.other?.onState("listed");
     };
-    const request = { path, idleMilliseconds: watchIdle, signal, onOpen };
-    return get(this.#ports.requester, request, (chunks) => readEvents(chunks, sink));
+    const request = { path, accept: this.#encoding.accept, idleMilliseconds: watchIdle, signal, onOpen };
+    return get(this.#ports.requester, request, (chunks, type) => readEvents(chunks, sink, this.#encoding.events(type)));
   }
 
   async #event(event: ObjectEvent): Promise<void> {
@@ -220,6 +227,7 @@ export class Reflector {
     const { other } = this.#spec;
     const unread = error instanceof ApiError && (error.code === 404 || error.code === 403);
     if (other !== undefined && unread) return this.#unread(other, error, signal);
+    if (this.#encoding.fallBack(error)) return;
     const failure = failureOf(error);
     const { mode } = this.#cursor;
     // A watch that worked and was then cut off is resumed without waiting; if that fails, it is a failure.

@@ -1,7 +1,7 @@
 import type { Clock } from "@fairlead/base";
 import { BrokenResponseError, errorOf, SilentServerError } from "./errors.ts";
 import { answerWithin, type Pulse, quietFor } from "./pulse.ts";
-import type { ApiResponse, Transport } from "./transport.ts";
+import type { ApiRequest, ApiResponse, Transport } from "./transport.ts";
 import { type Watchdog, watchdog } from "./watchdog.ts";
 
 export interface Requester {
@@ -12,6 +12,8 @@ export interface Requester {
 
 export interface RequestOptions {
   readonly path: string;
+  /** The Accept header; absent: JSON. */
+  readonly accept?: string;
   /**
    * Without a byte for this long, head included, the connection counts as dead. Time that the reader takes is not
    * counted.
@@ -23,7 +25,8 @@ export interface RequestOptions {
 }
 
 /**
- * One GET: gives the body's chunks to `read` and closes the connection's stream when `read` is done, however it ends.
+ * One GET: gives the body's chunks and their Content-Type to `read` and closes the connection's stream when `read` is
+ * done, however it ends.
  *
  * @throws ApiError any status but 200
  * @throws BrokenResponseError the body broke off or stood still
@@ -32,8 +35,8 @@ export interface RequestOptions {
  */
 export async function get<R>(
   { transport, clock, pulse }: Requester,
-  { path, idleMilliseconds, signal, onOpen }: RequestOptions,
-  read: (chunks: AsyncIterable<Uint8Array>) => Promise<R>,
+  { path, accept, idleMilliseconds, signal, onOpen }: RequestOptions,
+  read: (chunks: AsyncIterable<Uint8Array>, contentType: string | undefined) => Promise<R>,
 ): Promise<R> {
   const stop = new AbortController();
   const abort = () => stop.abort();
@@ -42,10 +45,10 @@ export async function get<R>(
   const dog = watchdog(clock, idleMilliseconds, abort);
   const stopWaiting = pulse.wait(() => dog.bite(silence));
   try {
-    const response = await open(transport, path, stop.signal, dog);
+    const response = await open(transport, { path, signal: stop.signal, ...(accept && { accept }) }, dog);
     pulse.heard();
     onOpen?.();
-    return await read(guarded(response.body, dog, pulse));
+    return await read(guarded(response.body, dog, pulse), response.header("content-type"));
   } finally {
     stopWaiting();
     dog.rest();
@@ -58,10 +61,10 @@ const silence = new SilentServerError(
   `the server is silent: nothing came for ${quietFor / 1000} s, nor an answer to a question within ${answerWithin / 1000} s`,
 );
 
-async function open(transport: Transport, path: string, signal: AbortSignal, dog: Watchdog): Promise<ApiResponse> {
+async function open(transport: Transport, request: ApiRequest, dog: Watchdog): Promise<ApiResponse> {
   dog.watch();
   try {
-    const response = await transport({ path, signal });
+    const response = await transport(request);
     if (response.status !== 200) throw await errorOf(response);
     return response;
   } catch (error) {

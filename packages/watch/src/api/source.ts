@@ -24,6 +24,11 @@ export interface ApiSourceOptions {
   readonly burst?: number;
   /** Whether lists come by a watch, from servers that can do it (KEP-3157). Default true. */
   readonly watchList?: boolean;
+  /**
+   * Whether objects are asked for as protobuf, with JSON as the server's other choice; `decode` is then given what a
+   * service proxy reads of an object and nothing else. Default false.
+   */
+  readonly protobuf?: boolean;
   readonly onReport?: OnReport;
   /** Is told of each request; default: nobody. */
   readonly onRequest?: RequestObserver;
@@ -68,5 +73,6 @@ function portsOf(options: ApiSourceOptions): ReflectorPorts {
     reachability: reachability(clock, connection.server, onReport),
     onReport,
     firstMode: options.watchList === false ? "list" : "watchList",
+    protobuf: options.protobuf ?? false,
   };
 }

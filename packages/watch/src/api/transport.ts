@@ -1,7 +1,9 @@
-/** A request of a watcher: always GET, always JSON. */
+/** A request of a watcher: always GET. */
 export interface ApiRequest {
   /** Absolute path with query, for example `/api/v1/services?watch=true`. */
   readonly path: string;
+  /** The Accept header; absent: JSON. */
+  readonly accept?: string;
   /** Aborting ends the request and its body at any time. */
   readonly signal: AbortSignal;
 }

@@ -1,16 +1,27 @@
 import { slices } from "@fairlead/base";
 import { isTooDeep } from "../json/depth.ts";
 import { beginningBytes, maxDepth } from "../limits.ts";
-import { type BookmarkEvent, type ObjectEvent, parseEvent } from "./events.ts";
+import { type BookmarkEvent, type ObjectEvent, parseEvent, type WatchEvent } from "./events.ts";
 import { type Identity, identityIn } from "./identity.ts";
 import { lineSplitter } from "./lines.ts";
 
 export interface EventSink {
   object(event: ObjectEvent): Promise<void>;
   bookmark(event: BookmarkEvent): Promise<void>;
-  /** An event that is too large or too deeply nested to be read was passed over. */
+  /** An event that can't be read, being too large or too deeply nested, say, was passed over. */
   tooMuch(of: Identity, why: string): void;
 }
+
+/** An event that was passed over, and what its beginning says of it. */
+export interface UnreadableEvent {
+  readonly type: "unreadable";
+  readonly of: Identity;
+  readonly deleted: boolean;
+  readonly why: string;
+}
+
+/** Gives the events that a chunk of a watch completes. @throws ProtocolError */
+export type CutEvents = (chunk: Uint8Array) => Iterable<WatchEvent | UnreadableEvent>;
 
 /** Whatever a shorter line holds costs little memory. */
 const looksHarmless = 64 * 1024;
@@ -20,29 +31,44 @@ const looksHarmless = 64 * 1024;
  *
  * @throws ApiError an ERROR event; ProtocolError; BrokenResponseError
  */
-export async function readEvents(chunks: AsyncIterable<Uint8Array>, sink: EventSink): Promise<void> {
-  const split = lineSplitter();
+export async function readEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  sink: EventSink,
+  cut: CutEvents = jsonEvents(),
+): Promise<void> {
   const yielding = slices();
   for await (const chunk of chunks) {
-    for (const { text, tooMuch = whyTooDeep(text) } of split(chunk)) {
-      if (tooMuch !== undefined) {
-        await passOver(text.slice(0, beginningBytes), tooMuch, sink);
-        continue;
-      }
-      const event = parseEvent(text);
+    for (const event of cut(chunk)) {
       if (event.type === "ERROR") throw event.error;
-      await (event.type === "BOOKMARK" ? sink.bookmark(event) : sink.object(event));
+      if (event.type === "unreadable") await passOver(event, sink);
+      else await (event.type === "BOOKMARK" ? sink.bookmark(event) : sink.object(event));
       await yielding();
     }
     await yielding();
   }
 }
 
-async function passOver(beginning: string, why: string, sink: EventSink): Promise<void> {
-  const { key, version } = identityIn(beginning);
-  const gone = key !== undefined && version !== undefined && beginning.startsWith('{"type":"DELETED"');
+async function passOver({ of, deleted, why }: UnreadableEvent, sink: EventSink): Promise<void> {
+  const { key, version } = of;
+  const gone = deleted && key !== undefined && version !== undefined;
   if (gone) await sink.object({ type: "DELETED", key, version, object: {} });
-  else sink.tooMuch({ key, version }, why);
+  else sink.tooMuch(of, why);
+}
+
+/** Events as lines of JSON. */
+export function jsonEvents(): CutEvents {
+  const split = lineSplitter();
+  return function* (chunk) {
+    for (const { text, tooMuch = whyTooDeep(text) } of split(chunk)) {
+      if (tooMuch === undefined) yield parseEvent(text);
+      else yield unreadable(text.slice(0, beginningBytes), tooMuch);
+    }
+  };
+}
+
+function unreadable(beginning: string, why: string): UnreadableEvent {
+  const deleted = beginning.startsWith('{"type":"DELETED"');
+  return { type: "unreadable", of: identityIn(beginning), deleted, why };
 }
 
 function whyTooDeep(line: string): string | undefined {

@@ -20,7 +20,7 @@ export class Consumer {
     decode: (raw) => {
       const spec = valueAt(raw, "spec");
       if (valueAt(spec, "throws") === true) throw new Error("undecodable");
-      if (valueAt(spec, "bad") === true) return undefined;
+      if (valueAt(spec, "type") === "bad") return undefined;
       return { version: textAt(objectAt(raw, "metadata"), "resourceVersion") ?? "", spec };
     },
     onChange: (change) => {

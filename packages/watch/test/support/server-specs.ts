@@ -49,7 +49,7 @@ export function specService(name: string, spec: object = {}, metadata: object = 
   };
 }
 
-function follow({ url, token }: SpecServer) {
+function follow({ url, token }: SpecServer, protobuf: boolean) {
   const to = { services: new Consumer(), slices: new Consumer(), cidrs: new Consumer() };
   const reports: SourceReport[] = [];
   const stop = new AbortController();
@@ -58,6 +58,7 @@ function follow({ url, token }: SpecServer) {
     connection: { server: url, credentials: async () => ({ headers, tls }) },
     nodeName: "node-a",
     userAgent: "fairlead-proxy/test",
+    protobuf,
     onReport: (report) => reports.push(report),
   });
   const subscriptions = {
@@ -78,7 +79,7 @@ function follow({ url, token }: SpecServer) {
  * What a watcher sees of any API server: these run against the light one and the real one, so that they stay alike. The
  * server has default/kubernetes and its ServiceCIDR.
  */
-export function serverSpecs(open: () => SpecServer, namespace: string): void {
+export function serverSpecs(open: () => SpecServer, namespace: string, protobuf: boolean): void {
   const services = `/api/v1/namespaces/${namespace}/services`;
   const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
   const own = (consumer: Consumer) => consumer.keys().filter((key) => key.startsWith(`${namespace}/`));
@@ -89,7 +90,7 @@ export function serverSpecs(open: () => SpecServer, namespace: string): void {
     await create(server, services, specService("headless", { clusterIP: "None" }));
     const labels = { "service.kubernetes.io/service-proxy-name": "x" };
     await create(server, services, specService("other", {}, { labels }));
-    const { services: to, slices: ofSlices, cidrs, reports, end } = follow(server);
+    const { services: to, slices: ofSlices, cidrs, reports, end } = follow(server, protobuf);
     await to.until(() => to.synced > 0);
     expect(own(to)).toEqual([`${namespace}/first`]);
     expect(to.keys()).toContain("default/kubernetes");
@@ -102,14 +103,16 @@ export function serverSpecs(open: () => SpecServer, namespace: string): void {
     await create(server, services, specService("second"));
     await to.until(() => to.state.has(`${namespace}/second`));
     expect(to.state.has(`${namespace}/first`)).toBe(false);
-    expect(reports.map((report) => report.type)).toEqual(["listed", "listed", "listed", "listed"]);
+    expect(reports.filter(({ type }) => type !== "encoding").map(({ type }) => type)).toEqual(Array(4).fill("listed"));
+    const encodings = reports.flatMap((report) => (report.type === "encoding" ? [report.encoding] : []));
+    expect(encodings).toEqual(protobuf ? Array(4).fill("protobuf") : []);
     await end();
   });
 
   test("a label that comes and goes takes a service out of the watch and back", async () => {
     const server = open();
     await create(server, services, specService("labelled"));
-    const { services: to, end } = follow(server);
+    const { services: to, end } = follow(server, protobuf);
     await to.until(() => to.state.has(`${namespace}/labelled`));
     const label = (value: string | null) => ({
       metadata: { labels: { "service.kubernetes.io/service-proxy-name": value } },
@@ -124,7 +127,7 @@ export function serverSpecs(open: () => SpecServer, namespace: string): void {
   test("a patch of the status changes the status alone, and is a change", async () => {
     const server = open();
     const created = await create(server, services, specService("lb", { type: "LoadBalancer" }));
-    const { services: to, end } = follow(server);
+    const { services: to, end } = follow(server, protobuf);
     await to.until(() => to.state.has(`${namespace}/lb`));
     const before = to.state.get(`${namespace}/lb`)?.version;
     const status = { loadBalancer: { ingress: [{ ip: "203.0.113.9" }] } };

@@ -1,0 +1,57 @@
+import { Gathered } from "../json/gathered.ts";
+import { beginningBytes, maxObjectBytes, mebibytes } from "../limits.ts";
+import { MalformedError } from "./read-message.ts";
+
+/** A frame of a stream. */
+export interface Frame {
+  /** Only its beginning where `tooMuch` says why. */
+  readonly bytes: Uint8Array;
+  readonly tooMuch: string | undefined;
+}
+
+/** Bytes of the length that stands before each frame, the highest first (apimachinery's pkg/util/framer). */
+const lengthBytes = 4;
+/** Nothing as long as that comes from an API server; text taken for a length is longer. */
+const absurd = 256 * 2 ** 20;
+
+/**
+ * Cuts a stream into frames, each chunk looked at once. A frame that has not ended is kept for the next chunk; what is
+ * left at the end of the stream is not a frame.
+ */
+export class FrameSplitter {
+  readonly #body = new Gathered();
+  #length = 0;
+  #lengthBytes = 0;
+
+  /** @returns the frames that the chunk completes. @throws MalformedError what stands there can't be a length */
+  write(chunk: Uint8Array): readonly Frame[] {
+    const completed: Frame[] = [];
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#lengthBytes < lengthBytes) this.#addToLength(Number(chunk[at++]));
+      else at = this.#gather(chunk, at);
+      if (this.#lengthBytes === lengthBytes && this.#body.size === this.#length) completed.push(this.#take());
+    }
+    return completed;
+  }
+
+  #addToLength(byte: number): void {
+    this.#length = this.#length * 256 + byte;
+    this.#lengthBytes++;
+    if (this.#length > absurd) throw new MalformedError(`a frame of ${this.#length} bytes or more`);
+  }
+
+  #gather(chunk: Uint8Array, at: number): number {
+    const end = Math.min(chunk.length, at + this.#length - this.#body.size);
+    this.#body.add(chunk.subarray(at, end));
+    const known = this.#body.size >= Math.min(this.#length, beginningBytes);
+    if (this.#length > maxObjectBytes && known) this.#body.drop(`larger than ${mebibytes(maxObjectBytes)}`);
+    return end;
+  }
+
+  #take(): Frame {
+    this.#length = 0;
+    this.#lengthBytes = 0;
+    const { dropped: tooMuch } = this.#body;
+    return { tooMuch, bytes: this.#body.take() };
+  }
+}

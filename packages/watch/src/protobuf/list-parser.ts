@@ -1,0 +1,85 @@
+import { BrokenResponseError, ProtocolError } from "../api/errors.ts";
+import { headOf, type ListItem, type ListParser } from "../api/list-parser.ts";
+import { errorText, type RawObject, textAt } from "../raw.ts";
+import { type CutField, FieldSplitter, type Use } from "./field-splitter.ts";
+import { identityIn } from "./identity.ts";
+import { listMeta } from "./kinds/metadata.ts";
+import { typeMeta } from "./kinds/wrappers.ts";
+import type { Message } from "./message.ts";
+import { MalformedError, readMessage } from "./read-message.ts";
+import { beginsWithMagic, magic, unknownEncoding } from "./wrapped.ts";
+
+/** A kind of objects that can be read. */
+export interface ProtobufKind {
+  readonly kind: string;
+  readonly definition: Message;
+}
+
+/** Fields of runtime.Unknown, and of every list in one. */
+const [typeMetaField, rawField, encodingField] = [1, 2, 3];
+const [metadataField, itemsField] = [1, 2];
+
+/** Reads a list of any size item by item; never holds more of it than one chunk's items and one that has not ended. */
+export function protobufListParser(of: ProtobufKind): ListParser {
+  const splitter = new FieldSplitter(use);
+  const begun = beginning();
+  let metadata: RawObject = {};
+  const item = (field: CutField & { readonly opened: boolean }): ListItem[] => {
+    if (field.opened && field.number === itemsField) return [itemOf(field, of.definition)];
+    if (field.tooMuch !== undefined) throw new MalformedError(field.tooMuch);
+    if (field.opened) metadata = readMessage(field.bytes, listMeta);
+    else check(field, `${of.kind}List`);
+    return [];
+  };
+  return {
+    write: (chunk) => asProtocol(() => splitter.write(begun(chunk)).flatMap(item)),
+    end: () => {
+      if (!splitter.whole) throw new BrokenResponseError("the list broke off");
+      return headOf({ metadata });
+    },
+  };
+}
+
+function use(number: number, opened: boolean): Use {
+  if (opened) return number === metadataField || number === itemsField ? "take" : "pass";
+  if (number === rawField) return "open";
+  return number === typeMetaField || number === encodingField ? "take" : "pass";
+}
+
+/** Takes the magic number off a stream that comes in chunks. */
+function beginning(): (chunk: Uint8Array) => Uint8Array {
+  let seen = new Uint8Array(0);
+  return (chunk) => {
+    const missing = magic.length - seen.length;
+    if (missing === 0) return chunk;
+    seen = Uint8Array.of(...seen, ...chunk.subarray(0, missing));
+    if (!beginsWithMagic(seen, seen.length)) throw new MalformedError("the magic number is missing");
+    return chunk.subarray(missing);
+  };
+}
+
+function itemOf({ bytes, tooMuch }: CutField, definition: Message): ListItem {
+  if (tooMuch !== undefined) return { unreadable: tooMuch, identity: identityIn(bytes) };
+  try {
+    return { raw: readMessage(bytes, definition) };
+  } catch (error) {
+    return { unreadable: errorText(error), identity: identityIn(bytes) };
+  }
+}
+
+/** @throws MalformedError something else was sent, or in another way */
+function check({ number, bytes }: CutField, wanted: string): void {
+  if (number === encodingField && bytes.length > 0) throw unknownEncoding(Buffer.from(bytes).toString("latin1"));
+  if (number !== typeMetaField) return;
+  const kind = textAt(readMessage(bytes, typeMeta), "kind");
+  if (kind !== wanted) throw new MalformedError(`a ${kind ?? "nameless kind"} in place of a ${wanted}`);
+}
+
+/** @throws ProtocolError instead of MalformedError */
+function asProtocol<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new ProtocolError(`the list is not protobuf: ${errorText(error)}`);
+  }
+}

@@ -1,0 +1,105 @@
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { maxParts } from "../limits.ts";
+import { errorText, objectAt, type RawObject, textAt } from "../raw.ts";
+import type { Field, Message } from "./message.ts";
+
+/** The bytes are not what the message's definition says, or too much to be read. */
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+}
+
+/**
+ * One message as the object that its JSON would be parsed to, as far as the definition goes. Bytes become views.
+ *
+ * @throws MalformedError also for text that is no UTF-8, and for more than `maxParts` fields
+ */
+export function readMessage(bytes: Uint8Array, definition: Message): RawObject {
+  try {
+    return readFields({ reader: new BinaryReader(bytes), parts: 0 }, bytes.length, definition);
+  } catch (error) {
+    throw error instanceof MalformedError ? error : new MalformedError(errorText(error));
+  }
+}
+
+interface Reading {
+  readonly reader: BinaryReader;
+  /** Fields so far, those in messages included. */
+  parts: number;
+}
+
+function readFields(reading: Reading, end: number, definition: Message): RawObject {
+  const { reader } = reading;
+  const object: RawObject = {};
+  while (reader.pos < end) {
+    if (++reading.parts > maxParts) throw new MalformedError(`more than ${maxParts} fields`);
+    const tag = reader.uint32();
+    const found = definition[tag >>> 3];
+    if (found !== undefined) readField(reading, found, tag & 7, object);
+    else if (tag >>> 3 === 0) throw new MalformedError("a field without a number");
+    else reader.skip(tag & 7, tag >>> 3);
+  }
+  if (reader.pos > end) throw new MalformedError("a field is longer than what it is in");
+  return object;
+}
+
+function readField(reading: Reading, { name, type, many, omitEmpty }: Field, wireType: number, into: RawObject): void {
+  const wanted = type === "int32" || type === "bool" ? WireType.Varint : WireType.LengthDelimited;
+  if (wireType !== wanted) throw new MalformedError(`${name} has wire type ${wireType} in place of ${wanted}`);
+  const value = readValue(reading, type);
+  if (many === "list") addItem(into, name, value);
+  else if (many === "map") addEntry(into, name, value);
+  else if (!omitEmpty || (value !== "" && value !== 0 && value !== false)) into[name] = value;
+}
+
+function readValue(reading: Reading, type: Field["type"]): unknown {
+  const { reader } = reading;
+  switch (type) {
+    case "string":
+      return reader.string(true);
+    case "int32":
+      return reader.int32();
+    case "bool":
+      return reader.bool();
+    case "bytes":
+      return reader.bytes();
+    case "time":
+      return readTime(reader.bytes());
+    default:
+      return readFields(reading, reader.uint32() + reader.pos, type);
+  }
+}
+
+function addItem(into: RawObject, name: string, item: unknown): void {
+  const items = into[name];
+  if (Array.isArray(items)) items.push(item);
+  else into[name] = [item];
+}
+
+function addEntry(into: RawObject, name: string, entry: unknown): void {
+  const key = textAt(entry, "key") ?? "";
+  const value = textAt(entry, "value") ?? "";
+  const entries = objectAt(into, name);
+  // As JSON.parse does it: the name of the prototype is a name as any other.
+  if (key === "__proto__") Object.defineProperty(entries, key, { value, ...plain });
+  else entries[key] = value;
+  into[name] = entries;
+}
+
+const plain = { configurable: true, enumerable: true, writable: true };
+
+/** metav1.Time as its JSON is written: RFC 3339 in whole seconds, UTC. */
+function readTime(bytes: Uint8Array): string {
+  const reader = new BinaryReader(bytes);
+  let seconds = 0;
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if (tag === secondsTag) seconds = Number(reader.int64());
+    else reader.skip(tag & 7, tag >>> 3);
+  }
+  const time = new Date(seconds * 1000);
+  if (Number.isNaN(time.getTime())) throw new MalformedError("a time out of range");
+  return time.toISOString().replace(".000Z", "Z");
+}
+
+/** Field 1, a varint. */
+const secondsTag = 8;

@@ -1,0 +1,9 @@
+import type { RawObject } from "../raw.ts";
+import { status } from "./kinds/metadata.ts";
+import { readMessage } from "./read-message.ts";
+import { unwrap } from "./wrapped.ts";
+
+/** The Status that an answer is. @throws MalformedError it is none */
+export function readStatus(bytes: Uint8Array): RawObject {
+  return readMessage(unwrap(bytes).bytes, status);
+}

@@ -1,0 +1,156 @@
+import { encodeEvent, encodeObject } from "@fairlead/testkit/api-server";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ApiError, BrokenResponseError, errorOf, ProtocolError } from "../src/api/errors.ts";
+import { maxParts } from "../src/limits.ts";
+import { protobufEvents } from "../src/protobuf/events.ts";
+import { service } from "../src/protobuf/kinds/service.ts";
+import { protobufListParser } from "../src/protobuf/list-parser.ts";
+import { MalformedError, readMessage } from "../src/protobuf/read-message.ts";
+import { stored } from "./support/stored-objects.ts";
+
+const kind = { kind: "Service", definition: service };
+
+const lists = fc
+  .array(stored.Service, { maxLength: 4 })
+  .map((items) => Buffer.from(encodeObject("v1", "ServiceList", { metadata: { resourceVersion: "7" }, items })));
+const watches = fc
+  .array(fc.tuple(fc.constantFrom("ADDED", "MODIFIED", "DELETED", "BOOKMARK"), stored.Service), { maxLength: 4 })
+  .map((events) => Buffer.concat(events.map(([type, object]) => encodeEvent(type, wrapped(object)))));
+
+function wrapped(object: object): Uint8Array {
+  const metadata = { name: "a", resourceVersion: "1" };
+  return encodeObject("v1", "Service", { ...object, metadata });
+}
+
+/** What a stream can have in place of what it should: a varint without an end, a huge length, groups in groups. */
+const poison = fc.oneof(
+  fc.uint8Array({ maxLength: 40 }),
+  fc.constant(new Uint8Array(64).fill(0xff)),
+  fc.constant(Uint8Array.of(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f)),
+  fc.constant(Uint8Array.of(0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)),
+  fc.constant(new Uint8Array(5_000).fill(0x13)),
+  fc.constant(new Uint8Array(5_000).fill(0x0a)),
+);
+
+/** The stream with a piece of it replaced, cut off or put in. */
+const damaged = (streams: fc.Arbitrary<Buffer>) =>
+  fc
+    .tuple(streams, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(20), poison, fc.boolean())
+    .map(([bytes, where, without, piece, whole]) => {
+      const at = Math.floor(where * bytes.length);
+      return Buffer.concat([bytes.subarray(0, at), piece, whole ? bytes.subarray(at + without) : Buffer.alloc(0)]);
+    });
+
+/** Sizes of chunks, taken over and over. */
+const cuts = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 8 });
+
+function* chunksOf(bytes: Buffer, sizes: readonly number[]) {
+  for (let at = 0, i = 0; at < bytes.length; i++) {
+    const end = at + (sizes[i % sizes.length] ?? 1);
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+function readList(chunks: Iterable<Uint8Array>) {
+  const parser = protobufListParser(kind);
+  const items: unknown[] = [];
+  for (const chunk of chunks) items.push(...parser.write(chunk));
+  return { items, head: parser.end() };
+}
+
+function readWatch(chunks: Iterable<Uint8Array>) {
+  const cut = protobufEvents(kind);
+  return [...chunks].flatMap((chunk) => [...cut(chunk)]);
+}
+
+function expectKnown(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    const known = [ProtocolError, BrokenResponseError, ApiError].some((type) => error instanceof type);
+    if (!known) throw error;
+  }
+}
+
+describe("however a stream comes in chunks, it is read the same", () => {
+  test("lists", () => {
+    fc.assert(
+      fc.property(lists, cuts, (bytes, sizes) => {
+        expect(readList(chunksOf(bytes, sizes))).toEqual(readList([bytes]));
+      }),
+    );
+  });
+
+  test("watches", () => {
+    fc.assert(
+      fc.property(watches, cuts, (bytes, sizes) => {
+        expect(readWatch(chunksOf(bytes, sizes))).toEqual(readWatch([bytes]));
+      }),
+    );
+  });
+});
+
+describe("bytes of any kind give an error that is known, or are passed over", () => {
+  test("lists", () => {
+    const any = fc.oneof(damaged(lists), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
+    fc.assert(
+      fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readList(chunksOf(bytes, sizes)))),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("watches", () => {
+    const any = fc.oneof(damaged(watches), fc.uint8Array({ maxLength: 300 }).map(Buffer.from));
+    fc.assert(
+      fc.property(any, cuts, (bytes, sizes) => expectKnown(() => readWatch(chunksOf(bytes, sizes)))),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("the status of a refusal", async () => {
+    const status = Buffer.from(encodeObject("v1", "Status", { code: 410, reason: "Expired", message: "too old" }));
+    const any = fc.oneof(damaged(fc.constant(status)), fc.uint8Array().map(Buffer.from));
+    await fc.assert(
+      fc.asyncProperty(any, async (bytes) => {
+        const body = (async function* () {
+          yield bytes;
+        })();
+        const header = (name: string) => (name === "content-type" ? "application/vnd.kubernetes.protobuf" : undefined);
+        const error = await errorOf({ status: 503, header, body });
+        expect(error.code).toBe(503);
+      }),
+    );
+  });
+});
+
+test("a list that is cut off anywhere is no list", () => {
+  const bytes = Buffer.from(
+    encodeObject("v1", "ServiceList", { metadata: { resourceVersion: "7" }, items: [{ metadata: { name: "a" } }] }),
+  );
+  expect(readList([bytes]).items).toHaveLength(1);
+  for (let end = 0; end < bytes.length; end++) expect(() => readList([bytes.subarray(0, end)])).toThrow();
+});
+
+test("more fields than any object has are not read", () => {
+  const spec = Buffer.alloc(2 * (maxParts + 10), Uint8Array.of(0x0a, 0x00));
+  const length = Buffer.alloc(5);
+  for (let at = 0, left = spec.length; at < 5; at++, left = Math.floor(left / 128)) length[at] = (left % 128) | 0x80;
+  length[4] = Number(length[4]) & 0x7f;
+  const bytes = Buffer.concat([Uint8Array.of(0x12), length, spec]);
+  expect(() => readMessage(bytes, service)).toThrow(new MalformedError(`more than ${maxParts} fields`));
+});
+
+test("a field of another wire type, and text that is no UTF-8, are malformed", () => {
+  const inMetadata = (...bytes: number[]) => Uint8Array.of(0x0a, bytes.length, ...bytes);
+  expect(readMessage(inMetadata(0x0a, 1, 0x61), service)).toEqual({ metadata: { name: "a" } });
+  for (const bytes of [[0x08, 1], [0x0a, 1, 0xff], [0x0a, 9, 0x61], [0x00]])
+    expect(() => readMessage(inMetadata(...bytes), service)).toThrow(MalformedError);
+});
+
+test("a label may be called as the prototype is", () => {
+  const label = [0x0a, 9, ...Buffer.from("__proto__"), 0x12, 1, 0x61];
+  const bytes = Uint8Array.of(0x0a, label.length + 2, 0x5a, label.length, ...label);
+  expect(readMessage(bytes, service)).toEqual(JSON.parse('{"metadata":{"labels":{"__proto__":"a"}}}'));
+});
