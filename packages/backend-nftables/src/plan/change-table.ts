@@ -39,7 +39,7 @@ export function* changeTable(
     step.group(id, group);
     yield;
   }
-  return step.finish();
+  return yield* step.finish();
 }
 
 class Step {
@@ -81,9 +81,9 @@ class Step {
     else placements.set(id, after);
   }
 
-  finish(): TableChange {
+  *finish(): Generator<void, TableChange> {
     const batch = this.#batch;
-    this.#programmed.tally.flush(this.endpoints);
+    yield* this.#programmed.tally.flush(this.endpoints);
     this.#entries.writeDeleted(batch);
     this.endpoints.writeDeleted(batch);
     this.endpoints.writeAdded(batch);

@@ -1,8 +1,14 @@
 import type { PlanEndpoint, Protocol } from "@fairlead/core";
-import { addressHex, type Hex, hexOf, PROTOCOLS, padded, portHex } from "@fairlead/netfilter/nft";
+import { addressHex, type Hex, hexOf, hostHex, PROTOCOLS, padded, portHex } from "@fairlead/netfilter/nft";
 
-function protocolHex(protocol: Protocol): Hex {
-  return padded(hexOf([PROTOCOLS[protocol.toLowerCase()] ?? 0]));
+const protocolHex = (protocol: Protocol): Hex => padded(hexOf([PROTOCOLS[protocol.toLowerCase()] ?? 0]));
+const PROTOCOL_KEYS = { TCP: protocolHex("TCP"), UDP: protocolHex("UDP"), SCTP: protocolHex("SCTP") } as const;
+
+const SLOTS = Array.from({ length: 1024 }, (_, slot) => hostHex(slot));
+
+/** A slot as the last part of a key. */
+export function slotKey(slot: number): Hex {
+  return SLOTS[slot] ?? hostHex(slot);
 }
 
 /** `ip daddr . meta l4proto . th dport` */
@@ -12,12 +18,12 @@ export function addressKey(address: string, protocol: Protocol, port: number): H
 
 /** `meta l4proto . th dport` */
 export function nodePortKey(protocol: Protocol, port: number): Hex {
-  return protocolHex(protocol) + padded(portHex(port));
+  return `${PROTOCOL_KEYS[protocol]}${portHex(port)}0000`;
 }
 
 /** `addr . port`, what a slot's element leads to. */
 export function endpointValue({ address, port }: PlanEndpoint): Hex {
-  return addressHex(address) + padded(portHex(port));
+  return `${addressHex(address)}${portHex(port)}0000`;
 }
 
 /** `ip saddr . ip daddr . meta l4proto . th dport` of a pod that reaches itself. */

@@ -1,6 +1,6 @@
-import { type Hex, hostHex, type SetElement } from "@fairlead/netfilter/nft";
+import type { Hex, SetElement } from "@fairlead/netfilter/nft";
 import type { PoolUse } from "./group-parts.ts";
-import { endpointValue } from "./keys.ts";
+import { endpointValue, slotKey } from "./keys.ts";
 import type { Pool } from "./placement.ts";
 import { poolName } from "./pools.ts";
 import { type Slots, sameEndpoint } from "./slots.ts";
@@ -20,7 +20,7 @@ export function poolChanges(before: PoolUse | undefined, after: PoolUse | undefi
   const inClass = (pool: Pool | undefined) => ({
     slots: pool?.slots ?? [],
     map: pool && poolName(kind, pool.size),
-    key: (slot: number) => key + hostHex(slot),
+    key: (slot: number) => key + slotKey(slot),
   });
   slotChanges(inClass(before?.pool), inClass(after?.pool), to);
   const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];

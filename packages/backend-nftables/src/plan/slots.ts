@@ -13,6 +13,7 @@ export function sameEndpoint(a: PlanEndpoint | undefined, b: PlanEndpoint | unde
  */
 export function denseSlots(before: Slots, wanted: readonly PlanEndpoint[]): readonly PlanEndpoint[] {
   if (before.length === 0) return wanted;
+  if (before.length === wanted.length && wanted.every((one, slot) => sameEndpoint(one, before[slot]))) return wanted;
   const kept = stableSlots(before, wanted);
   const dense: (PlanEndpoint | undefined)[] = [...kept];
   for (let hole = dense.indexOf(undefined); hole !== -1; hole = dense.indexOf(undefined, hole)) {

@@ -5,7 +5,7 @@ import { ElementBuffers } from "./element-buffers.ts";
 import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
 import { frameElements, frameSets } from "./frame-sets.ts";
-import { type GroupParts, groupParts } from "./group-parts.ts";
+import { type Entry, type GroupParts, groupParts } from "./group-parts.ts";
 import { type PlacedBefore, type Placement, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
 import type { Need } from "./pools.ts";
@@ -60,6 +60,7 @@ export function* writeTable(
   for (const set of frameSets(context)) to.addSet(set);
   for (const chain of chains) to.addChain(chain);
   const elements = new ElementBuffers(to);
+  const entries: Entry[] = [];
   for (const group of groups) {
     const placement = place(group, before.placed(group));
     programmed.placements.set(group.id, placement);
@@ -70,15 +71,16 @@ export function* writeTable(
     programmed.sizes.endpoints += endpoints;
     chains.push(...addStructures(needs, programmed, to), ...addFirewall(group, context, to));
     for (const use of uses.values()) poolChanges(undefined, use, elements);
+    entries.push(...parts.entries.values());
     programmed.tally.count(shared, 1);
     yield;
   }
-  programmed.tally.flush(elements);
+  yield* programmed.tally.flush(elements);
   for (const [set, list] of frameElements(context)) for (const element of list) elements.add(set, element);
   elements.flush();
   for (const chain of chains) for (const rule of chain.rules) to.addRule(chain.name, rule);
-  for (const placement of programmed.placements.values()) {
-    for (const { set, element } of groupParts(placement).entries.values()) elements.add(set, element);
+  for (const { set, element } of entries) {
+    elements.add(set, element);
     yield;
   }
   for (const [set, element] of before.clients(programmed)) {

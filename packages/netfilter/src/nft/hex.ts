@@ -1,4 +1,4 @@
-import { addressBytes } from "@fairlead/base";
+import { addressBytes, ipv4Number } from "@fairlead/base";
 
 /** Bytes as lower-case hexadecimal digits: equal bytes are equal texts, and a text is a key of a map. */
 export type Hex = string;
@@ -22,6 +22,8 @@ export function padded(hex: Hex): Hex {
 
 /** @throws RangeError when it is not an address */
 export function addressHex(address: string): Hex {
+  const word = ipv4Number(address);
+  if (word !== -1) return portHex(word >>> 16) + portHex(word & 0xffff);
   return hexOf(addressBytes(address));
 }
 
