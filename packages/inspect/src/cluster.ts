@@ -8,6 +8,8 @@ export interface Cluster {
   readonly state: ClusterState;
   /** The node that is asked about; absent: it has no Node object. */
   readonly node?: NodeState;
+  /** The ranges of services, of both families; absent: they were not asked for. */
+  readonly serviceCIDRs?: readonly string[];
   /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
 }
@@ -16,6 +18,8 @@ export interface Cluster {
 export interface ReadOptions {
   /** The services whose EndpointSlices are wanted, once all services are known. Default: all. */
   readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
+  /** Whether the ranges of services are wanted: by modes that tell ClusterIPs that no service has. Default false. */
+  readonly serviceCIDRs?: boolean;
 }
 
 /**
@@ -27,13 +31,19 @@ export interface ReadOptions {
 export async function readCluster(
   source: ObjectSource,
   signal: AbortSignal,
-  { slicesOf }: ReadOptions = {},
+  { slicesOf, serviceCIDRs = false }: ReadOptions = {},
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
-  const missing = new Set<Resource>(["services", "endpointSlices", "node"]);
+  const missing = new Set<Resource | "serviceCIDRs">(["services", "endpointSlices", "node"]);
+  if (serviceCIDRs) missing.add("serviceCIDRs");
   const done = new AbortController();
   let node: NodeState | undefined;
+  let ranges: readonly string[] | undefined;
+  const synced = (resource: Resource | "serviceCIDRs") => {
+    missing.delete(resource);
+    if (missing.size === 0) done.abort();
+  };
   const into = subscriptions({
     state,
     problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
@@ -42,15 +52,20 @@ export async function readCluster(
       node = known;
     },
     onSynced: (resource) => {
-      missing.delete(resource);
       if (resource === "services" && slicesOf !== undefined) slices.release(slicesOf(state));
-      if (missing.size === 0) done.abort();
+      synced(resource);
     },
+    ...(serviceCIDRs && {
+      onServiceCIDRs: (cidrs: readonly string[]) => {
+        ranges = cidrs;
+        synced("serviceCIDRs");
+      },
+    }),
   });
   const slices = selectedSlices(into.endpointSlices);
   const stop = AbortSignal.any([signal, done.signal]);
   if (slicesOf === undefined) await source.run(into, stop);
   else await source.run({ ...into, endpointSlices: slices.subscription }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
-  return { state, problems, ...(node && { node }) };
+  return { state, problems, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
 }

@@ -1,4 +1,5 @@
 import type { ForwardingPlan } from "@fairlead/core";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import { type ProgramText, ProgramTexts } from "./dry-run/program-texts.ts";
 import { type Mode, modeOf } from "./modes/index.ts";
 import type { DryRunSettings } from "./modes/mode.ts";
@@ -12,4 +13,9 @@ export async function dryRun(plan: ForwardingPlan, options: DryRunOptions): Prom
   const texts = new ProgramTexts();
   await modeOf(options.mode).dryRun(plan, options, texts);
   return texts.all();
+}
+
+/** The tables of nftables that the agent would have made then; none in modes that work without. */
+export function dryTables(plan: ForwardingPlan, options: DryRunOptions): readonly NftTable[] {
+  return modeOf(options.mode).tables(plan, options);
 }

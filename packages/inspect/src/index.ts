@@ -2,7 +2,7 @@ export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
 export { compareTraffic, type Fate, type TrafficChange, type TrafficDifference } from "./diff/traffic.ts";
 export type { ProgramText } from "./dry-run/program-texts.ts";
-export { type DryRunOptions, dryRun } from "./dry-run.ts";
+export { type DryRunOptions, dryRun, dryTables } from "./dry-run.ts";
 export { explainService } from "./explain/explain.ts";
 export type * from "./explain/explanation.ts";
 export { findTarget } from "./explain/find.ts";

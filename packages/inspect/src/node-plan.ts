@@ -57,8 +57,9 @@ export function planNode(request: NodePlanRequest): PlannedNode {
     filter: createEndpointFilter(filter),
     mode: facts,
   });
-  const { node } = cluster;
+  const { node, serviceCIDRs } = cluster;
   if (node !== undefined) inputs.setNode(node);
+  if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
   const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));
   const options = inputs.options();

@@ -1,5 +1,6 @@
 import { bracketed } from "@fairlead/base";
 import type { RuleSet } from "@fairlead/netfilter";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import { createTracer, type Environment, type Exploration, landings, type Packet, type Tracer } from "@fairlead/trace";
 import type { Finding } from "./finding.ts";
 
@@ -13,6 +14,8 @@ export interface Probe {
 /** What a packet meets on a node. */
 export interface Kernel {
   readonly rules: RuleSet;
+  /** Beside those of iptables; absent: none. */
+  readonly nftables?: readonly NftTable[];
   readonly environment: Environment;
 }
 
@@ -24,14 +27,28 @@ export function compareTraffic(expected: Kernel, actual: Kernel, probes: Iterabl
   const [wanted, found] = [endsIn(expected), endsIn(actual)];
   return Array.from(probes).flatMap(({ service, packet }): Finding[] => {
     const [want, have] = [wanted(packet), found(packet)];
-    if (want === have) return [];
-    return [{ kind: "different", service, where: `traffic ${packetText(packet)}`, what: `${have}, expected ${want}` }];
+    if (isSame(want, have)) return [];
+    const what = `${endText(have)}, expected ${endText(want)}`;
+    return [{ kind: "different", service, where: `traffic ${packetText(packet)}`, what }];
   });
 }
 
-function endsIn({ rules, environment }: Kernel): (packet: Packet) => string {
-  const tracer = createTracer(rules);
-  return (packet) => endText(explored(tracer, packet, environment));
+/** Where packets end, and the share of each end; or why that cannot be told. */
+type Ends = ReadonlyMap<string, number> | string;
+
+/** Shares are told with so many digits, and nftables mode draws evenly but for half a percent. */
+const TOLERANCE = 1e-5;
+const UNEVEN = 0.005;
+
+function isSame(wanted: Ends, found: Ends): boolean {
+  if (typeof wanted === "string" || typeof found === "string") return wanted === found;
+  if (wanted.size !== found.size) return false;
+  return [...wanted].every(([end, share]) => Math.abs((found.get(end) ?? -1) - share) < TOLERANCE + UNEVEN * share);
+}
+
+function endsIn({ rules, nftables = [], environment }: Kernel): (packet: Packet) => Ends {
+  const tracer = createTracer({ iptables: rules, nftables });
+  return (packet) => endsOf(explored(tracer, packet, environment));
 }
 
 function explored(tracer: Tracer, packet: Packet, environment: Environment): Exploration {
@@ -44,16 +61,23 @@ function isLocal(address: string, { localAddresses = [] }: Environment): boolean
   return false;
 }
 
-/** `10.144.1.5:8080 masqueraded 50 %, …`, the same for the same ends. */
-function endText({ outcomes, undecided }: Exploration): string {
+function endsOf({ outcomes, undecided }: Exploration): Ends {
   const [first] = undecided;
   if (first !== undefined) return `cannot tell: ${first.problem.message}`;
   const total = outcomes.reduce((sum, { probability }) => sum + probability, 0);
-  const ends = landings(outcomes).map(({ verdict, destination, masqueraded, probability }) => {
+  const ends = new Map<string, number>();
+  for (const { verdict, destination, masqueraded, probability } of landings(outcomes)) {
     const end = verdict === "accept" ? `${destination}${masqueraded ? " masqueraded" : ""}` : verdict;
-    return `${end} ${Number(((probability / total) * 100).toFixed(3))} %`;
-  });
-  return ends.sort().join(", ");
+    ends.set(end, (ends.get(end) ?? 0) + probability / total);
+  }
+  return ends;
+}
+
+/** `10.144.1.5:8080 masqueraded 50 %, …` */
+function endText(ends: Ends): string {
+  if (typeof ends === "string") return ends;
+  const texts = Array.from(ends, ([end, share]) => `${end} ${Number((share * 100).toFixed(3))} %`);
+  return texts.sort().join(", ");
 }
 
 function packetText({ protocol, source, destination, dport }: Packet): string {

@@ -18,7 +18,7 @@ export const sourceOptions = {
 } as const;
 
 /** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
-const modes = ["iptables", "ipvs"] as const satisfies readonly Mode[];
+const modes = ["iptables", "ipvs", "nftables"] as const satisfies readonly Mode[];
 
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {

@@ -1,5 +1,5 @@
 import type { ClusterView, ServiceKey } from "@fairlead/core";
-import { missingNodeDoubts, type PlannedNode, planNode, relatedServices, type Target } from "@fairlead/inspect";
+import { factsOf, missingNodeDoubts, type PlannedNode, planNode, relatedServices, type Target } from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
@@ -33,7 +33,8 @@ export async function plannedNode(
     return services;
   };
   const slicesOf = about && ((state: ClusterView) => related(state, about));
-  const cluster = await clusterNow(options, context, { slicesOf, about });
+  const { serviceCIDRs = false } = factsOf(setup.mode).needs;
+  const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs });
   const nodeName = nodeNameOf(options);
   if (!everywhere) demandNode(options, cluster, nodeName);
   const given = options["node-address"];

@@ -86,14 +86,14 @@ async function fromManifests(
   return { ...cluster, otherNodes: otherNodes.sort() };
 }
 
-async function fromApi(options: SourceValues, context: Context, { slicesOf }: Wanted): Promise<ReadCluster> {
+async function fromApi(options: SourceValues, context: Context, { about: _, ...wanted }: Wanted): Promise<ReadCluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
   const source = apiSource(connection, options, (report) => {
     if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
     else warnOf(report, context);
   });
-  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), { slicesOf });
+  const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), wanted);
   try {
     return { ...(await context.progress(`reading ${connection.server}`, work)), otherNodes: undefined };
   } catch (error) {

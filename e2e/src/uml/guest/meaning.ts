@@ -109,7 +109,10 @@ function passedIn(save: string): string[] {
 }
 
 function passedBy({ visits }: Outcome): string[] {
-  return visits.flatMap(({ table, chain, rule: { target, matches } }) => {
+  return visits.flatMap((visit) => {
+    if ("nft" in visit) return [];
+    const { table, chain, rule } = visit;
+    const { target, matches } = rule;
     const [match] = matches;
     return target === undefined && match?.kind === "tcp" ? [`${table} ${chain} ${match.dport?.from}`] : [];
   });

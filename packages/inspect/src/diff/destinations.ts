@@ -1,21 +1,13 @@
-import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import type { Rule, RuleSet } from "@fairlead/netfilter";
-import type { Environment } from "@fairlead/trace";
+import type { Rule } from "@fairlead/netfilter";
+import type { KernelState } from "../ways/agreement.ts";
+import { type Destination, destinationText } from "./destination.ts";
+import { destinationsInNft } from "./nft-destinations.ts";
 import { rulesSaying } from "./rules-saying.ts";
-
-/** Something that packets can be sent to. */
-export interface Destination {
-  /** tcp, udp or sctp */
-  readonly protocol: string;
-  /** Canonical address; absent: a port of the node. */
-  readonly address?: string;
-  readonly port: number;
-}
 
 /** Every single address and port, and every port of the node, that rules or virtual servers speak of. */
 export function destinationsOf(
-  { ruleSet, environment }: { readonly ruleSet: RuleSet; readonly environment: Environment },
+  { ruleSet, nftables = [], environment }: KernelState,
   family: IPFamily,
 ): ReadonlyMap<string, Destination> {
   const found = new Map<string, Destination>();
@@ -25,16 +17,11 @@ export function destinationsOf(
       for (const rule of rulesSaying(chain, /--dport /)) for (const one of destinationOf(rule)) add(one);
     }
   }
+  for (const table of nftables) for (const one of destinationsInNft(table, family)) add(one);
   for (const { protocol, address, port, family: of } of environment.ipvs?.servers ?? []) {
     if (of === family) add({ protocol: protocol.toLowerCase(), address, port });
   }
   return found;
-}
-
-/** `tcp 10.96.0.10:80`, `tcp [fd00::10]:80`, `tcp node port 30080` */
-export function destinationText({ protocol, address, port }: Destination): string {
-  if (address === undefined) return `${protocol} node port ${port}`;
-  return `${protocol} ${socketText(address, port)}`;
 }
 
 const HOST_LENGTH = /\/(?:32|128)$/;

@@ -1,6 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
+import type { KernelState } from "../ways/agreement.ts";
 import { addressIn, OUTER_INTERFACE, sourcesOf } from "../ways/sources.ts";
+import { sourcesInNft } from "./nft-sources.ts";
 import { rulesSaying } from "./rules-saying.ts";
 
 /** Somebody who stands for all senders that rules treat alike. */
@@ -20,11 +22,15 @@ const MOST_CIDRS = 16;
  * source, the node itself, and everybody else.
  */
 export function sendersOf(
-  ruleSets: readonly RuleSet[],
+  states: readonly Pick<KernelState, "ruleSet" | "nftables">[],
   family: IPFamily,
   nodeAddress: string | undefined,
 ): readonly Sender[] {
-  const cidrs = [...new Set(ruleSets.flatMap((ruleSet) => [...sourceCIDRs(ruleSet)]))].sort().slice(0, MOST_CIDRS);
+  const named = states.flatMap(({ ruleSet, nftables = [] }) => [
+    ...sourceCIDRs(ruleSet),
+    ...nftables.flatMap((table) => [...sourcesInNft(table, family)]),
+  ]);
+  const cidrs = [...new Set(named)].sort().slice(0, MOST_CIDRS);
   const inside = cidrs.map((cidr): Sender => ({ name: cidr, address: addressIn(cidr), inInterface: "pod0" }));
   const others = sourcesOf({ family, detector: { kind: "cidrs", cidrs }, nodeAddress });
   return [

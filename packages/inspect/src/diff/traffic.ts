@@ -1,8 +1,9 @@
 import type { IPFamily } from "@fairlead/core";
 import { createTracer, type Environment, type Packet, type TraceError, type Tracer } from "@fairlead/trace";
-import type { KernelState } from "../ways/agreement.ts";
+import { type KernelState, rulesOf } from "../ways/agreement.ts";
 import { sameWays, tracedWays, type Ways } from "../ways/ways.ts";
-import { type Destination, destinationsOf, destinationText } from "./destinations.ts";
+import { type Destination, destinationText } from "./destination.ts";
+import { destinationsOf } from "./destinations.ts";
 import { SameRules } from "./same-rules.ts";
 import { type Sender, sendersOf } from "./senders.ts";
 
@@ -37,7 +38,7 @@ export function compareTraffic(
   family: IPFamily,
   nodeAddress: string | undefined,
 ): TrafficDifference {
-  const senders = sendersOf([before.ruleSet, after.ruleSet], family, nodeAddress);
+  const senders = sendersOf([before, after], family, nodeAddress);
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
   const [old, now] = [fatesIn(before), fatesIn(after)];
   const isSame = unchangedIn(before, after, nodeAddress);
@@ -59,7 +60,9 @@ export function compareTraffic(
  * Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there.
  */
 function unchangedIn(before: KernelState, after: KernelState, nodeAddress: string | undefined) {
-  if (!isSameEnvironment(before.environment, after.environment)) return () => false;
+  // Tables of nftables are not gone through: their packets are traced.
+  const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
+  if (hasNft || !isSameEnvironment(before.environment, after.environment)) return () => false;
   const rules = new SameRules(before.ruleSet, after.ruleSet);
   return ({ protocol, address = nodeAddress, port }: Destination) =>
     address !== undefined && rules.for(protocol, { address, port });
@@ -90,8 +93,9 @@ function packetsTo(
   });
 }
 
-function fatesIn({ ruleSet, environment }: KernelState): (packet: Packet) => Fate {
-  const tracer = createTracer(ruleSet);
+function fatesIn(state: KernelState): (packet: Packet) => Fate {
+  const { environment } = state;
+  const tracer = createTracer(rulesOf(state));
   const own = new Set(environment.localAddresses);
   // What the node sends to an address of its own it sends from there.
   const asSent = (packet: Packet): Packet =>

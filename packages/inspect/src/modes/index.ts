@@ -2,8 +2,9 @@ import type { ModeFacts } from "@fairlead/core";
 import { iptables } from "./iptables.ts";
 import { ipvs } from "./ipvs.ts";
 import type { InspectedMode } from "./mode.ts";
+import { nftables } from "./nftables.ts";
 
-const modes = [iptables, ipvs] as const satisfies readonly InspectedMode[];
+const modes = [iptables, ipvs, nftables] as const satisfies readonly InspectedMode[];
 
 /** The name of a mode that plans can be made for. */
 export type Mode = (typeof modes)[number]["facts"]["name"];

@@ -4,6 +4,7 @@ import type { InspectedMode } from "./mode.ts";
 
 export const iptables = {
   facts: iptablesFacts,
+  tables: () => [],
   dryRun(plan, { config, counters = false }, texts) {
     const { masqueradeBit, localhostNodePorts } = config.iptables;
     const { tcpBeLiberal } = config.conntrack;

@@ -1,5 +1,6 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { ForwardingPlan, ModeFacts } from "@fairlead/core";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import type { ProgramTexts } from "../dry-run/program-texts.ts";
 
 /** A mode that plans can be made and explained for, as one value: one file of this folder and one row in index.ts. */
@@ -7,6 +8,8 @@ export interface InspectedMode {
   readonly facts: ModeFacts;
   /** Has its backend write a plan of one family on a node that nobody has programmed yet. */
   dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
+  /** The tables of nftables that a plan stands for; none, where the mode works without. */
+  readonly tables: (plan: ForwardingPlan, options: DryRunSettings) => readonly NftTable[];
 }
 
 export interface DryRunSettings {

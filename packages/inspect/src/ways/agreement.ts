@@ -1,6 +1,7 @@
 import type { Frontend, NodePlan, ServicePortGroup } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
-import { createTracer, type Environment, type Exploration, type Tracer } from "@fairlead/trace";
+import type { NftTable } from "@fairlead/netfilter/nft";
+import { createTracer, type Environment, type Exploration, type Rules, type Tracer } from "@fairlead/trace";
 import { withoutOthersMasquerade } from "./masquerade-of-others.ts";
 import { type Probe, probesOf } from "./probes.ts";
 import { lets, type Source } from "./sources.ts";
@@ -9,6 +10,8 @@ import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";
 /** What the kernel of a node holds, as far as packets to services meet it. */
 export interface KernelState {
   readonly ruleSet: RuleSet;
+  /** Beside those of iptables; absent: none. */
+  readonly nftables?: readonly NftTable[];
   readonly environment: Environment;
 }
 
@@ -43,12 +46,17 @@ export function agreementOf(
   kernel: KernelState,
   nodeAddress: string | undefined,
 ): Agreement {
-  const tracer = createTracer(kernel.ruleSet);
+  const tracer = createTracer(rulesOf(kernel));
   const findings = [...groups].flatMap((group) =>
     Array.from(probesOf(group, node, nodeAddress), (probe) => examine(group, probe, tracer, kernel.environment)),
   );
   const disagreements = findings.filter(({ found, wanted }) => found === undefined || !sameWays(found, wanted));
   return { checked: findings.length, disagreements };
+}
+
+/** All rules of a kernel, as the tracer takes them. */
+export function rulesOf({ ruleSet, nftables = [] }: KernelState): Rules {
+  return { iptables: ruleSet, nftables };
 }
 
 function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environment: Environment): Finding {

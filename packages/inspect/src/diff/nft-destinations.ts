@@ -1,0 +1,28 @@
+import { bytesText } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
+import { bytesOf, type Hex, lengthOf, type NftTable, PROTOCOLS } from "@fairlead/netfilter/nft";
+import type { Destination } from "./destination.ts";
+
+const FAMILIES = { ip: "IPv4", ip6: "IPv6" } as const satisfies Record<NftTable["family"], IPFamily>;
+
+/** Every address and port, and every port of the node, that a map of verdicts has: `ip daddr . meta l4proto . th dport`. */
+export function* destinationsInNft({ family, sets }: NftTable, of: IPFamily): Generator<Destination> {
+  if (FAMILIES[family] !== of) return;
+  for (const { key, data, elements } of sets.values()) {
+    if (data !== "verdict") continue;
+    const [first, ...rest] = key;
+    const isAddress = first === "ipv4_addr" || first === "ipv6_addr";
+    if ((isAddress ? rest : key).join() !== "inet_proto,inet_service") continue;
+    const length = isAddress ? 2 * lengthOf([first]) : 0;
+    for (const { key: hex } of elements.values()) {
+      yield { ...portIn(hex.slice(length)), ...(isAddress && { address: bytesText(bytesOf(hex.slice(0, length))) }) };
+    }
+  }
+}
+
+/** `meta l4proto . th dport` */
+function portIn(hex: Hex): Pick<Destination, "protocol" | "port"> {
+  const number = Number.parseInt(hex.slice(0, 2), 16);
+  const name = Object.entries(PROTOCOLS).find(([, known]) => known === number)?.[0];
+  return { protocol: name ?? String(number), port: Number.parseInt(hex.slice(8, 12), 16) };
+}

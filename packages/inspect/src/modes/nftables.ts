@@ -1,0 +1,22 @@
+import { nftablesFacts, planTable } from "@fairlead/backend-nftables";
+import { tableLines } from "@fairlead/netfilter/nft";
+import type { InspectedMode } from "./mode.ts";
+
+const tables: InspectedMode["tables"] = (plan, { config }) => {
+  const { masqueradeAll, masqueradeBit } = config;
+  return [planTable(plan, { masqueradeAll, masqueradeBit })];
+};
+
+export const nftables = {
+  facts: nftablesFacts,
+  tables,
+  /** The agent itself writes by netlink; this is what `nft` takes for the same. */
+  async dryRun(plan, settings, texts) {
+    for (const table of tables(plan, settings)) {
+      await texts.add(
+        ["nft", "-f", "-"],
+        [...tableLines(table)].map((line) => `${line}\n`),
+      );
+    }
+  },
+} as const satisfies InspectedMode;

@@ -1,0 +1,52 @@
+import type { NftTable } from "@fairlead/netfilter/nft";
+import type { Finding } from "../finding.ts";
+import { compareChains } from "./chains.ts";
+import { type OwnerOf, ownersIn } from "./owners.ts";
+import { pooledEndpoints } from "./pools.ts";
+import { compareSets } from "./sets.ts";
+
+/**
+ * How a table of a kernel differs from the one that a plan stands for, as data: chains, rules, sets, elements. In which
+ * slots endpoints stand, which class a service is in, comments and remembered clients make no difference.
+ *
+ * @param actual undefined: there is no such table
+ */
+export function compareNftables(expected: NftTable, actual: NftTable | undefined): readonly Finding[] {
+  const name = `table ${expected.family} ${expected.name}`;
+  if (actual === undefined) return [{ kind: "missing", where: name, what: "the table" }];
+  const ownerOf = ownersIn(expected, actual);
+  return [
+    ...compareChains(expected, actual),
+    ...compareSets(expected, actual, ownerOf),
+    ...comparePools(expected, actual, ownerOf),
+  ];
+}
+
+/** Endpoints by frontend. */
+function comparePools(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): readonly Finding[] {
+  const [wanted, found] = [pooledEndpoints(expected), pooledEndpoints(actual)];
+  const ids = new Set([...wanted.keys(), ...found.keys()]);
+  return [...ids].flatMap((id) => {
+    const [want, have] = [wanted.get(id), found.get(id)];
+    const { pool, key, frontend } = want ?? have ?? { pool: "", key: "", frontend: "" };
+    const service = ownerOf(key);
+    const finding = (kind: Finding["kind"]) => (endpoint: string) => ({
+      kind,
+      where: `${pool} of ${frontend}`,
+      what: endpoint,
+      ...(service !== undefined && { service }),
+    });
+    const [endpoints, foundEndpoints] = [want?.endpoints ?? new Set<string>(), have?.endpoints ?? new Set<string>()];
+    return [
+      ...[...endpoints].filter((one) => !foundEndpoints.has(one)).map(finding("missing")),
+      ...[...foundEndpoints].filter((one) => !endpoints.has(one)).map(finding("extra")),
+    ];
+  });
+}
+
+/** The services of which a table has anything, as its elements name them. */
+export function servicesInTable({ sets }: NftTable): ReadonlySet<string> {
+  return new Set(
+    [...sets.values()].flatMap(({ elements }) => [...elements.values()].flatMap(({ comment }) => comment ?? [])),
+  );
+}

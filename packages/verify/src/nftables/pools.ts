@@ -1,0 +1,57 @@
+import { type Hex, lengthOf, type NftSet, type NftTable, valueText } from "@fairlead/netfilter/nft";
+import { poolOf } from "./classes.ts";
+
+/** Endpoints as they stand under one frontend's key in a pool, whatever their slots are. */
+export interface Pooled {
+  /** `endpoints`, `nodeport-local-endpoints`, … */
+  readonly pool: string;
+  /** `ip daddr . meta l4proto . th dport`, or without the address. */
+  readonly key: Hex;
+  /** The key as nft prints it. */
+  readonly frontend: string;
+  /** `10.144.1.5 . 8080` */
+  readonly endpoints: Set<string>;
+}
+
+const POOL = /^(.*endpoints)-(\d+)$/;
+
+/** The endpoints of each frontend in each pool, by pool and key; those of a class that nothing leads to don't count. */
+export function pooledEndpoints(table: NftTable): ReadonlyMap<string, Pooled> {
+  const led = sizesLedTo(table);
+  const found = new Map<string, Pooled>();
+  for (const set of table.sets.values()) {
+    const [, pool, size] = POOL.exec(set.name) ?? [];
+    if (pool === undefined || size === undefined || set.data === undefined || set.data === "verdict") continue;
+    const frontend = frontendIn(set);
+    for (const { key: whole, value } of set.elements.values()) {
+      const key = whole.slice(0, frontend.digits);
+      const id = `${pool} ${key}`;
+      if (typeof value !== "string" || (frontend.hasSlot && led.get(id)?.has(size) !== true)) continue;
+      const known = found.get(id) ?? { pool, key, frontend: valueText(frontend.types, key), endpoints: new Set() };
+      known.endpoints.add(valueText(set.data, value));
+      found.set(id, known);
+    }
+  }
+  return found;
+}
+
+/** The parts of the key before the slot, which is there in maps that are drawn from. */
+function frontendIn({ key }: NftSet) {
+  const hasSlot = key.at(-1) === "integer";
+  const types = hasSlot ? key.slice(0, -1) : key;
+  return { hasSlot, types, digits: 2 * lengthOf(types) };
+}
+
+/** Which sizes of a pool elements of verdict maps lead to, by pool and key. */
+function sizesLedTo({ sets }: NftTable): ReadonlyMap<string, ReadonlySet<string>> {
+  const led = new Map<string, Set<string>>();
+  for (const { elements } of sets.values()) {
+    for (const { key, value } of elements.values()) {
+      const to = typeof value === "object" && "chain" in value ? poolOf(value.chain) : undefined;
+      if (to === undefined) continue;
+      const id = `${to.pool} ${key}`;
+      led.set(id, (led.get(id) ?? new Set()).add(to.size));
+    }
+  }
+  return led;
+}
