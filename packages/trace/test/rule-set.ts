@@ -1,5 +1,13 @@
 import { type IPFamily, parseSave, type RuleSet } from "@fairlead/netfilter";
-import { type Environment, type Landing, landings, type Outcome, type Packet, trace } from "../src/index.ts";
+import {
+  type Environment,
+  type Landing,
+  landings,
+  type Outcome,
+  type Packet,
+  type Rules,
+  trace,
+} from "../src/index.ts";
 
 /** A rule set out of tables that name their rules only: chains are declared as they come up. */
 export function ruleSet(
@@ -44,7 +52,7 @@ export function only(rules: RuleSet, sent: Packet, environment: Environment = HO
 }
 
 /** `verdict destination`, with masq and the percentage where they say something. */
-export function places(rules: RuleSet, sent: Packet, environment: Environment = HOST): string[] {
+export function places(rules: RuleSet | Rules, sent: Packet, environment: Environment = HOST): string[] {
   return landings(trace(rules, sent, environment)).map(placeText);
 }
 

@@ -229,6 +229,29 @@ describe("what can't be decided", () => {
     expect(outcomes[0]?.assumed).toBeUndefined();
   });
 
+  test.each([
+    ["limit rate 6/minute", 2],
+    ["tcp flags syn", 2],
+    ['{"match":{"op":"==","left":{"meta":{"key":"skuid"}},"right":0}}', 2],
+    ['log prefix "seen"', 1],
+  ])("%s, of which only the text is known, lets the packet on, or both ways are taken", (text, ways) => {
+    const table = tableOf({ "forward filter": [[{ kind: "unknown", text }, ...drop]] });
+    const { outcomes, undecided } = explore({ nftables: [table] }, packet(), HOST);
+    expect(outcomes).toHaveLength(ways);
+    expect(outcomes.some(({ verdict: end }) => end === "drop")).toBe(true);
+    expect(undecided).toEqual([]);
+  });
+
+  test.each(["snat to 192.0.2.1", "queue to 1", "meta mark set ct mark", '{"xt":{"type":"target","name":"LOG"}}'])(
+    "%s may do anything: the way ends there",
+    (text) => {
+      const table = tableOf({ "forward filter": [[{ kind: "unknown", text }, ...drop]] });
+      const { outcomes, undecided } = explore({ nftables: [table] }, packet(), HOST);
+      expect(outcomes).toEqual([]);
+      expect(undecided).toMatchObject([{ problem: { problem: `the tracer does not know "${text}"` } }]);
+    },
+  );
+
   test("a set or a verdict that is not known leads nowhere", () => {
     const unknown = lookUp("ip", ["daddr"], "nowhere");
     const { undecided } = explore({ nftables: [tableOf({ "forward filter": [unknown] })] }, packet(), HOST);

@@ -15,6 +15,7 @@ import { nat } from "./nat.ts";
 import { numgen } from "./numgen.ts";
 import { payload } from "./payload.ts";
 import { reject } from "./reject.ts";
+import { unknown } from "./unknown.ts";
 
 /** One row for each kind. */
 const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
@@ -33,9 +34,7 @@ const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
   numgen,
   payload,
   reject,
-  unknown: ({ text }, { undecidable }) => {
-    throw undecidable(`"${text}" is not known`);
-  },
+  unknown,
 };
 
 /** @throws TraceError for what can't be decided, or what the kernel would refuse at this place */
