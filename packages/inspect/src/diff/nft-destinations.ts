@@ -5,7 +5,7 @@ import type { Destination } from "./destination.ts";
 
 const FAMILIES = { ip: "IPv4", ip6: "IPv6" } as const satisfies Record<NftTable["family"], IPFamily>;
 
-/** Every address and port, and every port of the node, that a map of verdicts has: `ip daddr . meta l4proto . th dport`. */
+/** What a map of verdicts has: addresses and ports, and ports of the node (`ip daddr . meta l4proto . th dport`). */
 export function* destinationsInNft({ family, sets }: NftTable, of: IPFamily): Generator<Destination> {
   if (FAMILIES[family] !== of) return;
   for (const { key, data, elements } of sets.values()) {

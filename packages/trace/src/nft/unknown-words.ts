@@ -1,4 +1,4 @@
-/** Statements that let the packet on and change nothing that rules ask for, as `nft list` and `nft -j list` have them. */
+/** Statements that let the packet on and change nothing that rules ask for, as nft lists them in text and in JSON. */
 export const NEUTRAL = /^(?:log\b|counter\b|meta (?:nftrace|priority|pkttype) set |\{"(?:log|counter)":)/;
 
 /** Fields that a match begins with in nft's text; with `set` behind them it is a statement that changes the packet. */

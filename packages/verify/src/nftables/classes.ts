@@ -8,7 +8,7 @@ const CLASS_CHAIN = /^(?:external-)?(.*?)(?:endpoints|sticky-\d+)-(\d+)$/;
 const OF_CLASS =
   /(?:^|-)(?:endpoints|sticky-\d+|sticky-\d+-slot|sticky-endpoints|clients-\d+)-\d+$|(?:^|-)sticky-\d+-slots$/;
 
-/** Whether a chain or set is there for classes: one that nobody needs any more may stay, and one may not be there yet. */
+/** Whether a chain or set is there for a class: one that nobody needs may stay, and one may not be there yet. */
 export function isOfClass(name: string): boolean {
   return OF_CLASS.test(name);
 }

@@ -1,7 +1,7 @@
 import { NEUTRAL, TEST } from "../unknown-words.ts";
 import type { Evaluate } from "./kind.ts";
 
-/** What has no type may be a match, which can't be decided, or something that makes no difference; else nobody knows. */
+/** What has no type may be a match, which can't be decided, or make no difference; else nobody knows. */
 export const unknown: Evaluate<"unknown"> = ({ text }, { registers, undecidable }) => {
   const problem = `the tracer does not know "${text}"`;
   if (NEUTRAL.test(text)) return undefined;
