@@ -1,5 +1,12 @@
 import type { ClusterView, ServiceKey } from "@fairlead/core";
-import { factsOf, missingNodeDoubts, type PlannedNode, planNode, relatedServices, type Target } from "@fairlead/inspect";
+import {
+  factsOf,
+  missingNodeDoubts,
+  type PlannedNode,
+  planNode,
+  relatedServices,
+  type Target,
+} from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
