@@ -9,7 +9,9 @@ const USAGE = 2;
 
 const program = new Command("pnpm bench")
   .description("Fairlead and kube-proxy on the same work, one after the other, on a real control plane")
-  .addOption(new Option("--mode <mode>", "of both proxies").choices(["iptables", "ipvs"]).default("iptables"))
+  .addOption(
+    new Option("--mode <mode>", "of both proxies").choices(["iptables", "nftables", "ipvs"]).default("iptables"),
+  )
   .addOption(new Option("--variant <variant>", "of iptables").choices(["nft", "legacy"]).default("nft"))
   .option("--services <number>", "how many there are", numberFrom(2), 1000)
   .option("--endpoints <number>", "of each service", numberFrom(1), 10)

@@ -36,7 +36,7 @@ export interface OtherWork {
   readonly document?: boolean;
 }
 
-type Mode = "iptables" | "ipvs";
+export type Mode = "iptables" | "ipvs" | "nftables";
 
 type Output = "json" | "table" | "markdown";
 

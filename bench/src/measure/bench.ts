@@ -31,12 +31,12 @@ export interface Measurement {
 export async function runBench(options: BenchOptions, progress: Progress): Promise<Measurement> {
   const { services, endpoints, changes } = options;
   const subjects = await subjectsOf(options, progress);
-  return withBed(options, progress, async ({ bed, startSettings, freshRules }) => {
+  return withBed(options, progress, async ({ bed, startSettings, readRules, freshRules }) => {
     const size = { services, endpoints };
     progress(`writing ${services} services with ${endpoints} endpoints each to the API`);
     await fill(bed.controlPlane.api, size);
     const counts = { changes, services: Math.min(SERVICE_ROUNDS, changes), rolling: ROLLING };
-    const setting = { bed, size, counts, startSettings, freshRules: freshRules() };
+    const setting = { bed, size, counts, startSettings, readRules, freshRules: freshRules() };
     if (options.waitFor !== undefined) await waitForFile(options.waitFor, progress);
     const otherWork = await watchOtherWork();
     const proxies = await measureAll(setting, subjects, options, progress);

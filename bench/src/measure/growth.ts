@@ -4,7 +4,7 @@ import { fairlead } from "../proxy/subject.ts";
 import { median } from "./figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, memory } from "./process-figures.ts";
-import { readRules, requireSameRules } from "./rules.ts";
+import { requireSameRules } from "./rules.ts";
 import { Work } from "./work.ts";
 
 /** Fairlead at one size. Milliseconds, CPU seconds, MB. */
@@ -39,7 +39,10 @@ export function measureGrowth(
   });
 }
 
-async function measurePoint({ bed, startSettings, freshRules }: Prepared, services: number): Promise<GrowthPoint> {
+async function measurePoint(
+  { bed, startSettings, readRules, freshRules }: Prepared,
+  services: number,
+): Promise<GrowthPoint> {
   await using running = await startProxy(bed, { ...startSettings, subject: fairlead() });
   const { pid, startedAt, syncedAt, node } = running;
   const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
@@ -50,7 +53,7 @@ async function measurePoint({ bed, startSettings, freshRules }: Prepared, servic
   const endpointChange = { ms: median(times), cpu: ((await cpuSeconds(pid)) - before) / CHANGES };
   const resident = (await memory(pid)).now;
   const fresh = await freshRules()("changes");
-  requireSameRules(`${services} services`, await readRules(node, startSettings.variant), fresh);
+  requireSameRules(`${services} services`, await readRules(node), fresh);
   await work.restore(0);
   return { services, firstSync, endpointChange, resident };
 }

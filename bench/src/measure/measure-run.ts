@@ -4,7 +4,7 @@ import type { Subject } from "../proxy/subject.ts";
 import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
-import { type RuleDigests, readRules, requireSameRules } from "./rules.ts";
+import { type RuleDigests, requireSameRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
 import { type Counts, Work } from "./work.ts";
 
@@ -77,9 +77,8 @@ async function changes(running: RunningProxy, work: Work, counts: Counts): Promi
 }
 
 async function checkRules(setting: Setting, running: RunningProxy, step: string): Promise<void> {
-  const { variant } = setting.startSettings;
   const expected = await setting.freshRules(step);
-  requireSameRules(step, await readRules(running.node, variant), expected);
+  requireSameRules(step, await setting.readRules(running.node), expected);
 }
 
 /** Rules that Fairlead writes at a start on the objects as they are; asked for once for each step. */

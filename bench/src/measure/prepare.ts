@@ -5,18 +5,21 @@ import { requireAgent } from "@fairlead/e2e/agent/agent-file";
 import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
 import { ownPrefix } from "@fairlead/e2e/support/owned-folders";
 import { type Bed, openBed } from "../cluster/bed.ts";
+import type { Mode } from "../command/options.ts";
 import { type StartSettings, startProxy } from "../proxy/running.ts";
 import { fairlead, writeConfig } from "../proxy/subject.ts";
 import { toolPath, type Variant } from "../proxy/tools.ts";
 import { freshRulesOf } from "./measure-run.ts";
-import { readRules } from "./rules.ts";
+import { readNftRules } from "./nft-rules.ts";
+import { type RulesReader, readRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
 
 /** Says what is being done, a line each. */
 export type Progress = (line: string) => void;
 
-/** What a benchmark of iptables mode is opened with. */
+/** What a benchmark on this machine's kernel is opened with. */
 export interface BedOptions {
+  readonly mode: Mode;
   readonly variant: Variant;
   /** Version of the control plane. */
   readonly kubernetes: string;
@@ -28,13 +31,23 @@ export interface BedOptions {
 export interface Prepared {
   readonly bed: Bed;
   readonly startSettings: Setting["startSettings"];
+  readonly readRules: RulesReader;
   /** Asks a fresh Fairlead for its rules, once for each step. */
   freshRules(): Setting["freshRules"];
 }
 
+/** How the rules of each mode are read. */
+const readers: Readonly<Record<Mode, (variant: Variant) => RulesReader>> = {
+  iptables: (variant) => (node) => readRules(node, variant),
+  nftables: () => readNftRules,
+  ipvs: () => {
+    throw new Error("ipvs mode is measured in User-Mode Linux, and nothing else than --against there");
+  },
+};
+
 /** Opens a bed for as long as `use` takes; nothing is left after it. */
 export async function withBed<T>(
-  { variant, kubernetes, patience }: BedOptions,
+  { mode, variant, kubernetes, patience }: BedOptions,
   progress: Progress,
   use: (prepared: Prepared) => Promise<T>,
 ): Promise<T> {
@@ -43,15 +56,16 @@ export async function withBed<T>(
   const folder = await mkdtemp(join(tmpdir(), `${await ownPrefix("fairlead-bench")}-`));
   try {
     await using bed = await openBed(programs, folder);
-    const configFile = await writeConfig(folder, "iptables", bed.controlPlane.proxyKubeconfig);
+    const configFile = await writeConfig(folder, mode, bed.controlPlane.proxyKubeconfig);
     const path = await toolPath(join(folder, "bin"), variant);
     const startSettings: Omit<StartSettings, "subject"> = { variant, configFile, path, patience: patience * 1000 };
+    const readRules = readers[mode](variant);
     const freshRules = () =>
       freshRulesOf(
         () => startProxy(bed, { ...startSettings, subject: fairlead() }),
-        ({ node }) => readRules(node, variant),
+        ({ node }) => readRules(node),
       );
-    return await use({ bed, startSettings, freshRules });
+    return await use({ bed, startSettings, readRules, freshRules });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

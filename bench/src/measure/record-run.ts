@@ -34,12 +34,14 @@ export async function recordRun(setting: Setting, subject: Subject): Promise<Rec
   const change = await calls.sinceLast();
   await running.stop();
   await work.restore(0);
-  const own = subject.name === "fairlead" && {
-    bare: {
-      ...(await bareChanges(running.node, startSettings.variant, change.payloads.slice(-2))),
-      ...(await bareStart(setting, start.payloads)),
-    },
-  };
+  // Without text there is nothing that the tools alone could be given.
+  const own = subject.name === "fairlead" &&
+    change.payloads.length > 0 && {
+      bare: {
+        ...(await bareChanges(running.node, startSettings.variant, change.payloads.slice(-2))),
+        ...(await bareStart(setting, start.payloads)),
+      },
+    };
   const loop = await loopFigures(loopFile);
   const each = (total: number) => total / CHANGES;
   return {
@@ -71,7 +73,8 @@ class Calls {
   }
 
   async sinceLast(): Promise<Recorded> {
-    const lines = (await readFile(join(this.#folder, "calls"), "utf8")).split("\n").filter(Boolean);
+    const text = await readFile(join(this.#folder, "calls"), "utf8").catch(() => "");
+    const lines = text.split("\n").filter(Boolean);
     const fresh = lines.slice(this.#seen);
     this.#seen = lines.length;
     const files = new Set(await readdir(this.#folder));

@@ -5,9 +5,13 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Variant } from "../proxy/tools.ts";
 
 /**
- * What the kernel holds for services, as a digest for each chain that a packet can reach: `nat KUBE-SERVICES` → digest.
+ * What the kernel holds for services, as a digest for each chain that a packet can reach, `nat KUBE-SERVICES` → digest,
+ * or for each frontend.
  */
 export type RuleDigests = ReadonlyMap<string, string>;
+
+/** Reads what a node holds. */
+export type RulesReader = (node: NetworkNamespace) => Promise<RuleDigests>;
 
 /** Rules of different service ports: their order says nothing. */
 const UNORDERED = /^KUBE-(?:SERVICES|NODEPORTS|EXTERNAL-SERVICES|PROXY-FIREWALL)$/;
@@ -58,5 +62,7 @@ export function requireSameRules(what: string, actual: RuleDigests, expected: Ru
   const different = [...names].filter((name) => actual.get(name) !== expected.get(name));
   if (different.length === 0) return;
   const some = different.slice(0, 5).join(", ");
-  throw new Error(`${what}: the rules of ${different.length} chains are not those of a fresh start: ${some}`);
+  throw new Error(
+    `${what}: the rules of ${different.length} chains or frontends are not those of a fresh start: ${some}`,
+  );
 }

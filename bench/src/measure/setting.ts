@@ -1,7 +1,7 @@
 import type { Bed } from "../cluster/bed.ts";
 import type { Size } from "../cluster/load.ts";
 import type { StartSettings } from "../proxy/running.ts";
-import type { RuleDigests } from "./rules.ts";
+import type { RuleDigests, RulesReader } from "./rules.ts";
 import type { Counts } from "./work.ts";
 
 /** What all runs of a benchmark have in common. */
@@ -10,6 +10,7 @@ export interface Setting {
   readonly size: Size;
   readonly counts: Counts;
   readonly startSettings: Omit<StartSettings, "subject">;
+  readonly readRules: RulesReader;
   /** The rules of a fresh start on the objects as they are after this step. */
   readonly freshRules: (step: string) => Promise<RuleDigests>;
 }

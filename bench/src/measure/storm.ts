@@ -8,7 +8,7 @@ import { type RunningProxy, startProxy } from "../proxy/running.ts";
 import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
 import { type BedOptions, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, memory } from "./process-figures.ts";
-import { readRules, requireSameRules } from "./rules.ts";
+import { requireSameRules } from "./rules.ts";
 
 export interface StormOptions extends BedOptions, Size {
   /** Of single endpoints. */
@@ -50,14 +50,14 @@ const LOOK_EVERY = 1_000;
  */
 export function measureStorm(options: StormOptions, subject: Subject, progress: Progress): Promise<StormFigures> {
   return withBed(options, progress, async (prepared) => {
-    const { bed, startSettings, freshRules } = prepared;
+    const { bed, startSettings, readRules, freshRules } = prepared;
     await fill(bed.controlPlane.api, options);
     progress(`${options.services} services with ${options.endpoints} endpoints are there`);
     const loopFile = join(await mkdtemp(join(bed.folder, "storm-")), "loop");
     const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;
     await using running = await startProxy(bed, { ...startSettings, subject: probed });
     const figures = await storm(running, bed.controlPlane.api, options, progress);
-    const rules = await readRules(running.node, startSettings.variant);
+    const rules = await readRules(running.node);
     await running.stop();
     requireSameRules("the storm", rules, await freshRules()("storm"));
     const loop = await loopFigures(loopFile);

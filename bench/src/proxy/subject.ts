@@ -83,6 +83,7 @@ export async function writeConfig(folder: string, mode: string, kubeconfig: stri
     clientConnection: { kubeconfig },
     iptables: { minSyncPeriod: "10ms" },
     ipvs: { minSyncPeriod: "10ms" },
+    nftables: { minSyncPeriod: "10ms" },
     // The machine's, not the namespace's.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
   };

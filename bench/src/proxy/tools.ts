@@ -50,7 +50,7 @@ function recorder(program: string, records: string): string {
   return `#!/bin/sh
 echo "$$ ${program} $*" >> '${records}/calls'
 case "${program} $*" in
-  *restore*) tee '${records}/payload.'$$ | ${program} "$@" ;;
+  *restore*|*" -f -") tee '${records}/payload.'$$ | ${program} "$@" ;;
   *) exec ${program} "$@" ;;
 esac
 `;

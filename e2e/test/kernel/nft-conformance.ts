@@ -33,8 +33,7 @@ describe("conformance in nftables mode with real packets", () => {
 
     for (const row of rows) {
       const { nftables } = row.expected;
-      // Clients are not remembered yet.
-      if ("skip" in nftables || row.sticky) continue;
+      if ("skip" in nftables) continue;
       test.concurrent(row.name, async ({ expect }) => {
         expect(traced[row.name], "tracer").toEqual([]);
         if (row.unreal === undefined) expect(await strays(lab, row, nftables), "real packets").toEqual([]);
