@@ -53,7 +53,7 @@ module.exports = {
     },
     {
       name: "apps-are-leaves",
-      comment: "Nothing imports an app; the test ground alone builds images as releases do",
+      comment: "Nothing imports an app; only the test ground builds images as releases do",
       severity: "error",
       from: { path: "^(packages|e2e|bench)/" },
       to: { path: "^(apps|deploy/(?!src/image/))" },

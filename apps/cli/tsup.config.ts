@@ -7,7 +7,7 @@ import {
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
-/** The agent alone speaks netlink; the command line asks the tools. */
+/** Only the agent speaks netlink; the command line asks the tools. */
 const withoutNetlink: BundlePlugin = {
   name: "without-netlink",
   setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true })),

@@ -12,7 +12,7 @@ const settings: SyncLoopSettings = {
 interface Run {
   readonly kind: SyncKind;
   readonly from: number;
-  /** Place among all runs and requests, which times alone do not tell. */
+  /** Place among all runs and requests, which times do not tell. */
   readonly order: number;
   to?: number;
   retryIn?: number | undefined;

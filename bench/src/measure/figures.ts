@@ -37,7 +37,7 @@ export interface RecordedFigures {
   /** The same in processor time, from the moment on that it listens. */
   readonly longestTurnCpuMs?: number;
   /**
-   * The tools alone with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in
+   * Only the tools, with our text: all of the start's, and an endpoint change's beside the same rules. CPU is in
    * seconds.
    */
   readonly bare?: {

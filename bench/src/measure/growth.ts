@@ -20,7 +20,7 @@ const ENDPOINTS = 10;
 const CHANGES = 10;
 const PATIENCE_MS = 10 * 60_000;
 
-/** Measures Fairlead alone at growing sizes, and compares its rules after the changes with a fresh start's. */
+/** Measures only Fairlead, at growing sizes, and compares its rules after the changes with a fresh start's. */
 export function measureGrowth(
   options: BedOptions,
   sizes: readonly number[],

@@ -16,7 +16,7 @@ const CHANGES = 6;
 const BARE_CHANGES = 20;
 const PATIENCE_MS = 30 * 60_000;
 
-/** Counts what a proxy asks of the tools, and times the tools alone with the text of ours. */
+/** Counts what a proxy asks of the tools, and times the tools by themselves with the text of ours. */
 export async function recordRun(setting: Setting, subject: Subject): Promise<RecordedFigures> {
   const { bed, size, startSettings } = setting;
   const folder = await mkdtemp(join(bed.folder, `records-${subject.name}-`));

@@ -20,7 +20,7 @@ export async function toolPath(folder: string, variant: Variant): Promise<string
 
 /**
  * The same, in which each call leaves a line in `calls` of `records`, and the input of each restore a file
- * `payload.PID`. Slower than the tools alone: nothing is timed with it.
+ * `payload.PID`. Slower than the tools by themselves: nothing is timed with it.
  */
 export async function recordingPath(folder: string, variant: Variant, records: string): Promise<string> {
   await Promise.all([mkdir(folder, { recursive: true }), mkdir(records, { recursive: true })]);

@@ -7,7 +7,7 @@ interface Measure {
   readonly label: string;
   readonly unit: Unit;
   readonly of: (figures: ProxyFigures) => number | undefined;
-  /** The same of the tools alone with Fairlead's text. */
+  /** The same of only the tools, with Fairlead's text. */
   readonly bare?: (recorded: ProxyFigures["recorded"]) => number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Row {
   readonly unfinished?: true;
   /** Fairlead's share of kube-proxy's. */
   readonly ratio?: number;
-  /** The tools alone with Fairlead's text. */
+  /** Only the tools, with Fairlead's text. */
   readonly bare?: number;
 }
 

@@ -83,7 +83,7 @@ function requestsFor(expected: Outcome): number {
 interface End {
   readonly way: string;
   /**
-   * How the sender that the server sees differs from the one that sent. The port alone may differ without masquerading:
+   * How the sender that the server sees differs from the one that sent. Only the port may differ without masquerading:
    * two services with one endpoint meet with the same ports, and the kernel picks another for the second.
    */
   readonly differs: "nothing" | "port" | "address";

@@ -14,7 +14,7 @@ import { tourOf } from "./tour.ts";
 
 const START_MS = 20_000;
 const TIMEOUT_MS = 2_000;
-/** Longer than the agent's minSyncPeriod: a change that comes alone is written at once. */
+/** Longer than the agent's minSyncPeriod: a change that comes by itself is written at once. */
 const APART_MS = 1_100;
 
 /**

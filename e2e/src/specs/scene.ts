@@ -14,7 +14,7 @@ export interface Scene {
   /** The first network that is not excluded. */
   readonly network: NetworkShape;
   pod(fields: ScenePod): Promise<Pod>;
-  /** A service in `namespace`, of `family` alone unless `spec` says otherwise. */
+  /** A service in `namespace`, only of `family` unless `spec` says otherwise. */
   service(name: string, spec: ServiceSpec, annotations?: Readonly<Record<string, string>>): Promise<ServiceHandle>;
   /**
    * Asks until there is nothing left to complain of.

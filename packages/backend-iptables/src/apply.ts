@@ -2,7 +2,7 @@ import { inSlices } from "@fairlead/base";
 import type { ForwardingPlan, PlanChange } from "@fairlead/core";
 import { deleteChains } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Work, type Written } from "./commit.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { type RuleChange, ruleChange } from "./plan/change.ts";
 import { inDeletionOrder } from "./plan/commands.ts";
@@ -20,10 +20,10 @@ export function contextForChange(
   programmed: Programmed,
   plan: ForwardingPlan,
   change: PlanChange,
-  settled: Settled,
+  options: ResolvedOptions,
 ): RenderContext | undefined {
   if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
-  const context = renderContext(settled, plan, programmed.context.counters);
+  const context = renderContext(options, plan, programmed.context.counters);
   return rendersAlike(programmed.context, context) ? context : undefined;
 }
 
@@ -39,15 +39,15 @@ export async function applyChange(
   port: RulesPort,
   { change, before, context }: Step,
   stale: StaleChains,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const rules = await inSlices(ruleChange(change, before.context, context), settled);
+  const rules = await inSlices(ruleChange(change, before.context, context), options);
   stale.add(rules.stale);
   stale.forget(namesOf(rules.endpointChains));
   stale.forget(namesOf(rules.serviceChains));
-  const now = settled.clock.monotonic();
+  const now = options.clock.monotonic();
   const due = stale.due(now, context.large);
-  const written = touchesKernel(rules, due) ? await write(port, rules, due, settled) : new Map();
+  const written = touchesKernel(rules, due) ? await write(port, rules, due, options) : new Map();
   stale.deleted(due, now);
   return { programmed: { context, totals: sum(before.totals, rules.growth) }, written };
 }
@@ -65,13 +65,18 @@ function touchesKernel(rules: RuleChange, due: readonly string[]): boolean {
   return [endpointChains, serviceChains, filterFirst, nat, filterLast, due].some(({ length }) => length > 0);
 }
 
-async function write(port: RulesPort, rules: RuleChange, due: readonly string[], settled: Settled): Promise<Written> {
+async function write(
+  port: RulesPort,
+  rules: RuleChange,
+  due: readonly string[],
+  options: ResolvedOptions,
+): Promise<Written> {
   const split = port.variant === "nft" && needsBatches(rules, due);
   const deletions = split ? [] : deleteChains(inDeletionOrder(due));
   const nat = [...rules.nat, ...deletions];
   const work: Work = { ...rules, makeFirst: false, chains: [rules], nat, mangle: [] };
-  const written = await commit(port, work, split, settled);
-  if (split) await deleteStale(port, due, split, settled);
+  const written = await commit(port, work, split, options);
+  if (split) await deleteStale(port, due, split, options);
   return written;
 }
 

@@ -3,10 +3,10 @@ import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/
 import { applyChange, contextForChange } from "./apply.ts";
 import { removeIptablesMode } from "./cleanup.ts";
 import type { Written } from "./commit.ts";
-import { type Found, fullSync, look } from "./full-sync.ts";
+import { type Found, fullSync, readBeforeSync } from "./full-sync.ts";
 import { FixedChains, hasCanary } from "./intact.ts";
 import { type Extent, Lookout } from "./lookout.ts";
-import { type IptablesOptions, type Settled, settle } from "./options.ts";
+import { type IptablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { type RenderContext, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
@@ -21,7 +21,7 @@ import { Witness } from "./witness.ts";
  * @throws RangeError when an option is out of range
  */
 export function createIptablesBackend(port: RulesPort, options: IptablesOptions = {}): Backend {
-  return new IptablesBackend(port, settle(port.family, options));
+  return new IptablesBackend(port, resolveOptions(port.family, options));
 }
 
 /** As much passes in a large cluster between what a full sync reads and what it writes. */
@@ -30,7 +30,7 @@ const RECENT_MS = 5_000;
 class IptablesBackend implements Backend {
   readonly semantics = iptablesSemantics;
   readonly #port: RulesPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;
   readonly #lookout: Lookout;
   readonly #fixed: FixedChains;
@@ -38,35 +38,35 @@ class IptablesBackend implements Backend {
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   /** What the next full sync begins with, where that was announced, and since when it is read. */
-  #looking: { readonly found: Promise<Found>; readonly since: number } | undefined;
+  #reading: { readonly found: Promise<Found>; readonly since: number } | undefined;
 
-  constructor(port: RulesPort, settled: Settled) {
+  constructor(port: RulesPort, resolved: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
-    this.#stale = new StaleChains(settled.syncPeriod);
-    this.#lookout = new Lookout(settled.clock, port.glance);
-    this.#fixed = new FixedChains(port, settled);
+    this.#options = resolved;
+    this.#stale = new StaleChains(resolved.syncPeriod);
+    this.#lookout = new Lookout(resolved.clock, port.glance);
+    this.#fixed = new FixedChains(port, resolved);
     this.#witness = new Witness(port);
   }
 
   prepare(): void {
-    const now = this.#settled.clock.monotonic();
-    if (this.#looking !== undefined && now - this.#looking.since < RECENT_MS) return;
-    const found = look(this.#port, this.#settled);
+    const now = this.#options.clock.monotonic();
+    if (this.#reading !== undefined && now - this.#reading.since < RECENT_MS) return;
+    const found = readBeforeSync(this.#port, this.#options);
     // What is wrong is told to whoever awaits it.
     found.catch(() => {});
-    this.#looking = { found, since: now };
+    this.#reading = { found, since: now };
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     this.#programmed = undefined;
-    const looking = this.#looking?.found ?? look(this.#port, this.#settled);
-    this.#looking = undefined;
-    const found = await looking;
+    const reading = this.#reading?.found ?? readBeforeSync(this.#port, this.#options);
+    this.#reading = undefined;
+    const found = await reading;
     this.#lookout.forget();
     this.#fixed.forget();
-    const before = await this.#witness.look();
-    const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#settled);
+    const before = await this.#witness.states();
+    const { programmed, written } = await fullSync(this.#port, plan, found, this.#stale, this.#options);
     await this.#witness.confirmAll(before);
     this.#programmed = programmed;
     await this.#lookout.wrote("nat", programmed.totals.nat);
@@ -74,23 +74,23 @@ class IptablesBackend implements Backend {
   }
 
   async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
-    this.#looking = undefined;
+    this.#reading = undefined;
     const before = this.#programmed;
-    const context = before && contextForChange(before, plan, change, this.#settled);
+    const context = before && contextForChange(before, plan, change, this.#options);
     if (before === undefined || context === undefined) return this.sync(plan);
-    return this.#applySteps(await inSlices(stepsOf(change), this.#settled), before, context);
+    return this.#applySteps(await inSlices(stepsOf(change), this.#options), before, context);
   }
 
   async #applySteps(steps: readonly PlanChange[], before: Programmed, context: RenderContext): Promise<SyncReport> {
     this.#programmed = undefined;
     this.#fixed.forgetDispatch();
     const stood = await this.#lookout.stands("nat", before.totals.nat);
-    const states = await this.#witness.look();
+    const states = await this.#witness.states();
     const all: Written = new Map();
     let programmed = before;
     for (const change of steps) {
       const step = { change, before: programmed, context };
-      const applied = await applyChange(this.#port, step, this.#stale, this.#settled);
+      const applied = await applyChange(this.#port, step, this.#stale, this.#options);
       programmed = applied.programmed;
       for (const [table, rules] of applied.written) all.set(table, (all.get(table) ?? 0) + rules);
     }
@@ -101,7 +101,7 @@ class IptablesBackend implements Backend {
   }
 
   async intact(plan: ForwardingPlan): Promise<boolean> {
-    const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#settled, plan, new Set()) } =
+    const { totals = { filter: 0, nat: 0 }, context = renderContext(this.#options, plan, new Set()) } =
       this.#programmed ?? {};
     const canary = async () => ((await hasCanary(this.#port)) ? "all" : undefined);
     if (!(await this.#lookout.holds("mangle", 0, canary))) return false;

@@ -11,7 +11,7 @@ import {
   unlinkCommands,
 } from "@fairlead/netfilter";
 import { BATCH, deleteStale } from "./commit.ts";
-import { type Settled, settle } from "./options.ts";
+import { type ResolvedOptions, resolveOptions } from "./options.ts";
 import { FIXED_CHAINS } from "./plan/frame.ts";
 import { isGroupChain } from "./plan/group-names.ts";
 import { JUMPS } from "./plan/jumps.ts";
@@ -32,10 +32,10 @@ export interface CleanupOptions {
  */
 export async function removeIptablesMode(port: RulesPort, options: CleanupOptions = {}): Promise<void> {
   const keep = options.keep ?? (() => false);
-  const settled = settle(port.family, {});
+  const resolved = resolveOptions(port.family, {});
   const tables = ["nat", "filter", "mangle"] as const;
   await attemptAll(
-    tables.map((table) => () => cleanTable(port, table, keep, settled)),
+    tables.map((table) => () => cleanTable(port, table, keep, resolved)),
     `cleanup of ${port.family} iptables left something behind`,
   );
 }
@@ -44,7 +44,7 @@ async function cleanTable(
   port: RulesPort,
   table: keyof typeof FIXED_CHAINS,
   keep: (table: Table, chain: string) => boolean,
-  settled: Settled,
+  resolved: ResolvedOptions,
 ): Promise<void> {
   const existing = await port.chains(table);
   const fixed = FIXED_CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
@@ -52,13 +52,13 @@ async function cleanTable(
     table === "nat" ? [...existing].filter((chain) => isGroupChain(chain) && !keep(table, chain)) : [];
   const split = port.variant === "nft" && groupChains.length > BATCH.staleChains;
   const restore = async (commands: readonly Command[]) => {
-    if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), settled.turn));
+    if (commands.length > 0) await port.restore(payloadText(restoreLines([{ table, commands }]), resolved.turn));
   };
   const jumps = await unlinkCommands(port, linksTo(fixed, table));
   if (!split) return restore([...jumps, ...deleteChains([...fixed, ...groupChains])]);
   // from the top down: what leads to the group chains, they themselves, and what they lead to
   await restore([...jumps, ...deleteChains(fixed.filter((chain) => chain !== MARK_MASQ))]);
-  await deleteStale(port, groupChains, split, settled);
+  await deleteStale(port, groupChains, split, resolved);
   await restore([...deleteChains(fixed.filter((chain) => chain === MARK_MASQ))]);
 }
 

@@ -9,7 +9,7 @@ import {
   type Table,
 } from "@fairlead/netfilter";
 import { batches, parts } from "./batches.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { ChainRules } from "./plan/chain-rules.ts";
 import { appendRules, fillChains, inDeletionOrder } from "./plan/commands.ts";
 import { chainsOf, type GroupChains } from "./plan/group.ts";
@@ -65,10 +65,10 @@ interface Rest {
  * @returns the number of rules written by table
  * @throws what the port throws; everything up to the transaction that failed is done, and the dispatch is as it was
  */
-export async function commit(port: RulesPort, work: Work, split: boolean, settled: Settled): Promise<Written> {
+export async function commit(port: RulesPort, work: Work, split: boolean, options: ResolvedOptions): Promise<Written> {
   const written: Written = new Map();
   for (const part of parts(sections(work, split), split ? IN_ONE_PROCESS : Number.POSITIVE_INFINITY)) {
-    await port.restore(payloadText(restoreLines(part, written), settled.turn));
+    await port.restore(payloadText(restoreLines(part, written), options.turn));
   }
   return written;
 }
@@ -147,7 +147,7 @@ export async function deleteStale(
   port: RulesPort,
   chains: Iterable<string>,
   split: boolean,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<void> {
   const names = inDeletionOrder(chains);
   if (names.length === 0) return;
@@ -155,6 +155,6 @@ export async function deleteStale(
     (batch): PayloadSection => ({ table: "nat", commands: deleteChains(batch) }),
   );
   for (const part of parts(sections, IN_ONE_PROCESS)) {
-    await port.restore(payloadText(restoreLines(part), settled.turn));
+    await port.restore(payloadText(restoreLines(part), options.turn));
   }
 }

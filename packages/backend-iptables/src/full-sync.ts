@@ -3,7 +3,7 @@ import type { ForwardingPlan } from "@fairlead/core";
 import { emptyChain } from "@fairlead/netfilter";
 import { BATCH, commit, deleteStale, type Written } from "./commit.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { allChains, fullPlan, natFrame } from "./plan/full.ts";
 import { FilterFrame, oldRules } from "./plan/full-filter.ts";
 import { CANARY, COUNTERS } from "./plan/names.ts";
@@ -20,8 +20,8 @@ export interface Found {
   readonly kernel: KernelState;
 }
 
-export async function look(port: RulesPort, settled: Settled): Promise<Found> {
-  const [counters, kernel] = await Promise.all([settled.counters(COUNTERS), readKernel(port)]);
+export async function readBeforeSync(port: RulesPort, options: ResolvedOptions): Promise<Found> {
+  const [counters, kernel] = await Promise.all([options.counters(COUNTERS), readKernel(port)]);
   return { counters, kernel };
 }
 
@@ -31,12 +31,12 @@ export async function fullSync(
   plan: ForwardingPlan,
   { counters, kernel }: Found,
   stale: StaleChains,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<{ programmed: Programmed; written: Written }> {
-  const context = renderContext(settled, plan, counters);
-  const found = await inSlices(survey(plan, context, kernel.groupChains), settled);
-  const full = await inSlices(fullPlan(plan, context, found), settled);
-  const old = await inSlices(oldRules(kernel.filter), settled);
+  const context = renderContext(options, plan, counters);
+  const found = await inSlices(survey(plan, context, kernel.groupChains), options);
+  const full = await inSlices(fullPlan(plan, context, found), options);
+  const old = await inSlices(oldRules(kernel.filter), options);
   const filter = new FilterFrame(full, kernel.filter, old);
   const split = needsBatches(port, plan);
   const work = {
@@ -47,10 +47,10 @@ export async function fullSync(
     filterLast: filter.last(),
     mangle: [emptyChain(CANARY)],
   };
-  const written = await commit(port, work, split, settled);
+  const written = await commit(port, work, split, options);
   stale.clear();
   stale.add(found.stale);
-  await sweep(port, stale, context.large, settled);
+  await sweep(port, stale, context.large, options);
   return { programmed: { context, totals: full.totals }, written };
 }
 
@@ -64,16 +64,16 @@ function needsBatches(port: RulesPort, plan: ForwardingPlan): boolean {
 }
 
 /** Stale chains harm nobody: one that cannot go because somebody else's chain leads to it must not fail the sync. */
-async function sweep(port: RulesPort, stale: StaleChains, large: boolean, settled: Settled): Promise<void> {
-  const now = settled.clock.monotonic();
+async function sweep(port: RulesPort, stale: StaleChains, large: boolean, options: ResolvedOptions): Promise<void> {
+  const now = options.clock.monotonic();
   const due = stale.due(now, large);
   if (due.length === 0) return;
   const split = port.variant === "nft" && due.length > BATCH.staleChains;
   try {
-    await deleteStale(port, due, split, settled);
+    await deleteStale(port, due, split, options);
   } catch (error) {
     const reason = errorText(error);
-    settled.onProblem(`${due.length} stale chains of the nat table stay until the next full sync: ${reason}`);
+    options.onProblem(`${due.length} stale chains of the nat table stay until the next full sync: ${reason}`);
   }
   stale.deleted(due, now);
 }

@@ -2,7 +2,7 @@ import { errorText, inSlices } from "@fairlead/base";
 import { payloadText, type Rule, renderRule, restoreLines, type Table } from "@fairlead/netfilter";
 import { chainRepairs, type Repair, type Seen } from "./chain-repairs.ts";
 import type { Extent } from "./lookout.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { constantChains, dispatchOf, type ServiceTable, sharedChains, type Wanted } from "./plan/fixed.ts";
 import { DISPATCH_CHAINS } from "./plan/frame.ts";
 import { CANARY, SERVICES } from "./plan/names.ts";
@@ -23,12 +23,12 @@ export async function hasCanary(port: RulesPort): Promise<boolean> {
  */
 export class FixedChains {
   readonly #port: RulesPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #tallies: Tallies;
 
-  constructor(port: RulesPort, settled: Settled) {
+  constructor(port: RulesPort, options: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
+    this.#options = options;
     this.#tallies = new Tallies(port);
   }
 
@@ -53,18 +53,18 @@ export class FixedChains {
     const dispatch = await this.#dispatch(table, wanted, news);
     const seen = await this.#see(table, dispatch, extent, news);
     if (seen.read.has(CANARY) && !seen.texts.has(CANARY)) return undefined;
-    const texts = await inSlices(textsOf(dispatch, seen.read), this.#settled);
+    const texts = await inSlices(textsOf(dispatch, seen.read), this.#options);
     const repairs = chainRepairs(this.#port.family, table, wanted, dispatch, texts, seen);
     if (repairs === undefined || !(await this.#write(table, repairs))) return undefined;
     const written = new Set(repairs.map(({ chain }) => chain));
-    news.settle([...seen.read].filter((chain) => !written.has(chain)));
+    news.confirm([...seen.read].filter((chain) => !written.has(chain)));
     return [...news.changed].every((chain) => seen.read.has(chain) || written.has(chain)) ? "all" : "fixed";
   }
 
   /** What the shared chains must hold; nothing where all of them are as they were. */
   async #dispatch(table: ServiceTable, wanted: Wanted, news: News): Promise<ReadonlyMap<string, readonly Rule[]>> {
     if (!DISPATCH_CHAINS[table].some((chain) => news.changed.has(chain))) return new Map();
-    const all = await inSlices(dispatchOf(table, wanted), this.#settled);
+    const all = await inSlices(dispatchOf(table, wanted), this.#options);
     return new Map([...all].filter(([chain]) => news.changed.has(chain)));
   }
 
@@ -96,15 +96,15 @@ export class FixedChains {
     const names = [...new Set(repairs.map(({ chain }) => chain))].join(", ");
     const sections = [{ table, commands: repairs.flatMap(({ commands }) => [...commands]) }];
     try {
-      await this.#port.restore(payloadText(restoreLines(sections), this.#settled.turn));
+      await this.#port.restore(payloadText(restoreLines(sections), this.#options.turn));
     } catch (error) {
       const reason = errorText(error);
-      this.#settled.onProblem(
+      this.#options.onProblem(
         `somebody changed ${names} in the ${table} table of ${family}, which cannot be written again without the rest: ${reason}`,
       );
       return false;
     }
-    this.#settled.onProblem(`somebody changed ${names} in the ${table} table of ${family}; written again`);
+    this.#options.onProblem(`somebody changed ${names} in the ${table} table of ${family}; written again`);
     return true;
   }
 }

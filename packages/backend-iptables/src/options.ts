@@ -26,7 +26,7 @@ export interface IptablesOptions {
 }
 
 /** The options with every default filled in. */
-export interface Settled extends IptablesSettings {
+export interface ResolvedOptions extends IptablesSettings {
   readonly counters: (names: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly syncPeriod: number;
   readonly clock: Pick<Clock, "monotonic">;
@@ -43,14 +43,14 @@ const DEFAULTS = {
   clock: systemClock,
   turn: nextTurn,
   onProblem: () => {},
-} as const satisfies Omit<Settled, "family">;
+} as const satisfies Omit<ResolvedOptions, "family">;
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */
-export function settle(family: IPFamily, options: IptablesOptions): Settled {
-  const settled: Settled = { ...DEFAULTS, ...options, family };
-  const bit = settled.masqueradeBit;
+export function resolveOptions(family: IPFamily, options: IptablesOptions): ResolvedOptions {
+  const resolved: ResolvedOptions = { ...DEFAULTS, ...options, family };
+  const bit = resolved.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
   }
-  return settled;
+  return resolved;
 }

@@ -10,7 +10,7 @@ export interface News {
   /** Whether a changed one held what it must when it was looked at last: then somebody else has changed it. */
   wasKnown(chain: string): boolean;
   /** These hold what they must. */
-  settle(chains: Iterable<string>): void;
+  confirm(chains: Iterable<string>): void;
 }
 
 /** Remembers by the kernel's marks which chains hold what they must, so that these need not be read again. */
@@ -38,7 +38,7 @@ export class Tallies {
       changed: new Set(chains.filter((chain) => !isSame(chain))),
       count: (chain) => tallies && (tallies.get(chain)?.rules ?? 0),
       wasKnown: (chain) => known(chain) !== undefined,
-      settle: (right) => {
+      confirm: (right) => {
         for (const chain of right) {
           const mark = tallies?.get(chain)?.mark;
           if (mark !== undefined) this.#marks.set(keyOf(table, chain), mark);

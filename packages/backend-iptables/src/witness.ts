@@ -23,7 +23,7 @@ export class Witness {
     this.#port = port;
   }
 
-  async look(): Promise<States> {
+  async states(): Promise<States> {
     return { filter: await this.#port.glance?.("filter"), nat: await this.#port.glance?.("nat") };
   }
 
@@ -34,7 +34,7 @@ export class Witness {
    * @throws Error that names the table in which nothing has changed
    */
   async confirm(before: States, written: Written, [from, to]: readonly [Totals, Totals]): Promise<void> {
-    const after = await this.look();
+    const after = await this.states();
     for (const table of ["filter", "nat"] as const) {
       const { entries = 0 } = before[table] ?? {};
       const shows = entries <= EACH_TOLD || to[table] > from[table];
@@ -48,7 +48,7 @@ export class Witness {
    * @throws Error that names the table in which nothing has changed
    */
   async confirmAll(before: States): Promise<void> {
-    if (this.#port.variant === "nft") this.#expectOther("nat", before, await this.look());
+    if (this.#port.variant === "nft") this.#expectOther("nat", before, await this.states());
   }
 
   #expectOther(table: ServiceTable, before: States, after: States): void {

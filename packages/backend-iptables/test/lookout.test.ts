@@ -47,10 +47,7 @@ describe("where the kernel tells nothing of a table", () => {
 
 describe("where the kernel tells of a table's state", () => {
   test("a look may find more than it was asked for", async () => {
-    const lookout = new Lookout(
-      { monotonic: () => 0 },
-      async () => ({ state: "1" }),
-    );
+    const lookout = new Lookout({ monotonic: () => 0 }, async () => ({ state: "1" }));
     const asked: Extent[] = [];
     const look = async (extent: Extent) => {
       asked.push(extent);

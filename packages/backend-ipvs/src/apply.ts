@@ -4,7 +4,7 @@ import type { ServerCommand } from "@fairlead/netfilter";
 import { collect } from "./collect.ts";
 import type { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { changedGroups } from "./plan/changed-groups.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { sameFacts, unitedFacts } from "./plan/frame.ts";
@@ -40,17 +40,21 @@ export interface ChangeInput {
  *
  * @returns undefined where it takes a full sync: nothing is written, and the ledger is of no use any more
  */
-export async function applyChange(port: IpvsPort, input: ChangeInput, settled: Settled): Promise<Applied | undefined> {
+export async function applyChange(
+  port: IpvsPort,
+  input: ChangeInput,
+  options: ResolvedOptions,
+): Promise<Applied | undefined> {
   const { plan, change, context, before, draining, made } = input;
   if (change.groups.size > Math.max(MANY_GROUPS, plan.groups.size / 2)) return undefined;
   const groups = changedGroups(plan, change, before.context, context);
-  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), settled);
+  const step = await inSlices(takeStep(groups, before.ledger, before.context, context), options);
   if (step.contested) return undefined;
   const facts = frameFacts(before.ledger, context);
   for (const key of step.after.keys()) made.add(key);
-  const servers = await inSlices(serverCommands(step, draining), settled);
+  const servers = await inSlices(serverCommands(step, draining), options);
   const work = { ...changeWork(step, before.facts, facts), servers };
-  const written = await carryOut(port, work, settled);
+  const written = await carryOut(port, work, options);
   for (const key of step.before.keys()) if (!step.after.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: before.ledger }, written };
 }

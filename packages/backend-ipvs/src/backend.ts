@@ -3,10 +3,10 @@ import { applyChange } from "./apply.ts";
 import { removeIpvsMode } from "./cleanup.ts";
 import { Draining } from "./draining.ts";
 import { fullSync } from "./full-sync.ts";
-import { looksIntact } from "./intact.ts";
+import { isIntact } from "./intact.ts";
 import { isServiceAddress } from "./kernel-state.ts";
 import { DrainClock, endDrained } from "./look-after.ts";
-import { type IpvsOptions, type Settled, settle } from "./options.ts";
+import { type IpvsOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { type PlanContext, planContext } from "./plan/context.ts";
 import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
@@ -31,13 +31,13 @@ export interface IpvsModeBackend extends Required<Omit<Backend, "prepare">> {
  * @throws RangeError when an option is out of range
  */
 export function createIpvsBackend(port: IpvsPort, options: IpvsOptions = {}): IpvsModeBackend {
-  return new IpvsBackend(port, settle(port.rules.family, options));
+  return new IpvsBackend(port, resolveOptions(port.rules.family, options));
 }
 
 class IpvsBackend implements IpvsModeBackend {
   readonly semantics = ipvsSemantics;
   readonly #port: IpvsPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #schedulers: Schedulers;
   readonly #clock = new DrainClock();
   readonly #rulesSeen: RulesSeen;
@@ -47,22 +47,22 @@ class IpvsBackend implements IpvsModeBackend {
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
 
-  constructor(port: IpvsPort, settled: Settled) {
+  constructor(port: IpvsPort, resolved: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
-    this.#schedulers = new Schedulers(settled);
-    this.#rulesSeen = new RulesSeen(port.rules, settled.clock);
+    this.#options = resolved;
+    this.#schedulers = new Schedulers(resolved);
+    this.#rulesSeen = new RulesSeen(port.rules, resolved.clock);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     if (this.#programmed === undefined) this.#rulesSeen.forget();
     this.#programmed = undefined;
     this.#schedulers.forgetLacking();
-    await this.#schedulers.look(plan.groups.values());
+    await this.#schedulers.loadAll(plan.groups.values());
     const input = { plan, context: this.#context(plan), made: this.#made, rulesSeen: this.#rulesSeen };
-    const synced = await fullSync(this.#port, input, this.#settled);
+    const synced = await fullSync(this.#port, input, this.#options);
     this.#draining = synced.draining;
-    this.#clock.note(this.#draining, this.#settled.clock.monotonic());
+    this.#clock.note(this.#draining, this.#options.clock.monotonic());
     this.#programmed = synced.programmed;
     return report("full", synced.programmed, synced.written);
   }
@@ -71,17 +71,17 @@ class IpvsBackend implements IpvsModeBackend {
     const before = this.#programmed;
     if (before === undefined) return this.sync(plan);
     this.#programmed = undefined;
-    await this.#schedulers.look(Array.from(change.groups.values(), ({ after }) => after));
+    await this.#schedulers.loadAll(Array.from(change.groups.values(), ({ after }) => after));
     const input = { plan, change, before, context: this.#context(plan), draining: this.#draining, made: this.#made };
-    const applied = await applyChange(this.#port, input, this.#settled);
+    const applied = await applyChange(this.#port, input, this.#options);
     if (applied === undefined) return this.sync(plan);
-    this.#clock.note(this.#draining, this.#settled.clock.monotonic());
+    this.#clock.note(this.#draining, this.#options.clock.monotonic());
     this.#programmed = applied.programmed;
     return report("partial", applied.programmed, applied.written);
   }
 
   intact(plan: ForwardingPlan): Promise<boolean> {
-    return looksIntact(this.#port, plan, this.#context(plan), this.#draining, this.#rulesSeen, this.#settled);
+    return isIntact(this.#port, plan, this.#context(plan), this.#draining, this.#rulesSeen, this.#options);
   }
 
   isStrange({ address, gone }: DeviceChange): boolean {
@@ -89,18 +89,18 @@ class IpvsBackend implements IpvsModeBackend {
     const left = this.#programmed?.ledger.addresses;
     if (left === undefined) return false;
     if (address === undefined) return gone;
-    return isServiceAddress(address, this.#settled.family) && left.has(address) === gone;
+    return isServiceAddress(address, this.#options.family) && left.has(address) === gone;
   }
 
   async maintain(): Promise<number | undefined> {
     const programmed = this.#programmed;
     if (programmed === undefined) return undefined;
-    const now = this.#settled.clock.monotonic();
+    const now = this.#options.clock.monotonic();
     const due = this.#clock.due(this.#draining, now);
     if (due.length > 0) {
       this.#programmed = undefined;
-      await endDrained(this.#port, due, this.#draining, this.#settled);
-      this.#clock.looked(now);
+      await endDrained(this.#port, due, this.#draining, this.#options);
+      this.#clock.checked(now);
       this.#clock.note(this.#draining, now);
       this.#programmed = programmed;
     }
@@ -109,10 +109,10 @@ class IpvsBackend implements IpvsModeBackend {
 
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
-    await removeIpvsMode(this.#port, { excludeCIDRs: this.#settled.excludeCIDRs });
+    await removeIpvsMode(this.#port, { excludeCIDRs: this.#options.excludeCIDRs });
   }
 
   #context({ node }: ForwardingPlan): PlanContext {
-    return planContext(this.#settled, node, this.#schedulers.lacking);
+    return planContext(this.#options, node, this.#schedulers.lacking);
   }
 }

@@ -32,7 +32,7 @@ export class Draining {
     return [...this.#fresh].flatMap((key) => this.#servers.get(key)?.server ?? []);
   }
 
-  looked(): void {
+  checked(): void {
     this.#fresh.clear();
   }
 

@@ -4,7 +4,7 @@ import { compareServers, differenceCommands, isEqual } from "./compare-servers.t
 import { Draining } from "./draining.ts";
 import { frameSections } from "./frame-commands.ts";
 import { type KernelState, readKernel } from "./kernel-state.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { type Owned, ownership, ownsNothing } from "./ownership.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { sameFacts, unitedFacts } from "./plan/frame.ts";
@@ -36,29 +36,29 @@ export interface SyncInput {
 export async function fullSync(
   port: IpvsPort,
   { plan, context, made, rulesSeen }: SyncInput,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<Synced> {
-  const wanted = await wantedOf(plan, context, settled);
+  const wanted = await wantedOf(plan, context, options);
   const facts = frameFacts(wanted.ledger, context);
   const kernel = await readKernel(port, await rulesSeen.stand(facts));
-  const { excludeCIDRs, family } = settled;
+  const { excludeCIDRs, family } = options;
   const owned = ownership({ family, kernel, made: new Set(made), excludeCIDRs });
   const draining = new Draining();
   // A family without services is not worth the listing of all the other one's servers.
   const nothing = wanted.servers.size === 0 && ownsNothing({ kernel, made });
   const listing = nothing ? [] : port.servers.save();
-  const difference = await compareServers(listing, wanted.servers, owned, draining, settled);
+  const difference = await compareServers(listing, wanted.servers, owned, draining, options);
   for (const key of wanted.servers.keys()) made.add(key);
   const work = { ...fullWork(wanted.ledger, kernel, facts), servers: differenceCommands(difference) };
-  const written = await carryOut(port, work, settled);
-  if (!isEqual(difference)) await verify(port, wanted, owned, settled);
+  const written = await carryOut(port, work, options);
+  if (!isEqual(difference)) await verify(port, wanted, owned, options);
   for (const key of made) if (!wanted.servers.has(key)) made.delete(key);
   return { programmed: { context, facts, ledger: wanted.ledger }, draining, written };
 }
 
 /** `ipvsadm --restore` skips what the kernel refuses; not all of that is worth a word on stderr. */
-async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, settled: Settled): Promise<void> {
-  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), settled);
+async function verify(port: IpvsPort, wanted: Wanted, owned: Owned, options: ResolvedOptions): Promise<void> {
+  const difference = await compareServers(port.servers.save(), wanted.servers, owned, new Draining(), options);
   if (isEqual(difference)) return;
   const [first] = differenceCommands(difference);
   throw new Error(`virtual servers are not as they were written, first of all: ${JSON.stringify(first)}`);

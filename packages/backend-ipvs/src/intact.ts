@@ -3,7 +3,7 @@ import { type Rule, ruleKey, type TableState } from "@fairlead/netfilter";
 import { compareServers, isEqual } from "./compare-servers.ts";
 import type { Draining } from "./draining.ts";
 import { readAddresses, readSets, readTables } from "./kernel-state.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { PlanContext } from "./plan/context.ts";
 import { frameChains } from "./plan/frame.ts";
 import { type ChainRules, type FrameFacts, type FrameTable, TABLES } from "./plan/frame-facts.ts";
@@ -20,19 +20,19 @@ import { frameFacts, wantedOf } from "./wanted.ts";
  * server or address that is missing serves nobody. Listings are read as they come, the rules' not at all while the
  * kernel says that their tables are as they were; the first difference ends it.
  */
-export async function looksIntact(
+export async function isIntact(
   port: IpvsPort,
   plan: ForwardingPlan,
   context: PlanContext,
   draining: Draining,
   rulesSeen: RulesSeen,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<boolean> {
-  const { ledger, servers } = await wantedOf(plan, context, settled);
+  const { ledger, servers } = await wantedOf(plan, context, options);
   // By netlink, so the quickest to tell.
   if (servers.size > 0) {
     const listing = port.servers.save();
-    const difference = await compareServers(listing, servers, () => false, draining, settled);
+    const difference = await compareServers(listing, servers, () => false, draining, options);
     if (!isEqual(difference)) return false;
   }
   if (!(await hasAddresses(port, ledger))) return false;

@@ -2,7 +2,7 @@ import { inSlices } from "@fairlead/base";
 import type { DestinationKey, VirtualServerKey } from "@fairlead/netfilter";
 import { payloadText, renderServerCommand } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { IpvsPort } from "./port.ts";
 
 /** Milliseconds from one look at all that drains to the next (upstream: rsCheckDeleteInterval). */
@@ -35,7 +35,7 @@ export class DrainClock {
     return this.#freshAt !== undefined && now >= this.#freshAt ? draining.fresh() : [];
   }
 
-  looked(now: number): void {
+  checked(now: number): void {
     if (this.#allAt !== undefined && now >= this.#allAt) this.#allAt = undefined;
     this.#freshAt = undefined;
   }
@@ -57,17 +57,17 @@ export async function endDrained(
   port: IpvsPort,
   servers: readonly VirtualServerKey[],
   draining: Draining,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<void> {
   const gone: Gone[] = [];
   for await (const server of port.servers.connections(servers)) {
-    const destinations = await inSlices(draining.finished(server), settled);
+    const destinations = await inSlices(draining.finished(server), options);
     if (destinations.length > 0) gone.push({ server, destinations });
   }
-  draining.looked();
+  draining.checked();
   if (gone.length === 0) return;
-  await port.servers.restore(payloadText(deletions(gone), settled.turn));
-  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), settled);
+  await port.servers.restore(payloadText(deletions(gone), options.turn));
+  for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), options);
 }
 
 function* deletions(gone: readonly Gone[]): Generator<string, void, void> {

@@ -27,7 +27,7 @@ export interface IpvsOptions {
 }
 
 /** The options with every default filled in. */
-export interface Settled extends IpvsSettings {
+export interface ResolvedOptions extends IpvsSettings {
   readonly excludeCIDRs: readonly string[];
   readonly loadScheduler: (scheduler: Scheduler) => Promise<boolean>;
   readonly clock: Pick<Clock, "monotonic">;
@@ -42,18 +42,18 @@ const DEFAULTS = {
   clock: systemClock,
   turn: nextTurn,
   onProblem: () => {},
-} as const satisfies Omit<Settled, "family" | "scheduler">;
+} as const satisfies Omit<ResolvedOptions, "family" | "scheduler">;
 
 /** @throws RangeError when masqueradeBit is no bit of a mark, or the scheduler none of `SCHEDULERS` */
-export function settle(family: IPFamily, options: IpvsOptions): Settled {
+export function resolveOptions(family: IPFamily, options: IpvsOptions): ResolvedOptions {
   const { scheduler = "rr" } = options;
   if (!isScheduler(scheduler)) {
     throw new RangeError(`ipvs.scheduler is ${JSON.stringify(scheduler)}; it must be one of ${SCHEDULERS.join(", ")}`);
   }
-  const settled: Settled = { ...DEFAULTS, ...options, scheduler, family };
-  const bit = settled.masqueradeBit;
+  const resolved: ResolvedOptions = { ...DEFAULTS, ...options, scheduler, family };
+  const bit = resolved.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
   }
-  return settled;
+  return resolved;
 }

@@ -1,5 +1,5 @@
 import type { ServicePortGroup } from "@fairlead/core";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { askedScheduler, SCHEDULER_ANNOTATION, type Scheduler, schedulerProblem } from "./plan/schedulers.ts";
 
 /**
@@ -7,12 +7,12 @@ import { askedScheduler, SCHEDULER_ANNOTATION, type Scheduler, schedulerProblem 
  * scheduler.
  */
 export class Schedulers {
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #loaded = new Map<Scheduler, boolean>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
-  constructor(settled: Settled) {
-    this.#settled = settled;
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
   }
 
   /** Those that services can't have. */
@@ -21,13 +21,13 @@ export class Schedulers {
   }
 
   /** Loads what the groups ask for. */
-  async look(groups: Iterable<ServicePortGroup | undefined>): Promise<void> {
+  async loadAll(groups: Iterable<ServicePortGroup | undefined>): Promise<void> {
     for (const group of groups) {
       if (group === undefined || group.annotations[SCHEDULER_ANNOTATION] === undefined) continue;
       const problem = schedulerProblem(group);
-      if (problem !== undefined) this.#tell(problem);
+      if (problem !== undefined) this.#report(problem);
       const asked = askedScheduler(group);
-      if (asked !== undefined && asked !== this.#settled.scheduler && !this.#loaded.has(asked)) await this.#load(asked);
+      if (asked !== undefined && asked !== this.#options.scheduler && !this.#loaded.has(asked)) await this.#load(asked);
     }
   }
 
@@ -37,18 +37,18 @@ export class Schedulers {
   }
 
   async #load(scheduler: Scheduler): Promise<void> {
-    const loaded = await this.#settled.loadScheduler(scheduler);
+    const loaded = await this.#options.loadScheduler(scheduler);
     this.#loaded.set(scheduler, loaded);
     if (loaded) return;
-    const { scheduler: standard } = this.#settled;
-    this.#tell(
+    const { scheduler: standard } = this.#options;
+    this.#report(
       `the kernel has no IPVS scheduler ${scheduler} (modprobe ip_vs_${scheduler}): services that ask for it get ${standard}`,
     );
   }
 
-  #tell(problem: string): void {
-    if (this.#told.has(problem)) return;
-    this.#told.add(problem);
-    this.#settled.onProblem(problem);
+  #report(problem: string): void {
+    if (this.#reported.has(problem)) return;
+    this.#reported.add(problem);
+    this.#options.onProblem(problem);
   }
 }

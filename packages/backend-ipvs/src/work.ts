@@ -7,7 +7,7 @@ import {
   type ServerCommand,
   type SetCommand,
 } from "@fairlead/netfilter";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { addressCommand, CREATE_DEVICE } from "./plan/device.ts";
 import type { IpvsPort } from "./port.ts";
 
@@ -43,7 +43,7 @@ export interface Written {
  *
  * @throws what the port throws; the steps before the one that failed are done
  */
-export async function carryOut(port: IpvsPort, work: Work, { turn }: Settled): Promise<Written> {
+export async function carryOut(port: IpvsPort, work: Work, { turn }: ResolvedOptions): Promise<Written> {
   const text = (lines: Iterable<string>) => payloadText(lines, turn);
   const members = await changeSets(port, work.setsFirst, text);
   const first = await writeRules(port, work.rulesFirst, text);

@@ -2,7 +2,7 @@ import { inSlices } from "@fairlead/base";
 import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
 import { NftBatch } from "@fairlead/netfilter/nft";
 import { removeNftablesMode } from "./cleanup.ts";
-import { type NftablesOptions, type Settled, settle } from "./options.ts";
+import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
 import { planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
@@ -23,28 +23,28 @@ export function createNftablesBackend(
   port: NftablesPort,
   options: NftablesOptions,
 ): Required<Omit<Backend, "prepare">> {
-  return new NftablesBackend(port, settle(options));
+  return new NftablesBackend(port, resolveOptions(options));
 }
 
 class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   readonly semantics = nftablesSemantics;
   readonly #port: NftablesPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   #generation = 0;
 
-  constructor(port: NftablesPort, settled: Settled) {
+  constructor(port: NftablesPort, resolved: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
-    this.#stale = new StaleChains(port, settled);
+    this.#options = resolved;
+    this.#stale = new StaleChains(port, resolved);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     const before = this.#programmed?.placements;
     this.#programmed = undefined;
-    const context = planContext(this.#settled, plan);
+    const context = planContext(this.#options, plan);
     // What others do from here on may be in what is written, or not.
     const generation = await this.#port.generation();
     const batch = new NftBatch(context.family, TABLE, sizeOf(plan));
@@ -60,7 +60,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
 
   async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
     const before = this.#programmed;
-    const context = planContext(this.#settled, plan);
+    const context = planContext(this.#options, plan);
     if (before === undefined || !sharesChains(before.context, context)) return this.sync(plan);
     this.#programmed = undefined;
     const batch = new NftBatch(context.family, TABLE);
@@ -83,7 +83,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
 
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
-    await removeNftablesMode(this.#port, this.#settled.family);
+    await removeNftablesMode(this.#port, this.#options.family);
   }
 
   /** Only services with affinity have something that is worth reading. */
@@ -99,7 +99,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   }
 
   #slowly<T>(steps: Generator<void, T>): Promise<T> {
-    return inSlices(steps, this.#settled);
+    return inSlices(steps, this.#options);
   }
 }
 

@@ -15,17 +15,17 @@ export interface NftablesOptions {
 }
 
 /** The options with every default filled in. */
-export interface Settled extends PlanSettings {
+export interface ResolvedOptions extends PlanSettings {
   readonly turn: () => Promise<void>;
   readonly clock: Pick<Clock, "monotonic">;
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */
-export function settle(options: NftablesOptions): Settled {
-  const settled = { ...DEFAULTS, turn: nextTurn, clock: systemClock, ...options };
-  const bit = settled.masqueradeBit;
+export function resolveOptions(options: NftablesOptions): ResolvedOptions {
+  const resolved = { ...DEFAULTS, turn: nextTurn, clock: systemClock, ...options };
+  const bit = resolved.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);
   }
-  return settled;
+  return resolved;
 }

@@ -1,5 +1,5 @@
 import { NftBatch } from "@fairlead/netfilter/nft";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { TABLE } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
 
@@ -12,19 +12,19 @@ const PATIENCE = 1000;
 /** Empty chains to which nothing leads, until the kernel can be told to delete them. */
 export class StaleChains {
   readonly #port: NftablesPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   /** By name, since when. */
   readonly #since = new Map<string, number>();
 
-  constructor(port: NftablesPort, settled: Settled) {
+  constructor(port: NftablesPort, options: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
+    this.#options = options;
   }
 
   /** @param inUse chains that something leads to again */
   change(stale: readonly string[], inUse: readonly string[]): void {
     for (const name of inUse) this.#since.delete(name);
-    for (const name of stale) this.#since.set(name, this.#settled.clock.monotonic());
+    for (const name of stale) this.#since.set(name, this.#options.clock.monotonic());
   }
 
   /** The table was made anew. */
@@ -38,10 +38,10 @@ export class StaleChains {
    * @returns milliseconds until it is worth looking again; undefined: nothing waits
    */
   async remove(): Promise<number | undefined> {
-    const now = this.#settled.clock.monotonic();
+    const now = this.#options.clock.monotonic();
     const due = [...this.#since].filter(([, since]) => now - since >= PATIENCE).map(([name]) => name);
     if (due.length > 0) {
-      const batch = new NftBatch(this.#settled.family === "IPv4" ? "ip" : "ip6", TABLE);
+      const batch = new NftBatch(this.#options.family === "IPv4" ? "ip" : "ip6", TABLE);
       for (const name of due) batch.deleteChain(name);
       try {
         await this.#port.commit(batch);

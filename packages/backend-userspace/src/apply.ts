@@ -1,7 +1,7 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import { type Command, type CommandSource, payloadText, restoreLines, ruleKey } from "@fairlead/netfilter";
 import { add, jumpCommands, readBuiltins } from "./full-sync.ts";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
@@ -24,7 +24,7 @@ export interface Step {
 export async function writeChange(
   port: RulesPort,
   { before, context, groups }: Step,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<{ readonly rules: ReadonlyMap<string, readonly ChainRule[]>; readonly written: Written }> {
   const rules = new Map<string, readonly ChainRule[]>();
   const added: Record<RuleTable, Command[]> = { filter: [], nat: [] };
@@ -54,7 +54,7 @@ export async function writeChange(
   if ([added.filter, added.nat, removed.filter, removed.nat].every(({ length }) => length === 0)) {
     return { rules, written: NOTHING };
   }
-  await port.restore(payloadText(restoreLines(sections), settled.turn));
+  await port.restore(payloadText(restoreLines(sections), options.turn));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 

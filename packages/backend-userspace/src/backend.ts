@@ -3,8 +3,8 @@ import type { Backend, ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGrou
 import { writeChange } from "./apply.ts";
 import { removeUserspaceMode } from "./cleanup.ts";
 import { renderAll, writeAll } from "./full-sync.ts";
-import { looksIntact } from "./intact.ts";
-import { type Settled, settle, type UserspaceOptions } from "./options.ts";
+import { isIntact } from "./intact.ts";
+import { type ResolvedOptions, resolveOptions, type UserspaceOptions } from "./options.ts";
 import { type RenderContext, rendersAlike } from "./plan/context.ts";
 import { hostAddress } from "./plan/host-address.ts";
 import { relayedSets } from "./plan/relays.ts";
@@ -30,34 +30,34 @@ export interface RelayingBackend extends Required<Omit<Backend, "prepare">> {
  * @throws RangeError when an option is out of range
  */
 export function createUserspaceBackend(port: RulesPort, options: UserspaceOptions = {}): RelayingBackend {
-  return new UserspaceBackend(port, settle(port.family, options));
+  return new UserspaceBackend(port, resolveOptions(port.family, options));
 }
 
 class UserspaceBackend implements RelayingBackend {
   readonly semantics = userspaceSemantics;
   readonly #port: RulesPort;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   #relays: Relays | undefined;
   #retryAt = 0;
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
 
-  constructor(port: RulesPort, settled: Settled) {
+  constructor(port: RulesPort, resolved: ResolvedOptions) {
     this.#port = port;
-    this.#settled = settled;
+    this.#options = resolved;
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
     this.#programmed = undefined;
     const old = this.#relays;
     const context = this.#context(plan);
-    const relays = old?.address === context.host ? old : new Relays(context.host, this.#settled, { sets: relayedSets });
+    const relays = old?.address === context.host ? old : new Relays(context.host, this.#options, { sets: relayedSets });
     this.#relays = relays;
     await this.#open(relays, plan.groups.values());
-    const rules = await renderAll(plan, context, relays, this.#settled);
-    const written = await writeAll(this.#port, rules, context, this.#settled);
+    const rules = await renderAll(plan, context, relays, this.#options);
+    const written = await writeAll(this.#port, rules, context, this.#options);
     relays.retain(plan.groups);
-    await inSlices(relays.serve(plan.groups.values()), this.#settled);
+    await inSlices(relays.serve(plan.groups.values()), this.#options);
     if (old !== relays) old?.close();
     this.#programmed = { context, relays, rules };
     return report("full", this.#programmed, written);
@@ -80,7 +80,7 @@ class UserspaceBackend implements RelayingBackend {
     const { relays, rules } = before;
     const present = [...groups.values()].filter((group) => group !== undefined);
     await this.#open(relays, present);
-    const changed = await writeChange(this.#port, { before, context, groups }, this.#settled);
+    const changed = await writeChange(this.#port, { before, context, groups }, this.#options);
     for (const [id, group] of groups) {
       if (group === undefined) {
         rules.delete(id);
@@ -89,20 +89,20 @@ class UserspaceBackend implements RelayingBackend {
         rules.set(id, changed.rules.get(id) ?? []);
       }
     }
-    await inSlices(relays.serve(present), this.#settled);
+    await inSlices(relays.serve(present), this.#options);
     this.#programmed = { context, relays, rules };
     return report("partial", this.#programmed, changed.written);
   }
 
   async intact(): Promise<boolean> {
-    return this.#programmed === undefined || looksIntact(this.#port, this.#programmed);
+    return this.#programmed === undefined || isIntact(this.#port, this.#programmed);
   }
 
   /** Services that got no socket may get one later. */
   async maintain(): Promise<number | undefined> {
     const programmed = this.#programmed;
     if (programmed === undefined || programmed.relays.failed.length === 0) return undefined;
-    const wait = this.#retryAt - this.#settled.clock.monotonic();
+    const wait = this.#retryAt - this.#options.clock.monotonic();
     if (wait > 0) return wait;
     const groups = new Map(programmed.relays.failed.map((group) => [group.id, group]));
     await this.#write(programmed, programmed.context, groups);
@@ -128,11 +128,11 @@ class UserspaceBackend implements RelayingBackend {
 
   async #open(relays: Relays, groups: Iterable<ServicePortGroup>): Promise<void> {
     await relays.open(groups);
-    this.#retryAt = this.#settled.clock.monotonic() + RETRY;
+    this.#retryAt = this.#options.clock.monotonic() + RETRY;
   }
 
   #context({ node }: ForwardingPlan): RenderContext {
-    const { family, address, localhostNodePorts } = this.#settled;
+    const { family, address, localhostNodePorts } = this.#options;
     return { family, host: address ?? hostAddress(family, node, this.#relays?.address), node, localhostNodePorts };
   }
 }

@@ -8,7 +8,7 @@ import {
   repairJumps,
   restoreLines,
 } from "@fairlead/netfilter";
-import type { Settled } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
 import type { RenderContext } from "./plan/context.ts";
 import { groupRules } from "./plan/group-rules.ts";
@@ -25,10 +25,10 @@ export async function renderAll(
   { groups }: ForwardingPlan,
   context: RenderContext,
   relays: Relays,
-  settled: Settled,
+  options: ResolvedOptions,
 ): Promise<Map<string, readonly ChainRule[]>> {
   const rules = new Map<string, readonly ChainRule[]>();
-  const yielding = slices(settled);
+  const yielding = slices(options);
   for (const group of groups.values()) {
     rules.set(group.id, groupRules(group, relays.port, context));
     await yielding();
@@ -44,7 +44,7 @@ export async function writeAll(
   port: RulesPort,
   rules: Rules,
   context: RenderContext,
-  { turn }: Settled,
+  { turn }: ResolvedOptions,
 ): Promise<Written> {
   const builtins = await readBuiltins(port);
   const present = await port.chains("filter");

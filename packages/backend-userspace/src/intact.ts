@@ -8,7 +8,7 @@ import { chainKey, type Programmed, rulesByChain } from "./programmed.ts";
  * Whether the jumps to our chains are there, and in every chain the rules that were written and no others, in whatever
  * order: rules of different services never match the same packet. One process lists a table.
  */
-export async function looksIntact(port: RulesPort, programmed: Programmed): Promise<boolean> {
+export async function isIntact(port: RulesPort, programmed: Programmed): Promise<boolean> {
   const wanted = rulesByChain(programmed);
   for (const table of TABLES) {
     const builtins = jumps(programmed.context).filter((each) => each.table === table);

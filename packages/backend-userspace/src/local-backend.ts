@@ -1,7 +1,7 @@
 import { inSlices, socketText } from "@fairlead/base";
 import type { ForwardingPlan, IPFamily, PlanChange, PlanEndpoint, ServicePortGroup, SyncReport } from "@fairlead/core";
 import type { RelayingBackend } from "./backend.ts";
-import { settle, type UserspaceOptions } from "./options.ts";
+import { resolveOptions, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
 import { isRelayable } from "./plan/relays.ts";
 import { Relays } from "./relay/relays.ts";
@@ -33,9 +33,9 @@ const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: 
  * @throws RangeError when an option is out of range
  */
 export function createLocalBackend(family: IPFamily, options: UserspaceOptions = {}): LocalBackend {
-  const settled = settle(family, options);
-  const address = settled.address ?? LOOPBACK[family];
-  const relays = new Relays(address, settled, { sets: localSets, preferredPort: localPort });
+  const resolved = resolveOptions(family, options);
+  const address = resolved.address ?? LOOPBACK[family];
+  const relays = new Relays(address, resolved, { sets: localSets, preferredPort: localPort });
   let groups: ReadonlyMap<string, ServicePortGroup> = new Map();
 
   const report = (kind: SyncReport["kind"]): SyncReport => ({ kind, objects: {} });
@@ -47,7 +47,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       groups = plan.groups;
       relays.retain(groups);
       await relays.open(groups.values());
-      await inSlices(relays.serve(groups.values()), settled);
+      await inSlices(relays.serve(groups.values()), resolved);
       return report("full");
     },
 
@@ -58,7 +58,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
       }
       const present = Array.from(change.groups.values(), ({ after }) => after).filter((group) => group !== undefined);
       await relays.open(present);
-      await inSlices(relays.serve(present), settled);
+      await inSlices(relays.serve(present), resolved);
       return report("partial");
     },
 

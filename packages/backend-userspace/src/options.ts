@@ -42,7 +42,7 @@ export interface UserspaceOptions {
 }
 
 /** The options with every default filled in. */
-export type Settled = Required<Omit<UserspaceOptions, "address" | "portRange">> &
+export type ResolvedOptions = Required<Omit<UserspaceOptions, "address" | "portRange">> &
   Pick<UserspaceOptions, "address" | "portRange"> & { readonly family: IPFamily };
 
 const DEFAULTS = {
@@ -54,20 +54,20 @@ const DEFAULTS = {
   turn: nextTurn,
   onProblem: () => {},
   open: openRelay,
-} as const satisfies Partial<Settled>;
+} as const satisfies Partial<ResolvedOptions>;
 
 /** @throws RangeError when a timeout, limit or port range is none */
-export function settle(family: IPFamily, options: UserspaceOptions): Settled {
-  const settled: Settled = { ...DEFAULTS, traffic: createTraffic(), ...options, family };
-  demand("udpIdleTimeout", settled.udpIdleTimeout, settled.udpIdleTimeout > 0, "more than 0 milliseconds");
-  demand("tcpIdleTimeout", settled.tcpIdleTimeout, settled.tcpIdleTimeout >= 0, "0 or more milliseconds");
-  demand("maxSocketsPerService", settled.maxSocketsPerService, settled.maxSocketsPerService >= 2, "2 or more");
-  const { portRange } = settled;
+export function resolveOptions(family: IPFamily, options: UserspaceOptions): ResolvedOptions {
+  const resolved: ResolvedOptions = { ...DEFAULTS, traffic: createTraffic(), ...options, family };
+  demand("udpIdleTimeout", resolved.udpIdleTimeout, resolved.udpIdleTimeout > 0, "more than 0 milliseconds");
+  demand("tcpIdleTimeout", resolved.tcpIdleTimeout, resolved.tcpIdleTimeout >= 0, "0 or more milliseconds");
+  demand("maxSocketsPerService", resolved.maxSocketsPerService, resolved.maxSocketsPerService >= 2, "2 or more");
+  const { portRange } = resolved;
   if (portRange !== undefined) {
     const { from, to } = portRange;
     demand("portRange", `${from}-${to}`, from >= 1 && from <= to && to <= 65_535, "ports from 1 to 65535");
   }
-  return settled;
+  return resolved;
 }
 
 function demand(name: string, value: string | number, good: boolean, right: string): void {

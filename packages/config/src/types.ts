@@ -76,7 +76,7 @@ export interface NftablesSettings {
 }
 
 export interface UserspaceSettings {
-  /** Serve on local ports alone and leave the kernel as it is (--userspace-only). */
+  /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
   readonly only: boolean;
   /** Greater than 0. */
   readonly udpIdleTimeoutMs: number;

@@ -117,7 +117,7 @@ export interface NodePlan {
   readonly nodePortAddresses: NodePortAddresses;
   /**
    * The addresses of the node's own interfaces, canonical, sorted; they change while the node runs. Absent where the
-   * mode has no use for them: ipvs alone programs addresses, iptables asks the kernel packet by packet.
+   * mode has no use for them: only ipvs programs addresses, iptables asks the kernel packet by packet.
    */
   readonly nodeAddresses?: readonly string[];
   /**

@@ -17,7 +17,7 @@ export interface FilterOptions {
    * leaves the service alone, `all` proxies to every endpoint.
    */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  /** What of a foreign service is left to its network: `all`, or the ClusterIP alone (`cluster-ip`). */
+  /** What of a foreign service is left to its network: `all`, or only the ClusterIP (`cluster-ip`). */
   readonly excludedFrontends: "all" | "cluster-ip";
   /** Whether the annotation `fairlead.dev/ownership` overrides the CIDRs. */
   readonly ownershipAnnotation: boolean;

@@ -1,6 +1,6 @@
 import type { Service } from "@fairlead/core";
 
-/** Something that one service alone can have. */
+/** Something that only one service can have. */
 export type Claim =
   /** Canonical. */
   { readonly kind: "address"; readonly address: string } | { readonly kind: "nodePort"; readonly port: number };

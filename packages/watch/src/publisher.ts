@@ -51,7 +51,7 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
       return undefined;
     }
   };
-  const tell = async (change: ObjectChange<T>) => {
+  const publish = async (change: ObjectChange<T>) => {
     try {
       await to.onChange(change);
     } catch (error) {
@@ -59,7 +59,7 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
     }
   };
   const withdraw = async (key: ObjectKey) => {
-    if (given.delete(key)) await tell({ type: "delete", key });
+    if (given.delete(key)) await publish({ type: "delete", key });
   };
   const remove = (key: ObjectKey) => {
     bad.forget(key);
@@ -70,7 +70,7 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
     const object = decode(key, raw);
     if (object === undefined) return withdraw(key);
     given.set(key, version);
-    await tell({ type: "upsert", key, object });
+    await publish({ type: "upsert", key, object });
   };
   const upsert = async (key: ObjectKey, version: string, raw: unknown) => {
     if (given.get(key) !== version) await give(key, version, raw);
@@ -78,7 +78,7 @@ export function publisher<T>(resource: ResourceName, to: Subscription<T>, onRepo
   const complete = async () => {
     if (synced) return;
     synced = true;
-    await tell({ type: "synced" });
+    await publish({ type: "synced" });
   };
   const endList = async (seen: ReadonlySet<ObjectKey>) => {
     for (const key of [...given.keys()]) if (!seen.has(key)) await remove(key);

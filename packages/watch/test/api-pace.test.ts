@@ -1,7 +1,7 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import { backoff, sparing } from "../src/api/backoff.ts";
+import { backoff, clientGoRange } from "../src/api/backoff.ts";
 import { httpTransport } from "../src/api/http-transport.ts";
 import type { Transport } from "../src/api/transport.ts";
 import { Consumer } from "./support/consumer.ts";
@@ -11,7 +11,7 @@ endAfterEach();
 
 test("back-off doubles from 800 ms to 30 s, stretched at random, and begins anew after two healthy minutes", () => {
   const clock = new VirtualClock();
-  const next = backoff(clock, () => 0.5, sparing);
+  const next = backoff(clock, () => 0.5, clientGoRange);
   const delays = Array.from({ length: 8 }, () => {
     const delay = next();
     clock.advanceNow(delay);

@@ -28,7 +28,7 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
 
 /** Which objects are wanted. */
 interface Wanted extends ReadOptions {
-  /** What alone is asked about. */
+  /** The only thing that is asked about. */
   readonly about?: Target | undefined;
 }
 

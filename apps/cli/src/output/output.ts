@@ -9,7 +9,7 @@ export type OutputFormat = ReturnType<typeof outputOption.read>;
 /**
  * Prints an answer: as it is for programs, or the text made of it for people.
  *
- * @param data JSON values alone
+ * @param data only JSON values
  */
 export async function print(
   format: OutputFormat,

@@ -6,7 +6,7 @@ export interface IptablesSettings {
   readonly family: IPFamily;
   /** Bit of the packet mark that asks for masquerading, 0…31 (KubeProxyConfiguration iptables.masqueradeBit). */
   readonly masqueradeBit: number;
-  /** Node ports answer on 127.0.0.1 too (iptables.localhostNodePorts); IPv4 alone can. */
+  /** Node ports answer on 127.0.0.1 too (iptables.localhostNodePorts); only IPv4 can. */
   readonly localhostNodePorts: boolean;
   /** net.netfilter.nf_conntrack_tcp_be_liberal is set: packets in state INVALID are let through. */
   readonly tcpBeLiberal: boolean;

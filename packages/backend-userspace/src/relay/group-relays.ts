@@ -1,5 +1,5 @@
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
-import type { Settled } from "../options.ts";
+import type { ResolvedOptions } from "../options.ts";
 import { Balancer } from "./balancer.ts";
 import type { PortPicker } from "./port-picker.ts";
 import type { OpenRelay, RelayRequest, RelayService } from "./relay.ts";
@@ -7,15 +7,15 @@ import { SocketBudget } from "./traffic.ts";
 
 /** The relays of one service port: one for each set that is used, with one memory of clients and one bound. */
 export class GroupRelays {
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #balancer: Balancer;
   readonly #sockets: SocketBudget;
   readonly #relays = new Map<EndpointSetName, OpenRelay>();
 
-  constructor(settled: Settled) {
-    this.#settled = settled;
-    this.#balancer = new Balancer(() => settled.clock.monotonic());
-    this.#sockets = new SocketBudget(settled.maxSocketsPerService);
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.#balancer = new Balancer(() => options.clock.monotonic());
+    this.#sockets = new SocketBudget(options.maxSocketsPerService);
   }
 
   port(set: EndpointSetName): number | undefined {
@@ -35,7 +35,7 @@ export class GroupRelays {
     first?: number,
   ): Promise<void> {
     if (protocol === "SCTP" || this.#relays.has(set)) return;
-    const { traffic, clock, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#settled;
+    const { traffic, clock, udpIdleTimeout, tcpIdleTimeout, onProblem, open } = this.#options;
     const request = {
       protocol,
       address,

@@ -1,6 +1,6 @@
 import { errorText } from "@fairlead/base";
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
-import type { Settled } from "../options.ts";
+import type { ResolvedOptions } from "../options.ts";
 import type { RelayPorts } from "../plan/context.ts";
 import { isRelayable } from "../plan/relays.ts";
 import { GroupRelays } from "./group-relays.ts";
@@ -22,20 +22,20 @@ const AT_ONCE = 32;
  */
 export class Relays {
   readonly address: string;
-  readonly #settled: Settled;
+  readonly #options: ResolvedOptions;
   readonly #needs: RelayNeeds;
   readonly #picker: PortPicker;
   readonly #groups = new Map<string, GroupRelays>();
   /** Groups that could not get a socket. */
   readonly #failed = new Map<string, ServicePortGroup>();
   /** What was told of a group last. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
 
-  constructor(address: string, settled: Settled, needs: RelayNeeds) {
+  constructor(address: string, options: ResolvedOptions, needs: RelayNeeds) {
     this.address = address;
-    this.#settled = settled;
+    this.#options = options;
     this.#needs = needs;
-    this.#picker = new PortPicker(settled.portRange);
+    this.#picker = new PortPicker(options.portRange);
   }
 
   readonly port: RelayPorts = ({ id }, set) => this.#groups.get(id)?.port(set);
@@ -66,26 +66,26 @@ export class Relays {
     const sets = this.#needs.sets(group);
     if (sets.length === 0) return;
     if (!isRelayable(group)) {
-      this.#tell(group, `${group.protocol} cannot be relayed in user space; its packets are refused`);
+      this.#report(group, `${group.protocol} cannot be relayed in user space; its packets are refused`);
       return;
     }
-    const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#settled);
+    const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#options);
     this.#groups.set(group.id, relays);
     try {
       for (const set of sets)
         await relays.open(group, set, this.address, this.#picker, this.#needs.preferredPort?.(group));
       this.#failed.delete(group.id);
-      this.#told.delete(group.id);
+      this.#reported.delete(group.id);
     } catch (error) {
       this.#failed.set(group.id, group);
-      this.#tell(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`);
+      this.#report(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`);
     }
   }
 
-  #tell(group: ServicePortGroup, reason: string): void {
-    if (this.#told.get(group.id) === reason) return;
-    this.#told.set(group.id, reason);
-    this.#settled.onProblem(`${group.name}: ${reason}`);
+  #report(group: ServicePortGroup, reason: string): void {
+    if (this.#reported.get(group.id) === reason) return;
+    this.#reported.set(group.id, reason);
+    this.#options.onProblem(`${group.name}: ${reason}`);
   }
 
   /**
@@ -104,7 +104,7 @@ export class Relays {
     this.#groups.get(id)?.close();
     this.#groups.delete(id);
     this.#failed.delete(id);
-    this.#told.delete(id);
+    this.#reported.delete(id);
   }
 
   /** Closes the relays of all groups but these. */

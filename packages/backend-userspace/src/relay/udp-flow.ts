@@ -41,7 +41,7 @@ export class UdpFlow implements Live {
     const { clock, udpIdleTimeout } = this.#parts.request;
     this.#active = clock.monotonic();
     if (!this.#connect()) return false;
-    this.#cancel = clock.after(udpIdleTimeout, () => this.#look());
+    this.#cancel = clock.after(udpIdleTimeout, () => this.#checkIdle());
     return true;
   }
 
@@ -122,11 +122,11 @@ export class UdpFlow implements Live {
   }
 
   /** One timer for each flow, set anew only when it fires: most packets leave it alone. */
-  #look(): void {
+  #checkIdle(): void {
     const { clock, udpIdleTimeout, traffic } = this.#parts.request;
     const left = this.#active + udpIdleTimeout - clock.monotonic();
     if (left > 0) {
-      this.#cancel = clock.after(left, () => this.#look());
+      this.#cancel = clock.after(left, () => this.#checkIdle());
       return;
     }
     traffic.idled();

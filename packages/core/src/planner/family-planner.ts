@@ -73,8 +73,8 @@ export class FamilyPlanner implements FrontendLookup {
     const moved = this.#claims.replace(key, before && claimsOfRecord(before), draft && claimsOfDraft(draft));
     const after = draft && endpoints && finishService(draft, this.#holder, endpoints);
     this.#store(key, before, after);
-    if (draft !== undefined && after !== undefined) this.#tell(draft, before, after, input);
-    else this.#tellGone(key, input);
+    if (draft !== undefined && after !== undefined) this.#recordChange(draft, before, after, input);
+    else this.#recordGone(key, input);
     return moved;
   }
 
@@ -96,7 +96,7 @@ export class FamilyPlanner implements FrontendLookup {
     else this.#records.set(key, after);
   }
 
-  #tell(draft: ServiceDraft, before: ServiceRecord | undefined, after: ServiceRecord, input: StepInput): void {
+  #recordChange(draft: ServiceDraft, before: ServiceRecord | undefined, after: ServiceRecord, input: StepInput): void {
     const { step, memory } = input;
     const { decision } = draft;
     const { key } = draft.input;
@@ -108,7 +108,7 @@ export class FamilyPlanner implements FrontendLookup {
     step.lose(key, this.family, newConflicts(draft, before, after, this.#claims));
   }
 
-  #tellGone(key: ServiceKey, { step, memory, options }: StepInput): void {
+  #recordGone(key: ServiceKey, { step, memory, options }: StepInput): void {
     if (options.families.includes(this.family)) step.forget(key, this.family, memory.get(key, this.family));
   }
 

@@ -5,7 +5,7 @@ import type { ReleasedGroup } from "./step.ts";
 import { isLeft } from "./treatments.ts";
 
 /**
- * What of `before` another network has taken over: the groups with those frontends alone that `after` no longer has, or
+ * What of `before` another network has taken over: the groups with only those frontends that `after` no longer has, or
  * leaves to it.
  */
 export function releasedGroups(

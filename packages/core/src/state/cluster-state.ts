@@ -110,7 +110,7 @@ export class ClusterState implements ClusterView {
   #place(entry: Entry, slice: EndpointSlice): boolean {
     const old = entry.slices.get(slice.name);
     if (old !== undefined && equalSlices(old, slice)) return false;
-    entry.slices.set(old === undefined ? slice : sparing(old, slice));
+    entry.slices.set(old === undefined ? slice : reusing(old, slice));
     this.#put(entry);
     this.#pending.touch(entry.key);
     return true;
@@ -135,7 +135,7 @@ export class ClusterState implements ClusterView {
  * The slice with what is equal to the old one taken from there: of a large slice one endpoint changes, and what is
  * replaced after a long life is what costs memory and its collection.
  */
-function sparing(old: EndpointSlice, slice: EndpointSlice): EndpointSlice {
+function reusing(old: EndpointSlice, slice: EndpointSlice): EndpointSlice {
   const known = new Map(old.endpoints.map((endpoint) => [endpoint.address, endpoint]));
   const endpoints = slice.endpoints.map((endpoint) => {
     const before = known.get(endpoint.address);

@@ -63,10 +63,10 @@ class Following {
     const { services } = this.#state.takeDirty();
     const step = toEnd(this.#planner.replan(this.#state, services, this.#memory));
     this.#memory = this.#memory.apply(step.memory);
-    for (const service of services) this.#tell(service);
+    for (const service of services) this.#report(service);
   }
 
-  #tell(service: ServiceKey): void {
+  #report(service: ServiceKey): void {
     for (const family of ipFamilies) {
       const id = idOf(service, family);
       const before = this.#rows.get(id);

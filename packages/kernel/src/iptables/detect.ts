@@ -11,18 +11,18 @@ const HINT = /^:(?:KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /;
  * other.
  */
 export async function detectVariant(runner: Runner): Promise<Variant> {
-  if ((await look(runner, ["iptables-nft-save", "ip6tables-nft-save"], ["-t", "mangle"])).hint) return "nft";
+  if ((await savedTables(runner, ["iptables-nft-save", "ip6tables-nft-save"], ["-t", "mangle"])).hint) return "nft";
   // `-t mangle` would make the kernel create the legacy table.
-  const legacy = await look(runner, ["iptables-legacy-save", "ip6tables-legacy-save"]);
+  const legacy = await savedTables(runner, ["iptables-legacy-save", "ip6tables-legacy-save"]);
   if (legacy.hint) return "legacy";
   // Nobody has fewer than none.
   if (legacy.rules === 0) return "nft";
-  const nft = await look(runner, ["iptables-nft-save", "ip6tables-nft-save"]);
+  const nft = await savedTables(runner, ["iptables-nft-save", "ip6tables-nft-save"]);
   return legacy.rules > nft.rules ? "legacy" : "nft";
 }
 
 /** What the tools print: whether one of kubelet's chains is there, which is answer enough, and how many rules. */
-async function look(runner: Runner, tools: readonly string[], args: readonly string[] = []) {
+async function savedTables(runner: Runner, tools: readonly string[], args: readonly string[] = []) {
   let rules = 0;
   for (const tool of tools) {
     for await (const line of quietLines(runner, tool, args)) {

@@ -206,7 +206,7 @@ function afterCounters(text: string, at: number): number {
 
 const COUNTERS = /\[\d+:\d+\] */y;
 
-/** Where the line before `next` ends: before its line feed, alone or after a carriage return. */
+/** Where the line before `next` ends: before its line feed, or the carriage return before that. */
 function endOfLine(text: string, next: number): number {
   const end = text.charCodeAt(next - 1) === LINE_FEED ? next - 1 : next;
   return text.charCodeAt(end - 1) === RETURN ? end - 1 : end;

@@ -89,7 +89,7 @@ export interface TableState {
 
 export interface ChainState {
   readonly name: string;
-  /** Built-in chains alone have one. */
+  /** Only built-in chains have one. */
   readonly policy?: "ACCEPT" | "DROP";
   readonly rules: readonly Rule[];
 }

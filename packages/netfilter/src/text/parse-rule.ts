@@ -58,7 +58,7 @@ function address(option: RawOption): AddressMatch | undefined {
   return cidr.endsWith("/0") && !option.negated ? undefined : { ...negation(option), cidr };
 }
 
-/** `+` alone stands for every interface. */
+/** `+` by itself stands for every interface. */
 function interfaceName(option: RawOption): NameMatch | undefined {
   const value = option.values[0] ?? "";
   return value === "+" && !option.negated ? undefined : { ...negation(option), value };

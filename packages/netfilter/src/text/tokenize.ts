@@ -12,7 +12,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Cuts a line as iptables-restore does (add_param_to_argv of xtables): double quotes alone quote, a backslash escapes
+ * Cuts a line as iptables-restore does (add_param_to_argv of xtables): only double quotes quote, a backslash escapes
  * within them only, and the closing quote ends the word.
  *
  * @param from where the words begin

@@ -39,7 +39,7 @@ export const ovnA = ovnPod("ovn-a", "node-a", "10.244.1.5", "fd00:244::1:5");
 export const ovnB = ovnPod("ovn-b", "node-b", "10.244.2.6", "fd00:244::2:6");
 export const ovnClient = ovnPod("ovn-client", "node-a", "10.244.1.20", "fd00:244::1:20");
 
-/** Two clients outside the cluster; the source ranges of the cases let in the first alone. */
+/** Two clients outside the cluster; the source ranges of the cases let in only the first. */
 export const outside = outsider("outside", "198.51.100.7", "fd00:198:51::7");
 export const stranger = outsider("stranger", "198.18.0.7", "fd00:198:18::7");
 

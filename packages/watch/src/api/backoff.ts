@@ -6,19 +6,23 @@ export interface BackoffRange {
   readonly longest: number;
 }
 
-/** client-go's reflector: what a server that answers is spared. */
-export const sparing: BackoffRange = { first: 800, longest: 30_000 };
+/** Between attempts at a server that answers, as in client-go's reflector. */
+export const clientGoRange: BackoffRange = { first: 800, longest: 30_000 };
 /**
  * Where nothing answers, an attempt costs nobody much, and every second counts once the server is back: asked every 5
  * to 10 s, as kubelet asks for its lease every 10 s. client-go would wait for up to a minute here.
  */
-export const knocking: BackoffRange = { first: 800, longest: 5_000 };
+export const connectRange: BackoffRange = { first: 800, longest: 5_000 };
 
 /** Without a failure for this long the next one starts from the beginning. */
 const healthyAfter = 120_000;
 
 /** Gives the milliseconds to wait after a failure; each is stretched by up to as much again. */
-export function backoff(clock: Clock, random: () => number, { first, longest }: BackoffRange): () => number {
+export function backoff(
+  clock: Pick<Clock, "monotonic">,
+  random: () => number,
+  { first, longest }: BackoffRange,
+): () => number {
   let next = first;
   let last = Number.NEGATIVE_INFINITY;
   return () => {

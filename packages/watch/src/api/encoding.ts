@@ -48,18 +48,18 @@ export class Encoding {
     const notUnderstood = error instanceof ProtocolError && this.#came === "protobuf";
     if (!this.#asksProtobuf || !(notOffered || notUnderstood)) return false;
     this.#asksProtobuf = false;
-    this.#tell("json", errorText(error));
+    this.#report("json", errorText(error));
     return true;
   }
 
   #kindIn(contentType: string | undefined) {
     const { kind, protobuf: definition } = this.#spec;
     const came = isProtobuf(contentType) && definition !== undefined ? { kind, definition } : undefined;
-    if (this.#asksProtobuf) this.#tell(came === undefined ? "json" : "protobuf");
+    if (this.#asksProtobuf) this.#report(came === undefined ? "json" : "protobuf");
     return came;
   }
 
-  #tell(encoding: "protobuf" | "json", why?: string): void {
+  #report(encoding: "protobuf" | "json", why?: string): void {
     if (this.#came === encoding) return;
     this.#came = encoding;
     const { name: resource } = this.#spec;

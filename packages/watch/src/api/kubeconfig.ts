@@ -9,7 +9,7 @@ import { ConnectionError } from "./connection-error.ts";
  *
  * Own code, because @kubernetes/client-node's KubeConfig does not know the field `tokenFile` (it looks for
  * `token-file`, and reads that once), which kube-proxy's usual kubeconfig relies on; refuses http servers; and costs 88
- * MB of resident memory and half a second at start. It is used for credential plugins alone (plugin-credentials.ts).
+ * MB of resident memory and half a second at start. It is used only for credential plugins (plugin-credentials.ts).
  */
 export interface Kubeconfig {
   readonly file: string;

@@ -112,7 +112,7 @@ function inCluster(env: Readonly<Record<string, string | undefined>>, dir: strin
   };
 }
 
-/** `host:port` alone means http, as in client-go. */
+/** `host:port` without a scheme means http, as in client-go. */
 function serverUrl(what: string, text: string, warn: (text: string) => void): string {
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "") {

@@ -27,14 +27,14 @@ export function observedTransport(transport: Transport, { observer, host, clock 
   return async (request) => {
     const began = clock.monotonic();
     const watch = request.path.includes("watch=true");
-    const tell = (code: number | undefined) =>
+    const answered = (code: number | undefined) =>
       observer.answered({ method: "GET", host, code, watch, milliseconds: clock.monotonic() - began });
     try {
       const response = await transport(request);
-      tell(response.status);
+      answered(response.status);
       return response;
     } catch (error) {
-      tell(undefined);
+      answered(undefined);
       throw error;
     }
   };

@@ -1,58 +1,23 @@
-import { type Clock, sleep } from "@fairlead/base";
-import type { OtherSubscription } from "../change.ts";
 import { ConsumerError, type ListSession, type Publisher } from "../publisher.ts";
-import { errorText } from "../raw.ts";
-import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
-import { isAbsent } from "./absence.ts";
-import { backoff, knocking, sparing } from "./backoff.ts";
-import {
-  afterEvent,
-  afterFailure,
-  afterList,
-  atStart,
-  type Cursor,
-  type Failure,
-  failureOf,
-  type ListMode,
-} from "./cursor.ts";
+import { Attempt } from "./attempt.ts";
+import { afterEvent, afterList, atStart, type Cursor, type ListMode } from "./cursor.ts";
 import { Encoding } from "./encoding.ts";
-import { ApiError, BrokenResponseError, ProtocolError } from "./errors.ts";
+import { BrokenResponseError } from "./errors.ts";
 import type { BookmarkEvent, ObjectEvent } from "./events.ts";
-import { nameless, readList } from "./list.ts";
-import { listPath, pagePath, pageSize, watchListPath, watchPath } from "./query.ts";
-import type { Reachability } from "./reachability.ts";
-import { get, type Requester } from "./request.ts";
-import type { TakeToken } from "./token-bucket.ts";
+import { nameless } from "./list.ts";
+import { listPages } from "./list-pages.ts";
+import { watchListPath, watchPath } from "./query.ts";
+import { Recovery } from "./recovery.ts";
+import type { ReflectorPorts } from "./reflector-ports.ts";
+import { get } from "./request.ts";
 import { readEvents } from "./watch.ts";
-
-export interface ReflectorPorts {
-  readonly requester: Requester;
-  readonly takeToken: TakeToken;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly reachability: Reachability;
-  readonly onReport: OnReport;
-  /** How lists begin before the server has refused that. */
-  readonly firstMode: Cursor["firstMode"];
-  /** Whether the server is asked for protobuf where the resource has it. */
-  readonly protobuf: boolean;
-}
 
 /**
  * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another
  * one that answers: a load balancer's, beside the one that the watch is with.
  */
 const watchIdle = 90_000;
-/** The API server's own limit for a request that is no watch is 60 s. */
-const listIdle = 65_000;
-/** A watch that ends sooner, with nothing in it, has failed. */
-const shortestWatch = 1_000;
-/** How often a resource that the server doesn't have is asked for again. */
-const absentRetry = 600_000;
-/** The same for a resource whose network may be installed any moment; stretched at random, as nodes start together. */
-const otherAbsentRetry = 30_000;
-
 /**
  * Follows one resource: a complete list, then a watch, resumed where it ended and begun anew when it can't be.
  *
@@ -65,27 +30,18 @@ export class Reflector {
   readonly #spec: ResourceSpec;
   readonly #to: Publisher;
   readonly #encoding: Encoding;
-  readonly #nextDelay: () => number;
-  /** After attempts that no server has answered. */
-  readonly #nextConnectDelay: () => number;
-  /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
-  readonly #nextRelistDelay: () => number;
+  readonly #recovery: Recovery;
   #cursor: Cursor;
-  /**
-   * Of the request under way: the clock when it was sent, whether the server said 200, whether it brought the cursor
-   * on.
-   */
-  #attempt = { began: 0, opened: false, progressed: false };
+  #attempt: Attempt;
 
   constructor(ports: ReflectorPorts, spec: ResourceSpec, to: Publisher) {
     this.#ports = ports;
     this.#spec = spec;
     this.#to = to;
-    this.#encoding = new Encoding(spec, ports.protobuf, ports.onReport);
     this.#cursor = atStart(ports.firstMode);
-    this.#nextDelay = backoff(ports.clock, ports.random, sparing);
-    this.#nextConnectDelay = backoff(ports.clock, ports.random, knocking);
-    this.#nextRelistDelay = backoff(ports.clock, ports.random, sparing);
+    this.#attempt = new Attempt(ports.clock);
+    this.#encoding = new Encoding(spec, ports.protobuf, ports.onReport);
+    this.#recovery = new Recovery(ports, spec, to, this.#encoding);
   }
 
   /** Until `signal` aborts. @throws ConsumerError */
@@ -93,11 +49,12 @@ export class Reflector {
     while (!signal.aborted) {
       try {
         await this.#ports.takeToken(signal);
-        this.#attempt = { began: this.#ports.clock.monotonic(), opened: false, progressed: false };
+        this.#attempt = new Attempt(this.#ports.clock);
         if (!signal.aborted) await this.#step(signal);
       } catch (error) {
         if (error instanceof ConsumerError) throw error;
-        if (!signal.aborted) await this.#recover(error, signal);
+        if (signal.aborted) return;
+        this.#cursor = await this.#recovery.after(error, this.#cursor, this.#attempt, signal);
       }
     }
   }
@@ -114,27 +71,10 @@ export class Reflector {
     }
   }
 
-  /** Full pages don't count against qps; what would keep asking for little or nothing does. */
   async #list(mode: "list" | "chunks", signal: AbortSignal): Promise<void> {
     const session = this.#to.beginList();
-    const firstPath = mode === "list" ? listPath(this.#spec, this.#cursor.version) : pagePath(this.#spec, undefined);
-    let before = 0;
-    let head = await this.#page(firstPath, session, signal);
-    while (head.next !== undefined) {
-      const added = session.size - before;
-      if (added === 0) throw new ProtocolError("a page of the list holds nothing new, and yet there is another");
-      before = session.size;
-      if (added < pageSize) await this.#ports.takeToken(signal);
-      head = await this.#page(pagePath(this.#spec, head.next), session, signal);
-    }
-    await this.#listed(mode, session, head.resourceVersion);
-  }
-
-  #page(path: string, session: ListSession, signal: AbortSignal) {
-    const request = { path, accept: this.#encoding.accept, idleMilliseconds: listIdle, signal };
-    return get(this.#ports.requester, request, (chunks, type) =>
-      readList(chunks, session, this.#encoding.listParser(type)),
-    );
+    const request = { spec: this.#spec, encoding: this.#encoding, mode, version: this.#cursor.version };
+    await this.#listed(mode, session, await listPages(this.#ports, request, session, signal));
   }
 
   async #watchList(signal: AbortSignal): Promise<void> {
@@ -162,7 +102,7 @@ export class Reflector {
       },
       bookmark: async (event) => this.#advance(event),
     });
-    if (!this.#worked()) throw new Error("the watch ended as soon as it began");
+    if (!this.#attempt.worked()) throw new Error("the watch ended as soon as it began");
   }
 
   #events(path: string, signal: AbortSignal, sink: Parameters<typeof readEvents>[1]): Promise<void> {
@@ -202,82 +142,11 @@ export class Reflector {
     const { reachability, onReport } = this.#ports;
     reachability.succeeded(this.#spec.name);
     this.#spec.other?.onState("listed");
-    onReport({ type: "listed", resource: this.#spec.name, how, objects, milliseconds: this.#elapsed() });
-  }
-
-  #elapsed(): number {
-    return this.#ports.clock.monotonic() - this.#attempt.began;
-  }
-
-  /** The watch under way did its work, for a while at least. */
-  #worked(): boolean {
-    const { opened, progressed } = this.#attempt;
-    return opened && (progressed || this.#elapsed() >= shortestWatch);
+    onReport({ type: "listed", resource: this.#spec.name, how, objects, milliseconds: this.#attempt.elapsed() });
   }
 
   /** 5 to 10 minutes, at random, so that the watches of all nodes don't end together. */
   #timeoutSeconds(): number {
     return Math.floor(300 * (1 + this.#ports.random()));
   }
-
-  async #recover(error: unknown, signal: AbortSignal): Promise<void> {
-    if (this.#spec.optional && error instanceof ApiError && error.code === 404) {
-      return this.#absent(absentRetry, signal);
-    }
-    const { other } = this.#spec;
-    const unread = error instanceof ApiError && (error.code === 404 || error.code === 403);
-    if (other !== undefined && unread) return this.#unread(other, error, signal);
-    if (this.#encoding.fallBack(error)) return;
-    const failure = failureOf(error);
-    const { mode } = this.#cursor;
-    // A watch that worked and was then cut off is resumed without waiting; if that fails, it is a failure.
-    if (mode === "watch" && failure === "heavy" && this.#worked()) return;
-    this.#cursor = afterFailure(this.#cursor, failure);
-    const noWatchList = failure === "refused" && mode === "watchList";
-    if (!noWatchList && failure !== "expired") this.#failed(error);
-    const delayMilliseconds = noWatchList ? 0 : Math.max(this.#delayAfter(failure, error), askedDelay(error));
-    this.#ports.onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
-    await sleep(this.#ports.clock, delayMilliseconds, signal);
-  }
-
-  #delayAfter(failure: Failure, error: unknown): number {
-    if (failure === "expired" || failure === "ahead") return this.#nextRelistDelay();
-    return failure === "later" && !(error instanceof ApiError) ? this.#nextConnectDelay() : this.#nextDelay();
-  }
-
-  /** Of a resource that not every proxy follows, an answer says nothing of the server. */
-  #failed(error: unknown): void {
-    const { name, other } = this.#spec;
-    other?.onState("unreachable");
-    if (other === undefined || !(error instanceof ApiError)) this.#ports.reachability.failed(name, error);
-  }
-
-  /** It is not there, or may not be read. */
-  async #unread(other: OtherSubscription, error: ApiError, signal: AbortSignal): Promise<void> {
-    const { requester, takeToken, reachability, onReport, clock } = this.#ports;
-    if (error.code !== 404) await takeToken(signal);
-    if (await isAbsent(requester, other.resource, error, signal)) {
-      await this.#absent(otherAbsentRetry * (1 + this.#ports.random() / 10), signal);
-      return;
-    }
-    if (signal.aborted) return;
-    reachability.succeeded(this.#spec.name);
-    other.onState("forbidden");
-    const delayMilliseconds = this.#nextDelay();
-    onReport({ type: "retry", resource: this.#spec.name, error: errorText(error), delayMilliseconds });
-    await sleep(clock, delayMilliseconds, signal);
-  }
-
-  async #absent(retry: number, signal: AbortSignal): Promise<void> {
-    await this.#to.beginList().end();
-    this.#cursor = atStart(this.#ports.firstMode);
-    this.#ports.reachability.succeeded(this.#spec.name);
-    this.#spec.other?.onState("absent");
-    await sleep(this.#ports.clock, retry, signal);
-  }
-}
-
-/** Retry-After, in milliseconds. */
-function askedDelay(error: unknown): number {
-  return error instanceof ApiError ? (error.retryAfterMilliseconds ?? 0) : 0;
 }

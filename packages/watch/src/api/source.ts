@@ -8,7 +8,8 @@ import { httpTransport } from "./http-transport.ts";
 import { observedTokens, observedTransport, type RequestObserver } from "./observed.ts";
 import { pulse } from "./pulse.ts";
 import { reachability } from "./reachability.ts";
-import { Reflector, type ReflectorPorts } from "./reflector.ts";
+import { Reflector } from "./reflector.ts";
+import type { ReflectorPorts } from "./reflector-ports.ts";
 import { tokenBucket } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 

@@ -53,7 +53,7 @@ export class ManifestFollower {
     this.#postponed = unsteady ? this.#postponed + 1 : 0;
     if (unsteady && patient) return true;
     for (const file of [...this.#read.keys()].filter((known) => !files.has(known))) this.#drop(file);
-    await this.#settle();
+    await this.#applyChanges();
     for (const publisher of this.#to.values()) await publisher.complete();
     return unsteady;
   }
@@ -129,7 +129,7 @@ export class ManifestFollower {
    * What a file no longer holds is another file's now, or gone. Objects aren't kept here, so the other file is read
    * again.
    */
-  async #settle(): Promise<void> {
+  async #applyChanges(): Promise<void> {
     const again = new Set<string>();
     for (const id of this.#gone) {
       const winner = this.#ownership.winner(id);

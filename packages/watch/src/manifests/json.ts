@@ -10,7 +10,7 @@ const slice = 64 * 1024;
 const locatable = 2 ** 20;
 
 /**
- * The objects of a JSON text: of a list each by itself, so that the text alone is in memory together.
+ * The objects of a JSON text: of a list each by itself, so that only the text is in memory as a whole.
  *
  * @throws ManifestSyntaxError
  */

@@ -37,7 +37,7 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
       const publishers = publishersOf(subscriptions, onReport);
       const specs = resourceSpecs(nodeName, subscriptions.others)
         .filter(({ name }) => publishers.has(name))
-        .map((spec) => (spec.name === "node" ? tellingOthers(spec, onOtherNode) : spec));
+        .map((spec) => (spec.name === "node" ? reportingOthers(spec, onOtherNode) : spec));
       for (const { resource, key, raw } of await objectsOf(options, specs, onReport)) {
         // Each comes once, whatever its version.
         await publishers.get(resource)?.upsert(key, "", raw);
@@ -48,7 +48,7 @@ export function createManifestsSnapshot(options: ManifestsSnapshotOptions): Obje
 }
 
 /** The same selection, which tells of what it leaves out. */
-function tellingOthers(spec: ResourceSpec, onOther: (name: string) => void): ResourceSpec {
+function reportingOthers(spec: ResourceSpec, onOther: (name: string) => void): ResourceSpec {
   const selects = (raw: RawObject): boolean => {
     const selected = spec.selects(raw);
     const name = textAt(objectAt(raw, "metadata"), "name");

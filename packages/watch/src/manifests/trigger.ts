@@ -11,10 +11,10 @@ export interface Trigger {
 }
 
 /**
- * Where the kernel's notifications fail (network file systems, links out of the folder): how often to look all the
+ * Where the kernel's notifications fail (network file systems, links out of the folder): how often to scan all the
  * same.
  */
-const lookEvery = 10_000;
+const scanEvery = 10_000;
 
 /**
  * Signs come from chokidar and every ten seconds. Its own account of files and events is not used: it does not follow
@@ -29,11 +29,11 @@ export function fileTrigger(path: string, clock: Clock): Trigger {
     wake();
   };
   let cancel = () => {};
-  const look = () => {
+  const scan = () => {
     pull();
-    cancel = clock.after(lookEvery, look);
+    cancel = clock.after(scanEvery, scan);
   };
-  cancel = clock.after(lookEvery, look);
+  cancel = clock.after(scanEvery, scan);
   watcher.on("all", pull).on("raw", pull).on("ready", pull).on("error", pull);
 
   const next = async (signal: AbortSignal) => {

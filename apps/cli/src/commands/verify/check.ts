@@ -67,7 +67,7 @@ export async function check(
   return byService(findings, names, held.objects === undefined ? servicesIn(held.rules) : servedBy(plan, held.objects));
 }
 
-/** What differs in names alone is none; what others' rules do to our traffic is. */
+/** A difference only in names does not count; what others' rules do to our traffic is. */
 function byMeaning(
   structure: readonly Finding[],
   plan: ForwardingPlan,

@@ -9,7 +9,7 @@ export interface FakeIpsetOptions {
   readonly faults?: Faults;
   /** Whether rules name a set, so that it can't be destroyed. Default: none do. */
   readonly inUse?: (name: string) => boolean;
-  /** Netlink is at hand: calls that change members alone are `netlink ipset`, and start no process. Default false. */
+  /** Netlink is at hand: calls that change only members are `netlink ipset`, and start no process. Default false. */
   readonly netlink?: boolean;
 }
 

@@ -1,0 +1,35 @@
+import type { Clock } from "@fairlead/base";
+import { backoff, clientGoRange, connectRange } from "./backoff.ts";
+import type { Failure } from "./cursor.ts";
+import { ApiError } from "./errors.ts";
+
+/** How long to wait after a failure, in milliseconds. */
+export class RetryDelays {
+  readonly #next: () => number;
+  /** After attempts that no server has answered. */
+  readonly #nextConnect: () => number;
+  /** Apart, since a server that answers has recovered: after its restart the old version is usually unknown to it. */
+  readonly #nextRelist: () => number;
+
+  constructor(clock: Pick<Clock, "monotonic">, random: () => number) {
+    this.#next = backoff(clock, random, clientGoRange);
+    this.#nextConnect = backoff(clock, random, connectRange);
+    this.#nextRelist = backoff(clock, random, clientGoRange);
+  }
+
+  /** At least what the server asks for (Retry-After). */
+  after(failure: Failure, error: unknown): number {
+    const asked = error instanceof ApiError ? (error.retryAfterMilliseconds ?? 0) : 0;
+    return Math.max(this.#delay(failure, error), asked);
+  }
+
+  /** After an answer that will not be another one soon. */
+  afterRefusal(): number {
+    return this.#next();
+  }
+
+  #delay(failure: Failure, error: unknown): number {
+    if (failure === "expired" || failure === "ahead") return this.#nextRelist();
+    return failure === "later" && !(error instanceof ApiError) ? this.#nextConnect() : this.#next();
+  }
+}
