@@ -114,6 +114,55 @@ describe.skipIf(reason !== undefined)(
       await vi.waitFor(async () => expect(await nat()).toContain(rule), { timeout: 10_000 });
     }
 
+    /** The mode's table of IPv4; empty: there is none. */
+    const nftTable = async () =>
+      (await inside().run(["sh", "-c", "nft list table ip kube-proxy 2>/dev/null || true"])).stdout;
+
+    test("in nftables mode: takes over from iptables mode, repairs at once, and cleans up; nothing of it takes nft", {
+      timeout: 60_000,
+    }, async () => {
+      // What the image has of tools may lack nft; an agent that started it would find this.
+      await mkdir(join(dir, "bin"), { recursive: true });
+      await writeFile(join(dir, "bin", "nft"), "#!/bin/sh\necho started >> nft-was-started\nexit 1\n", { mode: 0o755 });
+      const withoutNft = ["env", `PATH=${join(dir, "bin")}:${process.env["PATH"]}`];
+      await serveOnce(["--manifests=manifests", "--state-dir=state"]);
+      expect(await nat()).toContain("KUBE-SERVICES");
+      const log: string[] = [];
+      const flags = ["--proxy-mode=nftables", "--manifests=manifests", "--state-dir=state", "-v=2"];
+      for await (const line of runningBehind(withoutNft, flags)) {
+        log.push(line);
+        if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+        if (told(log) > 1) continue;
+        await vi.waitFor(async () => expect(await nat()).not.toContain("KUBE-SERVICES"), { timeout: 10_000 });
+        expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 nftables");
+        const before = await nftTable();
+        expect(before).toContain("10.144.154.71");
+        await inside().run(["nft", "flush", "ruleset"]);
+        await vi.waitFor(async () => expect(await nftTable()).toBe(before), { timeout: 5_000 });
+        process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.at(-1)).toBe("exit 0");
+      expect(log.join("\n")).toContain('"Somebody else changed the rules: writing all of them again" by="nft (');
+      expect(await nftTable()).toContain("10.144.154.71");
+      const cleaned: string[] = [];
+      for await (const line of runningBehind(withoutNft, ["--cleanup"])) cleaned.push(line);
+      expect(cleaned.at(-1)).toBe("exit 0");
+      expect(await nftTable()).toBe("");
+      await expect(readFile(join(dir, "nft-was-started"))).rejects.toThrow("ENOENT");
+    });
+
+    const told = (log: readonly string[]) =>
+      log.filter((line) => line.includes('"Rules are in place" ipFamily="IPv4"')).length;
+
+    /** Runs it until it has written its rules. */
+    async function serveOnce(args: readonly string[]): Promise<void> {
+      const log: string[] = [];
+      for await (const line of running(...args)) {
+        log.push(line);
+        if (line.includes('"Rules are in place" ipFamily="IPv4"')) process.kill(pidOf(log), "SIGTERM");
+      }
+    }
+
     test("a changed configuration file ends it with exit 1", { timeout: 60_000 }, async () => {
       const file = join(dir, "config.conf");
       const config =
@@ -149,6 +198,18 @@ describe.skipIf(reason !== undefined)(
       expect(log.at(-1)).toBe("exit 0");
       expect(log.at(-2)).toContain("System initialized and --init-only specified");
       expect(await nat()).not.toContain("KUBE-");
+    });
+
+    test("NET_ADMIN and NET_RAW are enough for nftables mode, too", { timeout: 60_000 }, async () => {
+      const drop = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"];
+      const log: string[] = [];
+      for await (const line of runningBehind(drop, ["--proxy-mode=nftables", "--manifests=manifests"])) {
+        log.push(line);
+        if (line.includes('"Rules are in place" ipFamily="IPv4"')) process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.at(-1)).toBe("exit 0");
+      expect(await nftTable()).toContain("10.144.154.71");
+      await toEnd("--cleanup");
     });
 
     test("NET_ADMIN and NET_RAW are enough to serve", { timeout: 60_000 }, async () => {
