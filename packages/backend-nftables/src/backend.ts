@@ -8,10 +8,10 @@ import { planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
 import { TABLE } from "./plan/names.ts";
 import { Remembered, remembers } from "./plan/remembered.ts";
-import { beginTable } from "./plan/table-writer.ts";
 import { type Programmed, type Sizes, writeTable } from "./plan/write-table.ts";
 import type { NftablesPort } from "./port.ts";
 import { nftablesSemantics } from "./semantics.ts";
+import { SplitBatch } from "./split-batch.ts";
 import { StaleChains } from "./stale-chains.ts";
 
 /**
@@ -47,11 +47,11 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const context = planContext(this.#options, plan);
     // What others do from here on may be in what is written, or not.
     const generation = await this.#port.generation();
-    const batch = new NftBatch(context.family, TABLE, sizeOf(plan));
-    beginTable(batch);
     const remembered = await this.#remembered(plan, before);
+    const batch = new SplitBatch(this.#port, context.family, sizeOf(plan));
     const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, remembered));
-    await this.#port.commit(batch);
+    for (const full of batch.takeFull()) await this.#port.commit(full);
+    await this.#port.commit(batch.last);
     this.#generation = this.#port.countsOthersOnly ? generation : await this.#port.generation();
     this.#stale.forget();
     this.#programmed = written;
@@ -66,6 +66,8 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const batch = new NftBatch(context.family, TABLE);
     const groups = Array.from(change.groups, ([id, { after }]) => [id, after] as const);
     const { programmed, stale, inUse, written } = await this.#slowly(changeTable(before, groups, context, batch));
+    // As much as that goes in one transaction or, as a whole table, in several.
+    if (batch.length > this.#port.roomFor(batch.length)) return this.sync(plan);
     if (batch.count > 0) await this.#commit(batch);
     this.#stale.change(stale, inUse);
     this.#programmed = programmed;

@@ -40,6 +40,17 @@ export interface Before {
 const NOTHING_BEFORE: Before = { placed: () => undefined, clients: () => [] };
 
 /**
+ * Where a table has to go in several transactions, who may use a frontend is there before it serves, and whatever is
+ * refused comes last: until then connections wait, and try again.
+ */
+const TURNS = ["first", "serving", "refusing"] as const;
+
+function turnOf(set: string): (typeof TURNS)[number] {
+  if (set === "service-ips" || set === "service-nodeports") return "serving";
+  return set.startsWith("no-endpoint-") ? "refusing" : "first";
+}
+
+/**
  * Writes a whole table: endpoints before the rules that look them up, and what leads to chains last, since the kernel
  * looks into maps when a rule is bound to them and checks each verdict against the rules. A step for each group.
  */
@@ -75,14 +86,18 @@ export function* writeTable(
     programmed.tally.count(shared, 1);
     yield;
   }
-  yield* programmed.tally.flush(elements);
   for (const [set, list] of frameElements(context)) for (const element of list) elements.add(set, element);
   elements.flush();
   for (const chain of chains) for (const rule of chain.rules) to.addRule(chain.name, rule);
-  for (const { set, element } of entries) {
-    elements.add(set, element);
-    yield;
+  for (const turn of TURNS) {
+    for (const { set, element } of entries) {
+      if (turnOf(set) !== turn) continue;
+      elements.add(set, element);
+      yield;
+    }
+    elements.flush();
   }
+  yield* programmed.tally.flush(elements);
   for (const [set, element] of before.clients(programmed)) {
     elements.add(set, element);
     yield;

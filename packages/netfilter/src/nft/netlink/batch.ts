@@ -51,6 +51,11 @@ export class NftBatch {
     return this.#objects.length;
   }
 
+  /** Bytes so far. */
+  get length(): number {
+    return this.#messages.length;
+  }
+
   /** What the message of a sequence number is about; the first one has 1. */
   objectOf(sequence: number): BatchObject | undefined {
     return this.#objects[sequence - 1];

@@ -27,6 +27,11 @@ export class MessageWriter {
     this.#frame(BATCH.begin, 0);
   }
 
+  /** Bytes so far. */
+  get length(): number {
+    return this.#writer.length;
+  }
+
   add({ type, flags, family, sequence }: MessageHeader, write: (to: AttributeWriter) => void): void {
     const end = this.#begin((SUBSYSTEM << 8) | type, flags, sequence, family, 0);
     write(this.#writer);
