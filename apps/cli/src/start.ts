@@ -5,9 +5,9 @@ import { completionsOf } from "./completion/facts.ts";
 import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { Ending } from "./frame/ending.ts";
 import { lazyRunner } from "./frame/runner.ts";
+import { styleFor } from "./frame/style.ts";
 import { LISTINGS } from "./node/listings-call.ts";
 import { createProgress } from "./output/progress.ts";
-import { styleFor } from "./output/style.ts";
 
 const ending = new Ending(process);
 const [, file = "", ...argv] = process.argv;

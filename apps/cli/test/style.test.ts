@@ -1,7 +1,7 @@
 import { createRunner } from "@fairlead/kernel";
 import { goldenFolder } from "@fairlead/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
-import { plain, styleFor } from "../src/output/style.ts";
+import { plain, styleFor } from "../src/frame/style.ts";
 
 const coloured = "\u001b[32mgood\u001b[39m";
 

@@ -2,13 +2,13 @@ import { comparison } from "@fairlead/e2e/uml/bench/table";
 import { runBench } from "../measure/bench.ts";
 import { watchOtherWork } from "../measure/company.ts";
 import { runIpvsBench } from "../measure/ipvs.ts";
+import { jsonText } from "../measure/json.ts";
+import { describeMachine } from "../measure/machine.ts";
+import type { BenchOptions } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
-import { jsonText } from "../report/json.ts";
-import { describeMachine } from "../report/machine.ts";
+import { type Result, saveResult } from "../measure/result.ts";
 import { markdownTable, textTable } from "../report/render.ts";
-import { type Result, saveResult } from "../report/result.ts";
 import { rowsOf } from "../report/rows.ts";
-import type { BenchOptions } from "./options.ts";
 
 /** Measures, keeps and prints. */
 export async function bench(options: BenchOptions, progress: Progress): Promise<void> {

@@ -1,8 +1,8 @@
 import { errorText } from "@fairlead/base";
 import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
+import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "../measure/options.ts";
 import { bench } from "./bench.ts";
-import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "./options.ts";
 import { otherWork } from "./other-work.ts";
 
 const USAGE = 2;

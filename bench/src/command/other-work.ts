@@ -2,19 +2,19 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { watchOtherWork } from "../measure/company.ts";
 import { measureGrowth } from "../measure/growth.ts";
+import { jsonText } from "../measure/json.ts";
+import { describeMachine } from "../measure/machine.ts";
+import type { BenchOptions, OtherWork } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { takeProfile } from "../measure/profile.ts";
 import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
-import { jsonText } from "../report/json.ts";
-import { describeMachine } from "../report/machine.ts";
 import { overviewDocument } from "../report/overview.ts";
 import { plots } from "../report/plots.ts";
 import { DOCS, loadRecorded, MICRO_FILE, TABLES_FILE } from "../report/recorded.ts";
 import { tablesDocument } from "../report/tables.ts";
-import type { BenchOptions, OtherWork } from "./options.ts";
 
 /** @returns whether something else than the benchmark was asked for */
 export async function otherWork(options: BenchOptions & OtherWork, progress: Progress): Promise<boolean> {

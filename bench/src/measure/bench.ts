@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fill } from "../cluster/load.ts";
-import type { BenchOptions } from "../command/options.ts";
 import { LateStartError } from "../proxy/running.ts";
 import type { Subject, SubjectName } from "../proxy/subject.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
-import type { Result } from "../report/result.ts";
 import { watchOtherWork } from "./company.ts";
 import type { ProxyFigures, RunFigures, Unfinished } from "./figures.ts";
 import { measureRun } from "./measure-run.ts";
+import type { BenchOptions } from "./options.ts";
 import { type Progress, withBed } from "./prepare.ts";
 import { recordRun } from "./record-run.ts";
+import type { Result } from "./result.ts";
 import type { Setting } from "./setting.ts";
 
 /** Rounds of a service added and removed, and endpoints of the rolling update. */

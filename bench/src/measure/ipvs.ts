@@ -3,8 +3,8 @@ import { measureIpvs } from "@fairlead/e2e/uml/bench/run";
 import { type Measured, PROXIES } from "@fairlead/e2e/uml/bench/settings";
 import { kernelDifferences } from "@fairlead/e2e/uml/bench/table";
 import { missingForUml } from "@fairlead/e2e/uml/missing";
-import type { BenchOptions } from "../command/options.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
+import type { BenchOptions } from "./options.ts";
 import type { Progress } from "./prepare.ts";
 
 /** What ipvs mode came to, run by run. */

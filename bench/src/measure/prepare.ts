@@ -5,12 +5,12 @@ import { requireAgent } from "@fairlead/e2e/agent/agent-file";
 import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
 import { ownPrefix } from "@fairlead/e2e/support/owned-folders";
 import { type Bed, openBed } from "../cluster/bed.ts";
-import type { Mode } from "../command/options.ts";
 import { type StartSettings, startProxy } from "../proxy/running.ts";
 import { fairlead, writeConfig } from "../proxy/subject.ts";
 import { toolPath, type Variant } from "../proxy/tools.ts";
 import { freshRulesOf } from "./measure-run.ts";
 import { readNftRules } from "./nft-rules.ts";
+import type { Mode } from "./options.ts";
 import { type RulesReader, readRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
 

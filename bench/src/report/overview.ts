@@ -1,5 +1,5 @@
+import type { Result } from "../measure/result.ts";
 import { quantity } from "./render.ts";
-import type { Result } from "./result.ts";
 import { type Row, rowsOf } from "./rows.ts";
 import { bySize, machineText, type Recorded } from "./tables.ts";
 

@@ -1,11 +1,11 @@
 import { comparison } from "@fairlead/e2e/uml/bench/table";
 import type { GrowthPoint } from "../measure/growth.ts";
+import type { Machine } from "../measure/machine.ts";
+import type { IpvsResult, Result } from "../measure/result.ts";
 import type { MicroFigures } from "../micro/micro.ts";
 import { time } from "../micro/micro.ts";
 import type { Series } from "./growth-plot.ts";
-import type { Machine } from "./machine.ts";
 import { markdownTable, quantity } from "./render.ts";
-import type { IpvsResult, Result } from "./result.ts";
 import { rowsOf } from "./rows.ts";
 
 /** Everything that the document is made of. */

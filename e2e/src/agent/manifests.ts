@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RawObject } from "@fairlead/testkit";
 import { stringify } from "yaml";
-import { ownPrefix } from "../support/owned-folders.ts";
+import { folderPrefix } from "../support/folder-prefix.ts";
 
 /** A folder of its own for one agent: the objects that it follows, and its state. */
 export interface AgentFolder {
@@ -16,9 +16,6 @@ export interface AgentFolder {
   write(objects: readonly RawObject[]): Promise<number>;
   remove(): Promise<void>;
 }
-
-/** Of every folder that this process makes. */
-export const folderPrefix = await ownPrefix("fairlead-e2e");
 
 export async function agentFolder(objects: readonly RawObject[]): Promise<AgentFolder> {
   const path = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));

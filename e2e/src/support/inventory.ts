@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { folderPrefix } from "../agent/manifests.ts";
+import { folderPrefix } from "./folder-prefix.ts";
 
 /**
  * What a test could leave behind on this machine: child processes of this one, network interfaces, temporary folders.

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { folderPrefix } from "../agent/manifests.ts";
+import { folderPrefix } from "../support/folder-prefix.ts";
 import { type InitSettings, initScript, MODULES_FOLDER } from "./init-script.ts";
 
 /** A folder with what one boot takes. The guest sees it in the same place. */

@@ -2,10 +2,10 @@ import { encodeEvent, encodeObject } from "@fairlead/testkit/api-server";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError, BrokenResponseError, errorOf, ProtocolError } from "../src/api/errors.ts";
+import { protobufEvents } from "../src/api/protobuf-events.ts";
+import { protobufListParser } from "../src/api/protobuf-list-parser.ts";
 import { maxParts } from "../src/limits.ts";
-import { protobufEvents } from "../src/protobuf/events.ts";
 import { service } from "../src/protobuf/kinds/service.ts";
-import { protobufListParser } from "../src/protobuf/list-parser.ts";
 import { MalformedError, readMessage } from "../src/protobuf/read-message.ts";
 import { stored } from "./support/stored-objects.ts";
 

@@ -1,5 +1,5 @@
 import type { Runner } from "@fairlead/kernel";
-import type { Style } from "../output/style.ts";
+import type { Style } from "./style.ts";
 
 /** Everything outside of a command that it may use; tests give their own. */
 export interface Context {

@@ -1,7 +1,7 @@
 import type { Runner } from "@fairlead/kernel";
 import { FakeRunner } from "@fairlead/kernel/fake";
 import { runCommandLine } from "../../src/cli.ts";
-import { plain } from "../../src/output/style.ts";
+import { plain } from "../../src/frame/style.ts";
 
 export interface Run {
   readonly code: number;

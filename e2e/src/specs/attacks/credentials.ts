@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderPrefix } from "../../agent/manifests.ts";
 import { type KubeconfigFields, kubeconfig, users } from "../../control-plane/users.ts";
+import { folderPrefix } from "../../support/folder-prefix.ts";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

@@ -1,11 +1,11 @@
 import { familyOf } from "@fairlead/base";
 import { canonicalAddress } from "../address.ts";
-import { defaultNodePortAddresses } from "../modes/node-port-addresses.ts";
 import type { Report } from "../report.ts";
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 import { canonicalList } from "./lists.ts";
+import { defaultNodePortAddresses } from "./node-port-addresses.ts";
 
 type NodeSettings = Pick<
   AgentConfig,

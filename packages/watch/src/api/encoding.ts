@@ -1,11 +1,11 @@
-import { protobufEvents } from "../protobuf/events.ts";
-import { protobufListParser } from "../protobuf/list-parser.ts";
 import { isProtobuf, jsonType, protobufType } from "../protobuf/media-type.ts";
 import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { ApiError, ProtocolError } from "./errors.ts";
 import { type ListParser, listParser } from "./list-parser.ts";
+import { protobufEvents } from "./protobuf-events.ts";
+import { protobufListParser } from "./protobuf-list-parser.ts";
 import { type CutEvents, jsonEvents } from "./watch.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { type Fate, type TrafficChange, type TrafficDifference, waysText } from "@fairlead/inspect";
 import type { RuleSetDifference } from "@fairlead/netfilter";
-import type { Style } from "../../output/style.ts";
+import type { Style } from "../../frame/style.ts";
 
 /** What differs, for people: packets, then rules. */
 export function diffText(

@@ -1,9 +1,9 @@
 import { type Diagnosis, diagnose } from "@fairlead/verify";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
+import type { Style } from "../../frame/style.ts";
 import { agentSetup } from "../../inputs/agent.ts";
 import { print } from "../../output/output.ts";
-import type { Style } from "../../output/style.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
 import type { doctorOptions } from "./options.ts";

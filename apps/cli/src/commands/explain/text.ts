@@ -11,7 +11,7 @@ import {
   type Ways,
   waysText,
 } from "@fairlead/inspect";
-import type { Style } from "../../output/style.ts";
+import type { Style } from "../../frame/style.ts";
 import { tableText } from "../../output/table.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
 

@@ -1,6 +1,6 @@
 import type { SuggestedCIDR } from "@fairlead/inspect";
 import type { OwnershipRow } from "@fairlead/intake";
-import type { Style } from "../../output/style.ts";
+import type { Style } from "../../frame/style.ts";
 import { tableText } from "../../output/table.ts";
 
 export function ownershipText(

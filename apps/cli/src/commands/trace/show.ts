@@ -3,7 +3,7 @@ import type { Connection } from "@fairlead/kernel";
 import { type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
 import { ruleText } from "@fairlead/netfilter/nft";
 import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
-import type { Style } from "../../output/style.ts";
+import type { Style } from "../../frame/style.ts";
 
 /** An answer of the command. */
 export interface Answer {

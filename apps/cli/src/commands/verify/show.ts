@@ -1,5 +1,5 @@
 import type { Finding } from "@fairlead/verify";
-import type { Style } from "../../output/style.ts";
+import type { Style } from "../../frame/style.ts";
 import type { FamilyReport } from "./family-report.ts";
 
 const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~" };

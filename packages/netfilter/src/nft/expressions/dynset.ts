@@ -1,4 +1,4 @@
-import { durationText } from "../text/duration.ts";
+import { durationText } from "./duration.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf } from "./registers.ts";
 

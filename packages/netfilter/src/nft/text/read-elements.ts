@@ -1,6 +1,6 @@
+import { durationOf } from "../expressions/duration.ts";
 import type { Verdict } from "../expressions/verdict.ts";
 import type { ListedElement } from "../reading/phrases.ts";
-import { durationOf } from "./duration.ts";
 import { cut, type Token, TokenReader } from "./tokens.ts";
 
 const SIMPLE: ReadonlySet<string> = new Set(["accept", "drop", "return", "continue"]);

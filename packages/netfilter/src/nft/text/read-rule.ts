@@ -1,7 +1,7 @@
+import { durationOf } from "../expressions/duration.ts";
 import type { Operator, Phrase } from "../reading/phrases.ts";
 import type { ReadPhrase } from "../reading/table-builder.ts";
 import { NotKnown } from "../reading/values.ts";
-import { durationOf } from "./duration.ts";
 import { readVerdict } from "./read-elements.ts";
 import { readOperand, readSet } from "./read-operand.ts";
 import { HANDLE, type Token, TokenReader, textOf } from "./tokens.ts";

@@ -1,9 +1,9 @@
+import { durationOf } from "../expressions/duration.ts";
 import { type NftSet, SET_FLAGS, type SetFlag } from "../model.ts";
 import { fieldFacts } from "../reading/fields.ts";
 import type { ListedElement } from "../reading/phrases.ts";
 import { dataTypes, NotKnown } from "../reading/values.ts";
 import type { DataType } from "../types.ts";
-import { durationOf } from "./duration.ts";
 import { readElements } from "./read-elements.ts";
 import { cut, type Token, TokenReader } from "./tokens.ts";
 

@@ -1,8 +1,8 @@
+import { durationText } from "../expressions/duration.ts";
 import { verdictText } from "../expressions/verdict.ts";
 import { bytesOf, type Hex, hexOf } from "../hex.ts";
 import type { NftSet, SetElement } from "../model.ts";
 import { DATA_TYPES, valueText } from "../types.ts";
-import { durationText } from "./duration.ts";
 import { quoted } from "./quote.ts";
 
 /** An anonymous set as it stands in a rule: `{ 10.0.0.0/8, 192.0.2.1 }`, `{ 0 : 10.0.0.1 . 80, … }`. */

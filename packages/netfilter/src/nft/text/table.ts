@@ -1,6 +1,6 @@
+import { durationText } from "../expressions/duration.ts";
 import type { BaseChain, NftChain, NftSet, NftTable } from "../model.ts";
 import type { DATA_TYPES } from "../types.ts";
-import { durationText } from "./duration.ts";
 import { ruleText } from "./printer.ts";
 import { quoted } from "./quote.ts";
 import { elementTexts } from "./set.ts";

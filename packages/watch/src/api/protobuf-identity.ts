@@ -1,6 +1,6 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import type { Identity } from "../api/identity.ts";
-import { magic } from "./wrapped.ts";
+import { magic } from "../protobuf/wrapped.ts";
+import type { Identity } from "./identity.ts";
 
 /**
  * Key and version of an object that can't be read, from its first bytes: Go writes fields in the order of their

@@ -1,13 +1,13 @@
-import { BrokenResponseError, ProtocolError } from "../api/errors.ts";
-import { headOf, type ListItem, type ListParser } from "../api/list-parser.ts";
+import { type CutField, FieldSplitter, type Use } from "../protobuf/field-splitter.ts";
+import { listMeta } from "../protobuf/kinds/metadata.ts";
+import { typeMeta } from "../protobuf/kinds/wrappers.ts";
+import type { Message } from "../protobuf/message.ts";
+import { MalformedError, readMessage } from "../protobuf/read-message.ts";
+import { beginsWithMagic, magic, unknownEncoding } from "../protobuf/wrapped.ts";
 import { errorText, type RawObject, textAt } from "../raw.ts";
-import { type CutField, FieldSplitter, type Use } from "./field-splitter.ts";
-import { identityIn } from "./identity.ts";
-import { listMeta } from "./kinds/metadata.ts";
-import { typeMeta } from "./kinds/wrappers.ts";
-import type { Message } from "./message.ts";
-import { MalformedError, readMessage } from "./read-message.ts";
-import { beginsWithMagic, magic, unknownEncoding } from "./wrapped.ts";
+import { BrokenResponseError, ProtocolError } from "./errors.ts";
+import { headOf, type ListItem, type ListParser } from "./list-parser.ts";
+import { identityIn } from "./protobuf-identity.ts";
 
 /** A kind of objects that can be read. */
 export interface ProtobufKind {

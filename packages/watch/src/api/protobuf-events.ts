@@ -1,14 +1,14 @@
-import { ProtocolError } from "../api/errors.ts";
-import { eventOf, type WatchEvent } from "../api/events.ts";
-import type { CutEvents, UnreadableEvent } from "../api/watch.ts";
+import { FrameSplitter } from "../protobuf/frames.ts";
+import { status } from "../protobuf/kinds/metadata.ts";
+import { watchEvent } from "../protobuf/kinds/wrappers.ts";
+import { readMessage } from "../protobuf/read-message.ts";
+import { bytesAt, unwrap } from "../protobuf/wrapped.ts";
 import { errorText, textAt, valueAt } from "../raw.ts";
-import { FrameSplitter } from "./frames.ts";
-import { eventIn } from "./identity.ts";
-import { status } from "./kinds/metadata.ts";
-import { watchEvent } from "./kinds/wrappers.ts";
-import type { ProtobufKind } from "./list-parser.ts";
-import { readMessage } from "./read-message.ts";
-import { bytesAt, unwrap } from "./wrapped.ts";
+import { ProtocolError } from "./errors.ts";
+import { eventOf, type WatchEvent } from "./events.ts";
+import { eventIn } from "./protobuf-identity.ts";
+import type { ProtobufKind } from "./protobuf-list-parser.ts";
+import type { CutEvents, UnreadableEvent } from "./watch.ts";
 
 /** Events as frames; an object that can't be read is passed over by itself. */
 export function protobufEvents(of: ProtobufKind): CutEvents {
