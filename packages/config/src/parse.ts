@@ -2,6 +2,7 @@ import { toKubeProxyConfiguration, toYAML } from "./external.ts";
 import { readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
 import { flagValues } from "./flags/values.ts";
+import { defaultNodePortAddresses } from "./modes/node-port-addresses.ts";
 import { resolveModes } from "./modes/resolve.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
@@ -49,7 +50,7 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
   const resolved = {
     ...(source.configFile === undefined ? {} : { configFile: source.configFile }),
     ...resolveModes(input, report),
-    ...resolveNode(input, report),
+    ...resolveNode(input, { nodePortAddresses: defaultNodePortAddresses(input.kubeProxy.mode) }, report),
     ...resolveProcess(input, report),
   };
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);

@@ -21,7 +21,9 @@ export type ClusterValues = OptionValues<typeof clusterOptions>;
 export interface PlannedNodeOptions {
   /** The addresses that the node has, where its kernel is looked at. */
   readonly live?: readonly string[] | undefined;
-  /** The only thing that is asked about: services that have nothing to do with it are not planned. Default: everything. */
+  /**
+   * The only thing that is asked about: services that have nothing to do with it are not planned. Default: everything.
+   */
   readonly about?: Target;
   /** What is asked for is the same on every node: a node that there is not will do. */
   readonly everywhere?: boolean;

@@ -5,15 +5,19 @@ import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 import { canonicalList } from "./lists.ts";
-import { defaultNodePortAddresses } from "./node-port-addresses.ts";
 
 type NodeSettings = Pick<
   AgentConfig,
   "bindAddress" | "healthzBindAddress" | "metricsBindAddress" | "nodePortAddresses" | "clusterCIDRs" | "detectLocal"
 > & { readonly hostnameOverride?: string };
 
+/** What the mode decides where nothing is said. */
+export interface NodeDefaults {
+  readonly nodePortAddresses: readonly string[];
+}
+
 /** What this node is and what it serves. */
-export function resolveNode(input: ConfigInput, report: Report): NodeSettings {
+export function resolveNode(input: ConfigInput, defaults: NodeDefaults, report: Report): NodeSettings {
   const hostnameOverride = readHostname(input.kubeProxy.hostnameOverride, report);
   const clusterCIDRs = readClusterCIDRs(input, report);
   return {
@@ -21,7 +25,7 @@ export function resolveNode(input: ConfigInput, report: Report): NodeSettings {
     ...resolveAddresses(input, report),
     clusterCIDRs,
     detectLocal: resolveDetectLocal(input, clusterCIDRs, report),
-    nodePortAddresses: readNodePortAddresses(input, report),
+    nodePortAddresses: readNodePortAddresses(input, defaults, report),
   };
 }
 
@@ -110,8 +114,8 @@ function checkInterface(field: string, name: string, mode: string, report: Repor
 
 const WORDS = ["primary", "localhost", "all"];
 
-function readNodePortAddresses({ kubeProxy }: ConfigInput, report: Report): readonly string[] {
+function readNodePortAddresses({ kubeProxy }: ConfigInput, defaults: NodeDefaults, report: Report): readonly string[] {
   const given = kubeProxy.nodePortAddresses ?? [];
-  if (given.length === 0) return defaultNodePortAddresses(kubeProxy.mode);
+  if (given.length === 0) return defaults.nodePortAddresses;
   return canonicalList(report, "nodePortAddresses", given, { words: WORDS });
 }
