@@ -19,7 +19,7 @@ export interface Seen {
   /** The rules as text of the chains that were read as a whole; one that is not there has none. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
   readonly read: ReadonlySet<string>;
-  /** Of chains that all services share and that were not read: those that hold another number of rules than they must. */
+  /** Chains that all services share, that were not read, and that hold another number of rules than they must. */
   readonly miscounted: ReadonlySet<string>;
   /** Those of `miscounted` without a rule. */
   readonly empty: ReadonlySet<string>;

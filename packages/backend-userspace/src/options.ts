@@ -56,7 +56,7 @@ const DEFAULTS = {
   open: openRelay,
 } as const satisfies Partial<ResolvedOptions>;
 
-/** @throws RangeError when a timeout, limit or port range is none */
+/** @throws RangeError when a timeout, limit or port range is out of range */
 export function resolveOptions(family: IPFamily, options: UserspaceOptions): ResolvedOptions {
   const resolved: ResolvedOptions = { ...DEFAULTS, traffic: createTraffic(), ...options, family };
   demand("udpIdleTimeout", resolved.udpIdleTimeout, resolved.udpIdleTimeout > 0, "more than 0 milliseconds");

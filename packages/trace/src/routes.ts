@@ -13,7 +13,7 @@ export interface Route {
  * `Environment.outInterface` from a routing table: the longest prefix, and of several the lowest metric. What no route
  * covers is not told; rules of policy routing are not known.
  *
- * @throws Error for a route whose CIDR is none
+ * @throws Error for a route whose CIDR cannot be read
  */
 export function routing(routes: Iterable<Route>): (destination: string) => string | undefined {
   const compiled = Array.from(routes, (route) => ({ ...route, range: addressRange(route.cidr), bits: bitsOf(route) }));

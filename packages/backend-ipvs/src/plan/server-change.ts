@@ -6,7 +6,7 @@ import type { WantedServer } from "./servers.ts";
 export interface ServerChange {
   readonly additions: readonly ServerCommand[];
   readonly removals: readonly ServerCommand[];
-  /** Destinations, by `destinationText`, that get no new connections any more and stay until the old ones have ended. */
+  /** Destinations, by `destinationText`, that get no new connections and stay until the old ones have ended. */
   readonly draining: ReadonlyMap<string, DestinationKey>;
 }
 

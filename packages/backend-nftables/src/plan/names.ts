@@ -37,7 +37,7 @@ function hashedAndCut(text: string): string {
 /** NFTNL_UDATA_COMMENT_MAXLEN without its zero byte. */
 const LONGEST_COMMENT = 127;
 
-/** A comment that `nft` can print and read again: nothing ends its quotes or its line, and it is as long as it may be. */
+/** A comment that `nft` prints and reads again: nothing ends its quotes or its line, and it is as long as it may be. */
 export function commentText(text: string): string {
   return text.replace(/[^\x20-\x7e]|["\\]/g, "_").slice(0, LONGEST_COMMENT);
 }

@@ -66,6 +66,6 @@ function answer(socket: Socket, data: Buffer, client: string, port: number, { tr
   // A source port of 0 says that no answer is expected (RFC 768), and cannot be sent to.
   if (port === 0 || socket.getSendQueueSize() > MAX_QUEUED_BYTES) return;
   traffic.carried("to-client", data.length);
-  // A client that is gone says so by ICMP; it is none of the other clients' business.
+  // A client that is gone says so by ICMP; the other clients have nothing to do with it.
   socket.send(data, port, client, () => {});
 }

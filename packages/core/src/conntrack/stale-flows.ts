@@ -18,7 +18,7 @@ export interface StaleFlowOptions {
  * answer comes from no serving endpoint of it, policies and topology aside. Node ports count only while they have
  * serving endpoints. UDP as upstream. SCTP, too, whose heartbeats would keep such an entry for ever, but there every
  * endpoint that still exists counts, ready or not: an association goes on as a TCP connection would. TCP finds out by
- * itself. Frontends that are left to another network are none of ours. Entries are read once, in any order.
+ * itself. Frontends that are left to another network are not ours. Entries are read once, in any order.
  *
  * @param lookup `Planner.lookup(family)`; flows of the other family are passed over
  */

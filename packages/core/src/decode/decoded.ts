@@ -8,7 +8,7 @@ export interface Decoded<T> {
   readonly namespace: string;
   readonly name: string;
   readonly object?: T;
-  /** Why an object that is in order is none of ours (headless, ExternalName, another proxy's …). */
+  /** Why an object that is in order is not ours to serve (headless, ExternalName, another proxy's …). */
   readonly ignored?: string;
   /** What was skipped: parts of the object or, without `object`, all of it. */
   readonly problems: readonly Problem[];

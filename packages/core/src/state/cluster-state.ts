@@ -15,7 +15,7 @@ const NO_SLICES: readonly EndpointSlice[] = [];
 
 /**
  * The Services and EndpointSlices that are known now, and which services changed since the last take. Takes single
- * changes in any order; a change that leaves an object equal is none. Does no I/O and has no clock.
+ * changes in any order; a change that leaves an object equal does not count. Does no I/O and has no clock.
  */
 export class ClusterState implements ClusterView {
   readonly #entries = new Map<ServiceKey, Entry>();

@@ -15,7 +15,7 @@ export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
 /**
  * One member to add or to delete; what is there already, or gone, is no error.
  *
- * @throws RangeError for a member that is none of an address, a port, `address,protocol:port` and that with an address
+ * @throws RangeError for a member that is not an address, a port, `address,protocol:port` and that with an address
  * or
  *   network behind it
  */

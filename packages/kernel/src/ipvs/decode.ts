@@ -18,7 +18,7 @@ import {
  * A virtual server as the kernel describes it, with what `ipvsadm --save` says of it.
  *
  * @returns undefined for one by firewall mark
- * @throws Error for what is none
+ * @throws Error when it is malformed
  */
 export function decodeServer(bytes: Buffer, message: Range): VirtualServer | undefined {
   const within = need(findAttribute(bytes, message, part.server));
@@ -48,7 +48,7 @@ export function decodeServer(bytes: Buffer, message: Range): VirtualServer | und
 /**
  * A destination of a server of that family.
  *
- * @throws Error for what is none
+ * @throws Error when it is malformed
  */
 export function decodeDestination(
   bytes: Buffer,

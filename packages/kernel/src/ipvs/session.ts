@@ -24,7 +24,7 @@ export interface IpvsSession {
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
    * Lines of `ipvsadm --restore`, without their ends. The kernel takes one after the other, and goes on after one that
-   * it refuses; at a line that is none it ends.
+   * it refuses; at a line that is not a command it ends.
    *
    * @throws Error that names the lines that were refused; all others count
    */

@@ -16,18 +16,18 @@ export interface Refusal {
  * Sends requests that are answered by nothing but how they ended, and waits until all have.
  *
  * @param what what they ask for, in words
- * @param forgiven name of an error that is none here
+ * @param ignored name of an error that does not count here
  * @throws NetlinkError for the first that was refused; those before it count, those after it may
  */
 export async function sendAcknowledged(
   socket: NetlinkSocket,
   requests: readonly Buffer[],
   what: string,
-  forgiven?: string,
+  ignored?: string,
 ): Promise<void> {
   for (let at = 0; at < requests.length; at += atOnce) {
     const refusals = await sendTogether(socket, requests.slice(at, at + atOnce));
-    const refused = refusals.map(({ errno }) => new NetlinkError(what, errno)).find(({ code }) => code !== forgiven);
+    const refused = refusals.map(({ errno }) => new NetlinkError(what, errno)).find(({ code }) => code !== ignored);
     if (refused !== undefined) throw refused;
   }
 }

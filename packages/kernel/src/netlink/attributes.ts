@@ -39,7 +39,7 @@ function typeAt(bytes: Buffer, at: number): number {
   return bytes.readUInt16LE(at + 2) & typeMask;
 }
 
-/** Undefined: what is too short to be an attribute, or longer than what it is in, is none. */
+/** Undefined: it is too short to be an attribute, or longer than what it is in. */
 function endAt(bytes: Buffer, at: number, within: Range): number | undefined {
   if (at + headerSize > within.end) return undefined;
   const end = at + bytes.readUInt16LE(at);

@@ -82,7 +82,7 @@ export type Reply =
 /**
  * The messages of one datagram.
  *
- * @throws Error when it is none of the kernel's
+ * @throws Error when it is not from the kernel
  */
 export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
   let at = 0;

@@ -12,7 +12,7 @@ const TYPES: ReadonlySet<string> = new Set<SetType>([
 /**
  * One line of `ipset restore`; `renderSetCommand` read backwards.
  *
- * @throws Problem for a line that is none, and for types of sets that have no name here
+ * @throws Problem for a line that is not a command, and for types of sets that have no name here
  */
 export function parseSetCommand(line: string): SetCommand {
   const [kind, name, word, ...options] = line.split(" ");

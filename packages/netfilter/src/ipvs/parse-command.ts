@@ -11,7 +11,7 @@ const PROTOCOLS: Readonly<Record<string, VirtualServerKey["protocol"]>> = {
  * One line of `ipvsadm --restore` or `ipvsadm --save -n`; `renderServerCommand` read backwards.
  *
  * @returns undefined for servers by firewall mark
- * @throws Problem for a line that is none
+ * @throws Problem for a line that is not a command
  */
 export function parseServerCommand(line: string): ServerCommand | undefined {
   const [letter = "", option = "", address = "", ...words] = line.trim().split(" ");

@@ -8,7 +8,7 @@ const IPV4_HOST = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}/32$`);
  * The CIDR as iptables-save prints it: length written out, host bits cleared, IPv6 as inet_ntop compresses it.
  *
  * @param text address, CIDR, or address with a netmask
- * @throws Problem when it is none of these
+ * @throws Problem when it is something else
  */
 export function canonicalCIDR(text: string): string {
   if (IPV4_HOST.test(text)) return text;

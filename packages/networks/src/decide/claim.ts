@@ -13,7 +13,7 @@ export type Stage = "pending" | "effective" | "held" | "refused";
 export interface Claim {
   readonly side: Side;
   readonly source: string;
-  /** Canonical; as it was written where it is none. */
+  /** Canonical; as it was written where it is not a CIDR. */
   readonly cidr: string;
   /** `Subnet/ovn-default`, sorted; those that said it last, when none says it any more. */
   objects: readonly string[];

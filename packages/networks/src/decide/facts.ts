@@ -14,7 +14,7 @@ export type SourceState = ResourceState | "empty";
 export interface Said {
   /** Sorted. */
   readonly objects: readonly string[];
-  /** It is none that could count. */
+  /** It cannot count. */
   readonly problem?: string;
 }
 
@@ -80,7 +80,7 @@ export class SourceFacts {
     return this.#resources.every(({ objects }) => objects.size === 0) ? "empty" : "listed";
   }
 
-  /** By canonical CIDR, or the text that is none. Of a resource whose first list is not complete: nothing. */
+  /** By canonical CIDR, or the text where it is not one. Of a resource whose first list is not complete: nothing. */
   said(): ReadonlyMap<string, Said> {
     const found = new Map<string, { readonly objects: Set<string>; readonly problem?: string }>();
     for (const { state, objects } of this.#resources) {

@@ -8,7 +8,7 @@ export type Besides = Omit<FilterOptions, keyof ResolvedCIDRs>;
 /** A filter is asked for before, while and after a CIDR is let in. */
 const KEPT = 3;
 
-/** Makes endpoint filters; equal CIDRs give the same one as long as nothing else changed: a table of thousands costs. */
+/** Makes endpoint filters; equal CIDRs give the same one while nothing else changed: a table of thousands costs. */
 export class Filters {
   #besides: Besides | undefined;
   #made = new Map<string, EndpointFilter>();

@@ -10,7 +10,7 @@ export interface ResourcePath {
 
 const PATH = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+)(\/status)?)?$/;
 
-/** Undefined for paths that are none of objects. */
+/** Undefined for paths that do not lead to objects. */
 export function parsePath(path: string): ResourcePath | undefined {
   const found = PATH.exec(path);
   if (found === null) return undefined;

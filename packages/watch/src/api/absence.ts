@@ -28,7 +28,7 @@ export async function isAbsent(
   }
 }
 
-/** metav1.APIResourceList; undefined: it is none that can be read. */
+/** metav1.APIResourceList; undefined: it cannot be read. */
 function resourcesIn(text: string): readonly (string | undefined)[] | undefined {
   try {
     const list: unknown = JSON.parse(text);

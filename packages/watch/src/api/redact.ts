@@ -1,6 +1,6 @@
 /** Text in which URLs have lost their user and password, as `https://xxxxx@host`. */
 export function withoutPasswords(text: string): string {
-  // To the last @ before a space: in a URL that is none the password may hold anything.
+  // To the last @ before a space: in a malformed URL the password may hold anything.
   return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s"'<>]*@/gi, "$1xxxxx@");
 }
 

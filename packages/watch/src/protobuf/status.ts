@@ -3,7 +3,7 @@ import { status } from "./kinds/metadata.ts";
 import { readMessage } from "./read-message.ts";
 import { unwrap } from "./wrapped.ts";
 
-/** The Status that an answer is. @throws MalformedError it is none */
+/** The Status that an answer is. @throws MalformedError when it is not a Status */
 export function readStatus(bytes: Uint8Array): RawObject {
   return readMessage(unwrap(bytes).bytes, status);
 }

@@ -156,7 +156,7 @@ const PARTS: Readonly<Record<string, RegExp>> = {
   "hash:ip": /^[0-9a-f.:]+$/,
   "hash:ip,port": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5}$/,
   "hash:ip,port,ip": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5},[0-9a-f.:]+$/,
-  // A network of length 0 is none to ipset.
+  // ipset refuses a network of length 0.
   "hash:ip,port,net": /^[0-9a-f.:]+,(?:tcp|udp|sctp):\d{1,5},[0-9a-f.:]+(?:\/[1-9]\d{0,2})?$/,
   "bitmap:port": /^\d{1,5}$/,
 };

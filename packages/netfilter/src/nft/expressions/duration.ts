@@ -17,7 +17,7 @@ export function durationText(milliseconds: number): string {
   return parts.join("") || "0s";
 }
 
-/** @returns milliseconds; undefined: it is none */
+/** @returns milliseconds; undefined: it is not a duration */
 export function durationOf(text: string): number | undefined {
   if (!/^(\d+(ms|[dhms]))+$/.test(text)) return undefined;
   const parts = text.matchAll(/(\d+)(ms|[dhms])/g);

@@ -11,7 +11,7 @@ export function isList(json: Json | undefined): json is readonly Json[] {
   return Array.isArray(json);
 }
 
-/** A member of an object; undefined where it is none or has none of that name. */
+/** A member of an object; undefined where it is not an object or has no such member. */
 export function member(json: Json | undefined, ...names: readonly string[]): Json | undefined {
   return names.reduce<Json | undefined>((inner, name) => (isObject(inner) ? inner[name] : undefined), json);
 }

@@ -3,7 +3,7 @@ import { isObject, type Json, member, text } from "./json.ts";
 
 const SIMPLE = ["accept", "drop", "return", "continue"] as const;
 
-/** @returns undefined: it is none */
+/** @returns undefined: it is not a verdict */
 export function verdictIn(json: Json | undefined): Verdict | undefined {
   if (!isObject(json)) return undefined;
   const simple = SIMPLE.find((kind) => Object.hasOwn(json, kind));

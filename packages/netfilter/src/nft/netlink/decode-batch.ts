@@ -100,7 +100,7 @@ function decodeRequest({ type, flags, sequence, family: number, attributes: of }
 /** The attribute of a table's name has the same number in all messages. */
 const TABLE_NAME = numbers.TABLE.name;
 
-/** @returns undefined: it is none that is known here */
+/** @returns undefined: it is not known here */
 function decodeChange(type: number, of: Attributes, family: NftFamily): NftChange | undefined {
   if (type >>> 8 !== SUBSYSTEM) return undefined;
   switch (type & 0xff) {

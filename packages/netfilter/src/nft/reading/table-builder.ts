@@ -23,7 +23,7 @@ export class TableBuilder implements Scope {
     this.#comment = comment;
   }
 
-  /** @throws NotKnown when an element is none of the set's types: the set is not there then */
+  /** @throws NotKnown when an element does not have the set's type: the set is not there then */
   addSet(facts: Omit<NftSet, "elements">, listed: readonly ListedElement[]): void {
     this.#sets.set(facts.name, { ...facts, elements: elementsOf(facts, listed) });
   }
