@@ -1,5 +1,7 @@
-import { closeSync, readSync } from "node:fs";
+import { closeSync } from "node:fs";
+import { constants } from "node:os";
 import { bind, openDescriptor } from "./descriptor.ts";
+import { NetlinkError } from "./error.ts";
 import { optionsOf } from "./options.ts";
 
 /** Hears what the kernel tells everybody of one kind (a multicast group). */
@@ -12,7 +14,7 @@ export interface ListeningSocket {
    * Reads the next datagram, on the calling thread.
    *
    * @returns the filled part of the buffer; undefined: there is nothing now
-   * @throws Error with the code ENOBUFS when more was told than could be kept
+   * @throws NetlinkError with the code ENOBUFS when more was told than could be kept
    */
   receive(into: Buffer): Buffer | undefined;
   close(): void;
@@ -36,19 +38,19 @@ export async function openListening(namespace?: string): Promise<ListeningSocket
   await bind(descriptor);
   const { set } = await optionsOf(descriptor);
   if (!set("receiveBufferForce", WAITING)) set("receiveBuffer", WAITING);
+  const { default: koffi } = await import("koffi");
+  const receive = koffi.load(null).func("long recv(int, void *, size_t, int)");
   return {
     join: () => void set("join", nftables),
     leave: () => void set("leave", nftables),
-    receive: (into) => read(descriptor, into),
+    receive(into) {
+      // Mostly there is nothing: Node's readSync would make an error of that, ten times a second.
+      const length = Number(receive(descriptor, into, into.length, 0));
+      if (length >= 0) return into.subarray(0, length);
+      const errno = koffi.errno();
+      if (errno === constants.errno.EAGAIN) return undefined;
+      throw new NetlinkError("reading what nf_tables tells", errno);
+    },
     close: () => closeSync(descriptor),
   };
-}
-
-function read(descriptor: number, into: Buffer): Buffer | undefined {
-  try {
-    return into.subarray(0, readSync(descriptor, into, 0, into.length, null));
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EAGAIN") return undefined;
-    throw error;
-  }
 }

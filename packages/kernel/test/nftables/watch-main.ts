@@ -8,13 +8,16 @@ const nft = await openNftables();
 const runner = createRunner();
 const stop = new AbortController();
 const told: NftablesNews[] = [];
+const problems: string[] = [];
 let arrived = Promise.withResolvers<void>();
 
 const set = { name: "many", key: ["ipv4_addr"], flags: [] } as const;
 await nft.commit(new NftBatch("ip", NAME).addTable().addSet(set));
 
 const watching = (async () => {
-  for await (const news of nft.watch({ signal: stop.signal, tables: [NAME], since: await nft.generation() })) {
+  const since = await nft.generation();
+  const onProblem = (error: unknown) => problems.push(String(error));
+  for await (const news of nft.watch({ signal: stop.signal, tables: [NAME], since, onProblem })) {
     told.push(news);
     arrived.resolve();
   }
@@ -32,9 +35,9 @@ async function toldOf(work: () => Promise<unknown>): Promise<NftablesNews | "not
 const asNft = (...args: readonly string[]) => runner.run(["nft", ...args]);
 const many = (from: number) => Array.from({ length: 20_000 }, (_, at) => ({ key: hostHex(from + at) }));
 
-// Listening has begun once something is told.
-await toldOf(() => asNft("add", "table", "ip6", NAME));
 const result = {
+  problems,
+  first: await toldOf(() => asNft("add", "table", "ip6", NAME)),
   own: await toldOf(() => nft.commit(new NftBatch("ip", NAME).addElements("many", [{ key: hostHex(1) }]))),
   ownLarge: await toldOf(() => nft.commit(new NftBatch("ip", NAME).addElements("many", many(100)))),
   refusedLarge: await toldOf(() =>

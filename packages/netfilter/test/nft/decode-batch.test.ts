@@ -63,6 +63,12 @@ test("a transaction is read as it was written", () => {
   expect(decodeBatch(written().finishAsCheck())).toEqual({ requests, commits: false });
 });
 
+test("a batch knows how long it will be", () => {
+  const batch = written();
+  const { length } = batch;
+  expect([batch.finish().length, batch.length]).toEqual([length, length]);
+});
+
 test("many elements are in several messages", () => {
   const many = Array.from({ length: 10_000 }, (_, at) => ({ key: hostHex(at) }));
   const { requests } = decodeBatch(new NftBatch("ip", "t").addElements("s", many).finish());

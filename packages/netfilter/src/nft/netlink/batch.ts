@@ -51,7 +51,7 @@ export class NftBatch {
     return this.#objects.length;
   }
 
-  /** Bytes so far. */
+  /** Bytes so far, with those of the message that will end the batch. */
   get length(): number {
     return this.#messages.length;
   }

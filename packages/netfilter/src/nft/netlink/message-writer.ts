@@ -27,9 +27,9 @@ export class MessageWriter {
     this.#frame(BATCH.begin, 0);
   }
 
-  /** Bytes so far. */
+  /** Bytes of the whole, if it ended here. */
   get length(): number {
-    return this.#writer.length;
+    return this.#writer.length + (this.#finished ? 0 : HEADER);
   }
 
   add({ type, flags, family, sequence }: MessageHeader, write: (to: AttributeWriter) => void): void {
