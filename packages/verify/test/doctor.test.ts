@@ -9,6 +9,8 @@ const ipvs: NodeFacts["needs"] = {
   sysctls: [{ key: "net/ipv4/vs/conntrack", value: "1", why: "virtual servers need it" }],
 };
 
+const nftables: NodeFacts["needs"] = { kernelParts: [], sysctls: [], nftTables: ["kube-proxy"] };
+
 const healthy: NodeFacts = {
   needs: { kernelParts: [], sysctls: [] },
   variant: "nft",
@@ -48,6 +50,22 @@ describe("the doctor", () => {
       "no iptables",
       { variant: undefined as never, rules: [] },
       ["bad iptables: not found", "unknown policies: may not be read"],
+    ],
+    ["a healthy node in nftables mode", { needs: nftables, nftTables: ["ip kube-proxy", "ip6 kube-proxy"] }, []],
+    [
+      "a node without iptables in nftables mode",
+      { needs: nftables, nftTables: ["ip kube-proxy"], variant: undefined as never, rules: [] },
+      [],
+    ],
+    [
+      "no table in nftables mode",
+      { needs: nftables, nftTables: ["ip mine"] },
+      ["warning nft tables of others: ip mine", "bad nft tables of the mode: kube-proxy: not there"],
+    ],
+    [
+      "tables that cannot be listed in nftables mode",
+      { needs: nftables, nftTables: undefined },
+      ["unknown nft tables of others: cannot be listed", "unknown nft tables of the mode: cannot be listed"],
     ],
     ["no rights", { mayReadRules: false }, ["bad iptables: nft, but its rules may not be read"]],
     [

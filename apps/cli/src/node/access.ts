@@ -11,7 +11,7 @@ import type { kernelOptions } from "../inputs/node-options.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
 import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
-import { familyOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
+import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
 type KernelValues = OptionValues<typeof kernelOptions> & Pick<OptionValues<typeof sourceOptions>, "kubeconfig">;
 
@@ -73,7 +73,7 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
   const bytes = Buffer.from(saved.buffer, saved.byteOffset, saved.byteLength);
   const plan = isPlanText(bytes.toString("latin1", 0, LONGEST_RULE)) ? bytes.toString() : undefined;
   return {
-    families: [plan === undefined ? familyOfRules(saved) : familyOfPlanText(plan)],
+    families: plan === undefined ? [familyOfRules(saved)] : familiesOfPlanText(plan),
     state: async (family, localAddresses) => {
       try {
         if (plan === undefined) return savedState(saved, family, localAddresses);

@@ -14,7 +14,8 @@ import { liveRules } from "./rules.ts";
  */
 export async function readKernelState(runner: Runner, family: IPFamily): Promise<KernelState> {
   try {
-    return { ruleSet: await liveRules(runner, family), environment: await liveEnvironment(runner, family) };
+    const { rules: ruleSet, nftables = [] } = await liveRules(runner, family);
+    return { ruleSet, nftables, environment: await liveEnvironment(runner, family) };
   } catch (error) {
     if (error instanceof CommandError) throw new CommandFailure(error.message, { cause: error });
     throw error;

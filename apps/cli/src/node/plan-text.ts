@@ -1,26 +1,35 @@
+import { ipFamilies } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState, ProgramText } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import { addressesOf, restored, serversOf, setsOf } from "@fairlead/verify";
 import { ipvsEnvironment } from "./environment.ts";
+import { tablesIn } from "./nft-tables.ts";
 
 /** The heading of a part: a comment with a program that plans are written for. */
-const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip) .*)$/;
+const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;
 
-/** Whether a text that begins so is what `fairlead plan` prints. */
+/** How `nft list` begins. */
+const TABLE = /^(?:#.*\n)*table \S+ \S+ \{/;
+
+/** Whether a text that begins so is what `fairlead plan` or `nft list` prints. */
 export function isPlanText(beginning: string): boolean {
-  return HEADING.test(beginning.split("\n", 1)[0] ?? "");
+  return HEADING.test(beginning.split("\n", 1)[0] ?? "") || TABLE.test(beginning);
 }
 
-/** The family of such a text. */
-export function familyOfPlanText(text: string): IPFamily {
-  return /^# ip6tables-restore /m.test(text) ? "IPv6" : "IPv4";
+/** The families that such a text speaks of. */
+export function familiesOfPlanText(text: string): readonly IPFamily[] {
+  if (/^# ip6tables-restore /m.test(text)) return ["IPv6"];
+  const ofTables = ipFamilies.filter((family) => tablesIn(text, family).length > 0);
+  return ofTables.length > 0 ? ofTables : ["IPv4"];
 }
 
 /** What a kernel holds, with rules whose places in a text are known. */
 export interface PlannedState extends KernelState {
   readonly ruleSet: SavedRules;
+  readonly nftables: readonly NftTable[];
 }
 
 /** What programs make of an empty node. */
@@ -36,7 +45,11 @@ export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, ho
     of((program) => program.endsWith("tables-restore")),
     family,
   );
-  return { ruleSet, environment: ipvsEnvironment(host, objects) };
+  const nftables = tablesIn(
+    of((program) => program === "nft"),
+    family,
+  );
+  return { ruleSet, nftables, environment: ipvsEnvironment(host, objects) };
 }
 
 /**
@@ -48,10 +61,13 @@ export function plannedState(text: string, family: IPFamily, host: Environment):
   return stateOfParts(partsOf(text), family, host);
 }
 
-/** One part for each program, as long as the whole text: the lines of others, and comments, are left empty. */
+/**
+ * One part for each program, as long as the whole text: the lines of others, and comments, are left empty. What `nft`
+ * lists has no heading.
+ */
 function partsOf(text: string): readonly ProgramText[] {
   const parts = new Map<string, string[]>();
-  let program = "";
+  let program = TABLE.test(text) ? "nft" : "";
   for (const [at, line] of text.split("\n").entries()) {
     program = HEADING.exec(line)?.[1]?.split(" ", 1)[0] ?? program;
     const lines = parts.get(program) ?? [];

@@ -1,12 +1,13 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
 import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
-import { ruleChecks } from "./rules.ts";
+import { ownTables, ruleChecks } from "./rules.ts";
 
 /** Everything that was looked at, in the order in which it matters. */
 export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
   return [
     ...ruleChecks.map((check) => check(facts)),
+    ...ownTables(facts),
     ...kernel(facts),
     ...sysctls(facts),
     secondProxy(facts),

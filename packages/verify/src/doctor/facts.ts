@@ -34,6 +34,8 @@ export interface NodeFacts {
 export interface ModeNeeds {
   readonly kernelParts: readonly KernelPart[];
   readonly sysctls: readonly { readonly key: string; readonly value: string; readonly why: string }[];
+  /** The tables of nftables that it programs, by name; absent: none. */
+  readonly nftTables?: readonly string[];
 }
 
 /** A part of the kernel that may be missing. */

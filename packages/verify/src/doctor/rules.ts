@@ -3,8 +3,9 @@ import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
 export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables, traceRules];
 
-function iptables({ variant, mayReadRules }: Parameters<Check>[0]): ReturnType<Check> {
+function iptables({ variant, mayReadRules, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "iptables";
+  if (variant === undefined && needs.nftTables !== undefined) return good(check, "not found, and not needed");
   if (variant === undefined)
     return bad(check, "not found", "install iptables 1.8 or newer (Debian: apt-get install iptables)");
   if (!mayReadRules) return bad(check, `${variant}, but its rules may not be read`, AS_ROOT);
@@ -22,8 +23,9 @@ function otherVariant({ variant, rules }: Parameters<Check>[0]): ReturnType<Chec
   return other.proxy > 0 ? bad(check, found, advice) : warning(check, found, advice);
 }
 
-function policies({ rules, variant }: Parameters<Check>[0]): ReturnType<Check> {
+function policies({ rules, variant, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "policies";
+  if (variant === undefined && needs.nftTables !== undefined) return good(check, "there is no iptables");
   const own = rules.filter((count) => count.variant === variant);
   if (own.length === 0 || own.some(({ readable }) => !readable)) return unknown(check, "may not be read", AS_ROOT);
   const chains = own.flatMap((count) => count.dropping);
@@ -35,9 +37,26 @@ function policies({ rules, variant }: Parameters<Check>[0]): ReturnType<Check> {
   );
 }
 
-function otherTables({ nftTables }: Parameters<Check>[0]): ReturnType<Check> {
+/** Nothing is looked at in modes that have no table. */
+export function ownTables({ nftTables, needs }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
+  const check = "nft tables of the mode";
+  const wanted = needs.nftTables ?? [];
+  if (wanted.length === 0) return [];
+  if (nftTables === undefined) return [unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`)];
+  const there = nftTables.filter((name) => isNamed(name, wanted));
+  if (there.length > 0) return [good(check, there.join(", "))];
+  return [bad(check, `${wanted.join(", ")}: not there`, "start the agent, or look at its log: it makes the table")];
+}
+
+/** @param table `ip kube-proxy` */
+function isNamed(table: string, names: readonly string[]): boolean {
+  return names.includes(table.slice(table.indexOf(" ") + 1));
+}
+
+function otherTables({ nftTables: all, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "nft tables of others";
-  if (nftTables === undefined) return unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`);
+  if (all === undefined) return unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`);
+  const nftTables = all.filter((name) => !isNamed(name, needs.nftTables ?? []));
   const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
   if (proxies.length > 0)
     return bad(

@@ -40,7 +40,7 @@ async function rulesIn(path: string): Promise<string | undefined> {
   try {
     if ((await stat(path)).isDirectory()) return undefined;
     const text = await readFile(path, "utf8");
-    return /^\*(?:nat|filter|mangle|raw|security)$/m.test(text) ? text : undefined;
+    return /^\*(?:nat|filter|mangle|raw|security)$/m.test(text) || isPlanText(text) ? text : undefined;
   } catch (error) {
     throw new CommandFailure(`${path}: ${errorText(error)}`, { cause: error });
   }
@@ -53,8 +53,10 @@ async function plannedSide(
   context: Context,
 ): Promise<Side> {
   const { planned, setup } = await plannedNode({ ...options, file }, context);
-  const texts = await dryRun(planned.planner.plan(family), { mode: planned.mode, config: setup.config });
-  return { planned: true, state: stateOfParts(texts, family, hostOf(options, Object.values(planned.options.nodeIPs))) };
+  const settings = { mode: planned.mode, config: setup.config };
+  const plan = planned.planner.plan(family);
+  const host = hostOf(options, Object.values(planned.options.nodeIPs));
+  return { planned: true, state: stateOfParts(await dryRun(plan, settings), family, host) };
 }
 
 async function liveSide(family: IPFamily, options: Options, context: Context): Promise<Side> {

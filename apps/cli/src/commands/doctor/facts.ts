@@ -19,7 +19,7 @@ export async function nodeFacts(
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
-  const { needs } = factsOf(mode);
+  const { needs, nftTables: own } = factsOf(mode);
   const counts = await Promise.all((["nft", "legacy"] as const).map((variant) => countRules(runner, variant)));
   const present = counts.filter((count) => count !== undefined);
   const variant = present.length === 0 ? undefined : await detectVariant(runner);
@@ -31,7 +31,7 @@ export async function nodeFacts(
     ),
   );
   return {
-    needs,
+    needs: { ...needs, ...(own && { nftTables: own }) },
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((count) => count.variant === variant && count.readable),
     rules: present,

@@ -30,9 +30,9 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   const ask = asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
   if (options.watch) return watch(asked, options, { ...context, runner });
-  const { rules } = saved ?? (await read());
+  const { rules, nftables = [] } = saved ?? (await read());
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
-  const tracer = createTracer(rules);
+  const tracer = createTracer({ iptables: rules, nftables });
   const exploration = await (ask === undefined
     ? tracer.explore(known.packet, environment)
     : context.progress("asking for routes", () => exploreAsking(tracer, known.packet, environment, ask)));

@@ -1,11 +1,13 @@
 import type { ForwardingPlan, IPFamily } from "@fairlead/core";
-import { dryRun, endpointProbesOf, type PlannedNode, type ProgramText, probesOf } from "@fairlead/inspect";
+import { dryRun, dryTables, endpointProbesOf, type PlannedNode, type ProgramText, probesOf } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
+import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import {
   addressesOf,
   byService,
   compareIpvs,
+  compareNftables,
   compareRules,
   compareTraffic,
   type Finding,
@@ -17,6 +19,7 @@ import {
   type ServiceReport,
   serversOf,
   servicesIn,
+  servicesInTable,
   setsOf,
 } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
@@ -25,6 +28,8 @@ import { ipvsEnvironment } from "../../node/environment.ts";
 /** What the kernel holds, of one family. */
 export interface Held {
   readonly rules: SavedRules;
+  /** All tables of nftables beside those of iptables. */
+  readonly nftables: readonly NftTable[];
   /** Addresses and routes of the host, nothing of a mode. */
   readonly environment: Environment;
   /** What the mode programs beside rules; absent: nothing. */
@@ -39,7 +44,9 @@ export async function check(
   held: Held,
 ): Promise<readonly ServiceReport[]> {
   const plan = planner.plan(family);
-  const texts = await dryRun(plan, { mode, config, counters: hasCounters(held.rules) });
+  const settings = { mode, config, counters: hasCounters(held.rules) };
+  const texts = await dryRun(plan, settings);
+  const tables = dryTables(plan, settings);
   const expected = restored(
     textOf(texts, (program) => program.endsWith("tables-restore")),
     family,
@@ -51,20 +58,34 @@ export async function check(
   };
   const structure = [
     ...compareRules(expected, held.rules),
+    ...tables.flatMap((table) => compareNftables(table, tableNamed(held.nftables, table))),
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
   const wanted = {
     rules: expected,
+    nftables: tables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, objects),
   };
   const found = {
     rules: held.rules,
+    nftables: held.nftables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
   const findings = byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
   if (findings.length === 0) return [];
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
-  return byService(findings, names, held.objects === undefined ? servicesIn(held.rules) : servedBy(plan, held.objects));
+  return byService(findings, names, present(plan, tables, held));
+}
+
+/** The services of which the kernel has anything, as the mode programs them. */
+function present(plan: ForwardingPlan, tables: readonly NftTable[], held: Held): ReadonlySet<string> {
+  const own = tables.flatMap((table) => tableNamed(held.nftables, table) ?? []);
+  if (tables.length > 0) return new Set(own.flatMap((table) => [...servicesInTable(table)]));
+  return held.objects === undefined ? servicesIn(held.rules) : servedBy(plan, held.objects);
+}
+
+function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable | undefined {
+  return tables.find((table) => table.name === name);
 }
 
 /** A difference only in names does not count; what others' rules do to our traffic is. */
@@ -76,7 +97,8 @@ function byMeaning(
   nodeAddress: string | undefined,
 ): readonly Finding[] {
   const renamed = renamedServices(structure);
-  const everybody = hasForeignRules(expected.rules, actual.rules);
+  const everybody =
+    hasForeignRules(expected.rules, actual.rules) || hasForeignTables(expected.nftables ?? [], actual.nftables ?? []);
   const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
   const probes = groups.flatMap((group) =>
     [probesOf, endpointProbesOf].flatMap((of) => [...of(group, plan.node, nodeAddress)]),
@@ -89,6 +111,11 @@ function byMeaning(
     // Where rules differ they say more than the packets that meet them.
     ...traffic.filter(({ service }) => !known.has(service)),
   ];
+}
+
+/** Whether anybody else has tables of nftables. */
+function hasForeignTables(expected: readonly NftTable[], actual: readonly NftTable[]): boolean {
+  return actual.some((table) => tableNamed(expected, table) === undefined);
 }
 
 /** Counters are there or not, as the kernel has them: it makes no difference to packets. */

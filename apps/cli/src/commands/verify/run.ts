@@ -70,11 +70,16 @@ async function heldOf(
 ): Promise<Held | undefined> {
   const { runner } = context;
   try {
-    const { rules } = await readRules(options.rules, family, runner, context);
-    if (options.rules !== undefined) return { rules, environment: { localAddresses: ownAddresses(planned, family) } };
+    const { rules, nftables } = await readRules(options.rules, family, runner, context);
+    if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
+      throw new CommandFailure("tables of nftables cannot be listed: it takes nft (nftables) and the rights to use it");
+    }
+    const own = { localAddresses: ownAddresses(planned, family) };
+    const held = { rules, nftables: nftables ?? [] };
+    if (options.rules !== undefined) return { ...held, environment: own };
     const environment = await hostEnvironment(runner, family);
-    if (!hasObjects(planned)) return { rules, environment };
-    return { rules, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
+    if (!hasObjects(planned)) return { ...held, environment };
+    return { ...held, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
   } catch (error) {
     if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
     context.warn(`${family}: ${error.message}; nothing is to be there`);
@@ -82,9 +87,10 @@ async function heldOf(
   }
 }
 
-/** Whether the mode programs more than rules. */
+/** Whether the mode programs more than rules and tables of nftables. */
 function hasObjects({ mode }: PlannedNode): boolean {
-  return factsOf(mode).objects.own !== undefined;
+  const { objects, nftTables } = factsOf(mode);
+  return objects.own !== undefined && nftTables === undefined;
 }
 
 function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {
