@@ -101,3 +101,6 @@ export const credentialsApart: BundlePlugin = {
 };
 
 export const credentialsEntry = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
+
+/** A thread begins with a file of its own. */
+export const yamlThreadEntry = { "yaml-thread": "../../packages/watch/src/manifests/yaml-thread.ts" };

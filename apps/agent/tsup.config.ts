@@ -1,7 +1,13 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { appBundle, type BundlePlugin, credentialsApart, credentialsEntry } from "@fairlead/tooling/tsup";
+import {
+  appBundle,
+  type BundlePlugin,
+  credentialsApart,
+  credentialsEntry,
+  yamlThreadEntry,
+} from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
 /**
@@ -34,4 +40,5 @@ function koffiBinary(machine: (typeof machines)[number]): string {
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [credentialsApart, koffiBeside]),
   appBundle(credentialsEntry),
+  appBundle(yamlThreadEntry),
 ]);

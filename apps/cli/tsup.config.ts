@@ -4,6 +4,7 @@ import {
   builtinsWhenUsed,
   credentialsApart,
   credentialsEntry,
+  yamlThreadEntry,
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
@@ -16,4 +17,5 @@ const withoutNetlink: BundlePlugin = {
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed]),
   appBundle(credentialsEntry),
+  appBundle(yamlThreadEntry),
 ]);

@@ -1,46 +1,41 @@
 import { slices } from "@fairlead/base";
-import { type Document, isScalar, parseAllDocuments, visit } from "yaml";
-import { maxDepth, mebibytes } from "../limits.ts";
-import { errorText } from "../raw.ts";
-import { boundedTree } from "./bounded-tree.ts";
 import { itemsOf, listItem } from "./lists.ts";
-import { ManifestSyntaxError } from "./syntax-error.ts";
+import { maxPiece } from "./yaml-documents.ts";
 import { type Piece, splitDocuments, splitList } from "./yaml-pieces.ts";
+import { YamlReader } from "./yaml-reader.ts";
 
-/** Aliases that one document may resolve: enough for anchors, not for a "billion laughs". */
-const maxAliasCount = 100;
-/**
- * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000
- * endpoints has some 300 kB.
- */
-const maxPiece = 2 ** 19;
 /** A list that is longer is read item by item. */
 const longList = 2 ** 16;
 
 /**
  * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a
- * long list in block style, as kubectl writes it.
+ * long list in block style, as kubectl writes it; long pieces are read by a thread.
  *
  * @throws ManifestSyntaxError
  */
 export async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown> {
   const yielding = slices();
-  for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
-    yield* objectsOf(piece);
-    await yielding();
+  const reader = new YamlReader();
+  try {
+    for (const piece of splitDocuments(Buffer.from(content).toString("utf8"))) {
+      yield* objectsOf(piece, reader);
+      await yielding();
+    }
+  } finally {
+    await reader.close();
   }
 }
 
-async function* objectsOf(piece: Piece): AsyncGenerator<unknown> {
+async function* objectsOf(piece: Piece, reader: YamlReader): AsyncGenerator<unknown> {
   const list = piece.text.length > longList ? splitList(piece) : undefined;
   if (list === undefined || (piece.text.length <= maxPiece && refersToOthers(list.items))) {
-    for (const document of parse(piece)) yield* itemsOf(document);
+    for (const document of await reader.documents(piece)) yield* itemsOf(document);
     return;
   }
   const yielding = slices();
-  const [whole] = parse(list.around);
+  const [whole] = await reader.documents(list.around);
   for (const item of list.items) {
-    for (const element of parse(item).flatMap(itemsOf)) yield* listItem(whole, element);
+    for (const element of (await reader.documents(item)).flatMap(itemsOf)) yield* listItem(whole, element);
     await yielding();
   }
 }
@@ -48,69 +43,4 @@ async function* objectsOf(piece: Piece): AsyncGenerator<unknown> {
 /** An alias may stand for something in another item: then they can't be read apart. */
 function refersToOthers(items: readonly Piece[]): boolean {
   return items.some(({ text }) => /[\s[{,:-]\*[\w-]/.test(text));
-}
-
-/** @throws ManifestSyntaxError */
-function parse({ text, line }: Piece): unknown[] {
-  if (text.length > maxPiece) {
-    throw new ManifestSyntaxError(
-      `a document of ${mebibytes(text.length)}; YAML is read up to ${mebibytes(maxPiece)} in one piece: ` +
-        "separate documents by ---, or write JSON",
-      line + 1,
-    );
-  }
-  try {
-    // Its own search for repeated keys is quadratic.
-    const options = { merge: true, prettyErrors: true, uniqueKeys: false, logLevel: "silent" } as const;
-    return [...parseAllDocuments(text, options)].map((document) => plain(document, text, line));
-  } catch (error) {
-    if (error instanceof RangeError) throw new ManifestSyntaxError(`nested deeper than ${maxDepth} levels`, line + 1);
-    throw error;
-  }
-}
-
-function plain(document: Document.Parsed, text: string, lineOffset: number): unknown {
-  const problem = document.errors[0];
-  if (problem !== undefined) {
-    if (problem.message.includes("call stack")) throw new RangeError(problem.message);
-    const at = problem.linePos?.[0];
-    const message = (problem.message.split("\n")[0] ?? "").replace(/ at line \d+, column \d+:?$/, "");
-    throw at === undefined
-      ? new ManifestSyntaxError(message)
-      : new ManifestSyntaxError(message, at.line + lineOffset, at.col);
-  }
-  const repeated = repeatedKey(document);
-  if (repeated !== undefined) {
-    const before = text.slice(0, repeated).split("\n");
-    throw new ManifestSyntaxError(
-      "Map keys must be unique",
-      before.length + lineOffset,
-      (before.at(-1) ?? "").length + 1,
-    );
-  }
-  try {
-    return boundedTree(document.toJS({ maxAliasCount }));
-  } catch (error) {
-    if (error instanceof RangeError) throw error;
-    throw error instanceof ManifestSyntaxError
-      ? new ManifestSyntaxError(error.message, lineOffset + 1)
-      : new ManifestSyntaxError(errorText(error));
-  }
-}
-
-/** Where the second one stands. */
-function repeatedKey(document: Document.Parsed): number | undefined {
-  let found: number | undefined;
-  visit(document, {
-    Map: (_, { items }) => {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key) || key.value === "<<") continue;
-        if (seen.has(key.value)) found ??= key.range?.[0] ?? 0;
-        seen.add(key.value);
-      }
-      return found === undefined ? undefined : visit.BREAK;
-    },
-  });
-  return found;
 }
