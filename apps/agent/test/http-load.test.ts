@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Admission } from "../src/http/admission.ts";
 import { plainText } from "../src/http/answers.ts";
 import { type App, routes } from "../src/http/app.ts";
-import { type Listener, listen } from "../src/http/listen.ts";
+import { type Listener, listen, listenForMany } from "../src/http/listen.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { reused } from "../src/http/reused.ts";
 import { Turns } from "../src/http/turns.ts";
@@ -65,6 +65,9 @@ function counting() {
   });
   return { app, counts, admission: new Admission(turns) };
 }
+
+const at = { host, port: 0 };
+const forMany = (app: App, admission: Admission) => listenForMany(app, at, admission);
 
 /** That many of the shortest requests are in two pieces. */
 const fewInATurn = 40;
@@ -137,6 +140,21 @@ describe("clients that ask too much", () => {
     const probe = client(port, get("/healthz"));
     await until(() => answers(probe.received) === 1 && held[0]?.closed === true);
     expect(held.filter(({ closed }) => closed)).toHaveLength(1);
+  });
+
+  test.each([1, 32])("of 640 connections that are opened at once, %i is let in in each turn", async (inATurn) => {
+    const { app } = counting();
+    const admission = new Admission(new Turns({ nextTurn: setImmediate, now: () => 0 }));
+    const serveIt = inATurn === 1 ? (one: App, two: Admission) => listen(one, at, false, two) : forMany;
+    const listener = await serveIt(app, admission);
+    listeners.push(listener);
+    const held = Array.from({ length: 640 }, () => client(listener.address.port, "GET /"));
+    const probe = client(listener.address.port, get("/healthz"));
+    let turns = 0;
+    for (; answers(probe.received) === 0; turns++) await new Promise(setImmediate);
+    expect(held).toHaveLength(640);
+    if (inATurn === 1) expect(turns).toBeGreaterThan(600);
+    else expect(turns).toBeLessThan(100);
   });
 
   test("metrics and ownership are made once a second, however many ask", async () => {

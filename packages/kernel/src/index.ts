@@ -4,6 +4,7 @@ export { type Connection, listConnections } from "./conntrack/connections.ts";
 export type { Choose, Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
 export { type ConntrackOptions, createConntrack } from "./conntrack/open.ts";
 export type { Direction } from "./conntrack/parse-flow.ts";
+export { duplicateDescriptor } from "./descriptor/duplicate.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";
 export { createIpset, type IpsetOptions } from "./ipset/open.ts";
