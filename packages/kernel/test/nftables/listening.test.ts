@@ -1,6 +1,6 @@
+import { settled, VirtualClock } from "@fairlead/base/testing";
 import { AttributeWriter, nftNumbers } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
-import { settled, VirtualTimers } from "../../src/fake/index.ts";
 import { NetlinkError } from "../../src/index.ts";
 import type { ListeningSocket } from "../../src/netlink/listening.ts";
 import type { TransactionSocket } from "../../src/netlink/socket.ts";
@@ -31,7 +31,7 @@ const ended = (port: number, id: number) =>
 async function watching(options: Partial<NftablesWatchOptions> = {}) {
   const queue: (Buffer | Error)[] = [];
   const opened: string[] = [];
-  const timers = new VirtualTimers();
+  const timers = new VirtualClock();
   const problems: unknown[] = [];
   const news: NftablesNews[] = [];
   const transactions: TransactionSocket = {
