@@ -1,8 +1,8 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { networks } from "@fairlead/testkit";
-import { plainTool } from "../faults/rules.ts";
 import type { Lab } from "../lab/lab.ts";
+import { plainTool } from "../one-node/rules.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
 
 /** How the real kube-proxy is run; its iptables are those that the plain names lead to. */

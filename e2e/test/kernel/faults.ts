@@ -3,13 +3,13 @@ import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { whoAnswers } from "../../src/faults/ask.ts";
-import { halfRestore } from "../../src/faults/half-restore.ts";
-import { labPorts, late, nobody, objects, web } from "../../src/faults/objects.ts";
-import { plainTool, rulesOf } from "../../src/faults/rules.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
-import { startTraffic } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswers } from "../../src/one-node/ask.ts";
+import { labPorts, late, nobody, objects, web } from "../../src/one-node/objects.ts";
+import { plainTool, rulesOf } from "../../src/one-node/rules.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
+import { startTraffic } from "../../src/one-node/traffic.ts";
+import { halfRestore } from "../../src/specs/faults/half-restore.ts";
 
 describe("the agent and faults of the real kernel", () => {
   let lab: Lab;

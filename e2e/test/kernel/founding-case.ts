@@ -1,11 +1,11 @@
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { whoAnswers } from "../../src/faults/ask.ts";
-import { nginxCalicoIP, nginxOvnIP, objects } from "../../src/faults/objects.ts";
-import { rulesOf } from "../../src/faults/rules.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswers } from "../../src/one-node/ask.ts";
+import { nginxCalicoIP, nginxOvnIP, objects } from "../../src/one-node/objects.ts";
+import { rulesOf } from "../../src/one-node/rules.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const ports = { tcp: [80, 8080], udp: [] };
 

@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { whoAnswers } from "../../src/faults/ask.ts";
-import { web } from "../../src/faults/objects.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswers } from "../../src/one-node/ask.ts";
+import { web } from "../../src/one-node/objects.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const ports = { tcp: [80, 8080], udp: [] };
 const states = { serving: [ovnA], empty: [] } as const;

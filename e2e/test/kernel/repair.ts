@@ -2,9 +2,9 @@ import { networks } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { type Damage, inflict } from "../../src/conformance/damage.ts";
-import { labPorts, objects } from "../../src/faults/objects.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { labPorts, objects } from "../../src/one-node/objects.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
 import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
 
 describe("fairlead verify --repair beside the running agent", () => {

@@ -1,8 +1,8 @@
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const ports = { tcp: [80, 8080], udp: [] };
 const dns = workload(15, { endpoints: [webA1], protocol: "UDP" });

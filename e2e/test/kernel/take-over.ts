@@ -7,12 +7,12 @@ import { type AgentProcess, startAgent } from "../../src/agent/agent-process.ts"
 import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { kubeconfig, users } from "../../src/control-plane/users.ts";
-import { whoAnswersAt } from "../../src/faults/ask.ts";
-import { objects } from "../../src/faults/objects.ts";
-import { rulesOf } from "../../src/faults/rules.ts";
-import { rulesInPlace, sceneFlags } from "../../src/faults/scene.ts";
-import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswersAt } from "../../src/one-node/ask.ts";
+import { objects } from "../../src/one-node/objects.ts";
+import { rulesOf } from "../../src/one-node/rules.ts";
+import { rulesInPlace, sceneFlags } from "../../src/one-node/scene.ts";
+import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "../../src/one-node/traffic.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
 import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 

@@ -21,12 +21,12 @@ import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { groupCases } from "../../src/conformance/groups.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
 import { strays } from "../../src/conformance/strays.ts";
-import { whoAnswers } from "../../src/faults/ask.ts";
-import { labPorts, nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/faults/objects.ts";
-import { rulesOf } from "../../src/faults/rules.ts";
-import { openScene, type Scene } from "../../src/faults/scene.ts";
-import { startTraffic } from "../../src/faults/traffic.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswers } from "../../src/one-node/ask.ts";
+import { labPorts, nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/one-node/objects.ts";
+import { rulesOf } from "../../src/one-node/rules.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
+import { startTraffic } from "../../src/one-node/traffic.ts";
 import { fetchBytes, serveBytes } from "../../src/userspace/bytes.ts";
 import { type Script, startScript } from "../../src/userspace/script.ts";
 

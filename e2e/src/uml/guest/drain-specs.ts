@@ -1,7 +1,7 @@
 import { socketText } from "@fairlead/base";
 import { clientA, clusterObjects, type Host, webA1, webB1, workload } from "@fairlead/testkit";
-import { whoAnswers } from "../../faults/ask.ts";
 import type { Lab } from "../../lab/lab.ts";
+import { whoAnswers } from "../../one-node/ask.ts";
 import { type ServedNode, serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";
 import { beginTransfer } from "./transfer.ts";

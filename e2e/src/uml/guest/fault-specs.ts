@@ -1,6 +1,6 @@
 import { clientA, clusterObjects, nodeA, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
-import { whoAnswers } from "../../faults/ask.ts";
 import type { Lab } from "../../lab/lab.ts";
+import { whoAnswers } from "../../one-node/ask.ts";
 import { type ServedNode, serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";
 

@@ -1,8 +1,8 @@
 import { DEVICE } from "@fairlead/backend-ipvs";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
-import { whoAnswers } from "../../faults/ask.ts";
-import { nginxCalicoIP, nginxOvnIP, objects } from "../../faults/objects.ts";
 import type { Lab } from "../../lab/lab.ts";
+import { whoAnswers } from "../../one-node/ask.ts";
+import { nginxCalicoIP, nginxOvnIP, objects } from "../../one-node/objects.ts";
 import { serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";
 
