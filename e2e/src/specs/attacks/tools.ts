@@ -58,6 +58,7 @@ function misbehaving(
   const folders = new WeakMap<Scene, string>();
   return underAttack({
     name: `attack: ${name}`,
+    unfit: ({ mode }) => (mode === "nftables" ? "nftables mode starts none of these tools" : undefined),
     mayBeUnwell: true,
     start: async ({ scene }) => {
       const folder = await toolFolder(scene);
