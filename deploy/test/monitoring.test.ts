@@ -4,6 +4,7 @@ import { ClusterState } from "@fairlead/core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../../apps/agent/src/metrics/metrics.ts";
+import { modes } from "../../apps/agent/src/modes/index.ts";
 import { deployDir } from "../src/paths.ts";
 import { labelsOf, seriesOf } from "./support/promql.ts";
 
@@ -30,9 +31,11 @@ beforeAll(async () => {
   panels = dashboard.panels;
   variables = dashboard.templating.list;
   rules = parse(await read("alerts.yaml")).groups.flatMap((group: { rules: Rule[] }) => group.rules);
-  const { text } = await createMetrics(new ClusterState()).text();
-  for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
-    for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
+  for (const mode of modes) {
+    const { text } = await createMetrics(new ClusterState(), { mode: mode.facts }).text();
+    for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+      for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
+    }
   }
   // Prometheus' own.
   series.add("up");

@@ -1,5 +1,6 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { settled } from "@fairlead/base/testing";
+import { parseArguments } from "@fairlead/config";
 import {
   FakeConntrack,
   FakeIptables,
@@ -13,10 +14,12 @@ import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { modes } from "../src/modes/index.ts";
+import { probePlan } from "../src/modes/nft-probe.ts";
 import { nftablesMode, whyTooOld } from "../src/modes/nftables.ts";
 import { chooseMode } from "../src/start/choose-mode.ts";
 import { cleanUp } from "../src/start/cleanup.ts";
 import { openFamilies } from "../src/start/families.ts";
+import { Progress } from "../src/sync/progress.ts";
 import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf, type RunningAgent, runningAgent } from "./support/running-agent.ts";
@@ -140,8 +143,25 @@ describe("serving", () => {
   });
 
   test("the masquerade bit and masqueradeAll are those of the mode", async () => {
-    const one = await serving("--masquerade-all");
-    expect(linesOf(one).join("\n")).toContain("0x00004000");
+    const block = (fields: string) =>
+      `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\nnftables: {${fields}}\n`;
+    const written = async (fields: string) => {
+      const parsed = parseArguments(["--config=file"], { readFile: () => block(fields), version: "0.0.0" });
+      if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
+      const nftables = new FakeNftables();
+      const node = {
+        config: parsed.config,
+        families: ["IPv4"],
+        kernel: kernelWith(nftables),
+        log: recordedLog(),
+      } as const;
+      const { backends } = await nftablesMode.serve({ ...node, progress: new Progress() });
+      await backends.get("IPv4")?.sync(probePlan("IPv4", nftablesMode.facts.semantics));
+      return linesOf({ nftables }).join("\n");
+    };
+    expect(await written("masqueradeBit: 3")).toContain("meta mark set meta mark | 0x00000008");
+    expect(await written("masqueradeBit: 3")).not.toContain("0x00004000");
+    expect(await written("masqueradeAll: true")).not.toBe(await written("masqueradeAll: false"));
   });
 
   test("what iptables mode left goes once it serves, and not before", async () => {

@@ -6,6 +6,7 @@ const WORDS = new Set([
   "count",
   "by",
   "and",
+  "or",
   "on",
   "last_over_time",
   "rate",
