@@ -6,7 +6,8 @@ export interface NftablesClient {
   /**
    * Carries a transaction out, all of it or nothing.
    *
-   * @throws NftablesError when the kernel refuses it: nothing has changed then
+   * @throws NftablesError when the kernel refuses it: nothing has changed then; with the code ENOBUFS the answer was
+   *   lost, and it may have been carried out
    */
   commit(batch: NftBatch): Promise<void>;
   /**

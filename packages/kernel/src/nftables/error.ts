@@ -35,3 +35,8 @@ function objectText({ action, what, name }: BatchObject): string {
     what === "rule" ? `a rule of chain ${name}` : what === "element" ? `elements of set ${name}` : `${what} ${name}`;
   return `cannot ${action} ${place}`;
 }
+
+/** The socket had no room for what the kernel answered. */
+export function answerOfCommitLost(place: Place): NftablesError {
+  return new NftablesError(place, undefined, errnoOf("ENOBUFS"), "the answer was lost, so that it may have been done");
+}

@@ -1,7 +1,7 @@
 import type { NftBatch } from "@fairlead/netfilter/nft";
 import type { TransactionSocket } from "../netlink/socket.ts";
-import { errnoOf, NftablesError } from "./error.ts";
-import { exchange, type Received } from "./exchange.ts";
+import { answerOfCommitLost, errnoOf, NftablesError } from "./error.ts";
+import { AnswersLost, exchange, type Received } from "./exchange.ts";
 
 /** What the kernel takes beside a datagram's own bytes. */
 export const OVERHEAD = 4096;
@@ -25,8 +25,21 @@ async function answers(socket: TransactionSocket, batch: NftBatch, bytes: Buffer
   try {
     return await exchange(socket, bytes);
   } catch (error) {
-    if (!(error instanceof Error) || !("code" in error) || error.code !== "EMSGSIZE") throw error;
-    const why = `it has ${bytes.length} bytes, and one of this user namespace can have ${room} (net.core.wmem_max)`;
-    throw new NftablesError(batch, undefined, errnoOf("EMSGSIZE"), why);
+    // Where very many messages are refused, the first ones are told, and that one is enough.
+    if (error instanceof AnswersLost && error.received.some(isRefusal)) return error.received;
+
+    throw explained(error, batch, `it has ${bytes.length} bytes, and one of this user namespace can have ${room}`);
   }
+}
+
+function isRefusal({ reply }: Received): boolean {
+  return reply.kind === "result" && reply.errno !== 0;
+}
+
+/** What went wrong, with what it was about. */
+function explained(error: unknown, batch: NftBatch, tooLong: string): unknown {
+  if (error instanceof AnswersLost) return answerOfCommitLost(batch);
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return error;
+  const text = error.code === "EMSGSIZE" ? `${tooLong} (net.core.wmem_max)` : undefined;
+  return new NftablesError(batch, undefined, errnoOf(error.code), text);
 }

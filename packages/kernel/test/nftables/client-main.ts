@@ -194,6 +194,19 @@ async function large() {
   return { room: nft.roomFor(1 << 20) > 0, elements: table?.sets.get("many")?.elements.size };
 }
 
-const result = { ip: await seen("ip"), ip6: await seen("ip6"), timed: await timed(), large: await large() };
+/** More answers than the socket keeps. */
+async function refusedOften(): Promise<string> {
+  const batch = new NftBatch("ip", "often").addTable();
+  for (let rule = 0; rule < 20_000; rule += 1) batch.addRule(`chain-${rule}`, { expressions: goTo("nowhere") });
+  return refusal(nft.commit(batch));
+}
+
+const result = {
+  ip: await seen("ip"),
+  ip6: await seen("ip6"),
+  timed: await timed(),
+  often: await refusedOften(),
+  large: await large(),
+};
 await nft.close();
 process.stdout.write(JSON.stringify(result));

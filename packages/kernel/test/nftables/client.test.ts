@@ -10,6 +10,7 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
   > & {
     readonly large: unknown;
     readonly timed: unknown;
+    readonly often: unknown;
   };
 
   beforeAll(async () => {
@@ -90,6 +91,10 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
       ],
     };
     expect(seen.timed).toEqual({ first: sticky, second: sticky, nowhere: [] });
+  });
+
+  test("where thousands of messages are refused, the first one is told", () => {
+    expect(seen.often).toMatch("ENOENT table ip often: cannot add a rule of chain chain-0: ENOENT");
   });
 
   test("a transaction larger than a socket's usual buffer goes in one piece", () => {

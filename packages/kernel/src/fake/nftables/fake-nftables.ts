@@ -1,23 +1,14 @@
 import { type Clock, systemClock } from "@fairlead/base";
-import {
-  decodeBatch,
-  type Hex,
-  type NftBatch,
-  type NftFamily,
-  type NftSet,
-  type NftTable,
-  type SetElement,
-} from "@fairlead/netfilter/nft";
+import type { Hex, NftBatch, NftFamily, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
 import type { NftablesClient } from "../../nftables/client.ts";
-import { errnoOf, NftablesError } from "../../nftables/error.ts";
+import { answerOfCommitLost, errnoOf, NftablesError } from "../../nftables/error.ts";
+import { AnswersLost } from "../../nftables/exchange.ts";
 import type { NftablesNews, NftablesWatchOptions } from "../../nftables/watch.ts";
 import type { Argv } from "../../runner/runner.ts";
 import { type Fault, Faults } from "../faults.ts";
-import { Journal } from "./journal.ts";
 import { remember } from "./packets.ts";
-import { putTable } from "./put-table.ts";
-import { elementKey, type FakeSet, type FakeTable, isThere, listed, listedElement, listedSet } from "./state.ts";
-import { carryOut, type Refusal } from "./transaction.ts";
+import { FakeRuleset } from "./ruleset.ts";
+import { elementKey, type FakeSet, isThere, listed, listedElement, listedSet } from "./state.ts";
 import { Watchers } from "./watchers.ts";
 import { tableKey } from "./work.ts";
 
@@ -40,10 +31,8 @@ export class FakeNftables implements NftablesClient {
   readonly faults: Faults;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #room: number;
-  readonly #tables = new Map<string, FakeTable>();
+  readonly #ruleset = new FakeRuleset();
   readonly #watchers = new Watchers();
-  #generation = 1;
-  #handles = 0n;
 
   constructor({
     faults = new Faults(),
@@ -70,7 +59,7 @@ export class FakeNftables implements NftablesClient {
   }
 
   generation(): Promise<number> {
-    return this.#ask(["generation"], () => this.#generation);
+    return this.#ask(["generation"], () => this.#ruleset.generation);
   }
 
   table(family: NftFamily, name: string): Promise<NftTable | undefined> {
@@ -83,7 +72,7 @@ export class FakeNftables implements NftablesClient {
     wanted: (set: Omit<NftSet, "elements">) => boolean,
   ): Promise<ReadonlyMap<string, NftSet>> {
     return this.#ask(["sets", family, table], () => {
-      const { sets = new Map<string, FakeSet>() } = this.#tables.get(tableKey(family, table)) ?? {};
+      const { sets = new Map<string, FakeSet>() } = this.#ruleset.tables.get(tableKey(family, table)) ?? {};
       const chosen = [...sets].filter(([, { facts }]) => wanted(facts));
       return new Map(chosen.map(([name, set]) => [name, listedSet(set, this.#clock.monotonic())]));
     });
@@ -91,7 +80,7 @@ export class FakeNftables implements NftablesClient {
 
   elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]> {
     return this.#ask(["elements", family, table, set], () => {
-      const { elements } = this.#tables.get(tableKey(family, table))?.sets.get(set) ?? {};
+      const { elements } = this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set) ?? {};
       const now = this.#clock.monotonic();
       return keys.flatMap((key) => {
         const found = elements?.get(elementKey({ key }));
@@ -101,20 +90,20 @@ export class FakeNftables implements NftablesClient {
   }
 
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews> {
-    return this.#watchers.watch(options, this.#generation);
+    return this.#watchers.watch(options, this.#ruleset.generation);
   }
 
   async close(): Promise<void> {}
 
   /** A table as it is now, without a call. */
   tableNow(family: NftFamily, name: string): NftTable | undefined {
-    const table = this.#tables.get(tableKey(family, name));
+    const table = this.#ruleset.tables.get(tableKey(family, name));
     return table && listed(table, this.#clock.monotonic());
   }
 
   /** The generation as it is now, without a call. */
   get generationNow(): number {
-    return this.#generation;
+    return this.#ruleset.generation;
   }
 
   /**
@@ -129,17 +118,17 @@ export class FakeNftables implements NftablesClient {
 
   /** Another process puts a whole table there, in the place of one of that name. */
   put(table: NftTable, process = SOMEBODY): void {
-    this.#tables.set(tableKey(table.family, table.name), putTable(table, this.#clock.monotonic(), this.#nextHandle));
-    this.#generation += 1;
+    this.#ruleset.put(table, this.#clock.monotonic());
     this.#tellOfOthers(process, [{ family: table.family, table: table.name }]);
   }
 
   /** `nft flush ruleset`, by hand. */
   flush(process = SOMEBODY): void {
-    const gone = Array.from(this.#tables.values(), ({ family, name }) => ({ family, table: name }));
-    this.#tables.clear();
-    this.#generation += 1;
-    this.#tellOfOthers(process, gone);
+    const gone = this.#ruleset.flush();
+    this.#tellOfOthers(
+      process,
+      gone.map(({ family, name }) => ({ family, table: name })),
+    );
   }
 
   /** More happened than could be told. */
@@ -153,44 +142,28 @@ export class FakeNftables implements NftablesClient {
    * @returns false: the set is full, and the rule ends there
    */
   remember(family: NftFamily, table: string, set: string, element: SetElement): boolean {
-    const there = this.#tables.get(tableKey(family, table))?.sets.get(set);
+    const there = this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set);
     if (there === undefined) throw new Error(`no set ${set} in table ${family} ${table}`);
     return remember(there, element, this.#clock.monotonic());
   }
-
-  readonly #nextHandle = (): bigint => ++this.#handles;
 
   async #send(what: "commit" | "check", batch: NftBatch, bytes: Buffer): Promise<void> {
     const argv: Argv = ["netlink", "nf_tables", what, batch.family, batch.table];
     const fault = await this.faults.begin(argv);
     if (fault !== undefined && fault.kind !== "lost") throw injected(fault, batch);
     this.#carryOut(batch, bytes);
-    if (fault !== undefined) throw answerLost();
+    if (fault !== undefined) throw answerOfCommitLost(batch);
   }
 
   async #ask<T>(what: readonly string[], work: () => T): Promise<T> {
     const fault = await this.faults.begin(["netlink", "nf_tables", ...what]);
-    if (fault !== undefined) throw answerLost();
+    if (fault !== undefined) throw new AnswersLost([]);
     return work();
   }
 
   #carryOut(batch: NftBatch, bytes: Buffer): void {
     if (bytes.length > this.#room) throw new NftablesError(batch, undefined, errnoOf("EMSGSIZE"));
-    const { requests, commits } = decodeBatch(bytes);
-    const journal = new Journal();
-    const refusal = carryOut(
-      {
-        tables: this.#tables,
-        journal,
-        now: this.#clock.monotonic(),
-        nextHandle: this.#nextHandle,
-        mustBeFollowed: () => {},
-      },
-      requests,
-    );
-    if (refusal !== undefined || !commits) journal.takeBack();
-    else this.#generation += 1;
-    if (refusal !== undefined) throw refused(batch, refusal);
+    this.#ruleset.carryOut(batch, bytes, this.#clock.monotonic());
   }
 
   #tellOfOthers(
@@ -198,20 +171,11 @@ export class FakeNftables implements NftablesClient {
     touched: readonly { readonly family: NftFamily; readonly table: string }[],
   ): void {
     const tables = touched.map(({ family, table }) => ({ family, name: table }));
-    this.#watchers.tell({ kind: "transaction", generation: this.#generation, process, tables });
+    this.#watchers.tell({ kind: "transaction", generation: this.#ruleset.generation, process, tables });
   }
 }
 
-function refused(batch: NftBatch, { sequence, code }: Refusal): NftablesError {
-  return new NftablesError(batch, batch.objectOf(sequence), errnoOf(code));
-}
-
 function injected(fault: Exclude<Fault, { kind: "delay" | "lost" }>, batch: NftBatch): Error {
-  if (fault.kind === "kill") return answerLost();
+  if (fault.kind === "kill") return answerOfCommitLost(batch);
   return new NftablesError(batch, batch.objectOf(fault.message ?? 0), errnoOf(fault.errno ?? "ENOMEM"));
-}
-
-/** As reading a socket fails whose buffer could not take the answer. */
-function answerLost(): Error {
-  return Object.assign(new Error("ENOBUFS: no buffer space available, read"), { code: "ENOBUFS" });
 }
