@@ -4,14 +4,14 @@ import { objectsAt, valueAt } from "../src/raw.ts";
 /**
  * Time, memory and longest block of the event loop for the first list of the server's EndpointSlices.
  *
- *   node --conditions=@fairlead/source bench/list.ts URL [list|chunks]
+ *   node --conditions=@fairlead/source bench/list.ts URL [watchList|list|chunks] [json|protobuf]
  *
  * with the URL that bench/serve.ts prints, or a real API server's (TOKEN in the environment). `list`: as with a server
  * that doesn't have WatchList; `chunks`: with one that can't give the list at once either
  * (then 0.8 s of the time are back-off).
  */
 
-const [url = "", mode = "watchList"] = process.argv.slice(2);
+const [url = "", mode = "watchList", encoding = "json"] = process.argv.slice(2);
 const { TOKEN: token = "" } = process.env;
 const tls = { rejectUnauthorized: false };
 const headers: Record<string, string> = token === "" ? {} : { authorization: `Bearer ${token}` };
@@ -30,6 +30,7 @@ const source = createApiSource({
   connection,
   nodeName: "node-a",
   userAgent: "fairlead-bench/0",
+  protobuf: encoding === "protobuf",
   transport: (request) => (refuses(request.path) ? Promise.resolve(refusal) : real(request)),
   random: () => 0,
 });
@@ -53,6 +54,7 @@ await source.run(
 const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 console.log({
   mode,
+  encoding,
   endpoints: kept,
   seconds: Number(((performance.now() - began) / 1000).toFixed(2)),
   "CPU seconds": Number(((process.cpuUsage().user + process.cpuUsage().system) / 1e6).toFixed(2)),

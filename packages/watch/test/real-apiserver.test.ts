@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createApiSource, type Subscription } from "../src/index.ts";
 import { setDefaults } from "../src/manifests/defaults.ts";
 import { objectAt, type RawObject, textAt, valueAt } from "../src/raw.ts";
+import { type ResourceSpec, resourceSpecs } from "../src/resources.ts";
 import { call, create, serverSpecs, specService as service } from "./support/server-specs.ts";
+import { trimmed } from "./support/trimmed.ts";
 
 /**
  * Against a real kube-apiserver: FAIRLEAD_TEST_APISERVER=https://127.0.0.1:6443 and a token that may do everything in
@@ -83,6 +86,37 @@ describe.each([false, true])("a real kube-apiserver, protobuf: %s", (protobuf) =
     setDefaults("EndpointSlice", ours);
     for (const field of ["endpoints", "ports", "addressType"])
       expect(ours[field]).toEqual(conditionsAside(stored[field]));
+  });
+});
+
+/** All objects of a resource as `decode` is given them, by key. */
+async function given(spec: ResourceSpec, options: { readonly protobuf: boolean; readonly watchList: boolean }) {
+  const objects = new Map<string, unknown>();
+  const stop = new AbortController();
+  const subscription: Subscription<unknown> = {
+    decode: (raw) => (options.protobuf ? raw : trimmed(raw, spec.protobuf ?? [])),
+    onChange: (change) => {
+      if (change.type === "upsert") objects.set(change.key, change.object);
+      else if (change.type === "synced") stop.abort();
+    },
+  };
+  const headers = { authorization: `Bearer ${token}` };
+  const source = createApiSource({
+    connection: { server: url, credentials: async () => ({ headers, tls: { rejectUnauthorized: false } }) },
+    nodeName: "node-a",
+    userAgent: "fairlead-proxy/test",
+    ...options,
+  });
+  await source.run({ [spec.name]: subscription }, stop.signal);
+  return objects;
+}
+
+describe("what is there comes the same", () => {
+  test.each(
+    resourceSpecs("node-a").flatMap((spec) => [true, false].map((watchList) => ({ ...spec, spec, watchList }))),
+  )("$name, WatchList: $watchList", async ({ spec, watchList }) => {
+    const json = await given(spec, { protobuf: false, watchList });
+    expect(await given(spec, { protobuf: true, watchList })).toEqual(json);
   });
 });
 
