@@ -1,3 +1,5 @@
+import type { CIDR_SOURCES } from "./cidr-source-names.ts";
+
 /**
  * What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are
  * split.
@@ -105,9 +107,27 @@ export interface LoggingSettings {
   readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
 }
 
+/** Where CIDRs are learnt from: a name with its settings, or any resource of the API (`plural.version.group`). */
+export type CIDRSource =
+  | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
+  | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
+
+export interface CIDRChanges {
+  /** Milliseconds that changes are gathered for. */
+  readonly debounceMs: number;
+  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
+  readonly removalDelayMs: number;
+  /** 0…100: how many of the services learnt CIDRs may turn foreign without consent. */
+  readonly maxForeignPercent: number;
+}
+
 /** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
 export interface MultiCNISettings {
   readonly excludeClusterCIDRs: readonly string[];
+  /** No source is there twice, on either side. */
+  readonly excludeCIDRsFrom: readonly CIDRSource[];
+  readonly clusterCIDRsFrom: readonly CIDRSource[];
+  readonly cidrChanges: CIDRChanges;
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   readonly excludedFrontends: "all" | "cluster-ip";
   readonly ownershipAnnotation: boolean;

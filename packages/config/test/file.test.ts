@@ -131,12 +131,45 @@ describe("documents", () => {
       const result = parse([`--config=${FILE}`], documents.join("\n---\n"));
       expect(configOf(result).multiCNI).toEqual({
         excludeClusterCIDRs: ["10.244.0.0/16"],
+        excludeCIDRsFrom: [],
+        clusterCIDRsFrom: [],
+        cidrChanges: { debounceMs: 1_000, removalDelayMs: 600_000, maxForeignPercent: 50 },
         mixedServices: "own-endpoints",
         excludedFrontends: "cluster-ip",
         ownershipAnnotation: true,
       });
       expect(configOf(result).provenance["multiCNI.excludeClusterCIDRs"]).toBe(`${FILE}: multiCNI.excludeClusterCIDRs`);
     }
+  });
+
+  test("sources of CIDRs, by name and with settings", () => {
+    const multiCNI = `multiCNI:
+  excludeCIDRsFrom:
+    - nodes
+    - {source: kube-ovn-subnets, vpcs: [ovn-cluster, blue]}
+    - {source: custom, resource: spiderippools.v2beta1.spiderpool.spidernet.io, fields: [spec.subnet]}
+  clusterCIDRsFrom: [{source: calico-ippools}]
+  cidrChanges: {debounce: 2s, removalDelay: 1h, maxForeignPercent: 0}`;
+    const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${multiCNI}`].join("\n---\n"));
+    expect(warningsOf(result)).toEqual([]);
+    expect(configOf(result).multiCNI).toMatchObject({
+      excludeCIDRsFrom: [
+        { source: "nodes" },
+        { source: "kube-ovn-subnets", vpcs: ["ovn-cluster", "blue"] },
+        { source: "custom", resource: "spiderippools.v2beta1.spiderpool.spidernet.io", fields: ["spec.subnet"] },
+      ],
+      clusterCIDRsFrom: [{ source: "calico-ippools" }],
+      cidrChanges: { debounceMs: 2_000, removalDelayMs: 3_600_000, maxForeignPercent: 0 },
+    });
+  });
+
+  test("sources as flags, which win over the file", () => {
+    const text = [configFile(), `${fairlead}\nmultiCNI: {excludeCIDRsFrom: [nodes]}`].join("\n---\n");
+    const flags = ["--exclude-cidrs-from=flannel,cilium-nodes", "--cluster-cidr-from=calico-ippools"];
+    const { multiCNI } = configOf(parse([`--config=${FILE}`, ...flags, "--cidr-removal-delay=0s"], text));
+    expect(multiCNI.excludeCIDRsFrom).toEqual([{ source: "flannel" }, { source: "cilium-nodes" }]);
+    expect(multiCNI.clusterCIDRsFrom).toEqual([{ source: "calico-ippools" }]);
+    expect(multiCNI.cidrChanges.removalDelayMs).toBe(0);
   });
 
   test("an empty one of them is the default", () => {

@@ -41,6 +41,9 @@ describe("the founding case", () => {
       logging: { verbosity: 5, format: "text" },
       multiCNI: {
         excludeClusterCIDRs: ["10.244.0.0/16"],
+        excludeCIDRsFrom: [],
+        clusterCIDRsFrom: [],
+        cidrChanges: { debounceMs: 1_000, removalDelayMs: 600_000, maxForeignPercent: 50 },
         mixedServices: "own-endpoints",
         excludedFrontends: "all",
         ownershipAnnotation: true,

@@ -55,6 +55,9 @@ describe("as kube-proxy v1.37.1", () => {
     ).toEqual([
       "allow-exec-credentials",
       "exclude-cluster-cidr",
+      "exclude-cidrs-from",
+      "cluster-cidr-from",
+      "cidr-removal-delay",
       "mixed-services",
       "excluded-frontends",
       "ownership-annotation",

@@ -111,6 +111,30 @@ describe("files that are no configuration", () => {
     for (const error of errors) expect(error.length).toBeLessThan(300);
   });
 
+  test.each([
+    ["{excludeCIDRsFrom: nodes}", "multiCNI.excludeCIDRsFrom: nodes: must be a list of sources"],
+    [
+      "{excludeCIDRsFrom: [nodes, kube-ovn]}",
+      "multiCNI.excludeCIDRsFrom[1]: kube-ovn: must be one of kube-ovn-subnets,",
+    ],
+    ["{excludeCIDRsFrom: [{source: custom}]}", 'multiCNI.excludeCIDRsFrom[0]: {"source":"custom"}: must be one of'],
+    [
+      "{excludeCIDRsFrom: [nodes], clusterCIDRsFrom: [flannel, nodes]}",
+      `multiCNI.clusterCIDRsFrom[1]: nodes: is in ${FILE}: multiCNI.excludeCIDRsFrom already`,
+    ],
+    [
+      "{excludeCIDRsFrom: [{source: nodes, vpcs: [a]}]}",
+      'multiCNI.excludeCIDRsFrom[0].vpcs: ["a"]: is for kube-ovn-subnets',
+    ],
+    ["{cidrChanges: {maxForeignPercent: 101}}", "multiCNI.cidrChanges.maxForeignPercent: 101: must be"],
+    ["{cidrChanges: {removalDelay: -1s}}", "multiCNI.cidrChanges.removalDelay: -1s: must not be negative"],
+  ])("sources of CIDRs: %s", (multiCNI, error) => {
+    const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\nmultiCNI: ${multiCNI}`;
+    const errors = errorsOf(parse([`--config=${FILE}`], text));
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(`${FILE}: ${error}`);
+  });
+
   test("a FairleadConfiguration's values are checked as strictly", () => {
     const multiCNI = "multiCNI: {excludeClusterCIDRs: 10.244.0.0/16, mixedServices: some, ownershipAnnotaton: false}";
     const text = `${configFile()}\n---\nkind: FairleadConfiguration\napiVersion: fairlead.dev/v1alpha1\n${multiCNI}`;

@@ -1,12 +1,14 @@
 import { type AgentConfig, formatError } from "@fairlead/config";
-import { type FilterOptions, parseExcludeCIDRs } from "@fairlead/endpoint-filter";
+import { type FilterOptions, type MemoryScope, parseExcludeCIDRs } from "@fairlead/endpoint-filter";
+import { sourceScopes } from "./networks/settings.ts";
 
 export type FilterSettings =
-  | { readonly ok: true; readonly options: FilterOptions; readonly notes: readonly string[] }
+  | { readonly ok: true; readonly options: FilterOptions & MemoryScope; readonly notes: readonly string[] }
   | { readonly ok: false; readonly errors: readonly string[] };
 
 /** The endpoint filter's options out of the configuration, with every wrong CIDR named as the operator wrote it. */
-export function filterSettings({ multiCNI, clusterCIDRs, provenance }: AgentConfig): FilterSettings {
+export function filterSettings(config: AgentConfig): FilterSettings {
+  const { multiCNI, clusterCIDRs, provenance } = config;
   const { "multiCNI.excludeClusterCIDRs": excludedFrom, clusterCIDR: clusterFrom } = provenance;
   const checked = parseExcludeCIDRs(
     { field: excludedFrom ?? "--exclude-cluster-cidr", values: multiCNI.excludeClusterCIDRs },
@@ -14,6 +16,9 @@ export function filterSettings({ multiCNI, clusterCIDRs, provenance }: AgentConf
   );
   if (!checked.ok) return { ok: false, errors: checked.errors.map(formatError) };
   const { mixedServices, excludedFrontends, ownershipAnnotation } = multiCNI;
-  const options = { excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
+  const scopes = sourceScopes(config);
+  if (!scopes.ok) return scopes;
+  const sources = scopes.scopes.length === 0 ? {} : { sources: scopes.scopes };
+  const options = { ...sources, excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
   return { ok: true, options, notes: checked.notes };
 }

@@ -1,10 +1,17 @@
 import { ofFamily } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
+import type { AgentConfig, DetectLocal } from "@fairlead/config";
 import type { EndpointFilter, IPFamily, ModeFacts, NodeState, PlannerOptions } from "@fairlead/core";
 import { detectorFor } from "./detectors.ts";
 import { type NodeIPSources, type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";
 import { nodePortAddressesFor } from "./node-port-addresses.ts";
 import { outermost } from "./service-cidrs.ts";
+
+/** What learnt networks change of the options. */
+export interface LearntNetworks {
+  readonly filter: EndpointFilter;
+  /** All of our own CIDRs, what is configured among them. */
+  readonly clusterCIDRs: readonly string[];
+}
 
 export interface NodeInputsParts {
   readonly config: AgentConfig;
@@ -22,6 +29,7 @@ export class NodeInputs {
   #addresses: readonly string[] = [];
   #kernelIPs: NodeIPs = {};
   #serviceCIDRs: readonly string[] | undefined;
+  #networks: LearntNetworks | undefined;
   #options: PlannerOptions | undefined;
 
   constructor(parts: NodeInputsParts) {
@@ -70,6 +78,12 @@ export class NodeInputs {
     return this.#refresh();
   }
 
+  /** Returns whether it matters. */
+  setNetworks(networks: LearntNetworks): boolean {
+    this.#networks = networks;
+    return this.#refresh();
+  }
+
   options(): PlannerOptions {
     this.#options ??= this.#derive();
     return this.#options;
@@ -78,7 +92,7 @@ export class NodeInputs {
   #refresh(): boolean {
     const before = this.#options;
     const after = this.#derive();
-    if (JSON.stringify(before) === JSON.stringify(after)) return false;
+    if (before?.filter === after.filter && JSON.stringify(before) === JSON.stringify(after)) return false;
     this.#options = after;
     return true;
   }
@@ -89,7 +103,7 @@ export class NodeInputs {
   }
 
   #derive(): PlannerOptions {
-    const { config, nodeName, families, mode, filter } = this.#parts;
+    const { config, nodeName, families, mode } = this.#parts;
     const { semantics, needs } = mode;
     const node = this.#node;
     const cidrs = needs.serviceCIDRs ? this.#serviceCIDRs : undefined;
@@ -101,7 +115,7 @@ export class NodeInputs {
       ...(node?.zone === undefined ? {} : { zone: node.zone }),
       families,
       nodeIPs: ips,
-      detectors: each((family) => detectorFor(family, config.detectLocal, node?.podCIDRs ?? [])),
+      detectors: each((family) => detectorFor(family, this.#detectLocal(), node?.podCIDRs ?? [])),
       nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
       ...(needs.nodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
       ...(cidrs && { serviceCIDRs: each((family) => outermost(cidrs.filter(ofFamily(family)))) }),
@@ -109,8 +123,16 @@ export class NodeInputs {
       externalIPs: config.features.externalIPs,
       nodeHints: config.features.nodeHints,
       semantics,
-      filter,
+      filter: this.#networks?.filter ?? this.#parts.filter,
     };
+  }
+
+  /** Where local traffic is told by CIDRs, those that were learnt are among them. */
+  #detectLocal(): DetectLocal {
+    const { detectLocal } = this.#parts.config;
+    if (this.#networks === undefined || (detectLocal.kind !== "cidrs" && detectLocal.kind !== "none"))
+      return detectLocal;
+    return { kind: "cidrs", cidrs: this.#networks.clusterCIDRs };
   }
 }
 

@@ -4,6 +4,7 @@ export type { ResourceState, SourceState } from "./decide/facts.ts";
 export {
   type KnownCIDR,
   type LastKnown,
+  NOTHING_KNOWN,
   type ParsedLastKnown,
   parseLastKnown,
   serialiseLastKnown,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isLoopback, parseAddress } from "@fairlead/base";
 import { plainText } from "./answers.ts";
 
 export interface Answer {
@@ -15,6 +16,8 @@ export interface Asked {
   readonly query: URLSearchParams;
   /** The Accept header, "" without one. */
   readonly accept: string;
+  /** It came over the loopback interface. */
+  readonly local: boolean;
   /** Aborts when the client is gone, and when it has its answer. */
   readonly gone: AbortSignal;
 }
@@ -51,8 +54,19 @@ function read(request: IncomingMessage, response: ServerResponse): { path: strin
   response.once("close", () => gone.abort());
   return {
     path,
-    asked: { method, query: new URLSearchParams(query), accept: headers.accept ?? "", gone: gone.signal },
+    asked: {
+      method,
+      local: isLoopback(peerOf(request)),
+      query: new URLSearchParams(query),
+      accept: headers.accept ?? "",
+      gone: gone.signal,
+    },
   };
+}
+
+/** As an IPv4 address where it is one, also on a socket of both families. */
+function peerOf({ socket }: IncomingMessage): string {
+  return parseAddress(socket.remoteAddress ?? "")?.text ?? "";
 }
 
 /** Never throws or rejects: a handler that does is an answer, too. */

@@ -15,6 +15,8 @@ export interface MetricsSources {
   configuration(): unknown;
   /** Who serves each Service, and why. */
   ownership(): unknown;
+  /** Lets through what is held of learnt networks, and gives how many CIDRs that is; absent: nothing is learnt. */
+  accept?(): number;
   /** Kubernetes' SLIs of this port's own health check. */
   readonly slis: SliMetrics;
   /** What runs here; absent: no /statusz. */
@@ -51,11 +53,21 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };
     },
     "/ownership": async () => ({ status: 200, headers: json, body: await ownership() }),
+    ...(sources.accept === undefined ? {} : { "/ownership/accept": acceptHandler(sources.accept) }),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
   };
   if (flags !== undefined) handlers["/flagz"] = flagz(flags);
   if (build !== undefined) handlers["/statusz"] = statusz(build, () => clock.now(), Object.keys(handlers));
   return routes(handlers);
+}
+
+/** Changes who serves services: for those on the node only, wherever the port is bound. */
+function acceptHandler(accept: () => number): Handler {
+  return ({ method, local }) => {
+    if (!local) return { status: 403, headers: plainText, body: "only from this node: the loopback address\n" };
+    if (method !== "POST") return { status: 405, headers: { ...plainText, Allow: "POST" }, body: "only POST\n" };
+    return { status: 200, headers: json, body: `${JSON.stringify({ accepted: accept() })}\n` };
+  };
 }
 
 /** The port's own health, with Go's handler's forms: it answers, and that is all that it checks. */

@@ -8,6 +8,7 @@ import { copyChangeCounts } from "./change-counts.ts";
 import { conntrackMetrics } from "./conntrack-metrics.ts";
 import { failureMetrics } from "./failure-metrics.ts";
 import { iptablesMetrics } from "./iptables-metrics.ts";
+import { networkMetrics } from "./network-metrics.ts";
 import { addPacketCounters } from "./packet-counters.ts";
 import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry.ts";
 import { restClientMetrics } from "./rest-client-metrics.ts";
@@ -23,10 +24,12 @@ export interface MetricsOptions {
   readonly nfacct?: Pick<Nfacct, "read">;
   /** Adds metrics of the mode; what it gives is called before they are read. */
   readonly addMore?: ((make: MetricFactory) => () => void) | undefined;
+  /** Pod networks are learnt. Default false. */
+  readonly learns?: boolean;
 }
 
 /** All metrics of an agent in one registry of its own. */
-export function createMetrics(state: ClusterState, { mode, nfacct, addMore }: MetricsOptions = {}) {
+export function createMetrics(state: ClusterState, { mode, nfacct, addMore, learns = false }: MetricsOptions = {}) {
   const make = metricFactory();
   const sync = syncMetrics(make);
   const conntrack = conntrackMetrics(make);
@@ -44,6 +47,8 @@ export function createMetrics(state: ClusterState, { mode, nfacct, addMore }: Me
     /** `iptables` of modes that write such rules, `failures` of the others. */
     ...writes,
     agent,
+    /** What is learnt of pod networks; absent: nothing is. */
+    networks: learns ? networkMetrics(make) : undefined,
     requests: restClientMetrics(make),
     /** What the mode programs beside iptables rules; absent: nothing. */
     objects,

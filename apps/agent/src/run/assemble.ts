@@ -16,6 +16,10 @@ import { metricsFollower } from "../metrics/follower.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { addRelayMetrics } from "../metrics/relay-metrics.ts";
 import { leftoversFollower } from "../modes/leftovers.ts";
+import { liveNetworks } from "../networks/build.ts";
+import { KnownKeeper } from "../networks/known-keeper.ts";
+import { networksFollower } from "../networks/live-networks.ts";
+import { knownPath } from "../networks/setup.ts";
 import { problemFollower } from "../objects/problem-follower.ts";
 import { ProblemLog } from "../objects/problem-log.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
@@ -54,6 +58,7 @@ export function assemble(parts: AgentParts) {
   const metrics = createMetrics(state, {
     mode: parts.mode,
     nfacct: kernel.nfacct,
+    learns: parts.networks !== undefined,
     addMore: relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
   });
   metrics.agent.modeFallback.set(parts.fallback === undefined ? 0 : 1);
@@ -66,6 +71,8 @@ export function assemble(parts: AgentParts) {
     clock,
     log,
   });
+  const known = new KnownKeeper(knownPath(config.stateDir), log);
+  const networks = parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known);
   const admission = new Admission(undefined, parts.maxClients);
   const serviceHealth = new Map(
     families.map((family) => [family, serviceHealthServers(parts, family, health, admission)]),
@@ -84,6 +91,7 @@ export function assemble(parts: AgentParts) {
     families: familySyncs(parts),
     familiesAtOnce: parts.familiesAtOnce,
     options: () => inputs.options(),
+    concerned: networks && (() => networks.takeConcerned()),
     slicing: {
       clock,
       budget: SLICE_MS,
@@ -101,6 +109,7 @@ export function assemble(parts: AgentParts) {
       ...("iptables" in kernel ? beside(kernel) : []),
       ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
       ...(parts.followers ?? []),
+      ...(networks === undefined ? [] : [networksFollower(networks)]),
       synced.follower,
     ],
     log,
@@ -116,6 +125,8 @@ export function assemble(parts: AgentParts) {
     problems,
     health,
     keeper,
+    networks,
+    known,
     admission,
     serviceHealth,
     syncer,

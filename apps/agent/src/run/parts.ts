@@ -1,20 +1,24 @@
 import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import type { FilterOptions, Memory, MemoryScope } from "@fairlead/endpoint-filter";
 import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { LocalKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
 import type { ModeRemoval, Serving } from "../modes/mode.ts";
+import type { NetworksSetup } from "../networks/setup.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts extends Serving {
   readonly config: AgentConfig;
-  readonly filter: FilterOptions;
+  /** What is configured of it; the networks that are learnt give other CIDRs. */
+  readonly filter: FilterOptions & MemoryScope;
+  /** Absent: no network is learnt. */
+  readonly networks?: NetworksSetup | undefined;
   readonly nodeName: string;
   /**
    * What backends program and what is read of the node; only the latter where nothing is programmed (--userspace-only).

@@ -2,9 +2,16 @@ import type { Clock } from "@fairlead/base";
 
 /**
  * What the first sync may have to wait for: the complete lists, the first listing of this node's addresses, and of the
- * own Node its object, its addresses and its podCIDRs.
+ * own Node its object, its addresses and its podCIDRs, and the first decision about learnt networks.
  */
-export type Prerequisite = "services" | "endpointSlices" | "addresses" | "node" | "nodeAddresses" | "podCIDRs";
+export type Prerequisite =
+  | "services"
+  | "endpointSlices"
+  | "addresses"
+  | "node"
+  | "nodeAddresses"
+  | "podCIDRs"
+  | "networks";
 
 /** These may never come, and there is something to serve without them. */
 const optional: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses"]);

@@ -80,9 +80,16 @@ function start(parts: AgentParts, agent: Assembled, signal: AbortSignal, fail: (
     if (unserved !== undefined) fail(unserved);
   };
   const intake = subscribe(parts, agent, readiness, request, onNode);
+  agent.networks?.start({
+    onFirst: () => readiness.known("networks"),
+    onChange: (decision) => {
+      if (agent.inputs.setNetworks(decision)) request("partial");
+    },
+  });
   const onReport = logSource({ log, serviceAddress: (address) => isServiceAddress(agent, address) });
   const source = parts.source(onReport, agent.metrics.requests);
-  source.run(intake, signal).catch(fatal("objects cannot be followed"));
+  const others = agent.networks && { others: agent.networks.subscriptions };
+  source.run({ ...intake, ...others }, signal).catch(fatal("objects cannot be followed"));
   followConfigFile(parts, signal, fail);
 }
 
@@ -102,7 +109,7 @@ function followConfigFile(
 }
 
 /** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
-function prerequisites({ config, unserved }: AgentParts, { inputs }: Assembled): readonly Prerequisite[] {
+function prerequisites({ config, unserved, networks }: AgentParts, { inputs }: Assembled): readonly Prerequisite[] {
   const fromNode = config.manifests === undefined;
   // Which family has to be served is said by the addresses, too.
   const needsAddresses = inputs.needsAddresses || unserved.size > 0;
@@ -113,6 +120,7 @@ function prerequisites({ config, unserved }: AgentParts, { inputs }: Assembled):
     ...(needsAddresses ? (["addresses"] as const) : []),
     ...(fromNode && config.nodePortAddresses.includes("primary") ? (["nodeAddresses"] as const) : []),
     ...(fromNode && config.detectLocal.kind === "node-cidr" ? (["podCIDRs"] as const) : []),
+    ...(networks === undefined ? [] : (["networks"] as const)),
   ];
 }
 
@@ -160,6 +168,7 @@ function subscribe(
   request: (kind: SyncKind) => void,
   onNode: (node: NodeState | undefined) => void,
 ): ProxySubscriptions {
+  const { networks } = agent;
   let announced = false;
   return subscriptions({
     loopbackEndpoints: config.userspace.only,
@@ -173,12 +182,17 @@ function subscribe(
     },
     onNode,
     // Without them there is only no drop of packets to addresses that no service has: nothing waits for them.
-    onServiceCIDRs: mode.needs.serviceCIDRs
-      ? (cidrs) => {
-          if (agent.inputs.setServiceCIDRs(cidrs)) request("partial");
-        }
-      : undefined,
-    onSynced: (resource) => readiness.known(resource),
+    onServiceCIDRs:
+      mode.needs.serviceCIDRs || networks !== undefined
+        ? (cidrs) => {
+            networks?.setServiceCIDRs(cidrs);
+            if (agent.inputs.setServiceCIDRs(cidrs)) request("partial");
+          }
+        : undefined,
+    onSynced(resource) {
+      readiness.known(resource);
+      networks?.synced(resource);
+    },
   });
 }
 
@@ -214,11 +228,15 @@ function isServiceAddress({ planner, families }: Assembled, address: string): st
   return serviceAddressReason(address, () => known, process.env);
 }
 
-async function shutDown({ relaying, clock }: AgentParts, { loop, keeper, serviceHealth }: Assembled): Promise<void> {
+async function shutDown(
+  { relaying, clock }: AgentParts,
+  { loop, keeper, networks, known, serviceHealth }: Assembled,
+): Promise<void> {
+  networks?.stop();
   await Promise.all([
     loop.stop(),
     relaying?.close(sleep(clock, DRAIN_MS)),
     ...Array.from(serviceHealth.values(), (servers) => servers.close()),
   ]);
-  await keeper.flush();
+  await Promise.all([keeper.flush(), known.flush()]);
 }

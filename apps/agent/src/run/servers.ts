@@ -23,7 +23,7 @@ export function openServers(
   signal: AbortSignal,
   onHardFail: (reason: string) => void,
 ): void {
-  const { metrics, planner, health, admission } = agent;
+  const { metrics, planner, health, admission, networks } = agent;
   const { bindAddressHardFail: hardFail } = config;
   const onFailure = (server: ServerName, reason: string) => {
     const notified = events?.report(serverNotListening(server, reason));
@@ -41,7 +41,11 @@ export function openServers(
       metrics: () => metrics.text(),
       proxyMode: () => mode.name,
       configuration: () => config.kubeProxyConfiguration,
-      ownership: () => ownershipReport(planner.ownerships()),
+      ownership: () => ({
+        ...ownershipReport(planner.ownerships()),
+        ...(networks && { networks: networks.report() }),
+      }),
+      ...(networks && { accept: () => networks.accept() }),
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,
       flags: config.features.flagz ? config.flags : undefined,

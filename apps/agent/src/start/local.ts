@@ -7,6 +7,7 @@ import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
 import { localFacts, serveLocally } from "../modes/userspace.ts";
+import { setUpNetworks } from "../networks/setup.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { runAgent } from "../run/run-agent.ts";
 import { localTableFollower } from "./local-table.ts";
@@ -29,6 +30,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
   const parts = {
     config: withoutHealthServer(config),
     filter: filter.options,
+    networks: await setUpNetworks(config, filter.options, log),
     nodeName,
     kernel: localKernel(),
     mode: localFacts,

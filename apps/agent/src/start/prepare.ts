@@ -1,6 +1,6 @@
 import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import type { FilterOptions } from "@fairlead/endpoint-filter";
+import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
 import { version } from "../about/version.ts";
 import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
 import type { NodeEvent } from "../events/node-event.ts";
@@ -8,6 +8,7 @@ import { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { Mode } from "../modes/mode.ts";
+import { setUpNetworks } from "../networks/setup.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { Progress } from "../sync/progress.ts";
@@ -17,7 +18,7 @@ import type { OpenedSource } from "./source.ts";
 
 export interface PrepareParts {
   readonly config: AgentConfig;
-  readonly filter: FilterOptions;
+  readonly filter: FilterOptions & MemoryScope;
   readonly nodeName: string;
   /** Its iptables are opened once. */
   readonly kernel: Kernel;
@@ -40,10 +41,11 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   const { config, filter, nodeName, kernel, modes, clock, log } = parts;
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
   // Mostly waiting for processes and files, none of them for another.
-  const [{ source, postEvent }, { families, unserved }, memory] = await Promise.all([
+  const [{ source, postEvent }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
     openFamilies(mode, kernel, config.bindAddress, log),
     loadMemory(memoryPath(config.stateDir), filter, log),
+    setUpNetworks(config, filter, log),
     prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),
     mode.prepare?.(config, kernel, log),
   ]);
@@ -54,6 +56,7 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   return {
     config,
     filter,
+    networks,
     nodeName,
     kernel,
     mode: mode.facts,

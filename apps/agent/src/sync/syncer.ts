@@ -1,5 +1,13 @@
 import { errorChainText, inSlices, type Slicing } from "@fairlead/base";
-import type { ClusterState, OwnershipMemory, PlanChange, Planner, PlannerOptions, PlanStep } from "@fairlead/core";
+import type {
+  ClusterState,
+  OwnershipMemory,
+  PlanChange,
+  Planner,
+  PlannerOptions,
+  PlanStep,
+  ServiceKey,
+} from "@fairlead/core";
 import type { Log } from "../log/log.ts";
 import type { FamilySync } from "./family-sync.ts";
 import type { SyncFollower } from "./follower.ts";
@@ -14,6 +22,8 @@ export interface SyncerParts {
   readonly familiesAtOnce: boolean;
   /** What is planned for now, apart from the objects. */
   readonly options: () => PlannerOptions;
+  /** Takes the only services that a new filter among them may decide differently; absent: all. */
+  readonly concerned?: (() => Iterable<ServiceKey>) | undefined;
   readonly slicing: Slicing;
   readonly followers: readonly SyncFollower[];
   readonly log: Log;
@@ -72,12 +82,12 @@ export class Syncer implements SyncLoopWork {
   }
 
   async #plan(): Promise<PlanStep | undefined> {
-    const { planner, state, memory, options, slicing, families, log } = this.#parts;
+    const { planner, state, memory, options, concerned, slicing, families, log } = this.#parts;
     const dirty = state.takeDirty();
     const services = this.#planAll ? "all" : dirty.services;
     this.#planAll = true;
     try {
-      planner.setOptions(options());
+      planner.setOptions(options(), concerned?.());
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
       await slicing.turn();
       this.#planAll = false;

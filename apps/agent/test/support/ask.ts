@@ -8,6 +8,7 @@ export async function ask(app: App, url: string, more: Partial<Asked> = {}): Pro
     method: "GET",
     query: searchParams,
     accept: "",
+    local: true,
     gone: new AbortController().signal,
     ...more,
   });

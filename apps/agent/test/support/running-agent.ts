@@ -4,7 +4,7 @@ import { settled, VirtualClock } from "@fairlead/base/testing";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
-import { filterSettings } from "@fairlead/intake";
+import { filterSettings, networksSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
 import {
   FakeConntrack,
@@ -16,6 +16,7 @@ import {
   Faults,
 } from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
+import { type LastKnown, NOTHING_KNOWN } from "@fairlead/networks";
 import type { ObjectSource } from "@fairlead/watch";
 import { modes } from "../../src/modes/index.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
@@ -30,6 +31,8 @@ export interface RunningAgentOptions {
   readonly flags?: readonly string[];
   readonly families?: readonly IPFamily[];
   readonly memory?: Memory;
+  /** What an agent before knew of learnt networks. */
+  readonly known?: LastKnown;
   readonly source?: ObjectSource;
   readonly clock?: VirtualClock;
   /** By name; default: iptables. */
@@ -70,6 +73,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const config = configApart(flags, options.metricsPort ?? 0);
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  const settings = networksSettings(config, filter.options);
   const faults = { IPv4: new Faults(clock), IPv6: new Faults(clock) };
   const nfacct = new FakeNfacct();
   const tables = {
@@ -87,6 +91,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const parts: AgentParts = {
     config,
     filter: filter.options,
+    networks: settings && { settings, known: options.known ?? NOTHING_KNOWN },
     nodeName: "node-a",
     kernel: {
       iptables: async (family) => tables[family],

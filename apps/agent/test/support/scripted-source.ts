@@ -44,6 +44,15 @@ export class ScriptedSource implements ObjectSource {
     }
   }
 
+  /** To those that follow all objects of the kind, and not the own one only. */
+  async putOther(...objects: readonly RawObject[]): Promise<void> {
+    for (const raw of objects) {
+      for (const { decode, onChange } of this.#others(raw.kind)) {
+        await onChange({ type: "upsert", key: keyOf(raw), object: decode(raw) });
+      }
+    }
+  }
+
   async remove(...objects: readonly RawObject[]): Promise<void> {
     for (const raw of objects) {
       if (!this.#given.delete(`${raw.kind} ${keyOf(raw)}`)) continue;

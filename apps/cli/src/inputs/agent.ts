@@ -3,7 +3,7 @@ import { errorText } from "@fairlead/base";
 import { type AgentConfig, formatError, parseArguments } from "@fairlead/config";
 import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
 import { MODES, type Mode } from "@fairlead/inspect";
-import { filterSettings } from "@fairlead/intake";
+import { filterSettings, networksSettings } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
@@ -34,6 +34,9 @@ export function agentSetup(options: AgentValues, { warn }: Pick<Context, "warn">
   const { config } = parsed;
   const filter = filterSettings(config);
   if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
+  if (networksSettings(config, filter.options) !== undefined) {
+    warn("what an agent learns of networks is not known here; give it with --exclude-cluster-cidr and --cluster-cidr");
+  }
   return {
     mode: modeOf(config),
     config,

@@ -1,7 +1,8 @@
 import type { Report } from "../report.ts";
-import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings, MultiCNISettings } from "../types.ts";
+import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings } from "../types.ts";
 import { isGateOn, resolveFeatures } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
+import { resolveMultiCNI } from "./multi-cni.ts";
 
 type ProcessSettings = Pick<
   AgentConfig,
@@ -35,7 +36,7 @@ export function resolveProcess(input: ConfigInput, report: Report): ProcessSetti
     client: resolveClient(input, report),
     conntrack: resolveConntrack(input, report),
     logging: resolveLogging(input, report),
-    multiCNI: resolveMultiCNI(input),
+    multiCNI: resolveMultiCNI(input, report),
     oomScoreAdj: kubeProxy.oomScoreAdj ?? -999,
     configSyncPeriodMs,
     featureGates,
@@ -103,13 +104,4 @@ function resolveLogging(input: ConfigInput, report: Report): LoggingSettings {
     else report.error(path, "needs the feature gate LoggingAlphaOptions=true");
   }
   return { format, verbosity, flushFrequencyMs: flushFrequency === 0 ? 5_000 : flushFrequency, vmodule };
-}
-
-function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput): MultiCNISettings {
-  return {
-    excludeClusterCIDRs: multiCNI.excludeClusterCIDRs ?? [],
-    mixedServices: multiCNI.mixedServices ?? "own-endpoints",
-    excludedFrontends: multiCNI.excludedFrontends ?? "all",
-    ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
-  };
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { cidrChanges, cidrSources } from "./cidr-sources.ts";
 import { duration, flag, list, oneOf, wholeNumber } from "./scalars.ts";
 
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */
@@ -12,6 +13,9 @@ export const fairleadSchema = z.strictObject({
   multiCNI: z
     .strictObject({
       excludeClusterCIDRs: list("CIDRs").optional(),
+      excludeCIDRsFrom: cidrSources.optional(),
+      clusterCIDRsFrom: cidrSources.optional(),
+      cidrChanges,
       mixedServices: oneOf(["own-endpoints", "skip", "all"]).optional(),
       excludedFrontends: oneOf(["all", "cluster-ip"]).optional(),
       ownershipAnnotation: flag.optional(),

@@ -1,0 +1,38 @@
+import { familyOf, ipFamilies } from "@fairlead/base";
+import type { NetworksDecision, NetworksReport, SourceState } from "@fairlead/networks";
+import type { MetricFactory } from "./registry.ts";
+
+const STATES: readonly SourceState[] = ["waiting", "listed", "empty", "absent", "forbidden", "unreachable"];
+
+/** What is learnt of pod networks; only where that is configured. */
+export function networkMetrics(make: MetricFactory) {
+  const sourceState = make.gauge("fairlead_cidr_source_state", "1 for the state that a source of pod CIDRs is in", [
+    "source",
+    "state",
+  ] as const);
+  const excludedCIDRs = make.gauge("fairlead_excluded_cidrs", "Learnt CIDRs of other networks that count", [
+    "source",
+    "ip_family",
+  ] as const);
+  const conflicts = make.gauge(
+    "fairlead_cidr_conflicts",
+    "Learnt CIDRs that lie in one of the other side; the longest prefix decides",
+    [] as const,
+  );
+  return {
+    set({ conflicts: found }: Pick<NetworksDecision, "conflicts">, { sources, cidrs }: NetworksReport): void {
+      conflicts.set(found.length);
+      for (const { source, state, side } of sources) {
+        for (const one of STATES) sourceState.set({ source, state: one }, one === state ? 1 : 0);
+        if (side !== "excluded") continue;
+        const counting = cidrs.filter((one) => one.source === source && one.stage === "effective");
+        for (const family of ipFamilies) {
+          const count = counting.filter(({ cidr }) => familyOf(cidr) === family).length;
+          excludedCIDRs.set({ source, ip_family: family }, count);
+        }
+      }
+    },
+  };
+}
+
+export type NetworkMetrics = ReturnType<typeof networkMetrics>;

@@ -1,0 +1,142 @@
+import { type Clock, inSlices } from "@fairlead/base";
+import type { ClusterState, ServiceKey } from "@fairlead/core";
+import { ClusterServices, networkSubscriptions } from "@fairlead/intake";
+import { type LastKnown, Networks, type NetworksDecision, type NetworksReport } from "@fairlead/networks";
+import type { OtherSubscription } from "@fairlead/watch";
+import type { Log } from "../log/log.ts";
+import type { SyncFollower } from "../sync/follower.ts";
+import type { NetworksSetup } from "./setup.ts";
+
+export interface LiveNetworksParts {
+  readonly setup: NetworksSetup;
+  readonly state: ClusterState;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called with each decision, whether it differs from the one before or not. */
+  readonly onDecided: (decision: NetworksDecision, report: NetworksReport) => void;
+  readonly keep: (known: LastKnown) => void;
+}
+
+export interface LiveNetworksEnds {
+  /** The first decision was made: it is in force. Comes once. */
+  readonly onFirst: () => void;
+  /** Another decision is to be put in force; comes before `onFirst`, too. */
+  readonly onChange: (decision: NetworksDecision) => void;
+}
+
+/** The networks of the cluster while the agent runs: asks for decisions when they are due. */
+export class LiveNetworks {
+  readonly subscriptions: readonly OtherSubscription[];
+  readonly #parts: LiveNetworksParts;
+  readonly #networks: Networks;
+  readonly #services: ClusterServices;
+  /** Lists that the first decision has to wait for. */
+  readonly #missing = new Set(["services", "endpointSlices"]);
+  #concerned = new Set<ServiceKey>();
+  #ends: LiveNetworksEnds | undefined;
+  #last: NetworksDecision | undefined;
+  #indexing = false;
+  #cancel: (() => void) | undefined;
+
+  constructor(parts: LiveNetworksParts) {
+    const { setup, state, clock, log } = parts;
+    const { settings, known } = setup;
+    this.#parts = parts;
+    this.#networks = new Networks(settings, clock, known);
+    this.#services = new ClusterServices(state);
+    this.subscriptions = networkSubscriptions({
+      networks: this.#networks,
+      sources: [...settings.sources.excluded, ...settings.sources.own],
+      onChange: () => this.#arm(),
+      onProblem: (source, object, problem) => {
+        log.warn("A network's object is wrong; its good CIDRs count", { source, object, problem });
+      },
+    });
+  }
+
+  start(ends: LiveNetworksEnds): void {
+    this.#ends = ends;
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#ends = undefined;
+    this.#cancel?.();
+  }
+
+  /** The first complete list of a resource is in. */
+  synced(resource: string): void {
+    this.#missing.delete(resource);
+    this.#arm();
+  }
+
+  setServiceCIDRs(cidrs: readonly string[]): void {
+    this.#networks.setServiceCIDRs(cidrs);
+    this.#arm();
+  }
+
+  /** Lets through what is held; returns how many CIDRs these are. */
+  accept(): number {
+    const accepted = this.#networks.accept();
+    this.#arm();
+    return accepted;
+  }
+
+  /** Services that decisions since the last call may have given another owner. */
+  takeConcerned(): ReadonlySet<ServiceKey> {
+    const taken = this.#concerned;
+    this.#concerned = new Set();
+    return taken;
+  }
+
+  /** Endpoints of these came, moved or went. */
+  async see(services: Iterable<ServiceKey>): Promise<void> {
+    await inSlices(this.#services.refresh(services));
+  }
+
+  report(): NetworksReport {
+    return this.#networks.report();
+  }
+
+  #arm(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    if (this.#ends === undefined || this.#indexing) return;
+    if (this.#last === undefined && this.#missing.size > 0) return;
+    const { due } = this.#networks;
+    if (due === undefined) return;
+    this.#cancel = this.#parts.clock.after(due, () => this.#act());
+  }
+
+  #act(): void {
+    if (this.#last !== undefined) this.#decide();
+    else if (this.#networks.ready) void this.#begin();
+    else this.#arm();
+  }
+
+  async #begin(): Promise<void> {
+    this.#indexing = true;
+    await this.see(this.#parts.state.keys());
+    this.#indexing = false;
+    if (this.#ends === undefined) return;
+    this.#decide();
+    this.#ends.onFirst();
+  }
+
+  #decide(): void {
+    const before = this.#last;
+    const decision = this.#networks.decide(this.#services);
+    this.#last = decision;
+    for (const key of decision.touched) this.#concerned.add(key);
+    this.#parts.onDecided(decision, this.#networks.report());
+    this.#parts.keep(this.#networks.lastKnown());
+    const same = before?.filter === decision.filter && before.clusterCIDRs.join() === decision.clusterCIDRs.join();
+    if (!same) this.#ends?.onChange(decision);
+    this.#arm();
+  }
+}
+
+/** Keeps up with where endpoints are. */
+export function networksFollower(networks: LiveNetworks): SyncFollower {
+  return { planned: (_step, { services }) => networks.see(services) };
+}

@@ -1,0 +1,80 @@
+import type { CIDRReport, NetworksReport, SourceReport } from "@fairlead/networks";
+import type { NodeEvent } from "../events/node-event.ts";
+import type { Fields, Log } from "../log/log.ts";
+
+/** CIDRs of one decision that have a line of their own. */
+const MOST_LINES = 20;
+
+export interface News {
+  readonly level: "info" | "warn";
+  readonly message: string;
+  readonly fields: Fields;
+  readonly event?: NodeEvent;
+}
+
+/** Lines and Events for what differs between two reports. */
+export function newsOf(before: NetworksReport | undefined, after: NetworksReport): readonly News[] {
+  const states = new Map(before?.sources.map(({ source, state }) => [source, state]));
+  const cidrs = new Map(before?.cidrs.map((one) => [keyOf(one), one]));
+  const still = new Set(after.cidrs.map(keyOf));
+  return [
+    ...after.sources.flatMap((one) => (states.get(one.source) === one.state ? [] : ofSource(one))),
+    ...after.cidrs.flatMap((one) => {
+      const known = cidrs.get(keyOf(one));
+      return known?.stage === one.stage && known.why === one.why ? [] : ofCIDR(one, known);
+    }),
+    ...(before?.cidrs ?? []).flatMap((one) => (still.has(keyOf(one)) || one.stage !== "effective" ? [] : ofGone(one))),
+  ];
+}
+
+export function writeNews(news: readonly News[], log: Log, onEvent: (event: NodeEvent) => void): void {
+  for (const { level, message, fields, event } of news.slice(0, MOST_LINES)) {
+    log[level](message, fields);
+    if (event !== undefined) onEvent(event);
+  }
+  const more = news.length - MOST_LINES;
+  if (more > 0) log.info("More learnt CIDRs came, changed or went; /ownership has them all", { more });
+}
+
+function keyOf({ side, source, cidr }: CIDRReport): string {
+  return `${side} ${source} ${cidr}`;
+}
+
+function ofSource({ source, state }: SourceReport): readonly News[] {
+  if (state !== "forbidden") return [{ level: "info", message: "Source of pod CIDRs", fields: { source, state } }];
+  const message =
+    "A source of pod CIDRs may not be read: what was learnt of it stays; its role must allow list and watch";
+  return [
+    { level: "warn", message, fields: { source }, event: warning("NetworkSourceForbidden", `${source}: ${message}`) },
+  ];
+}
+
+function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[] {
+  const { cidr, source, side, stage, why = "", objects } = one;
+  const fields = { cidr, source, side, object: objects.join(",") };
+  switch (stage) {
+    case "effective":
+      if (why !== "") return [{ level: "info", message: "A learnt CIDR is kept", fields: { ...fields, why } }];
+      return before?.stage === "effective" ? [] : [{ level: "info", message: "CIDR learnt", fields }];
+    case "refused": {
+      const event = warning("NetworkCIDRRefused", `${cidr} of ${fields.object} does not count: ${why}`);
+      return [
+        { level: "warn", message: "A learnt CIDR is refused, the others count", fields: { ...fields, why }, event },
+      ];
+    }
+    case "held": {
+      const event = warning("NetworkCIDRHeld", `${cidr} of ${fields.object} is held: ${why}`);
+      return [{ level: "warn", message: "A learnt CIDR is held", fields: { ...fields, why }, event }];
+    }
+    case "pending":
+      return [];
+  }
+}
+
+function ofGone({ cidr, source, side }: CIDRReport): readonly News[] {
+  return [{ level: "info", message: "A learnt CIDR counts no longer", fields: { cidr, source, side } }];
+}
+
+function warning(reason: string, message: string): NodeEvent {
+  return { type: "Warning", reason, message };
+}

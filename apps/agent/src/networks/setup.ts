@@ -1,0 +1,44 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { errorChainText } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
+import type { FilterOptions } from "@fairlead/endpoint-filter";
+import { networksSettings } from "@fairlead/intake";
+import { type LastKnown, type NetworksSettings, NOTHING_KNOWN, parseLastKnown } from "@fairlead/networks";
+import type { Log } from "../log/log.ts";
+
+/** What the networks begin with. */
+export interface NetworksSetup {
+  readonly settings: NetworksSettings;
+  /** What the agent before this one knew. */
+  readonly known: LastKnown;
+}
+
+/** Undefined: no network is learnt. */
+export async function setUpNetworks(
+  config: AgentConfig,
+  filter: FilterOptions,
+  log: Log,
+): Promise<NetworksSetup | undefined> {
+  const settings = networksSettings(config, filter);
+  if (settings === undefined) return undefined;
+  return { settings, known: await loadKnown(knownPath(config.stateDir), log) };
+}
+
+/** Where the last known networks are kept. */
+export function knownPath(stateDir: string): string {
+  return join(stateDir, "networks.json");
+}
+
+/** Whatever is wrong with the file: nothing is known, and one line. */
+async function loadKnown(path: string, log: Log): Promise<LastKnown> {
+  try {
+    const { known, reason } = parseLastKnown(await readFile(path, "utf8"));
+    if (reason !== undefined) log.warn("Starting without the last known networks", { file: path, reason });
+    return known;
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!missing) log.warn("Starting without the last known networks", { file: path, reason: errorChainText(error) });
+    return NOTHING_KNOWN;
+  }
+}

@@ -1,0 +1,230 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { settled, VirtualClock } from "@fairlead/base/testing";
+import { filterSettings } from "@fairlead/intake";
+import { endpointSlice, node, type RawObject, service } from "@fairlead/testkit";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { NodeEvent } from "../src/events/node-event.ts";
+import { metricsApp } from "../src/http/metrics-app.ts";
+import { sliMetrics } from "../src/metrics/sli-metrics.ts";
+import { KnownKeeper } from "../src/networks/known-keeper.ts";
+import { knownPath, setUpNetworks } from "../src/networks/setup.ts";
+import { ask } from "./support/ask.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { configOf, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
+
+const nodeA = node("node-a", { addresses: ["10.201.0.10"] });
+const services: readonly RawObject[] = [
+  ["web", "10.96.67.75", "10.144.154.71"],
+  ["ovn", "10.96.95.98", "10.16.0.5"],
+  ["api", "10.96.67.76", "10.144.154.72"],
+].flatMap(([name = "", clusterIP = "", address = ""]) => [
+  service(name, { clusterIPs: [clusterIP], ports: [{ port: 80 }] }),
+  endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address }] }),
+]);
+
+function subnet(name: string, cidrBlock: unknown) {
+  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock } };
+}
+
+function pool(name: string, cidr: string) {
+  return { apiVersion: "projectcalico.org/v3", kind: "IPPool", metadata: { name }, spec: { cidr } };
+}
+
+let running: RunningAgent | undefined;
+const events: NodeEvent[] = [];
+
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  events.length = 0;
+});
+
+const FLAGS = ["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=kube-ovn-subnets"];
+
+/** An agent to which all is given but what its networks are. */
+async function started(options: RunningAgentOptions = {}): Promise<RunningAgent> {
+  const report = async (event: NodeEvent) => void events.push(event);
+  const one = runningAgent({ flags: FLAGS, events: { report }, ...options });
+  running = one;
+  await settled();
+  await one.source.put(nodeA, ...services);
+  await one.source.synced("services", "endpointSlices", "node");
+  await one.clock.advance(0);
+  return one;
+}
+
+/** Lets the first decision be made, or the next one. */
+async function decided({ clock }: RunningAgent): Promise<void> {
+  await clock.advance(1_000);
+  for (let turn = 0; turn < 10; turn++) await settled();
+  await clock.advance(1_000);
+}
+
+const serves = (one: RunningAgent, address: string) => one.nat().some((rule) => rule.includes(`${address}/32`));
+const written = (one: RunningAgent) => one.faults.IPv4.calls.filter(({ argv }) => argv[0]?.endsWith("-restore"));
+
+describe("the start", () => {
+  test("waits for the networks' first lists, and programs nothing of what is foreign", async () => {
+    const one = await started();
+    await one.clock.advance(9_000);
+    expect(written(one)).toEqual([]);
+    await one.source.put(subnet("ovn-default", "10.16.0.0/16"));
+    await one.source.state("Subnet", "listed");
+    await decided(one);
+    expect([serves(one, "10.96.67.75"), serves(one, "10.96.95.98")]).toEqual([true, false]);
+    expect(one.log.lines.some((line) => JSON.stringify(line).includes("Subnet/ovn-default"))).toBe(true);
+  });
+
+  test("does not wait for a network that is not installed", async () => {
+    const one = await started();
+    await one.source.state("Subnet", "absent");
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(true);
+  });
+
+  test("goes on as kube-proxy would after 10 s", async () => {
+    const one = await started();
+    await one.clock.advance(10_000);
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(true);
+  });
+
+  test("with what the agent before knew it does not wait, and nothing changes hands", async () => {
+    const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 0, consented: true };
+    const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), turned: [] };
+    const one = await started({ known });
+    await decided(one);
+    expect([serves(one, "10.96.67.75"), serves(one, "10.96.95.98")]).toEqual([true, false]);
+  });
+});
+
+describe("while it runs", () => {
+  const learning = async () => {
+    const one = await started();
+    await one.source.put(subnet("ovn-default", "10.16.0.0/16"));
+    await one.source.state("Subnet", "listed");
+    await decided(one);
+    return one;
+  };
+
+  test("a new subnet takes its service along, and others are not written again", async () => {
+    const one = await started();
+    await one.source.state("Subnet", "absent");
+    await decided(one);
+    const before = one.nat();
+    const writes = written(one).length;
+    await one.source.put(subnet("ovn-default", "10.16.0.0/16"));
+    await one.source.state("Subnet", "listed");
+    await decided(one);
+    expect([serves(one, "10.96.67.75"), serves(one, "10.96.95.98")]).toEqual([true, false]);
+    expect(one.nat().length).toBeLessThan(before.length);
+    expect(one.nat().every((rule) => before.includes(rule))).toBe(true);
+    expect(written(one).length).toBe(writes + 1);
+  });
+
+  test("a CRD that is deleted leaves every service where it is", async () => {
+    const one = await learning();
+    const before = one.nat();
+    await one.source.remove(subnet("ovn-default", "10.16.0.0/16"));
+    await one.source.state("Subnet", "absent");
+    await one.clock.advance(3_600_000);
+    expect(one.nat()).toEqual(before);
+  });
+
+  test("what may not be read any more stays, with an Event; a wrong object is told once", async () => {
+    const one = await learning();
+    await one.source.state("Subnet", "forbidden");
+    await one.source.put(subnet("bad", { a: 1 }), subnet("worse", "0.0.0.0/0"), subnet("bad", { a: 1 }));
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(false);
+    expect(events.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden", "NetworkCIDRRefused"]);
+    expect(one.log.lines.filter((line) => JSON.stringify(line).includes("spec.cidrBlock"))).toHaveLength(1);
+  });
+
+  test("a subnet that would take most services is held", async () => {
+    const one = await learning();
+    await one.source.put(subnet("all", "10.144.154.0/24"));
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(true);
+    expect(events.map(({ reason }) => reason)).toEqual(["NetworkCIDRHeld"]);
+  });
+
+  test("endpoints at nodes' addresses are ours: an underlay has both", async () => {
+    const one = await learning();
+    await one.source.putOther(node("node-b", { addresses: ["10.16.0.5"] }));
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(true);
+  });
+});
+
+test("our own CIDRs are learnt, and local traffic is told by them", async () => {
+  const one = await started({ flags: ["--cluster-cidr-from=calico-ippools"] });
+  await one.source.put(pool("default", "10.144.0.0/16"));
+  await one.source.state("IPPool", "listed");
+  await decided(one);
+  const masquerades = () => one.nat().filter((rule) => rule.includes("! -s ") || rule.includes("! --source "));
+  expect(masquerades().join()).toContain("10.144.0.0/16");
+  await one.source.put(pool("more", "10.145.0.0/16"));
+  await decided(one);
+  expect(one.nat().join()).toContain("10.145.0.0/16");
+});
+
+test("what is held is let through from this node only, by a POST", async () => {
+  const sources = {
+    metrics: async () => ({ text: "", contentType: "text/plain" }),
+    proxyMode: () => "iptables",
+    configuration: () => ({}),
+    ownership: () => ({}),
+    slis: sliMetrics(0),
+    accept: () => 2,
+  };
+  const app = metricsApp(sources, new VirtualClock());
+  const post = await ask(app, "/ownership/accept", { method: "POST" });
+  expect([post.status, await post.json()]).toEqual([200, { accepted: 2 }]);
+  expect((await ask(app, "/ownership/accept")).status).toBe(405);
+  expect((await ask(app, "/ownership/accept", { method: "POST", local: false })).status).toBe(403);
+  const { accept: _none, ...without } = sources;
+  expect((await ask(metricsApp(without, new VirtualClock()), "/ownership/accept", { method: "POST" })).status).toBe(
+    404,
+  );
+});
+
+describe("the last known networks", () => {
+  const cidr = { cidr: "10.16.0.0/16", objects: ["Subnet/ovn-default"], since: 1, consented: true };
+  const known = { sources: new Map([["excluded kube-ovn-subnets", [cidr]]]), turned: [] };
+  let dir = "";
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), "fairlead-networks-"));
+  });
+  afterEach(async () => {
+    await rm(dir, { recursive: true });
+  });
+
+  test("outlive the agent", async () => {
+    const keeper = new KnownKeeper(knownPath(dir), recordedLog());
+    keeper.keep({ ...known, sources: new Map() });
+    keeper.keep(known);
+    await keeper.flush();
+    const config = configOf([...FLAGS, `--state-dir=${dir}`]);
+    const filter = filterSettings(config);
+    if (!filter.ok) throw new Error(filter.errors.join());
+    const log = recordedLog();
+    expect((await setUpNetworks(config, filter.options, log))?.known).toEqual(known);
+    await writeFile(knownPath(dir), "{");
+    expect((await setUpNetworks(config, filter.options, log))?.known.sources.size).toBe(0);
+    expect(log.lines).toHaveLength(1);
+  });
+
+  test("that cannot be written are reported once", async () => {
+    const log = recordedLog();
+    const keeper = new KnownKeeper("/dev/null/none/networks.json", log);
+    keeper.keep(known);
+    await keeper.flush();
+    keeper.keep({ ...known, turned: ["default/web"] });
+    await keeper.flush();
+    expect(log.lines).toHaveLength(1);
+  });
+});

@@ -1,0 +1,13 @@
+/** Where CIDRs can be learnt from; `custom` is beside them. */
+export const CIDR_SOURCES = [
+  "kube-ovn-subnets",
+  "calico-ippools",
+  "cilium-pools",
+  "cilium-nodes",
+  "ovn-kubernetes-nodes",
+  "ovn-kubernetes-udns",
+  "flannel",
+  "antrea-ippools",
+  "spiderpool",
+  "nodes",
+] as const;

@@ -1,0 +1,56 @@
+import type { Report } from "../report.ts";
+import type { CIDRChanges, CIDRSource, MultiCNISettings } from "../types.ts";
+import type { ConfigInput } from "./input.ts";
+
+const SIDES = ["excludeCIDRsFrom", "clusterCIDRsFrom"] as const;
+
+/** The endpoint filter's part, and where its CIDRs are learnt from. */
+export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report: Report): MultiCNISettings {
+  const sources = {
+    excludeCIDRsFrom: multiCNI.excludeCIDRsFrom ?? [],
+    clusterCIDRsFrom: multiCNI.clusterCIDRsFrom ?? [],
+  };
+  checkSources(sources, report);
+  return {
+    excludeClusterCIDRs: multiCNI.excludeClusterCIDRs ?? [],
+    ...sources,
+    cidrChanges: resolveChanges(multiCNI.cidrChanges, report),
+    mixedServices: multiCNI.mixedServices ?? "own-endpoints",
+    excludedFrontends: multiCNI.excludedFrontends ?? "all",
+    ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
+  };
+}
+
+/** A source that is there twice would say of its CIDRs that they are both, or be read in two ways. */
+function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, report: Report): void {
+  const seen = new Map<string, string>();
+  for (const side of SIDES) {
+    const path = `multiCNI.${side}`;
+    for (const [at, one] of sources[side].entries()) {
+      const name = nameOf(one);
+      const before = seen.get(name);
+      if (before !== undefined) report.error(`${path}[${at}]`, `is in ${report.name(before)} already`, name);
+      seen.set(name, path);
+      if (one.source !== "custom" && one.vpcs !== undefined && one.source !== "kube-ovn-subnets") {
+        report.error(`${path}[${at}].vpcs`, "is for kube-ovn-subnets only");
+      }
+    }
+  }
+}
+
+function nameOf(one: CIDRSource): string {
+  return one.source === "custom" ? one.resource : one.source;
+}
+
+interface GivenChanges {
+  readonly debounce?: number | undefined;
+  readonly removalDelay?: number | undefined;
+  readonly maxForeignPercent?: number | undefined;
+}
+
+function resolveChanges(given: GivenChanges, report: Report): CIDRChanges {
+  const { debounce = 1_000, removalDelay = 600_000, maxForeignPercent = 50 } = given;
+  if (debounce < 0) report.error("multiCNI.cidrChanges.debounce", "must not be negative, such as 1s");
+  if (removalDelay < 0) report.error("multiCNI.cidrChanges.removalDelay", "must not be negative, such as 10m");
+  return { debounceMs: debounce, removalDelayMs: removalDelay, maxForeignPercent };
+}

@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { CIDR_SOURCES } from "../cidr-source-names.ts";
+import { duration, list, text, wholeNumber } from "./scalars.ts";
+
+const SOURCE_FORM = `must be one of ${CIDR_SOURCES.join(", ")}, or {source: custom, resource: plural.version.group, fields: [spec.cidr]}`;
+
+const byName = z.enum(CIDR_SOURCES).transform((source) => ({ source }));
+const withSettings = z.strictObject({ source: z.enum(CIDR_SOURCES), vpcs: list("VPCs").optional() });
+const custom = z.strictObject({ source: z.literal("custom"), resource: text, fields: list("fields") });
+
+/** Names, or blocks with `source` and what it needs. */
+export const cidrSources = z
+  .array(z.union([byName, withSettings, custom], { error: SOURCE_FORM }), { error: "must be a list of sources" })
+  .readonly();
+
+export const cidrChanges = z
+  .strictObject({
+    debounce: duration.optional(),
+    removalDelay: duration.optional(),
+    maxForeignPercent: wholeNumber(0, 100).optional(),
+  })
+  .prefault({});

@@ -1,0 +1,91 @@
+import { decodeNode } from "@fairlead/core";
+import { type NetworkSource, type Networks, NODES, type ResourceRef } from "@fairlead/networks";
+import type { ObjectKey, OtherState, OtherSubscription } from "@fairlead/watch";
+
+export interface NetworkSubscriptionsOptions {
+  readonly networks: Networks;
+  readonly sources: readonly NetworkSource[];
+  /** Something came that a decision may follow from. */
+  readonly onChange: () => void;
+  /** What is wrong with an object; told once. */
+  readonly onProblem: (source: string, object: string, problem: string) => void;
+}
+
+interface Listener {
+  upsert(key: ObjectKey, raw: unknown): void;
+  delete(key: ObjectKey): void;
+  state(state: OtherState): void;
+}
+
+/** What the networks ask of a source of objects: their own resources, and the addresses of all nodes. */
+export function networkSubscriptions(options: NetworkSubscriptionsOptions): readonly OtherSubscription[] {
+  const { networks, sources } = options;
+  const byResource = new Map<string, { readonly resource: ResourceRef; readonly listeners: Listener[] }>();
+  const listen = (resource: ResourceRef, listener: Listener) => {
+    const { group, version, plural, only } = resource;
+    const name = [group, version, plural, only?.namespace, only?.name].join("/");
+    const known = byResource.get(name) ?? { resource, listeners: [] };
+    byResource.set(name, known);
+    known.listeners.push(listener);
+  };
+  for (const source of sources) {
+    for (const [at, resource] of source.resources.entries()) {
+      listen(resource, ofSource(options, source, at, resource));
+    }
+  }
+  listen(NODES, nodeAddresses(networks));
+  return Array.from(byResource.values(), ({ resource, listeners }) =>
+    subscription(resource, listeners, options.onChange),
+  );
+}
+
+function subscription(
+  resource: ResourceRef,
+  listeners: readonly Listener[],
+  onChange: NetworkSubscriptionsOptions["onChange"],
+): OtherSubscription {
+  const onState = (state: OtherState) => {
+    for (const listener of listeners) listener.state(state);
+    onChange();
+  };
+  return {
+    resource,
+    // What counts of it differs between the listeners; nothing of it is kept.
+    decode: (raw) => raw,
+    onChange(change) {
+      if (change.type === "synced") return onState("listed");
+      for (const listener of listeners) {
+        if (change.type === "upsert") listener.upsert(change.key, change.object);
+        else listener.delete(change.key);
+      }
+      onChange();
+    },
+    onState,
+  };
+}
+
+function ofSource(
+  { networks, onProblem }: NetworkSubscriptionsOptions,
+  { id }: NetworkSource,
+  at: number,
+  { kind }: ResourceRef,
+): Listener {
+  const nameOf = (key: ObjectKey) => `${kind}/${key.replace(/^\//, "")}`;
+  return {
+    upsert(key, raw) {
+      const object = nameOf(key);
+      for (const problem of networks.upsert(id, at, object, raw)) onProblem(id, object, problem);
+    },
+    delete: (key) => networks.delete(id, at, nameOf(key)),
+    state: (state) => networks.setState(id, at, state),
+  };
+}
+
+/** Endpoints there decide nothing. */
+function nodeAddresses(networks: Networks): Listener {
+  return {
+    upsert: (key, raw) => networks.setNode(key, decodeNode(raw).object?.addresses ?? []),
+    delete: (key) => networks.setNode(key, []),
+    state: () => {},
+  };
+}
