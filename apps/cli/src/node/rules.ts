@@ -20,8 +20,8 @@ export interface LiveRules {
 }
 
 /**
- * The rules of a kernel: those of iptables in the variant that its host uses, and the tables of nftables. A host that has
- * only nft needs no iptables.
+ * The rules of a kernel: those of iptables in the variant that its host uses, and the tables of nftables. A host that
+ * has only nft needs no iptables.
  *
  * @throws CommandError when they cannot be listed; RuleParseError for what is no listing
  */
