@@ -61,10 +61,10 @@ test("who needs another class gets it, and the one that is new to the table is m
   expect([...new Set(objects.map(({ action, what, name }) => `${action} ${what} ${name}`))]).toEqual([
     "add set endpoints-4",
     "add chain endpoints-4",
+    "add rule endpoints-4",
     "delete element service-ips",
     "delete element endpoints-2",
     "add element endpoints-4",
-    "add rule endpoints-4",
     "add element service-ips",
   ]);
 });

@@ -1,5 +1,5 @@
 import type { ServicePortGroup } from "@fairlead/core";
-import type { NftBatch, NftChain } from "@fairlead/netfilter/nft";
+import type { NftBatch } from "@fairlead/netfilter/nft";
 import { Collected } from "./collected.ts";
 import type { PlanContext } from "./context.ts";
 import { firewall } from "./firewall.ts";
@@ -7,7 +7,7 @@ import { changeFrame } from "./frame-change.ts";
 import { type GroupParts, groupParts } from "./group-parts.ts";
 import { type Placement, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
-import { addStructures, type Programmed, sizesOf } from "./write-table.ts";
+import { addStructures, countParts, type Programmed } from "./programmed.ts";
 
 /** What a change comes to once the kernel has taken the batch. */
 export interface TableChange {
@@ -36,7 +36,7 @@ export function* changeTable(
   const step = new Step(programmed, batch);
   changeFrame(before.context, context, batch, step.endpoints);
   for (const [id, group] of groups) {
-    step.group(id, group);
+    yield* step.group(id, group);
     yield;
   }
   return yield* step.finish();
@@ -45,7 +45,6 @@ export function* changeTable(
 class Step {
   readonly endpoints = new Collected();
   readonly #entries = new Collected();
-  readonly #chains: NftChain[] = [];
   readonly #stale: string[] = [];
   readonly #inUse: string[] = [];
   readonly #programmed: Programmed;
@@ -56,27 +55,19 @@ class Step {
     this.#batch = batch;
   }
 
-  group(id: string, group: ServicePortGroup | undefined): void {
-    const { placements, tally, sizes } = this.#programmed;
+  *group(id: string, group: ServicePortGroup | undefined): Generator<void> {
+    const { placements } = this.#programmed;
     const before = placements.get(id);
     const after = group && place(group, before);
     const [was, is] = [groupParts(before), groupParts(after)];
-    this.#chains.push(...addStructures(is.needs, this.#programmed, this.#batch));
+    addStructures(is.needs, this.#programmed, this.#batch);
     this.#firewall(before, after);
     for (const key of new Set([...was.uses.keys(), ...is.uses.keys()])) {
-      poolChanges(was.uses.get(key), is.uses.get(key), this.endpoints);
+      yield* poolChanges(was.uses.get(key), is.uses.get(key), this.endpoints);
     }
     this.#changeEntries(was, is);
-    tally.count(is.shared, 1);
-    tally.count(was.shared, -1);
-    for (const [parts, by] of [
-      [was, -1],
-      [is, 1],
-    ] as const) {
-      const { services, endpoints } = sizesOf(parts);
-      sizes.services += by * services;
-      sizes.endpoints += by * endpoints;
-    }
+    countParts(this.#programmed, is, 1);
+    countParts(this.#programmed, was, -1);
     if (after === undefined) placements.delete(id);
     else placements.set(id, after);
   }
@@ -84,11 +75,10 @@ class Step {
   *finish(): Generator<void, TableChange> {
     const batch = this.#batch;
     yield* this.#programmed.tally.flush(this.endpoints);
-    this.#entries.writeDeleted(batch);
-    this.endpoints.writeDeleted(batch);
-    this.endpoints.writeAdded(batch);
-    for (const { name, rules } of this.#chains) for (const rule of rules) batch.addRule(name, rule);
-    this.#entries.writeAdded(batch);
+    yield* this.#entries.writeDeleted(batch);
+    yield* this.endpoints.writeDeleted(batch);
+    yield* this.endpoints.writeAdded(batch);
+    yield* this.#entries.writeAdded(batch);
     for (const chain of this.#stale) batch.flushChain(chain);
     const written = { services: this.#entries.added, endpoints: this.endpoints.added };
     return { programmed: this.#programmed, stale: this.#stale, inUse: this.#inUse, written };
@@ -113,7 +103,7 @@ class Step {
     if (was !== undefined && is?.name !== was.name) this.#stale.push(was.name);
     if (is === undefined || sameText(was, is)) return;
     this.#batch.addChain(is).flushChain(is.name);
-    this.#chains.push(is);
+    for (const rule of is.rules) this.#batch.addRule(is.name, rule);
     this.#inUse.push(is.name);
   }
 }

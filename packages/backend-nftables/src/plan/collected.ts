@@ -1,4 +1,5 @@
 import type { Hex, NftBatch, SetElement } from "@fairlead/netfilter/nft";
+import { IN_ONE_MESSAGE } from "./element-buffers.ts";
 import type { ElementChanges } from "./pool-changes.ts";
 
 /** Elements that come and go, gathered by their set until all are known. */
@@ -25,11 +26,27 @@ export class Collected implements ElementChanges {
     return sum;
   }
 
-  writeDeleted(to: NftBatch): void {
-    for (const [set, keys] of this.#deleted) to.deleteElements(set, keys);
+  /** A step for each message. */
+  *writeDeleted(to: NftBatch): Generator<void> {
+    for (const [set, keys] of this.#deleted) {
+      for (const some of pieces(keys)) {
+        to.deleteElements(set, some);
+        yield;
+      }
+    }
   }
 
-  writeAdded(to: NftBatch): void {
-    for (const [set, elements] of this.#added) to.addElements(set, elements);
+  /** A step for each message. */
+  *writeAdded(to: NftBatch): Generator<void> {
+    for (const [set, elements] of this.#added) {
+      for (const some of pieces(elements)) {
+        to.addElements(set, some);
+        yield;
+      }
+    }
   }
+}
+
+function* pieces<T>(list: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < list.length; at += IN_ONE_MESSAGE) yield list.slice(at, at + IN_ONE_MESSAGE);
 }

@@ -3,7 +3,7 @@ import type { ElementChanges } from "./pool-changes.ts";
 import type { TableWriter } from "./table-writer.ts";
 
 /** Elements in one message: few messages, and short work for each. */
-const FULL = 256;
+export const IN_ONE_MESSAGE = 256;
 
 /** Elements that come, gathered by their set, so that many go with one message. */
 export class ElementBuffers implements ElementChanges {
@@ -17,7 +17,7 @@ export class ElementBuffers implements ElementChanges {
   add(set: string, element: SetElement): void {
     const buffer = this.#added.get(set);
     if (buffer === undefined) this.#added.set(set, [element]);
-    else if (buffer.push(element) >= FULL) this.#write(set, buffer);
+    else if (buffer.push(element) >= IN_ONE_MESSAGE) this.#write(set, buffer);
   }
 
   delete(set: string, key: Hex): void {

@@ -12,8 +12,15 @@ export interface ElementChanges {
   add(set: string, element: SetElement): void;
 }
 
-/** The elements by which a pool under a key differs from what it was; only these are made. */
-export function poolChanges(before: PoolUse | undefined, after: PoolUse | undefined, to: ElementChanges): void {
+/** Slots in one step. */
+const STEP = 1024;
+
+/** The elements by which a pool under a key differs from what it was; only these are made. A step for many slots. */
+export function* poolChanges(
+  before: PoolUse | undefined,
+  after: PoolUse | undefined,
+  to: ElementChanges,
+): Generator<void> {
   const use = after ?? before;
   if (use === undefined) return;
   const { kind, key } = use;
@@ -22,9 +29,9 @@ export function poolChanges(before: PoolUse | undefined, after: PoolUse | undefi
     map: pool && poolName(kind, pool.size),
     key: (slot: number) => key + slotKey(slot),
   });
-  slotChanges(inClass(before?.pool), inClass(after?.pool), to);
+  yield* slotChanges(inClass(before?.pool), inClass(after?.pool), to);
   const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];
-  stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
+  yield* stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
 }
 
 interface InClass {
@@ -33,10 +40,11 @@ interface InClass {
   key(slot: number): Hex;
 }
 
-function slotChanges(before: InClass, after: InClass, to: ElementChanges): void {
+function* slotChanges(before: InClass, after: InClass, to: ElementChanges): Generator<void> {
   const sameMap = before.map === after.map;
   if (sameMap && before.slots === after.slots) return;
   for (let slot = 0; slot < Math.max(before.slots.length, after.slots.length); slot++) {
+    if (slot % STEP === STEP - 1) yield;
     const [was, is] = [before.slots[slot], after.slots[slot]];
     if (sameMap && sameEndpoint(was, is)) continue;
     if (was !== undefined && before.map !== undefined) to.delete(before.map, before.key(slot));
@@ -46,9 +54,10 @@ function slotChanges(before: InClass, after: InClass, to: ElementChanges): void 
 }
 
 /** A slot's map is the same in every class. */
-function stickyChanges(before: Slots, after: Slots, { kind, key }: PoolUse, to: ElementChanges): void {
+function* stickyChanges(before: Slots, after: Slots, { kind, key }: PoolUse, to: ElementChanges): Generator<void> {
   if (before === after) return;
   for (let slot = 0; slot < Math.max(before.length, after.length); slot++) {
+    if (slot % STEP === STEP - 1) yield;
     const [was, is] = [before[slot], after[slot]];
     if (sameEndpoint(was, is)) continue;
     if (was !== undefined) to.delete(stickyMap(kind, slot), key);

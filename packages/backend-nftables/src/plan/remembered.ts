@@ -4,8 +4,9 @@ import { groupParts, type PoolUse } from "./group-parts.ts";
 import { endpointValue } from "./keys.ts";
 import { kubeProxyAffinitySet } from "./names.ts";
 import { type PlacedBefore, type Placement, type Pool, place } from "./placement.ts";
+import type { Programmed } from "./programmed.ts";
 import { clientsSet, stickyMap } from "./sticky.ts";
-import type { Before, Programmed } from "./write-table.ts";
+import type { Before } from "./write-table.ts";
 
 const SLOTS = /^(?:nodeport-)?(?:local-)?sticky-endpoints-\d+$/;
 const CLIENTS = /^(?:nodeport-)?(?:local-)?clients-\d+-\d+$/;
