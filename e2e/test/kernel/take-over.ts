@@ -143,5 +143,14 @@ export function takeOver(program: string): void {
         `${mode.mode} ${mode.variant} to ${fairlead}: ${seen.requests} requests there, ${returned.requests} back\n`,
       );
     });
+
+    test("kube-proxy --cleanup removes what nftables mode has written", { timeout: 60_000 }, async () => {
+      const running = await toFairlead("nftables", proofs.there);
+      await running.stop();
+      const tables = async () => (await lab.runner("node-a").run(["nft", "list", "tables"])).stdout;
+      expect(await tables()).toContain("table ip kube-proxy\ntable ip6 kube-proxy");
+      await lab.runner("node-a").run([program, "--cleanup"]);
+      expect(await tables()).not.toContain("kube-proxy");
+    });
   });
 }
