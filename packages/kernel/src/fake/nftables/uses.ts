@@ -12,7 +12,7 @@ export function verdictOf(expression: Expression): Verdict | undefined {
 }
 
 /** The set that an expression looks into or writes to. */
-export function setOf(expression: Expression): string | undefined {
+function setOf(expression: Expression): string | undefined {
   return expression.kind === "lookup" || expression.kind === "dynset" ? expression.set : undefined;
 }
 

@@ -33,7 +33,7 @@ export function valueHex(types: readonly DataType[], text: string): Hex {
   return types.length === 1 ? hexes.join("") : hexes.map(padded).join("");
 }
 
-export function isDataType(name: string): name is DataType {
+function isDataType(name: string): name is DataType {
   return Object.hasOwn(DATA_TYPES, name);
 }
 

@@ -61,7 +61,7 @@ function typeofValue(data: NftSet["data"]): string {
 }
 
 /** `tcp dport`, not `th dport`: `nft -f` refuses its own listing of a map with the latter. */
-export const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
+const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   ipv4_addr: "ip daddr",
   ipv6_addr: "ip6 daddr",
   inet_proto: "meta l4proto",
