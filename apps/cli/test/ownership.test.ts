@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endpointSlice, goldenScenarios, type RawObject, service } from "@fairlead/testkit";
@@ -121,5 +122,42 @@ describe("--watch", () => {
   test("what cannot be watched is a usage error", async () => {
     expect(await fairlead(["ownership", "--watch", "--live"])).toMatchObject({ code: 2 });
     expect(await fairlead(["ownership", "--watch", "-f", "-"])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("--accept", () => {
+  const asked: string[] = [];
+  let answer = { status: 200, body: '{"accepted":2}' };
+  const agent = createServer(({ method = "", url = "" }, response) => {
+    asked.push(`${method} ${url}`);
+    response.writeHead(answer.status).end(answer.body);
+  });
+  let port = "";
+
+  beforeAll(async () => {
+    await new Promise<void>((listening) => agent.listen(0, "127.0.0.1", listening));
+    const address = agent.address();
+    port = typeof address === "object" && address !== null ? String(address.port) : "";
+  });
+  afterAll(() => new Promise((closed) => agent.close(closed)));
+
+  const accept = () => fairlead(["ownership", "--live", "--accept", "--metrics-port", port]);
+
+  test("lets through what the running agent holds", async () => {
+    expect(await accept()).toMatchObject({ code: 0, out: "accepted: 2 CIDRs\n" });
+    expect(asked).toEqual(["POST /ownership/accept"]);
+    answer = { status: 200, body: '{"accepted":0}' };
+    expect(await accept()).toMatchObject({ code: 0, out: "nothing was held\n" });
+  });
+
+  test("an agent that learns nothing, or answers something else, is a failure", async () => {
+    answer = { status: 404, body: "404 page not found" };
+    expect((await accept()).err).toContain("answers 404");
+    answer = { status: 200, body: "[]" };
+    expect((await accept()).err).toContain("/ownership/accept is not what fairlead knows");
+  });
+
+  test("without a running agent it is a usage error", async () => {
+    expect(await fairlead(["ownership", "--accept"])).toMatchObject({ code: 2 });
   });
 });

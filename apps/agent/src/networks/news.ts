@@ -28,7 +28,8 @@ export function newsOf(before: NetworksReport | undefined, after: NetworksReport
 }
 
 export function writeNews(news: readonly News[], log: Log, onEvent: (event: NodeEvent) => void): void {
-  for (const { level, message, fields, event } of news.slice(0, MOST_LINES)) {
+  const worstFirst = news.toSorted((a, b) => Number(b.level === "warn") - Number(a.level === "warn"));
+  for (const { level, message, fields, event } of worstFirst.slice(0, MOST_LINES)) {
     log[level](message, fields);
     if (event !== undefined) onEvent(event);
   }

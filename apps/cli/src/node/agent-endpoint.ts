@@ -12,6 +12,9 @@ export interface AgentAddress {
   readonly port: number;
 }
 
+/** POST changes something. */
+type Method = "GET" | "POST";
+
 /** Milliseconds that an agent gets to answer, and kubectl to open the way to it. */
 const patience = 15_000;
 
@@ -24,11 +27,12 @@ export async function askAgent(
   path: string,
   { on, kubeconfig, port }: AgentAddress,
   { runner }: Pick<Context, "runner">,
+  method: Method = "GET",
 ): Promise<string> {
-  if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`);
+  if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`, method);
   const options = { runner, kubeconfig };
   const pod = await findAgentPod(on, options);
-  return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`));
+  return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`, method));
 }
 
 async function withPortForward<T>(
@@ -47,9 +51,9 @@ async function withPortForward<T>(
   throw new CommandFailure(`kubectl port-forward to ${namespace}/${name} ended without a port`);
 }
 
-async function fetchText(url: string): Promise<string> {
+async function fetchText(url: string, method: Method): Promise<string> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(patience) });
+    const response = await fetch(url, { method, signal: AbortSignal.timeout(patience) });
     if (response.ok) return await response.text();
     throw new CommandFailure(`${url} answers ${response.status}`);
   } catch (error) {

@@ -7,6 +7,7 @@ export const ownershipOptions = {
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through kubectl port-forward."),
+  accept: flag("Let through what the running agent (--live, --on) holds back of the networks that it learns."),
   "metrics-port": text("PORT", "The port of the agent's metricsBindAddress.", { defaultText: "10249" }),
   output: outputOption,
 } as const;

@@ -6,7 +6,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { agentSetup } from "../../inputs/agent.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
-import { askAgent } from "../../node/agent-endpoint.ts";
+import { type AgentAddress, askAgent } from "../../node/agent-endpoint.ts";
 import { print } from "../../output/output.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
@@ -18,7 +18,9 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
   if (options.watch && (running || options.output !== "table")) {
     throw new UsageError("--watch: prints a table of what the objects say; leave out --live, --on and --output");
   }
+  if (options.accept && !running) throw new UsageError("--accept: is for a running agent; add --live or --on NODE");
   if (options.watch) await watch(options, context);
+  else if (options.accept) await accept(options, context);
   else if (running) await report(options, await fromAgent(options, context), context);
   else await report(options, await fromObjects(options, context), context);
   return 0;
@@ -41,13 +43,25 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
   };
 }
 
-async function fromAgent(options: Options, context: Context): Promise<Report> {
+/** How many CIDRs that were, it says in one line. */
+async function accept(options: Options, context: Context): Promise<void> {
+  const answer: unknown = parsed(await askAgent("/ownership/accept", addressOf(options), context, "POST"));
+  const accepted = typeof answer === "object" && answer !== null && "accepted" in answer ? answer.accepted : undefined;
+  if (typeof accepted !== "number")
+    throw new CommandFailure("the agent's /ownership/accept is not what fairlead knows");
+  context.out(accepted === 0 ? "nothing was held\n" : `accepted: ${accepted} CIDR${accepted === 1 ? "" : "s"}\n`);
+}
+
+function addressOf(options: Options): AgentAddress {
   const port = Number(options["metrics-port"] ?? 10_249);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new UsageError(`--metrics-port=${options["metrics-port"]}: must be a number from 1 to 65535`);
   }
-  const { on, kubeconfig } = options;
-  const answer: unknown = parsed(await askAgent("/ownership", { on, kubeconfig, port }, context));
+  return { on: options.on, kubeconfig: options.kubeconfig, port };
+}
+
+async function fromAgent(options: Options, context: Context): Promise<Report> {
+  const answer: unknown = parsed(await askAgent("/ownership", addressOf(options), context));
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   return { services: answer.services, suggestedCIDRs: [] };
 }
