@@ -133,6 +133,17 @@ test("a list that is cut off anywhere is no list", () => {
   for (let end = 0; end < bytes.length; end++) expect(() => readList([bytes.subarray(0, end)])).toThrow();
 });
 
+test("an item is given before what follows in its chunk is read", () => {
+  const items = [{ metadata: { name: "a" } }];
+  const list = encodeObject("v1", "ServiceList", { metadata: { resourceVersion: "7" }, items });
+  const otherKind = Uint8Array.of(0x0a, 10, 0x12, 8, ...Buffer.from("NodeList"));
+  const given: unknown[] = [];
+  expect(() => {
+    for (const item of protobufListParser(kind).write(Buffer.concat([list, otherKind]))) given.push(item);
+  }).toThrow(/NodeList in place of a ServiceList/);
+  expect(given).toEqual(items.map((raw) => ({ raw })));
+});
+
 test("more fields than any object has are not read", () => {
   const spec = Buffer.alloc(2 * (maxParts + 10), Uint8Array.of(0x0a, 0x00));
   const length = Buffer.alloc(5);

@@ -30,7 +30,7 @@ const ofKind = (kind: string) => {
 };
 
 function whole(parser: ListParser, bytes: Uint8Array) {
-  const raws = parser.write(bytes).map((item) => valueAt(item, "raw"));
+  const raws = [...parser.write(bytes)].map((item) => valueAt(item, "raw"));
   return { raws, head: parser.end() };
 }
 

@@ -46,7 +46,7 @@ test("a list is the same however it arrives", () => {
       const metadata = { resourceVersion: "7", ...(next === null ? {} : { continue: next }) };
       const parser = listParser();
       const bytes = Buffer.from(JSON.stringify({ kind: "List", metadata, items }, null, 1));
-      const found = cut(bytes, at).flatMap((chunk) => parser.write(chunk));
+      const found = cut(bytes, at).flatMap((chunk) => [...parser.write(chunk)]);
       expect(found).toEqual(JSON.parse(JSON.stringify(items)).map((raw: unknown) => ({ raw })));
       expect(parser.end()).toEqual({ resourceVersion: "7", next: next ?? undefined });
     }),

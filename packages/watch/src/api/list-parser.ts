@@ -15,7 +15,7 @@ export type ListItem = { readonly raw: unknown } | { readonly unreadable: string
 
 export interface ListParser {
   /** @returns the items that the chunk completes. @throws ProtocolError not what the API speaks */
-  write(chunk: Uint8Array): readonly ListItem[];
+  write(chunk: Uint8Array): Iterable<ListItem>;
   /** @throws BrokenResponseError the text has not ended. @throws ProtocolError it is no list */
   end(): ListHead;
 }

@@ -32,7 +32,10 @@ export function protobufListParser(of: ProtobufKind): ListParser {
     return [];
   };
   return {
-    write: (chunk) => asProtocol(() => splitter.write(begun(chunk)).flatMap(item)),
+    // One after the other: thousands of small items may be in a chunk, and others have their turn between two.
+    *write(chunk) {
+      for (const field of asProtocol(() => splitter.write(begun(chunk)))) yield* asProtocol(() => item(field));
+    },
     end: () => {
       if (!splitter.whole) throw new BrokenResponseError("the list broke off");
       return headOf({ metadata });
