@@ -27,6 +27,12 @@ export function createNftablesBackend(
   return new NftablesBackend(port, resolveOptions(options));
 }
 
+/**
+ * Sets and chains that services have in common and that nobody needs any more stay until there are more than this, and
+ * twice as many as were needed: services whose affinity changes all the time would fill the kernel with them.
+ */
+const SPARE_STRUCTURES = 1000;
+
 class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   readonly semantics = nftablesSemantics;
   readonly #port: NftablesPort;
@@ -35,11 +41,12 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   /** Undefined until a full sync was accepted, and after anything was not. */
   #programmed: Programmed | undefined;
   #generation = 0;
+  #mostStructures = 0;
 
   constructor(port: NftablesPort, resolved: ResolvedOptions) {
     this.#port = port;
     this.#options = resolved;
-    this.#stale = new StaleChains(port, resolved);
+    this.#stale = new StaleChains((batch) => this.#commit(batch), resolved);
   }
 
   async sync(plan: ForwardingPlan): Promise<SyncReport> {
@@ -55,6 +62,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     await this.#port.commit(batch.last);
     this.#generation = this.#port.countsOthersOnly ? generation : await this.#port.generation();
     this.#stale.forget();
+    this.#mostStructures = SPARE_STRUCTURES + 2 * written.structures.size;
     this.#programmed = written;
     return report("full", written, written.sizes);
   }
@@ -63,6 +71,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     const before = this.#programmed;
     const context = planContext(this.#options, plan);
     if (before === undefined || !sharesChains(before.context, context)) return this.sync(plan);
+    if (before.structures.size > this.#mostStructures) return this.sync(plan);
     this.#programmed = undefined;
     const batch = new NftBatch(context.family, TABLE);
     const groups = Array.from(change.groups, ([id, { after }]) => [id, after] as const);

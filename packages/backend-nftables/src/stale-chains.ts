@@ -11,13 +11,13 @@ const PATIENCE = 1000;
 
 /** Empty chains to which nothing leads, until the kernel can be told to delete them. */
 export class StaleChains {
-  readonly #port: NftablesPort;
+  readonly #commit: NftablesPort["commit"];
   readonly #options: ResolvedOptions;
   /** By name, since when. */
   readonly #since = new Map<string, number>();
 
-  constructor(port: NftablesPort, options: ResolvedOptions) {
-    this.#port = port;
+  constructor(commit: NftablesPort["commit"], options: ResolvedOptions) {
+    this.#commit = commit;
     this.#options = options;
   }
 
@@ -41,18 +41,29 @@ export class StaleChains {
     const now = this.#options.clock.monotonic();
     const due = [...this.#since].filter(([, since]) => now - since >= PATIENCE).map(([name]) => name);
     if (due.length > 0) {
-      const batch = new NftBatch(this.#options.family === "IPv4" ? "ip" : "ip6", TABLE);
-      for (const name of due) batch.deleteChain(name);
-      try {
-        await this.#port.commit(batch);
-        for (const name of due) this.#since.delete(name);
-      } catch (error) {
-        if (!isCode(error, "EBUSY")) throw error;
-        for (const name of due) this.#since.set(name, now);
+      const gone = await this.#delete(due);
+      for (const name of due) {
+        if (gone) this.#since.delete(name);
+        else this.#since.set(name, now);
       }
     }
     const [oldest] = this.#since.values();
     return oldest === undefined ? undefined : Math.max(PATIENCE - (now - oldest), 0);
+  }
+
+  /** @returns false: the kernel still holds one of them */
+  async #delete(chains: readonly string[]): Promise<boolean> {
+    const batch = new NftBatch(this.#options.family === "IPv4" ? "ip" : "ip6", TABLE);
+    for (const name of chains) batch.deleteChain(name);
+    try {
+      await this.#commit(batch);
+      return true;
+    } catch (error) {
+      // ENOENT: somebody removed one, or all of the table; what is to be there a full sync makes.
+      if (isCode(error, "ENOENT")) return true;
+      if (isCode(error, "EBUSY")) return false;
+      throw error;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
-import { type SlotState, slotChanges, webState } from "@fairlead/testkit/histories";
+import { noChange, type SlotState, slotChanges, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { planOfEveryKind } from "./support/every-kind.ts";
 import { openLive } from "./support/world.ts";
 
 type Endpoints = SlotState["endpoints"];
@@ -89,6 +90,15 @@ describe("source ranges", () => {
     expect(firewalls(table())).toEqual([]);
   });
 
+  test("that somebody has removed the chain before is no matter", async () => {
+    const { backend, clock, fake, world } = await openLive();
+    await apply({ backend, world }, ranged);
+    await apply({ backend, world }, webState({ type: "LoadBalancer" }));
+    fake.flush();
+    clock.advanceNow(1000);
+    expect(await backend.maintain()).toBeUndefined();
+  });
+
   test("a chain that is needed again stays", async () => {
     const { backend, clock, table, world } = await openLive();
     await apply({ backend, world }, ranged);
@@ -98,6 +108,23 @@ describe("source ranges", () => {
     expect(await backend.maintain()).toBeUndefined();
     expect(firewalls(table())).toEqual([expect.objectContaining({ rules: expect.objectContaining({ length: 4 }) })]);
   });
+});
+
+test("what services have in common and nobody needs any more does not become more and more", async () => {
+  const { backend, table } = await openLive();
+  const plan = planOfEveryKind("IPv4");
+  await backend.sync(plan);
+  const before = table().chains.size;
+  const [[id, group] = []] = plan.groups;
+  if (id === undefined || group === undefined) throw new Error("the plan is empty");
+  const kinds = new Set<string>();
+  for (let seconds = 1; seconds < 100; seconds++) {
+    const after = { ...group, affinitySeconds: seconds };
+    const change = { ...noChange, groups: new Map([[id, { before: group, after }]]) };
+    kinds.add((await backend.apply({ ...plan, groups: new Map([...plan.groups, [id, after]]) }, change)).kind);
+    expect(table().chains.size).toBeLessThan(2 * before + 1000);
+  }
+  expect([...kinds].sort()).toEqual(["full", "partial"]);
 });
 
 test("a refused transaction leaves what was, and the next call is a full sync", async () => {
