@@ -20,13 +20,13 @@ describe.each([2, 150])("among %d services", (count) => {
     const calls = await made.node.calls(() =>
       made.change([[1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]),
     );
-    expect(calls).toEqual(["netlink ipset", "netlink ipvs restore"]);
+    expect(calls).toEqual(["netlink ipset", "netlink ipvs restore", "netlink ipvs list"]);
   });
 
   test("one endpoint fewer, on this node: the set last", async () => {
     const made = await live([[...some(count), [1, webState({ endpoints: ["ready", "ready", "none", "none"] })]]]);
     const calls = await made.node.calls(() => made.change([[1, webState()]]));
-    expect(calls).toEqual(["netlink ipvs restore", "netlink ipset"]);
+    expect(calls).toEqual(["netlink ipvs restore", "netlink ipset", "netlink ipvs list"]);
   });
 
   test("the first endpoint on this node, and the last one: one process, for its rule", async () => {
@@ -46,6 +46,7 @@ describe.each([2, 150])("among %d services", (count) => {
       "netlink ipset",
       "netlink ip",
       "netlink ipvs restore",
+      "netlink ipvs list",
     ]);
   });
 
@@ -55,6 +56,7 @@ describe.each([2, 150])("among %d services", (count) => {
       "netlink ipvs restore",
       "netlink ip",
       "netlink ipset",
+      "netlink ipvs list",
     ]);
   });
 });
@@ -67,6 +69,7 @@ test("the first service that needs a set's rules: they are there before the serv
     "iptables-legacy-restore --noflush --counters",
     "netlink ip",
     "netlink ipvs restore",
+    "netlink ipvs list",
   ]);
 });
 

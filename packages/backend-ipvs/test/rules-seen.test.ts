@@ -1,13 +1,14 @@
 import { webState } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
 import { DEVICE } from "../src/index.ts";
+import { FakeNode } from "./support/fake-node.ts";
 import { type Live, live } from "./support/live.ts";
 
 const MINUTE = 60_000;
 
 /** Synced, and looked at: its rules were read. */
 async function seen(): Promise<Live> {
-  const made = await live([[[1, webState()]]]);
+  const made = await live([[[1, webState()]]], { node: new FakeNode({ largeTables: true }) });
   expect(await made.node.processes(() => looks(made))).toEqual(["iptables-legacy-save"]);
   return made;
 }

@@ -1,5 +1,5 @@
 import type { ServicePortGroup } from "@fairlead/core";
-import { type Command, type CommandSource, payloadText, restoreLines, ruleKey } from "@fairlead/netfilter";
+import { type Command, type CommandSource, payloadText, restoreLines, ruleKey, witnessed } from "@fairlead/netfilter";
 import { add, jumpCommands, readBuiltins } from "./full-sync.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
@@ -54,7 +54,8 @@ export async function writeChange(
   if ([added.filter, added.nat, removed.filter, removed.nat].every(({ length }) => length === 0)) {
     return { rules, written: NOTHING };
   }
-  await port.restore(payloadText(restoreLines(sections), options.turn));
+  const tables = TABLES.filter((table) => added[table].length + removed[table].length > 0);
+  await witnessed(port, tables, () => port.restore(payloadText(restoreLines(sections), options.turn)));
   return { rules, written: { filter: added.filter.length, nat: added.nat.length } };
 }
 

@@ -7,6 +7,7 @@ import {
   type Rule,
   repairJumps,
   restoreLines,
+  witnessed,
 } from "@fairlead/netfilter";
 import type { ResolvedOptions } from "./options.ts";
 import { BUILTIN_CHAINS, CHAINS, type ChainRule, type RuleTable, TABLES } from "./plan/chains.ts";
@@ -55,7 +56,9 @@ export async function writeAll(
     { table: "nat", commands: tableCommands("nat", rules, context, builtins) },
     { table: "filter", commands: tableCommands("filter", rules, context, builtins) },
   ];
-  await port.restore(payloadText(restoreLines(sections), turn));
+  // A legacy table may have been just so before.
+  const tables = port.variant === "nft" ? TABLES : [];
+  await witnessed(port, tables, () => port.restore(payloadText(restoreLines(sections), turn)));
   return { filter: [...inTable(rules, "filter")].length, nat: [...inTable(rules, "nat")].length };
 }
 

@@ -17,6 +17,7 @@ export {
   servicePortChainName,
 } from "./kube-proxy/names.ts";
 export { deleteChains, emptyChain, type Links, unlinkCommands } from "./kube-proxy/removal.ts";
+export { witnessed } from "./kube-proxy/witnessed.ts";
 export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
 export {

@@ -19,7 +19,11 @@ export class FakeNode {
   readonly links = new FakeLinks({ faults: this.faults, netlink: true });
   readonly rules: Readonly<Record<IPFamily, FakeIptables>>;
 
-  constructor({ schedulers }: { readonly schedulers?: readonly string[] } = {}) {
+  readonly #isLarge: boolean;
+
+  constructor(options: { readonly schedulers?: readonly string[]; readonly largeTables?: boolean } = {}) {
+    const { schedulers, largeTables = false } = options;
+    this.#isLarge = largeTables;
     this.servers = new FakeIpvsadm({ faults: this.faults, netlink: true, ...(schedulers && { schedulers }) });
     this.sets = new FakeIpset({ faults: this.faults, netlink: true, inUse: (name) => this.#isNamed(name) });
     const shared = { variant: "legacy", faults: this.faults, sets: this.sets } as const;
@@ -30,7 +34,12 @@ export class FakeNode {
   }
 
   port(family: IPFamily): IpvsPort {
-    return { servers: this.servers, sets: this.sets, links: this.links, rules: withGlance(this.rules[family]) };
+    return {
+      servers: this.servers,
+      sets: this.sets,
+      links: this.links,
+      rules: withGlance(this.rules[family], this.#isLarge),
+    };
   }
 
   /**
@@ -54,9 +63,10 @@ export class FakeNode {
 }
 
 /**
- * As the legacy variant's kernel tells it of a large table: number and size of the rules, and no word of what they are.
+ * As the legacy variant's kernel tells it of a table: each rule of a small one; of a large one number and size of the
+ * rules, and no word of what they are.
  */
-function withGlance(rules: FakeIptables): IpvsPort["rules"] {
+function withGlance(rules: FakeIptables, isLarge: boolean): IpvsPort["rules"] {
   return {
     family: rules.family,
     restore: (payload) => rules.restore(payload),
@@ -66,9 +76,10 @@ function withGlance(rules: FakeIptables): IpvsPort["rules"] {
     list: (table, chain) => rules.list(table, chain),
     glance: async (table) => {
       const chains = [...rules.table(table).chains.values()];
-      const lengths = chains.flatMap((chain) => chain.rules.map((rule) => renderRule(rule).length));
-      const size = lengths.reduce((sum, length) => sum + length, 0);
-      return { state: `${lengths.length} ${chains.length} ${size}`, entries: lengths.length + 2 * chains.length };
+      const texts = chains.flatMap(({ name, rules }) => [name, ...rules.map(renderRule)]);
+      const size = texts.reduce((sum, { length }) => sum + length, 0);
+      const state = isLarge ? `${texts.length} ${chains.length} ${size}` : texts.join("\n");
+      return { state, entries: texts.length + chains.length };
     },
   };
 }

@@ -1,0 +1,43 @@
+import { inSlices, type Slicing } from "@fairlead/base";
+import { renderServerKey, type ServerConnections } from "@fairlead/netfilter";
+import { destinationText } from "./plan/server-change.ts";
+import type { WantedServer } from "./plan/servers.ts";
+import type { Step } from "./plan/step.ts";
+import type { ServersPort } from "./port.ts";
+
+/**
+ * Reads back the virtual servers of a change: a tool may say that it has written what it has not, and leave a new
+ * service unserved.
+ *
+ * @throws Error that names a server which is not as it was written
+ */
+export async function confirmServers(port: ServersPort, { before, after }: Step, slicing: Partial<Slicing>) {
+  const missing = new Map(after);
+  const all = new Map([...before, ...after]);
+  for await (const found of port.connections(Array.from(all.values(), ({ server }) => server))) {
+    const key = renderServerKey(found);
+    const wanted = after.get(key);
+    if (wanted === undefined) throw notWritten(key, "it is there still");
+    await inSlices(destinations(key, wanted, found), slicing);
+    missing.delete(key);
+  }
+  for (const key of missing.keys()) throw notWritten(key, "it is not there");
+}
+
+/** Yields after each destination. */
+function* destinations(key: string, wanted: WantedServer, found: ServerConnections): Generator<void, void> {
+  const weights = new Map<string, number>();
+  for (const one of found.destinations) {
+    weights.set(destinationText(one), one.weight);
+    yield;
+  }
+  for (const endpoint of wanted.endpoints) {
+    const text = destinationText(endpoint);
+    if (weights.get(text) !== 1) throw notWritten(key, `it does not lead to ${text}`);
+    yield;
+  }
+}
+
+function notWritten(key: string, what: string): Error {
+  return new Error(`virtual server ${key}: writing it was reported as a success, but ${what}`);
+}
