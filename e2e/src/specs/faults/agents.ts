@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../../provider/cluster.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";
 import { needs } from "../needs.ts";
+import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { noteOthersRules } from "./others-rules.ts";
-import { common, each, expectLate, openStage, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
+import { common, each, expectLate, openStage, ports, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
 const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
@@ -74,4 +76,48 @@ const flushed: Spec = {
   },
 };
 
-export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed];
+/** Who answers a client, which has to be one and the same. */
+async function answererOf(from: Client, to: string): Promise<string> {
+  const results = await from.send({ protocol: "TCP", to, port: 80, count: 12, parallel: 4, timeoutMs: 5_000 });
+  const servers = new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)));
+  const [only = "", ...others] = servers;
+  if (others.length > 0) throw new Error(`wanted one endpoint for ${from.name}; came ${[...servers].join(", ")}`);
+  return only;
+}
+
+const remembered: Spec = {
+  ...common,
+  name: "session affinity outlasts a restart of the agents, and other endpoints that come and go",
+  eachFamily: true,
+  unfit: ({ mode }) => (mode === "userspace" ? "in userspace mode the agent itself remembers clients" : undefined),
+  run: async (scene) => {
+    const [first, second] = scene.nodes;
+    const callers = await Promise.all([first, first, second].map((node) => scene.pod({ node })));
+    const webs = await Promise.all([first, first, second, second].map((node) => scene.pod({ node, app: "web" })));
+    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports });
+    const to = service.clusterIP;
+    for (const caller of callers) await expectAnswered(caller, to, scene);
+    const before = await Promise.all(callers.map((caller) => answererOf(caller, to)));
+    const still = async (when: string) => {
+      const now = await Promise.all(callers.map((caller) => answererOf(caller, to)));
+      if (now.join() !== before.join()) throw new Error(`wanted ${before.join()} ${when}; came ${now.join()}`);
+    };
+    await each(scene, ({ agent }) => agent.restart());
+    await still("after a restart");
+    await scene.pod({ node: second, app: "web" });
+    await webs.find(({ name }) => !before.includes(name))?.remove();
+    await sleep(1_000);
+    await still("beside endpoints that come and go");
+  },
+};
+
+async function expectAnswered(from: Client, to: string, { until }: Scene): Promise<void> {
+  await until(`an answer for ${from.name}`, () =>
+    answererOf(from, to).then(
+      (server) => (["lost", "refused", "error"].includes(server) ? server : undefined),
+      (error: unknown) => String(error),
+    ),
+  );
+}
+
+export const agents: readonly Spec[] = [killed, frozen, diskFull, flushed, remembered];
