@@ -52,6 +52,8 @@ const oneClient = await countOf(async () => {
 const clients = await countOf(async () => {
   for (let at = 0; at < CLIENTS; at++) await send(`10.144.${10 + (at >> 8)}.${at & 255}`, "10.96.0.2");
 });
+const { stdout: listed } = await run.run(["nft", "list", "table", "ip", "kube-proxy"]);
+await run.run(["nft", "-c", "-f", "-"], { input: listed });
 const chosen = Object.keys(oneClient)[0] ?? "";
 await change(withoutAndWith(sticky(ENDPOINTS), (address) => address !== chosen));
 const afterItWent = await countOf(async () => {
@@ -63,7 +65,9 @@ const afterFullSync = await countOf(async () => {
 });
 for (const server of servers) server.close();
 await nft.close();
-process.stdout.write(JSON.stringify({ sent: SENT, even, oneClient, clients, chosen, afterItWent, afterFullSync }));
+process.stdout.write(
+  JSON.stringify({ sent: SENT, listed, even, oneClient, clients, chosen, afterItWent, afterFullSync }),
+);
 
 async function serve(address: string): Promise<Socket> {
   const socket = createSocket("udp4", () => {

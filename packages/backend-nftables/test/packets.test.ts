@@ -16,6 +16,10 @@ kernelTest(
     expect(Object.values(seen.oneClient)).toEqual([100]);
     expect(Object.keys(seen.clients)).toHaveLength(5);
     expect(chiSquare(seen.clients)).toBeLessThan(ONE_IN_A_MILLION);
+    // nft prints who is remembered, and takes what it printed.
+    expect(seen.listed).toMatch(
+      /elements = \{ 10\.144\.\d+\.\d+ \. 10\.96\.0\.2 \. udp \. 80 (?:timeout \S+ )?expires /,
+    );
     // The one that went has no client any more, and the client goes to one of the others only.
     expect(Object.values(seen.afterItWent)).toEqual([100]);
     expect(Object.keys(seen.afterItWent)).not.toContain(seen.chosen);
@@ -27,6 +31,7 @@ type Counts = Readonly<Record<string, number>>;
 
 interface Seen {
   readonly sent: number;
+  readonly listed: string;
   readonly even: Counts;
   readonly oneClient: Counts;
   readonly clients: Counts;

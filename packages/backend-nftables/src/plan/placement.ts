@@ -11,7 +11,7 @@ export interface Pool {
   readonly sticky?: StickyPool;
 }
 
-export interface StickyPool {
+interface StickyPool {
   /** Seconds. */
   readonly timeout: number;
   /** Each keeps its own as long as it stays; no more than the class has. */

@@ -20,7 +20,7 @@ export interface TableWriter {
 }
 
 /** kube-proxy's comment on its table. */
-export const TABLE_COMMENT = "rules for kube-proxy";
+const TABLE_COMMENT = "rules for kube-proxy";
 
 /** Has the table made anew, whatever is there, in the transaction. */
 export function beginTable(batch: NftBatch): void {
