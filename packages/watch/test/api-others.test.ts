@@ -62,6 +62,7 @@ describe("what is not there", () => {
       answering(fake, () => !installed, code, resources),
     );
     await state("absent");
+    await consumer.until(() => consumer.synced > 0);
     expect(consumer.changes).toEqual([{ type: "synced" }]);
     expect(reports).toEqual([]);
     api.store.put(path, subnet("ovn-default"));
@@ -84,7 +85,7 @@ describe("what is not there", () => {
     deleted = true;
     api.endWatches();
     await state("absent");
-    expect(consumer.keys()).toEqual([]);
+    await consumer.until(() => consumer.state.size === 0);
   });
 
   test("429 while a CRD is being established is waited out", async () => {

@@ -44,7 +44,9 @@ function subscription(
   listeners: readonly Listener[],
   onChange: NetworkSubscriptionsOptions["onChange"],
 ): OtherSubscription {
+  let known = false;
   const onState = (state: OtherState) => {
+    known = true;
     for (const listener of listeners) listener.state(state);
     onChange();
   };
@@ -53,7 +55,11 @@ function subscription(
     // What counts of it differs between the listeners; nothing of it is kept.
     decode: (raw) => raw,
     onChange(change) {
-      if (change.type === "synced") return onState("listed");
+      if (change.type === "synced") {
+        // Manifests say nothing else; a server has said already what its list is worth.
+        if (!known) onState("listed");
+        return;
+      }
       for (const listener of listeners) {
         if (change.type === "upsert") listener.upsert(change.key, change.object);
         else listener.delete(change.key);

@@ -82,9 +82,10 @@ export class Recovery {
   }
 
   async #absent(retry: number, signal: AbortSignal): Promise<Cursor> {
+    // Before its list is empty and complete: an empty list says less.
+    this.#spec.other?.onState("absent");
     await this.#to.beginList().end();
     this.#ports.reachability.succeeded(this.#spec.name);
-    this.#spec.other?.onState("absent");
     await sleep(this.#ports.clock, retry, signal);
     return atStart(this.#ports.firstMode);
   }

@@ -1,0 +1,88 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import { ClusterState } from "@fairlead/core";
+import { Networks, type NetworksSettings, networkSource } from "@fairlead/networks";
+import { fail, LightApiServer } from "@fairlead/testkit/api-server";
+import { createApiSource } from "@fairlead/watch";
+import { afterEach, expect, test } from "vitest";
+import { ClusterServices, networkSubscriptions } from "../src/index.ts";
+
+const SUBNETS = "/apis/kubeovn.io/v1/subnets";
+const subnet = (name: string, cidrBlock: string) => ({ metadata: { name }, spec: { cidrBlock } });
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** Networks that learn from an API server over HTTP; `next` waits until something holds and gives the decision. */
+async function learning(prepare: (api: LightApiServer) => void) {
+  const api = new LightApiServer();
+  prepare(api);
+  const server = await api.start();
+  ends.push(() => api.stop());
+  const source = networkSource("kube-ovn-subnets");
+  const settings: NetworksSettings = {
+    written: { own: [], excluded: [] },
+    sources: { excluded: [source], own: [] },
+    filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
+    debounceMs: 0,
+    removalDelayMs: 600_000,
+    maxForeignPercent: 50,
+  };
+  const networks = new Networks(settings, new VirtualClock());
+  const services = new ClusterServices(new ClusterState());
+  const problems: string[] = [];
+  let wake = () => {};
+  const others = networkSubscriptions({
+    networks,
+    sources: [source],
+    onChange: () => wake(),
+    onProblem: (_source, object, problem) => problems.push(`${object}: ${problem}`),
+  });
+  const stop = new AbortController();
+  const ended = createApiSource({
+    connection: { server, credentials: async () => ({ headers: {}, tls: {} }) },
+    nodeName: "node-a",
+    userAgent: "fairlead-proxy/0.0.0",
+    random: () => 0,
+  }).run({ others }, stop.signal);
+  ends.push(() => {
+    stop.abort();
+    return ended;
+  });
+  const until = async (holds: () => boolean) => {
+    while (!holds()) await new Promise<void>((woken) => (wake = woken));
+    return networks.decide(services);
+  };
+  return { api, networks, problems, until, state: () => networks.report().sources[0]?.state };
+}
+
+test("1,000 subnets, one of them garbage, and the addresses of nodes", async () => {
+  const { api, networks, problems, until, state } = await learning(({ store }) => {
+    for (let n = 0; n < 1_000; n++) store.put(SUBNETS, subnet(`s${n}`, `10.${n >>> 8}.${n & 255}.0/24`));
+    store.put(SUBNETS, { metadata: { name: "garbage" }, spec: { cidrBlock: [1] } });
+    store.put("/api/v1/nodes", {
+      metadata: { name: "node-b" },
+      status: { addresses: [{ type: "InternalIP", address: "10.0.0.5" }] },
+    });
+  });
+  const first = await until(() => networks.ready && state() === "listed");
+  expect(first.excludeCIDRs).toHaveLength(1_000);
+  expect(problems).toEqual(['Subnet/garbage: spec.cidrBlock is "[1]"; must be a CIDR']);
+  const neutral = () => networks.decide(new ClusterServices(new ClusterState())).neutralAddresses;
+  await until(() => neutral().has("10.0.0.5"));
+  api.store.put(SUBNETS, subnet("one-more", "10.200.0.0/16"));
+  const more = await until(() => networks.decide(new ClusterServices(new ClusterState())).excludeCIDRs.length > 1_000);
+  expect(more.excludeCIDRs[0]).not.toBe("10.200.0.0/16");
+  expect(more.excludeCIDRs).toContain("10.200.0.0/16");
+});
+
+test("a CRD that is not there is absent, and nothing waits", async () => {
+  const { networks, until, state } = await learning((api) => {
+    api.intercept(({ path }, response) => path === SUBNETS && fail(response, 403, "Forbidden", "no") !== undefined);
+    api.intercept(({ path }, response) => path === "/apis/kubeovn.io/v1" && fail(response, 404, "", "") !== undefined);
+  });
+  const decision = await until(() => networks.ready);
+  expect(state()).toBe("absent");
+  expect(decision.excludeCIDRs).toEqual([]);
+});
