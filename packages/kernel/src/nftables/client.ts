@@ -34,8 +34,7 @@ export interface NftablesClient {
   /**
    * Some sets of a table with their elements, such as those that packets fill: only these elements are read.
    *
-   * @returns by name; none where there is no such table
-   * @throws UnreadableNft when the table has a set of types that are not known here
+   * @returns by name, without those of types that are not known here; none where there is no such table
    */
   sets(
     family: NftFamily,

@@ -14,6 +14,7 @@ import {
   nftNumbers,
   type SetElement,
   tableCommentOf,
+  UnreadableNft,
 } from "@fairlead/netfilter/nft";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
@@ -25,18 +26,19 @@ import { encodeDumpOfSet, encodeGet, encodeLookUp } from "./requests.ts";
 export async function readTable(socket: NetlinkSocket, family: NftFamily, name: string): Promise<NftTable | undefined> {
   const comment = await commentOfTable(socket, family, name);
   if (comment === undefined) return undefined;
-  const all = <T>(what: "getChain" | "getRule", tableAt: number, decode: (of: Attributes) => T) =>
+  const all = <T>(what: "getChain" | "getRule" | "getSet", tableAt: number, decode: (of: Attributes) => T) =>
     listing(socket, encodeGet(what, family, name), `reading table ${family} ${name}`, (of) =>
       of.text(tableAt) === name ? [decode(of)] : [],
     );
   const chains = await all("getChain", nftNumbers.CHAIN.table, decodeChain);
   const rules = await all("getRule", nftNumbers.RULE.table, (of) => decodeRule(of, family));
+  const sets = await all("getSet", nftNumbers.SET.table, decodeSet);
   return {
     family,
     name,
     ...(comment !== "" && { comment }),
     chains: withRules(chains, rules),
-    sets: await readSets(socket, family, name, () => true),
+    sets: await withElements(socket, family, name, sets),
   };
 }
 
@@ -51,9 +53,19 @@ export async function readSets(
   if ((await commentOfTable(socket, family, table)) === undefined) return new Map();
   const request = encodeGet("getSet", family, table);
   const sets = await listing(socket, request, `reading the sets of table ${family} ${table}`, (of) =>
-    of.text(nftNumbers.SET.table) === table ? [decodeSet(of)] : [],
+    of.text(nftNumbers.SET.table) === table ? knownSet(of) : [],
   );
   return withElements(socket, family, table, sets.filter(wanted));
+}
+
+/** @returns none where its types are not known here: nobody can want it */
+function knownSet(of: Attributes): readonly Omit<NftSet, "elements">[] {
+  try {
+    return [decodeSet(of)];
+  } catch (error) {
+    if (error instanceof UnreadableNft) return [];
+    throw error;
+  }
 }
 
 /** @returns undefined: there is no such table; "": it has no comment */

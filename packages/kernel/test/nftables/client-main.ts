@@ -176,9 +176,11 @@ async function timed() {
     const sets = await nft.sets("ip", name, (set) => set.name === "sticky");
     return { names: [...sets.keys()], elements: [...(sets.get("sticky")?.elements.values() ?? [])].sort(byKey) };
   };
+  await runner.run(["nft", "add", "set", "ip", "one", "macs", "{ type ether_addr; }"]);
   const first = await read("one");
+  const all = [...(await nft.sets("ip", "one", () => true)).keys()];
   await nft.commit(table("two").addElements("sticky", first.elements));
-  return { first, second: await read("two"), nowhere: [...(await nft.sets("ip", "three", () => true))] };
+  return { first, all, second: await read("two"), nowhere: [...(await nft.sets("ip", "three", () => true))] };
 }
 
 function byKey(one: { readonly key: string }, other: { readonly key: string }): number {

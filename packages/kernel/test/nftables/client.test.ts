@@ -90,7 +90,7 @@ kernelSuite("nf_tables by netlink, on the kernel", () => {
         { key: "03000000", expires: left(100_000) },
       ],
     };
-    expect(seen.timed).toEqual({ first: sticky, second: sticky, nowhere: [] });
+    expect(seen.timed).toEqual({ first: sticky, all: ["sticky", "other"], second: sticky, nowhere: [] });
   });
 
   test("where thousands of messages are refused, the first one is told", () => {
