@@ -39,13 +39,18 @@ const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): 
 const modesOnFakes: readonly ModeOnFakes[] = [
   {
     facts: iptablesFacts,
-    serve({ families, tables, nfacct, clock, progress }) {
+    serve({ families, tables, nfacct, clock, progress, log }) {
       const counters = async (names: readonly string[]) => {
         for (const name of names) await nfacct.ensure(name);
         return new Set(names);
       };
       const backends = each(families, (family) =>
-        createIptablesBackend(tables[family], { counters, clock, turn: progress.turnOf(family) }),
+        createIptablesBackend(tables[family], {
+          counters,
+          clock,
+          turn: progress.turnOf(family),
+          onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
+        }),
       );
       return { backends, familiesAtOnce: true };
     },
