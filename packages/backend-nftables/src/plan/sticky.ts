@@ -6,7 +6,7 @@ import {
   type SetElement,
   statements,
 } from "@fairlead/netfilter/nft";
-import { drawsOf } from "./classes.ts";
+import { stickyDrawsOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
 import type { Pool } from "./placement.ts";
@@ -128,7 +128,7 @@ function classStructure(
     ...toSlot(slot),
   ]);
   // Who drew empty slots only goes to the first that is filled: so few that the shares stay even.
-  const draws = Array.from({ length: 2 * drawsOf(size) }, (): Expression[] => [
+  const draws = Array.from({ length: stickyDrawsOf(size) }, (): Expression[] => [
     { kind: "numgen", modulus: size, to: 0 },
     { kind: "lookup", set: slotsMap(prefix, timeout), from: 0, to: "verdict" },
   ]);
