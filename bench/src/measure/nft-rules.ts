@@ -19,51 +19,95 @@ export async function readNftRules(node: NetworkNamespace): Promise<RuleDigests>
 
 /** `service-ips 0a600001…` → a digest of the endpoints. */
 export function* frontendsOf(table: NftTable): Generator<readonly [frontend: string, digest: string]> {
+  const maps = new Maps(table);
   for (const name of DISPATCH) {
     for (const { key, value } of table.sets.get(name)?.elements.values() ?? []) {
       if (typeof value !== "object") continue;
-      const ends = [...new Set(endsOf(table, key, value, new Set()))].sort();
+      const ends = [...new Set(endsOf({ table, maps, key, seen: new Set() }, value))].sort();
       yield [`${name} ${key}`, createHash("sha256").update(ends.join("\n")).digest("base64url").slice(0, 16)];
     }
   }
 }
 
+/** A packet to a frontend on its way. */
+interface Walk {
+  readonly table: NftTable;
+  readonly maps: Maps;
+  /** The frontend's. */
+  readonly key: Hex;
+  /** Chains and maps that it has met. */
+  readonly seen: Set<string>;
+}
+
 /** Where a packet to a frontend can end: endpoints, or a verdict. */
-function* endsOf(table: NftTable, key: Hex, verdict: Verdict, seen: Set<string>): Generator<string> {
+function* endsOf(walk: Walk, verdict: Verdict): Generator<string> {
   if (!("chain" in verdict)) {
     yield verdictText(verdict);
     return;
   }
-  if (seen.has(verdict.chain)) return;
-  seen.add(verdict.chain);
-  for (const rule of table.chains.get(verdict.chain)?.rules ?? []) yield* endsOfRule(table, key, rule, seen);
+  const { chain } = verdict;
+  if (isSeen(walk, `chain ${chain}`)) return;
+  for (const rule of walk.table.chains.get(chain)?.rules ?? []) yield* endsOfRule(walk, rule);
 }
 
-function* endsOfRule(table: NftTable, key: Hex, { expressions }: NftRule, seen: Set<string>): Generator<string> {
+function* endsOfRule(walk: Walk, { expressions }: NftRule): Generator<string> {
   const constants: Hex[] = [];
   for (const expression of expressions) {
     if (expression.kind === "immediate" && "value" in expression) constants.push(expression.value);
-    else if (expression.kind === "immediate") yield* endsOf(table, key, expression.verdict, seen);
-    else if (expression.kind === "lookup" && expression.to !== undefined) {
-      yield* endsOfMap(table, key, expression.set, seen);
-    } else if (expression.kind === "nat" && constants.length > 0) yield endpointOf(constants.join(""));
+    else if (expression.kind === "immediate") yield* endsOf(walk, expression.verdict);
+    else if (expression.kind === "lookup" && expression.to !== undefined) yield* endsOfMap(walk, expression.set);
+    else if (expression.kind === "nat" && constants.length > 0) yield endpointOf(constants.join(""));
   }
 }
 
-function* endsOfMap(table: NftTable, key: Hex, map: string, seen: Set<string>): Generator<string> {
-  for (const value of valuesOf(table, map, key)) {
-    if (typeof value === "object") yield* endsOf(table, key, value, seen);
+function* endsOfMap(walk: Walk, map: string): Generator<string> {
+  if (isSeen(walk, `map ${map}`)) return;
+  for (const value of walk.maps.valuesOf(map, walk.key)) {
+    if (typeof value === "object") yield* endsOf(walk, value);
     else yield endpointOf(value);
   }
 }
 
-/** What stands under the frontend's key, with a slot behind it or not; in a map of another kind, all. */
-function valuesOf(table: NftTable, set: string, key: Hex): readonly (Hex | Verdict)[] {
-  const all = [...(table.sets.get(set)?.elements.values() ?? [])];
-  const own = all.filter((element) => element.key.startsWith(key));
-  const isOwn = own.length > 0 || all.some((element) => element.key.length >= key.length);
-  return (isOwn ? own : all).flatMap(({ value }) => value ?? []);
+function isSeen({ seen }: Walk, what: string): boolean {
+  const is = seen.has(what);
+  seen.add(what);
+  return is;
 }
+
+type Values = readonly (Hex | Verdict)[];
+
+/** The maps of a table by the keys of frontends; with thousands of them each map is gone through once only. */
+class Maps {
+  readonly #table: NftTable;
+  readonly #byFrontend = new Map<string, ReadonlyMap<Hex, Values>>();
+
+  constructor(table: NftTable) {
+    this.#table = table;
+  }
+
+  /** What stands under the frontend's key, with a slot behind it or not; in a map of shorter keys, all. */
+  valuesOf(name: string, key: Hex): Values {
+    const id = `${name} ${key.length}`;
+    const index = this.#byFrontend.get(id) ?? this.#index(name, key.length);
+    this.#byFrontend.set(id, index);
+    return [...(index.get(key) ?? []), ...(index.get(SHORTER) ?? [])];
+  }
+
+  #index(name: string, length: number): ReadonlyMap<Hex, Values> {
+    const index = new Map<Hex, (Hex | Verdict)[]>();
+    for (const { key, value } of this.#table.sets.get(name)?.elements.values() ?? []) {
+      if (value === undefined) continue;
+      const frontend = key.length < length ? SHORTER : key.slice(0, length);
+      const values = index.get(frontend);
+      if (values === undefined) index.set(frontend, [value]);
+      else values.push(value);
+    }
+    return index;
+  }
+}
+
+/** In place of a key: of elements whose keys have no frontend in them. */
+const SHORTER = "";
 
 /** Address and port, without what pads them. */
 function endpointOf(value: Hex): string {
