@@ -1,6 +1,6 @@
 import { inSlices } from "@fairlead/base";
 import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
-import { NftBatch } from "@fairlead/netfilter/nft";
+import { NftBatch, type NftFamily, type NftSet, UnreadableNft } from "@fairlead/netfilter/nft";
 import { removeNftablesMode } from "./cleanup.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
@@ -101,8 +101,18 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   /** Only services with affinity have something that is worth reading. */
   async #remembered({ family, groups }: ForwardingPlan, placements?: Programmed["placements"]): Promise<Remembered> {
     const sticky = [...groups.values()].some(({ affinitySeconds }) => affinitySeconds !== undefined);
-    const sets = sticky ? await this.#port.sets(family === "IPv4" ? "ip" : "ip6", TABLE, remembers) : new Map();
+    const sets = sticky ? await this.#readSets(family === "IPv4" ? "ip" : "ip6") : new Map();
     return new Remembered(sets, placements);
+  }
+
+  /** What somebody else put into the table may be of kinds that are not known here; it goes, and the clients with it. */
+  async #readSets(family: NftFamily): Promise<ReadonlyMap<string, NftSet>> {
+    try {
+      return await this.#port.sets(family, TABLE, remembers);
+    } catch (error) {
+      if (error instanceof UnreadableNft) return new Map();
+      throw error;
+    }
   }
 
   async #commit(batch: NftBatch): Promise<void> {

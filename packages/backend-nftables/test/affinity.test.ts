@@ -1,11 +1,12 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import { FakeNftables } from "@fairlead/kernel/fake";
-import { addressHex, type NftTable, type SetElement } from "@fairlead/netfilter/nft";
+import { addressHex, type NftTable, type SetElement, UnreadableNft } from "@fairlead/netfilter/nft";
 import { type SlotState, webState } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
 import { createNftablesBackend } from "../src/index.ts";
 import { addressKey, endpointValue } from "../src/plan/keys.ts";
 import { kubeProxyAffinitySet } from "../src/plan/names.ts";
+import { recorded } from "./support/recorded.ts";
 import { openWorld } from "./support/world.ts";
 
 const FRONTEND = addressKey("10.96.3.1", "TCP", 80);
@@ -48,6 +49,19 @@ test("after a change that was refused, what the kernel holds is taken over", asy
   await node.backend.sync(node.world.plan);
   expect(slots(node.table())).toEqual(SECOND_GONE.with(1, "10.144.0.5:8080"));
   expect(Object.keys(clients(node.table()))).toEqual(["clients-60-3"]);
+});
+
+test("sets of kinds that nobody knows cost the clients, and not the sync", async () => {
+  const node = await openNode();
+  node.world.change([[1, ALL]]);
+  const { port } = recorded(node.fake);
+  const unreadable = {
+    ...port,
+    sets: () => Promise.reject(new UnreadableNft("set x: its types are not known")),
+  };
+  const backend = createNftablesBackend(unreadable, { family: "IPv4", clock: node.clock });
+  expect((await backend.sync(node.world.plan)).kind).toBe("full");
+  expect(slots(node.table())[3]).toBe("10.144.128.7:8080");
 });
 
 test("clients that kube-proxy remembers stay with their endpoints", async () => {
