@@ -1,7 +1,7 @@
 import type { Table } from "../rule/rule.ts";
 import type { IptablesPort } from "./iptables-port.ts";
 
-/** Entries up to which the kernel's word of a legacy table is about each of them; beyond, about their number and size. */
+/** Entries up to which the kernel's word of a legacy table is about each of them; beyond, about number and size. */
 const EACH_TOLD = 5000;
 
 /**

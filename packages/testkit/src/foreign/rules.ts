@@ -96,3 +96,13 @@ export const foreignRules: readonly ForeignRule[] = [
     { name, table: "filter" as const, chain: FOREIGN_CHAIN, words: ["-o", value, "-j", "RETURN"] },
   ]),
 ];
+
+/** The same with addresses of a family. */
+export function foreignRulesOf(family: "IPv4" | "IPv6"): readonly ForeignRule[] {
+  if (family === "IPv4") return foreignRules;
+  const other: Readonly<Record<string, string>> = {
+    "192.0.2.1": "2001:db8::1",
+    "10.0.0.1/255.0.255.255": "fd00::1/ffff:0:ffff::",
+  };
+  return foreignRules.map((rule) => ({ ...rule, words: rule.words.map((word) => other[word] ?? word) }));
+}
