@@ -1,8 +1,9 @@
-import type { ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { PlanEndpoint } from "@fairlead/core";
 import { type Destination, parseServerCommand, type VirtualServer } from "@fairlead/netfilter";
 import { expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
 import { FakeNode } from "./support/fake-node.ts";
+import { changeOf, clusterIPGroup, planOf } from "./support/plans.ts";
 
 /** More than a call may have arguments. */
 const ENDPOINTS = 150_000;
@@ -72,51 +73,23 @@ function world() {
   return { backend, longest, watched, weightsOf, wait };
 }
 
-const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
-
-function group(cluster: readonly PlanEndpoint[]): ServicePortGroup {
-  return {
-    ...{ id: "default/large/tcp", name: "default/large", service: "default/large", family: "IPv4", protocol: "TCP" },
-    ...{ cluster, local: [], serving: cluster, endpointCount: cluster.length, annotations: {} },
-    frontends: [
-      {
-        ...{ kind: "cluster-ip", address: "10.96.0.10", port: 80, policy: "Cluster" },
-        treatments: { pod: proxy, node: proxy, outside: proxy },
-      },
-    ],
-  };
-}
-
-function plan(one: ServicePortGroup): ForwardingPlan {
-  return {
-    ...{ family: "IPv4", groups: new Map([[one.id, one]]), endpointCount: one.endpointCount },
-    node: { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } },
-    healthChecks: new Map(),
-    foreignClusterIPs: new Set(),
-  };
-}
-
-function change(before: ServicePortGroup, after: ServicePortGroup): PlanChange {
-  const groups = new Map([[before.id, { before, after }]]);
-  return { family: "IPv4", groups, healthChecks: new Map(), foreignClusterIPs: { added: [], removed: [] } };
-}
-
 test("a service with very many endpoints is compared and written in short turns, and so it drains", async () => {
   const { backend, longest, watched, weightsOf, wait } = world();
   const endpoints = Array.from({ length: ENDPOINTS }, (_, i) =>
     watched({ address: `10.${144 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`, port: 8080, local: false }),
   );
+  const group = (cluster: readonly PlanEndpoint[]) => clusterIPGroup("10.96.0.10", cluster);
   const [one, all] = [group(endpoints.slice(0, 1)), group(endpoints)];
-  expect(await longest(() => backend.sync(plan(one)))).toBeLessThan(MOST);
-  expect(await longest(() => backend.apply(plan(all), change(one, all)))).toBeLessThan(MOST);
+  expect(await longest(() => backend.sync(planOf(one)))).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(planOf(all), changeOf(one, all)))).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(ENDPOINTS);
-  expect(await longest(async () => expect(await backend.intact(plan(all))).toBe(true))).toBeLessThan(MOST);
-  expect(await longest(() => backend.apply(plan(one), change(all, one)))).toBeLessThan(MOST);
+  expect(await longest(async () => expect(await backend.intact(planOf(all))).toBe(true))).toBeLessThan(MOST);
+  expect(await longest(() => backend.apply(planOf(one), changeOf(all, one)))).toBeLessThan(MOST);
   expect(weightsOf().get(0)).toHaveLength(ENDPOINTS - 1);
   wait(3_600_000);
   expect(await longest(() => backend.maintain())).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(1);
   expect(weightsOf().get(0)).toBeUndefined();
-  expect(await longest(() => backend.sync(plan(all)))).toBeLessThan(MOST);
+  expect(await longest(() => backend.sync(planOf(all)))).toBeLessThan(MOST);
   expect(weightsOf().get(1)).toHaveLength(ENDPOINTS);
 });
