@@ -89,8 +89,8 @@ describe("the bundle", () => {
     ],
     [
       "a mode that is not there",
-      ["--proxy-mode=nftables"],
-      /^--proxy-mode=nftables .*use iptables, ipvs or userspace$/,
+      ["--proxy-mode=kernelspace"],
+      /^--proxy-mode=kernelspace: is a mode of Windows; must be iptables, ipvs, nftables or userspace/,
     ],
     ["a wrong value", ["--oom-score-adj=2000"], /^--oom-score-adj=2000: /],
     [
