@@ -105,7 +105,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     return new Remembered(sets, placements);
   }
 
-  /** What somebody else put into the table may be of kinds that are not known here; it goes, and the clients with it. */
+  /** What somebody else put there may be of kinds that are not known here: it goes, and the clients with it. */
   async #readSets(family: NftFamily): Promise<ReadonlyMap<string, NftSet>> {
     try {
       return await this.#port.sets(family, TABLE, remembers);
