@@ -14,6 +14,7 @@ if (missing === undefined) {
   await import("./kernel/conformance.ts");
   await import("./kernel/nft-conformance.ts");
   await import("./kernel/tracer.ts");
+  await import("./kernel/nft-tracer.ts");
   await import("./kernel/demo.ts");
   await import("./kernel/founding-case.ts");
   await import("./kernel/memory.ts");

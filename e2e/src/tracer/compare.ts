@@ -2,7 +2,7 @@ import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import { nodeA, nodeEnvironment } from "@fairlead/testkit";
-import { createTracer, type Environment, type Landing, landings, type Packet } from "@fairlead/trace";
+import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
 import type { Lab } from "../lab/lab.ts";
 import type { SentPacket } from "./arbitrary-packets.ts";
 import { type Fate, LOOPBACK, ownAddresses, type Shipment, sendAll } from "./send.ts";
@@ -39,15 +39,15 @@ export interface Comparison {
 /**
  * Sends packets through node-a, and through the tracer over what its kernel holds.
  *
- * @param ruleSet as iptables-save printed it
+ * @param rules as iptables-save and nft printed them
  */
 export async function compare(
   lab: Lab,
-  ruleSet: RuleSet,
+  rules: RuleSet | Rules,
   packets: readonly SentPacket[],
   family: IPFamily,
 ): Promise<Comparison> {
-  const tracer = createTracer(ruleSet);
+  const tracer = createTracer(rules);
   const shipments = packets.map((packet) => {
     const sourcePort = unusedPort();
     const told = landings(tracer.trace(tracePacket(packet, sourcePort), environment));

@@ -1,0 +1,191 @@
+import type { IPFamily } from "@fairlead/core";
+import {
+  type BaseChain,
+  type Expression,
+  hostHex,
+  type NftChain,
+  type NftTable,
+  portHex,
+  statements,
+  type Verdict,
+} from "@fairlead/netfilter/nft";
+import { clientA, networks, nodeA, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
+import fc from "fast-check";
+import { setsOf } from "./arbitrary-nft-sets.ts";
+import { frontends, ports } from "./arbitrary-packets.ts";
+
+/**
+ * Tables of any shape over what the test ground's packets have: headers, ports, marks, address types, connection states,
+ * sets, random choices, hashes; jumps, gotos, verdict maps, translations, refusals. Answers come back: what belongs to a
+ * known connection passes the filters.
+ */
+export function nftTables(family: IPFamily): fc.Arbitrary<NftTable> {
+  const chains = fc.tuple(...CHAINS.map((shape) => chainOf(shape, family)));
+  return chains.map((made) => ({
+    family: family === "IPv4" ? "ip" : "ip6",
+    name: "arbitrary",
+    chains: new Map(made.map((chain) => [chain.name, chain])),
+    sets: new Map(setsOf(family).map((set) => [set.name, set])),
+  }));
+}
+
+/** Where a chain is: what may be said there, and which chains it leads to, later ones only. */
+interface Shape {
+  readonly name: string;
+  readonly base?: BaseChain;
+  readonly end: "mark" | "dnat" | "masquerade" | "filter";
+  readonly calls: readonly string[];
+  readonly map?: "dispatch" | "gates";
+}
+
+const base = (type: BaseChain["type"], hook: BaseChain["hook"], priority: number): BaseChain => {
+  return { type, hook, priority, policy: "accept" };
+};
+
+/** Callees first: nft reads a table from its beginning. */
+const CHAINS: readonly Shape[] = [
+  { name: "endpoint", end: "dnat", calls: [] },
+  { name: "service", end: "dnat", calls: ["endpoint"] },
+  { name: "services", end: "dnat", calls: ["service", "endpoint"], map: "dispatch" },
+  { name: "leaving", end: "masquerade", calls: [] },
+  { name: "decision", end: "filter", calls: [] },
+  { name: "gate", end: "filter", calls: ["decision"] },
+  { name: "early", base: base("filter", "prerouting", -150), end: "mark", calls: [] },
+  {
+    name: "nat-in",
+    base: base("nat", "prerouting", -100),
+    end: "dnat",
+    calls: ["services", "service"],
+    map: "dispatch",
+  },
+  { name: "nat-own", base: base("nat", "output", -100), end: "dnat", calls: ["services", "service"], map: "dispatch" },
+  { name: "nat-out", base: base("nat", "postrouting", 100), end: "masquerade", calls: ["leaving"] },
+  { name: "filter-in", base: base("filter", "input", 0), end: "filter", calls: ["gate", "decision"], map: "gates" },
+  {
+    name: "filter-through",
+    base: base("filter", "forward", 0),
+    end: "filter",
+    calls: ["gate", "decision"],
+    map: "gates",
+  },
+  { name: "filter-out", base: base("filter", "output", 0), end: "filter", calls: ["gate"], map: "gates" },
+];
+
+/** `ct state established,related accept` */
+const ANSWERS: readonly Expression[] = [
+  { kind: "ct", key: "state", to: 0 },
+  { kind: "bitwise", from: 0, to: 0, mask: hostHex(0x6), xor: hostHex(0) },
+  { kind: "cmp", operator: "!=", from: 0, value: hostHex(0) },
+  ...statements.verdict({ kind: "accept" }),
+];
+
+/** Without it IPv6 finds nobody: `meta l4proto ipv6-icmp accept`. */
+const NEIGHBOURS: readonly Expression[] = [
+  ...statements.protocolIs("ipv6-icmp"),
+  ...statements.verdict({ kind: "accept" }),
+];
+
+function chainOf(shape: Shape, family: IPFamily): fc.Arbitrary<NftChain> {
+  const { name, base: own } = shape;
+  const passing = own?.type === "filter" ? [{ expressions: ANSWERS }, { expressions: NEIGHBOURS }] : [];
+  return fc.array(ruleOf(shape, family), { minLength: 1, maxLength: 5 }).map((rules) => ({
+    name,
+    ...(own && { base: own }),
+    rules: [...passing, ...rules.map((expressions) => ({ expressions }))],
+  }));
+}
+
+function ruleOf(shape: Shape, family: IPFamily): fc.Arbitrary<readonly Expression[]> {
+  return fc
+    .tuple(fc.array(condition(family), { maxLength: 2 }), endOf(shape, family))
+    .map(([conditions, end]) => [...conditions.flat(), ...end]);
+}
+
+type Words = fc.Arbitrary<readonly Expression[]>;
+
+function condition(family: IPFamily): Words {
+  const of = family === "IPv4" ? "ip" : "ip6";
+  const { addressIn, addressTypeIs, hasMark, interfaceIs, load, protocolIs } = statements;
+  const cidrs = [networks.calico[family], networks.services[family], networks.outside[family]];
+  const hosts = [clientA, webA1, outside, nodeA].map(({ addresses }) => addresses[family]);
+  const side = fc.constantFrom("saddr", "daddr");
+  const equality = fc.constantFrom("==", "!=");
+  const isOne: Expression = { kind: "cmp", operator: "==", from: 0, value: hostHex(1) };
+  return fc.oneof(
+    fc
+      .tuple(side, fc.constantFrom(...cidrs, ...hosts.map((host) => `${host}/${of === "ip" ? 32 : 128}`)), equality)
+      .map(([field, cidr, operator]) => addressIn(of, field, cidr, operator)),
+    fc
+      .tuple(fc.constantFrom("eth0", "cali*", "lo"), equality)
+      .map(([name, operator]) => interfaceIs("iifname", name, operator)),
+    fc
+      .tuple(fc.constantFrom("eth0", "cali*", "lo"), equality)
+      .map(([name, operator]) => interfaceIs("oifname", name, operator)),
+    fc.constantFrom("tcp", "udp").map((protocol) => protocolIs(protocol)),
+    fc
+      .tuple(fc.constantFrom("==", "!=", "<", ">="), fc.constantFrom(...ports))
+      .map(([operator, port]): readonly Expression[] => [
+        load(of, "dport", 0),
+        { kind: "cmp", operator, from: 0, value: portHex(port) },
+      ]),
+    fc.constantFrom(0x1, 0x4000).map((bit) => hasMark(bit)),
+    fc.constantFrom(statements.newConnection, statements.translatedConnection, statements.invalidPacket),
+    side.map((field) => addressTypeIs(field, "local")),
+    fc
+      .tuple(side, fc.constantFrom("hosts", "networks"), fc.boolean())
+      .map(([field, set, inverted]): readonly Expression[] => [
+        load(of, field, 0),
+        { kind: "lookup", set, from: 0, ...(inverted && { inverted: true as const }) },
+      ]),
+    fc.constantFrom(2, 4).map((modulus): readonly Expression[] => [{ kind: "numgen", modulus, to: 0 }, isOne]),
+    fc
+      .constantFrom(2, 3)
+      .map((modulus): readonly Expression[] => [
+        load(of, "saddr", 4),
+        { kind: "hash", from: 4, length: of === "ip" ? 4 : 16, modulus, seed: 7, to: 0 },
+        isOne,
+      ]),
+  );
+}
+
+function endOf({ end, calls, map }: Shape, family: IPFamily): Words {
+  const of = family === "IPv4" ? "ip" : "ip6";
+  const marks = fc.constantFrom(statements.setMark(0x1), statements.setMark(0x4000), statements.flipMark(0x4000));
+  const verdicts: readonly Verdict[] = [
+    { kind: "return" },
+    ...calls.flatMap((chain): Verdict[] => [
+      { kind: "jump", chain },
+      { kind: "goto", chain },
+    ]),
+  ];
+  const common: Words[] = [
+    marks,
+    fc.constant([{ kind: "counter" }]),
+    fc.constantFrom(...verdicts).map((verdict) => statements.verdict(verdict)),
+  ];
+  if (map !== undefined) common.push(fc.constant(statements.lookUp(of, ["daddr", "l4proto", "dport"], map, "verdict")));
+  if (end === "dnat") return fc.oneof(...common, translation(family), fc.constant(drawn(of)));
+  if (end === "masquerade") return fc.oneof(...common, fc.constant(statements.masquerade));
+  if (end === "mark") return fc.oneof(...common, fc.constant(statements.verdict({ kind: "drop" })));
+  const refusals = [statements.verdict({ kind: "drop" }), statements.verdict({ kind: "accept" })];
+  return fc.oneof(...common, fc.constantFrom(...refusals, statements.rejectPacket(of)));
+}
+
+function translation(family: IPFamily): Words {
+  const of = family === "IPv4" ? "ip" : "ip6";
+  const hosts = [webA1, webA2, webB1, nodeA].map(({ addresses }) => addresses[family]);
+  return fc
+    .tuple(fc.constantFrom("tcp", "udp"), fc.constantFrom(...hosts, frontends[family][0]), fc.constantFrom(8080, 9090))
+    .map(([protocol, address, port]) => [...statements.protocolIs(protocol), ...statements.dnatTo(of, address, port)]);
+}
+
+/** `dnat to ip daddr . meta l4proto . th dport . numgen random mod 3 map @endpoints`, of which one slot is empty. */
+function drawn(of: NftTable["family"]): readonly Expression[] {
+  const { expressions, next } = statements.loadKey(of, ["daddr", "l4proto", "dport"]);
+  return [
+    ...expressions,
+    { kind: "numgen", modulus: 3, to: next },
+    { kind: "lookup", set: "endpoints", from: 0, to: 0 },
+    { kind: "nat", family: of, address: 0, port: of === "ip" ? 1 : 4 },
+  ];
+}

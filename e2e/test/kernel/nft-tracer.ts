@@ -1,0 +1,53 @@
+import type { IPFamily } from "@fairlead/core";
+import { tableText } from "@fairlead/netfilter/nft";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { applySettings } from "../../src/lab/apply.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { nftTables } from "../../src/tracer/arbitrary-nft.ts";
+import { ports, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
+import { compare } from "../../src/tracer/compare.ts";
+
+/** FAIRLEAD_TRACE_PAIRS, FAIRLEAD_TRACE_SEED: more pairs of packet and table, or others. */
+const { FAIRLEAD_TRACE_PAIRS: pairs = "500", FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;
+const PACKETS = 25;
+const numRuns = Math.ceil(Number(pairs) / PACKETS);
+const listen = { tcp: ports, udp: ports };
+
+const situations = fc.constantFrom<IPFamily>("IPv4", "IPv6").chain((family) =>
+  fc.record({
+    family: fc.constant(family),
+    table: nftTables(family),
+    packets: fc.array(sentPackets(family), { minLength: PACKETS, maxLength: PACKETS }),
+  }),
+);
+
+describe("the tracer and the real kernel, with tables of nftables", () => {
+  let lab: Lab;
+
+  beforeAll(async () => {
+    lab = await openLab({ podPorts: listen, landingPorts: listen });
+    await applySettings(lab.runner("node-a"), { "net/ipv4/conf/all/route_localnet": "1" });
+  });
+
+  afterAll(() => lab.dispose());
+
+  test(`agree on ${pairs} packets through random tables`, { timeout: 600_000 }, async () => {
+    const runner = lab.runner("node-a");
+    const seen = new Set<string>();
+    const property = fc.asyncProperty(situations, async ({ family, table, packets }) => {
+      const name = [table.family, table.name] as const;
+      await runner.run(["nft", "-f", "-"], { input: tableText(table) });
+      try {
+        const { differences, fates } = await compare(lab, { nftables: [table] }, packets, family);
+        for (const fate of fates)
+          seen.add("masqueraded" in fate ? `accept, masqueraded: ${fate.masqueraded}` : fate.verdict);
+        expect(differences).toEqual([]);
+      } finally {
+        await runner.run(["nft", "delete", "table", ...name]);
+      }
+    });
+    await fc.assert(property, { numRuns, seed: Number(seed), endOnFailure: true });
+    expect([...seen].sort()).toEqual(["accept, masqueraded: false", "accept, masqueraded: true", "drop", "reject"]);
+  });
+});
