@@ -2,9 +2,11 @@ import type { IPFamily } from "@fairlead/core";
 import {
   type BaseChain,
   type Expression,
+  hexOf,
   hostHex,
   type NftChain,
   type NftTable,
+  PROTOCOLS,
   portHex,
   statements,
   type Verdict,
@@ -98,7 +100,26 @@ function chainOf(shape: Shape, family: IPFamily): fc.Arbitrary<NftChain> {
 function ruleOf(shape: Shape, family: IPFamily): fc.Arbitrary<readonly Expression[]> {
   return fc
     .tuple(fc.array(condition(family), { maxLength: 2 }), endOf(shape, family))
-    .map(([conditions, end]) => [...conditions.flat(), ...end]);
+    .map(([conditions, end]) => [...conditions.flat(), ...end])
+    .filter(isLoadable);
+}
+
+/** nft refuses a rule that asks for two protocols, and one for UDP that looks into a map whose ports are TCP's by name. */
+function isLoadable(expressions: readonly Expression[]): boolean {
+  const protocols = protocolsIn(expressions);
+  const drawsEndpoint = expressions.some((one) => one.kind === "lookup" && one.set === "endpoints");
+  return protocols.size <= 1 && !(drawsEndpoint && protocols.has(UDP));
+}
+
+const UDP = hexOf([PROTOCOLS["udp"] ?? 0]);
+
+function protocolsIn(expressions: readonly Expression[]): ReadonlySet<string> {
+  return new Set(
+    expressions.flatMap((one, at) => {
+      const before = expressions[at - 1];
+      return one.kind === "cmp" && before?.kind === "meta" && before.key === "l4proto" ? [one.value] : [];
+    }),
+  );
 }
 
 type Words = fc.Arbitrary<readonly Expression[]>;
