@@ -14,7 +14,7 @@ import type {
 export interface ServersPort {
   /** `ipvsadm --save -n`, server by server. */
   save(): AsyncIterable<VirtualServerState>;
-  /** `ipvsadm --list -n`: the connections of these servers' destinations; servers that are not there are left out. */
+  /** `ipvsadm --list -n`: the connections of these servers' destinations; servers without one may be left out. */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
    * One `ipvsadm --restore`. No transaction: the kernel takes line by line, lines that it refuses are skipped and told

@@ -17,8 +17,8 @@ export interface IpvsadmClient {
    */
   save(): AsyncIterable<VirtualServerState>;
   /**
-   * `ipvsadm --list -n`: the connections of these servers' destinations; servers that are not there are left out. One
-   * process for all, or for each of a few.
+   * `ipvsadm --list -n`: the connections of these servers' destinations; servers that are not there are left out, and
+   * those without a destination may be. One process for all, or for each of a few.
    *
    * @throws CommandError as `save`
    */

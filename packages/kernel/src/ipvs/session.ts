@@ -20,7 +20,7 @@ import { encodeDestinationDump, encodeServerCommand, encodeServerDump } from "./
 export interface IpvsSession {
   /** As `IpvsadmClient.save`. */
   servers(): AsyncIterable<VirtualServerState>;
-  /** As `IpvsadmClient.connections`; servers without a destination are left out too. */
+  /** As `IpvsadmClient.connections`; servers without a destination are left out. */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
    * Lines of `ipvsadm --restore`, without their ends. The kernel takes one after the other, and goes on after one that

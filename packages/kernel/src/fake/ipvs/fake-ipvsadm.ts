@@ -60,7 +60,7 @@ export class FakeIpvsadm implements IpvsadmClient {
     const wanted = new Set(servers.map(renderServerKey));
     yield* await this.#do(this.#call("list"), () =>
       this.servers()
-        .filter((server) => wanted.has(renderServerKey(server)))
+        .filter((server) => server.destinations.length > 0 && wanted.has(renderServerKey(server)))
         .map((server) => this.#counted(server)),
     );
   }
