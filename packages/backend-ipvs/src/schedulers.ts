@@ -1,6 +1,6 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import type { ResolvedOptions } from "./options.ts";
-import { askedScheduler, SCHEDULER_ANNOTATION, type Scheduler, schedulerProblem } from "./plan/schedulers.ts";
+import { askedScheduler, type Scheduler, schedulerProblem } from "./plan/schedulers.ts";
 
 /**
  * Which of the schedulers that services ask for this kernel has; told once where it has not, or where one is no
@@ -23,10 +23,10 @@ export class Schedulers {
   /** Loads what the groups ask for. */
   async loadAll(groups: Iterable<ServicePortGroup | undefined>): Promise<void> {
     for (const group of groups) {
-      if (group === undefined || group.annotations[SCHEDULER_ANNOTATION] === undefined) continue;
+      if (group === undefined) continue;
       const problem = schedulerProblem(group);
       if (problem !== undefined) this.#report(problem);
-      const asked = askedScheduler(group);
+      const asked = askedScheduler(group)?.scheduler;
       if (asked !== undefined && asked !== this.#options.scheduler && !this.#loaded.has(asked)) await this.#load(asked);
     }
   }

@@ -6,4 +6,5 @@ export const ipvsSemantics: ModeSemantics = {
   localWithoutEndpoints: "cluster",
   withoutEndpoints: "empty",
   noLocalCounts: "services",
+  sourceHash: true,
 };

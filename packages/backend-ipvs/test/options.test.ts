@@ -102,6 +102,18 @@ describe("schedulers", () => {
     expect(told).toEqual(problems.map((problem) => expect.stringMatching(problem)));
   });
 
+  test("a service that is balanced by its clients' addresses hashes them without their ports", async () => {
+    const node = new FakeNode();
+    const cluster = new TestCluster(plannerOptions(goldenNode(false)));
+    const [web, slice] = slotObjects(1, webState());
+    if (web === undefined || slice === undefined) throw new Error("no objects");
+    cluster.put({ ...web, metadata: { ...web.metadata, annotations: { "fairlead.dev/balance": "source-hash" } } }, slice);
+    cluster.replan();
+    const backend = createIpvsBackend(node.port("IPv4"), { loadScheduler: async () => true });
+    await backend.sync(cluster.plan("IPv4"));
+    expect(servers(node)).toEqual([["mh"]]);
+  });
+
   test("that are none are refused", () => {
     expect(() => createIpvsBackend(new FakeNode().port("IPv4"), { scheduler: "fast" })).toThrow(
       'ipvs.scheduler is "fast"; it must be one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh',

@@ -5,4 +5,5 @@ export const nftablesSemantics: ModeSemantics = {
   localSourcesShortCut: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
+  sourceHash: true,
 };

@@ -31,14 +31,14 @@ const servers = await Promise.all(
 
 const nft = await openNftables();
 const backend = createNftablesBackend(nft, { family: "IPv4" });
-const groups = new Map([plain(ENDPOINTS), sticky(ENDPOINTS)].map((group) => [group.id, group]));
+const groups = new Map([plain(ENDPOINTS), sticky(ENDPOINTS), hashed(ENDPOINTS)].map((group) => [group.id, group]));
 const plan: ForwardingPlan = {
   family: "IPv4",
   groups,
   node: { detector: { kind: "none" }, nodePortAddresses: { kind: "list", addresses: [] } },
   healthChecks: new Map(),
   foreignClusterIPs: new Set(),
-  endpointCount: 2 * ENDPOINTS,
+  endpointCount: 3 * ENDPOINTS,
 };
 await backend.sync(plan);
 
@@ -63,10 +63,16 @@ await backend.sync(plan);
 const afterFullSync = await countOf(async () => {
   for (let at = 0; at < 100; at++) await send("10.144.9.9", "10.96.0.2");
 });
+const hashedBefore = await endpointsOfClients();
+await change(withoutAndWith(hashed(ENDPOINTS), (address) => address !== "10.144.0.1"));
+const hashedAfter = await endpointsOfClients();
 for (const server of servers) server.close();
 await nft.close();
 process.stdout.write(
-  JSON.stringify({ sent: SENT, listed, even, oneClient, clients, chosen, afterItWent, afterFullSync }),
+  JSON.stringify({
+    ...{ sent: SENT, listed, even, oneClient, clients, chosen, afterItWent, afterFullSync },
+    ...{ hashedBefore, hashedAfter },
+  }),
 );
 
 async function serve(address: string): Promise<Socket> {
@@ -92,6 +98,18 @@ async function send(from: string, to: string): Promise<void> {
   // Loopback delivers at once; the event loop only has to look.
   for (let turn = 0; received === before && turn < 1000; turn++) await new Promise((resolve) => setImmediate(resolve));
   socket.close();
+}
+
+/** Where each of some clients of the service that hashes goes: all of its datagrams to one, or it is told as both. */
+async function endpointsOfClients(): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (let at = 0; at < CLIENTS; at++) {
+    const counted = await countOf(async () => {
+      for (let again = 0; again < 2; again++) await send(`10.144.${10 + (at >> 8)}.${at & 255}`, "10.96.0.3");
+    });
+    all.push(Object.keys(counted).join(" and "));
+  }
+  return all;
 }
 
 async function countOf(work: () => Promise<void>): Promise<Readonly<Record<string, number>>> {
@@ -149,5 +167,16 @@ function sticky(count: number): ServicePortGroup {
     name: "default/sticky",
     affinitySeconds: 600,
     frontends: group.frontends.map((frontend) => ({ ...frontend, address: "10.96.0.2" })),
+  };
+}
+
+function hashed(count: number): ServicePortGroup {
+  const group = plain(count);
+  return {
+    ...group,
+    id: "default/hashed/udp",
+    name: "default/hashed",
+    balance: "source-hash",
+    frontends: group.frontends.map((frontend) => ({ ...frontend, address: "10.96.0.3" })),
   };
 }

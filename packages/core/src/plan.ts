@@ -80,6 +80,11 @@ export interface ServicePortGroup {
   readonly endpointCount: number;
   /** Seconds of ClientIP affinity; absent: none. */
   readonly affinitySeconds?: number;
+  /**
+   * Clients are to be sent to endpoints by a hash of their address, the same on every node. Absent: in the mode's own
+   * way. Affinity, where there is any, comes first.
+   */
+  readonly balance?: "source-hash";
   /** In the order cluster-ip, external-ip, load-balancer, node-port. */
   readonly frontends: readonly Frontend[];
   /** The service's health-check port, which has to be let in. */
@@ -182,4 +187,6 @@ export interface ModeSemantics {
    * is.
    */
   readonly noLocalCounts?: "services";
+  /** Whether it can balance by a hash of the client's address; absent: it cannot. */
+  readonly sourceHash?: true;
 }

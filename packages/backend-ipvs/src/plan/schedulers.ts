@@ -29,17 +29,28 @@ export function isScheduler(name: string): name is Scheduler {
 }
 
 /** How a scheduler stands in a virtual server. */
-export function schedulerOptions(scheduler: Scheduler): Pick<VirtualServer, "scheduler" | "flags"> {
+export interface SchedulerOptions extends Pick<VirtualServer, "flags"> {
+  readonly scheduler: Scheduler;
+}
+
+export function schedulerOptions(scheduler: Scheduler): SchedulerOptions {
   return { scheduler, flags: FLAGS[scheduler] };
 }
+
+/** Hashes the client's address without its port: all connections of a client go one way (ip_vs_mh.c). */
+const BY_SOURCE: SchedulerOptions = { scheduler: "mh", flags: [] };
 
 /** The annotation by which a Service asks for a scheduler of its own. */
 export const SCHEDULER_ANNOTATION = "fairlead.dev/ipvs-scheduler";
 
-/** The scheduler that the service asks for; undefined where it asks for none, or for one that does not exist. */
-export function askedScheduler({ annotations }: ServicePortGroup): Scheduler | undefined {
+/**
+ * The scheduler that the service asks for; undefined where it asks for none, or for one that does not exist. What it
+ * asks for by name comes before a balance that every mode knows.
+ */
+export function askedScheduler({ annotations, balance }: ServicePortGroup): SchedulerOptions | undefined {
   const asked = annotations[SCHEDULER_ANNOTATION];
-  return asked !== undefined && isScheduler(asked) ? asked : undefined;
+  if (asked !== undefined && isScheduler(asked)) return schedulerOptions(asked);
+  return balance === "source-hash" ? BY_SOURCE : undefined;
 }
 
 /** What is wrong with the annotation, for its service's owner. */

@@ -2,7 +2,7 @@ import type { Frontend, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { renderServerKey, type VirtualServer, type VirtualServerKey } from "@fairlead/netfilter";
 import type { PlanContext } from "./context.ts";
 import { endpointsOf, servedFrontends } from "./frontends.ts";
-import { askedScheduler, type Scheduler, schedulerOptions } from "./schedulers.ts";
+import { askedScheduler, type SchedulerOptions, schedulerOptions } from "./schedulers.ts";
 
 /** A virtual server that has to be there. Its destinations have weight 1 and are reached by masquerading (`-m`). */
 export interface WantedServer {
@@ -43,12 +43,12 @@ export function frontendAddresses(frontend: Frontend, context: PlanContext): rea
 function serverOptions(group: ServicePortGroup, context: PlanContext): Omit<VirtualServer, keyof VirtualServerKey> {
   const { affinitySeconds } = group;
   return {
-    ...schedulerOptions(schedulerOf(group, context)),
+    ...schedulerOf(group, context),
     ...(affinitySeconds !== undefined && { persistenceSeconds: affinitySeconds }),
   };
 }
 
-function schedulerOf(group: ServicePortGroup, context: PlanContext): Scheduler {
+function schedulerOf(group: ServicePortGroup, context: PlanContext): SchedulerOptions {
   const asked = askedScheduler(group);
-  return asked === undefined || context.lacking.has(asked) ? context.scheduler : asked;
+  return asked === undefined || context.lacking.has(asked.scheduler) ? schedulerOptions(context.scheduler) : asked;
 }

@@ -1,5 +1,6 @@
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { sizeFor } from "./classes.ts";
+import { maglevSize, maglevTable } from "./maglev.ts";
 import { denseSlots, type Slots, stableSlots } from "./slots.ts";
 
 /** Where the endpoints of one set of a service port stand: in which class, and in which slots. */
@@ -9,6 +10,8 @@ export interface Pool {
   readonly slots: readonly PlanEndpoint[];
   /** Where clients are remembered. */
   readonly sticky?: StickyPool;
+  /** The slots are a table into which a hash of the client's address leads; each endpoint has many. */
+  readonly hashed?: true;
 }
 
 interface StickyPool {
@@ -38,9 +41,23 @@ export function place(group: ServicePortGroup, before?: PlacedBefore): Placement
 function placeSet(group: ServicePortGroup, set: EndpointSetName, before: Partial<Pool> | undefined): Pool | undefined {
   const endpoints = group[set];
   if (endpoints.length === 0 || !isUsed(group, set)) return undefined;
+  const timeout = group.affinitySeconds;
+  if (group.balance === "source-hash" && timeout === undefined) return placeByHash(endpoints);
+  return placeByDraw(endpoints, timeout, before?.hashed ? undefined : before);
+}
+
+function placeByHash(endpoints: readonly PlanEndpoint[]): Pool {
+  const size = maglevSize(endpoints.length);
+  return { size, slots: maglevTable(endpoints, size), hashed: true };
+}
+
+function placeByDraw(
+  endpoints: readonly PlanEndpoint[],
+  timeout: number | undefined,
+  before: Partial<Pool> | undefined,
+): Pool {
   const size = sizeFor(endpoints.length, before?.size);
   const slots = denseSlots(before?.slots ?? [], endpoints);
-  const timeout = group.affinitySeconds;
   if (timeout === undefined) return { size, slots };
   return { size, slots, sticky: { timeout, slots: stickySlots(before?.sticky?.slots ?? [], endpoints, size) } };
 }

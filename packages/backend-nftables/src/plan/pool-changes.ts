@@ -1,8 +1,9 @@
 import type { Hex, SetElement } from "@fairlead/netfilter/nft";
 import type { PoolUse } from "./group-parts.ts";
+import { hashedName } from "./hashed.ts";
 import { endpointValue, slotKey } from "./keys.ts";
 import type { Pool } from "./placement.ts";
-import { poolName } from "./pools.ts";
+import { type PoolKind, poolName } from "./pools.ts";
 import { type Slots, sameEndpoint } from "./slots.ts";
 import { stickyMap } from "./sticky.ts";
 
@@ -26,12 +27,16 @@ export function* poolChanges(
   const { kind, key } = use;
   const inClass = (pool: Pool | undefined) => ({
     slots: pool?.slots ?? [],
-    map: pool && poolName(kind, pool.size),
+    map: pool && mapOf(kind, pool),
     key: (slot: number) => key + slotKey(slot),
   });
   yield* slotChanges(inClass(before?.pool), inClass(after?.pool), to);
   const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];
   yield* stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
+}
+
+function mapOf(kind: PoolKind, { size, hashed }: Pool): string {
+  return hashed ? hashedName(kind, size) : poolName(kind, size);
 }
 
 interface InClass {

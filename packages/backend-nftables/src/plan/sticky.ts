@@ -9,6 +9,7 @@ import {
 import { stickyDrawsOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
+import { hashedName, hashedNeed } from "./hashed.ts";
 import type { Pool } from "./placement.ts";
 import { keyTypes, type Need, type PoolKind, poolName, poolNeed, type Structure, translateBy } from "./pools.ts";
 
@@ -32,7 +33,8 @@ export function clientsSet({ prefix }: PoolKind, timeout: number, slot: number):
 
 /** @returns the chain that leads to a pool's endpoints, and what has to be there for it */
 export function leadTo(kind: PoolKind, pool: Pool): { readonly chain: string; readonly needs: readonly Need[] } {
-  const { size, sticky } = pool;
+  const { size, sticky, hashed } = pool;
+  if (hashed) return { chain: hashedName(kind, size), needs: [hashedNeed(kind, size)] };
   const plain = poolNeed(kind, size);
   if (sticky === undefined) return { chain: poolName(kind, size), needs: [plain] };
   const { timeout } = sticky;

@@ -15,7 +15,10 @@ const ADDRESSES = {
   },
 } as const;
 
-/** Of each kind of frontend, policy and protocol one, with and without affinity: everything that a table can have. */
+/**
+ * Of each kind of frontend, policy and protocol one, with and without affinity, and one that is balanced by its
+ * clients' addresses: everything that a table can have.
+ */
 export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan {
   const { pods, node } = ADDRESSES[family];
   const groups = (["TCP", "UDP", "SCTP"] as const).flatMap((protocol, at) =>
@@ -23,9 +26,13 @@ export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan 
       groupOfEveryKind(family, `${name}-${2 * at + twice}`, 2 * at + twice + 1, protocol, affinity),
     ),
   );
+  const hashed: ServicePortGroup = {
+    ...groupOfEveryKind(family, `${name}-hashed`, HASHED, "TCP"),
+    balance: "source-hash",
+  };
   return {
     family,
-    groups: new Map(groups.map((group) => [group.id, group])),
+    groups: new Map([...groups, hashed].map((group) => [group.id, group])),
     node: {
       detector: { kind: "cidrs", cidrs: [pods] },
       nodePortAddresses: { kind: "list", addresses: [node] },
@@ -33,9 +40,12 @@ export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan 
     },
     healthChecks: new Map(),
     foreignClusterIPs: new Set([ADDRESSES[family].service(200)]),
-    endpointCount: 3 * groups.length,
+    endpointCount: 3 * (groups.length + 1),
   };
 }
+
+/** A number that no other has. */
+const HASHED = 9;
 
 export function groupOfEveryKind(
   family: IPFamily,

@@ -2,6 +2,7 @@ import type { EndpointSlice, IPFamily, Service, ServiceKey } from "../objects.ts
 import type { AllowedSources, EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
+import { balanceOf } from "./balance.ts";
 import type { FrontendSpec } from "./frontend-spec.ts";
 import type { GroupDraft } from "./group-draft.ts";
 import type { PlannerOptions } from "./options.ts";
@@ -63,6 +64,7 @@ export function buildGroup(
 ): BuiltGroup {
   const { service, family } = input;
   const { protocol } = draft.port;
+  const balance = balanceOf(service.annotations, input.options.semantics);
   const frontends = buildFrontends(held, treatmentFacts(draft, sets, input), input);
   const group: ServicePortGroup = {
     id: draft.id,
@@ -78,6 +80,7 @@ export function buildGroup(
     annotations: service.annotations,
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
     ...(protocol !== "SCTP" || sets.all === sets.serving ? undefined : { present: sets.all }),
+    ...(balance === undefined ? undefined : { balance }),
     ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
     ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
   };

@@ -1,8 +1,13 @@
+import { quoted } from "../data/printable.ts";
 import type { FrontendKind } from "../plan.ts";
 import type { Problem } from "../problem.ts";
+import { balanceProblem } from "./balance.ts";
 import type { FrontendClaims } from "./frontend-claims.ts";
 import { draftClaimKey } from "./group-draft.ts";
 import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
+
+/** Characters of an annotation's value that are shown. */
+const LONGEST_VALUE = 60;
 
 type Claims = Pick<FrontendClaims, "holder" | "foreignHolder">;
 
@@ -13,11 +18,24 @@ const FIELDS: Readonly<Record<FrontendKind, string>> = {
   "node-port": "spec.ports",
 };
 
-/** What the filter finds wrong with a service since this change: what was so before has been reported. */
+/** What is wrong with a service's annotations since this change: what was so before has been reported. */
 export function annotationProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  return [...ownershipProblems(draft, before), ...balanceProblems(draft, before)];
+}
+
+function ownershipProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
   const reason = draft.decision.problem;
   if (reason === undefined || reason === before?.decision.problem) return [];
   return [problem(draft, "metadata.annotations", "", reason)];
+}
+
+function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined): readonly Problem[] {
+  if (draft.groups.length === 0) return [];
+  const { service, options } = draft.input;
+  const found = balanceProblem(service.annotations, options.semantics);
+  const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
+  if (found === undefined || found.reason === known?.reason) return [];
+  return [problem(draft, "metadata.annotations", quoted(found.value.slice(0, LONGEST_VALUE)), found.reason)];
 }
 
 /** A frontend that another service holds. */
