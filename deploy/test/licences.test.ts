@@ -20,7 +20,11 @@ afterAll(() => rm(scratch, { recursive: true, force: true }));
 test("everything in the bundles may be there", () => {
   expect(programs.packages.length).toBeGreaterThan(10);
   expect(incompatible(programs.packages)).toEqual([]);
-  expect(incompatible([{ name: "x", version: "1.0.0", license: "AGPL-3.0-only", dir: "" }])).toHaveLength(1);
+  const of = (license: string) => incompatible([{ name: "x", version: "1.0.0", license, dir: "" }]);
+  expect(of("(Apache-2.0 AND BSD-3-Clause)")).toEqual([]);
+  for (const license of ["AGPL-3.0-only", "(MIT AND AGPL-3.0-only)", "(MIT OR GPL-2.0-only)"]) {
+    expect(of(license), license).toHaveLength(1);
+  }
 });
 
 test("docs/licences.md is what `pnpm run licences` writes", async () => {

@@ -105,6 +105,10 @@ describe("verify", () => {
       await runner.run(["nft", "-f", "-"], { input: out });
     }
     expect(await live()).toEqual({ out: "nothing differs (IPv4, IPv6)\n", code: 0 });
+    const { stdout: json } = await runner.run(["nft", "-j", "list", "ruleset"]);
+    const rules = ["--rules", await fileOf("ruleset.json", json), "--node-address", "10.201.0.10"];
+    const traced = await fairlead(["trace", "--from", "198.51.100.7", "--to", "203.0.113.10:80", ...rules]);
+    expect(traced.out).toMatch(/→ 10\.144\.1\.5:8080.*masqueraded/);
     await runner.run(["nft", "delete element ip kube-proxy service-ips { 10.96.1.10 . tcp . 80 }"]);
     const damaged = await live();
     expect(damaged.out).toMatch(/^default\/lbs IPv4: different\n {2}- map service-ips: 10\.96\.1\.10 \. tcp \. 80/);

@@ -1,6 +1,6 @@
 import type { NpmPackage } from "./bundle.ts";
 
-/** SPDX expressions that may be bundled into an Apache-2.0 program. */
+/** Licences by their SPDX names that may be bundled into an Apache-2.0 program. */
 const COMPATIBLE = new Set([
   "Apache-2.0",
   "MIT",
@@ -14,7 +14,12 @@ const COMPATIBLE = new Set([
 
 /** Packages whose licence somebody has to look at before they are bundled. */
 export function incompatible(packages: readonly NpmPackage[]): NpmPackage[] {
-  return packages.filter(({ license }) => !COMPATIBLE.has(license));
+  return packages.filter(({ license }) => !namesOf(license).every((name) => COMPATIBLE.has(name)));
+}
+
+/** All that hold at once. Of a choice (`OR`) somebody has to take one. */
+function namesOf(expression: string): readonly string[] {
+  return expression.replace(/^\((.*)\)$/, "$1").split(" AND ");
 }
 
 const HEAD = `# Licences

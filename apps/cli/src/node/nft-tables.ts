@@ -1,5 +1,5 @@
 import { CommandError, type IPFamily, type Runner } from "@fairlead/kernel";
-import { type NftTable, readTables } from "@fairlead/netfilter/nft";
+import { type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 
 const FAMILIES = { IPv4: "ip", IPv6: "ip6" } as const satisfies Record<IPFamily, NftTable["family"]>;
 
@@ -39,7 +39,15 @@ export async function tablesIfSeen(runner: Runner, family: IPFamily): Promise<re
   }
 }
 
-/** The tables of one family in a text that `nft list` or `fairlead plan` printed. */
+/** How `nft -j list` begins. */
+export const JSON_LISTING = /^\s*\{\s*"nftables"\s*:/;
+
+/**
+ * The tables of one family in a text that `nft list`, `nft -j list` or `fairlead plan` printed.
+ *
+ * @throws SyntaxError when it begins as JSON and is not
+ */
 export function tablesIn(text: string, family: IPFamily): readonly NftTable[] {
-  return readTables(text).filter((table) => table.family === FAMILIES[family]);
+  const tables = JSON_LISTING.test(text) ? readTablesFromJson(JSON.parse(text)) : readTables(text);
+  return tables.filter((table) => table.family === FAMILIES[family]);
 }

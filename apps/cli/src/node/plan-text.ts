@@ -6,7 +6,7 @@ import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import { addressesOf, restored, serversOf, setsOf } from "@fairlead/verify";
 import { ipvsEnvironment } from "./environment.ts";
-import { tablesIn } from "./nft-tables.ts";
+import { JSON_LISTING, tablesIn } from "./nft-tables.ts";
 
 /** The heading of a part: a comment with a program that plans are written for. */
 const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;
@@ -14,9 +14,13 @@ const HEADING = /^# ((?:ip6?tables-restore|ipset|ipvsadm|ip|nft) .*)$/;
 /** How `nft list` begins. */
 const TABLE = /^(?:#.*\n)*table \S+ \S+ \{/;
 
-/** Whether a text that begins so is what `fairlead plan` or `nft list` prints. */
+/** Whether a text that begins so is what `fairlead plan`, `nft list` or `nft -j list` prints. */
 export function isPlanText(beginning: string): boolean {
-  return HEADING.test(beginning.split("\n", 1)[0] ?? "") || TABLE.test(beginning);
+  return HEADING.test(beginning.split("\n", 1)[0] ?? "") || isListing(beginning);
+}
+
+function isListing(text: string): boolean {
+  return TABLE.test(text) || JSON_LISTING.test(text);
 }
 
 /** The families that such a text speaks of. */
@@ -67,7 +71,7 @@ export function plannedState(text: string, family: IPFamily, host: Environment):
  */
 function partsOf(text: string): readonly ProgramText[] {
   const parts = new Map<string, string[]>();
-  let program = TABLE.test(text) ? "nft" : "";
+  let program = isListing(text) ? "nft" : "";
   for (const [at, line] of text.split("\n").entries()) {
     program = HEADING.exec(line)?.[1]?.split(" ", 1)[0] ?? program;
     const lines = parts.get(program) ?? [];

@@ -49,7 +49,8 @@ export interface ReadRules extends LiveRules {
 /**
  * The rules of a file, of standard input (`-`), or of a kernel.
  *
- * @param file what iptables-save, ip6tables-save, nft list or fairlead plan printed; undefined: the kernel is asked
+ * @param file what iptables-save, ip6tables-save, nft list, nft -j list or fairlead plan printed; undefined: the kernel
+ * is asked
  * @throws CommandFailure when they cannot be read
  */
 export async function readRules(
