@@ -107,7 +107,10 @@ describe("schedulers", () => {
     const cluster = new TestCluster(plannerOptions(goldenNode(false)));
     const [web, slice] = slotObjects(1, webState());
     if (web === undefined || slice === undefined) throw new Error("no objects");
-    cluster.put({ ...web, metadata: { ...web.metadata, annotations: { "fairlead.dev/balance": "source-hash" } } }, slice);
+    cluster.put(
+      { ...web, metadata: { ...web.metadata, annotations: { "fairlead.dev/balance": "source-hash" } } },
+      slice,
+    );
     cluster.replan();
     const backend = createIpvsBackend(node.port("IPv4"), { loadScheduler: async () => true });
     await backend.sync(cluster.plan("IPv4"));

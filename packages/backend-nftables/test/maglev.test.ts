@@ -37,8 +37,6 @@ describe("a table of endpoints by their clients' hash", () => {
   });
 
   test("its size changes seldom, and has 50 slots for each while there are not too many", () => {
-    expect([1, 20, 21, 163, 164, 1310, 5000].map(maglevSize)).toEqual([
-      1021, 1021, 8191, 8191, 65_521, 65_521, 65_521,
-    ]);
+    expect([1, 20, 21, 163, 164, 1310, 5000].map(maglevSize)).toEqual([1021, 1021, 8191, 8191, 65_521, 65_521, 65_521]);
   });
 });

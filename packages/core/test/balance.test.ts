@@ -7,7 +7,7 @@ const asks = (value: string) => service("web", { annotations: { "fairlead.dev/ba
 
 function planned(semantics: ModeSemantics, value: string) {
   const state = new ClusterState();
-  const planner = new Planner(state, { ...OPTIONS, semantics });
+  const planner = new Planner({ ...OPTIONS, semantics });
   state.upsertService(asks(value));
   state.upsertSlice(slice("web", [endpoint("10.144.1.5")]));
   const { problems } = replan(planner, state);
