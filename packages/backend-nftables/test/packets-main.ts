@@ -64,7 +64,7 @@ const afterFullSync = await countOf(async () => {
   for (let at = 0; at < 100; at++) await send("10.144.9.9", "10.96.0.2");
 });
 const hashedBefore = await endpointsOfClients();
-await change(withoutAndWith(hashed(ENDPOINTS), (address) => address !== "10.144.0.1"));
+await change(without(hashed(ENDPOINTS), "10.144.0.1"));
 const hashedAfter = await endpointsOfClients();
 for (const server of servers) server.close();
 await nft.close();
@@ -132,6 +132,10 @@ async function change(after: ServicePortGroup): Promise<void> {
 /** The same service without some endpoints, and with one that it did not have. */
 function withoutAndWith(group: ServicePortGroup, stays: (address: string) => boolean): ServicePortGroup {
   return { ...group, cluster: [...group.cluster.filter(({ address }) => stays(address)), endpoint(ENDPOINTS + 1)] };
+}
+
+function without(group: ServicePortGroup, gone: string): ServicePortGroup {
+  return { ...group, cluster: group.cluster.filter(({ address }) => address !== gone) };
 }
 
 function plain(count: number): ServicePortGroup {

@@ -24,11 +24,11 @@ kernelTest(
     expect(Object.values(seen.afterItWent)).toEqual([100]);
     expect(Object.keys(seen.afterItWent)).not.toContain(seen.chosen);
     expect(seen.afterFullSync).toEqual(seen.afterItWent);
-    // By a hash of the client's address each goes one way; when one endpoint of five is replaced, nearly all others stay.
+    // By a hash of the client's address each goes one way; when one endpoint of five goes, nearly all others stay.
     expect(new Set(seen.hashedBefore).size).toBe(5);
     expect(seen.hashedBefore.filter((one) => one.includes(" and "))).toEqual([]);
     const stayed = seen.hashedBefore.flatMap((one, at) => (one === "10.144.0.1" ? [] : [one === seen.hashedAfter[at]]));
-    expect(stayed.filter(Boolean).length / stayed.length).toBeGreaterThan(0.85);
+    expect(stayed.filter(Boolean).length / stayed.length).toBeGreaterThan(0.95);
     expect(seen.hashedAfter).not.toContain("10.144.0.1");
   },
 );
