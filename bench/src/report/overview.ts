@@ -1,7 +1,7 @@
 import type { Result } from "../measure/result.ts";
 import { quantity } from "./render.ts";
 import { type Row, rowsOf } from "./rows.ts";
-import { bySize, machineText, type Recorded } from "./tables.ts";
+import { bySize, machineText, type Recorded, shownAs } from "./tables.ts";
 
 /** The rows that an operator asks for first, with what they are called here. */
 const CHOSEN: Readonly<Record<string, string>> = {
@@ -36,8 +36,9 @@ export function overviewDocument({ results, growth, meaning }: Recorded): string
   ].join("\n");
 }
 
-function title({ options: { variant, services } }: Result): string {
-  return `${variant}, ${services.toLocaleString("en")}`;
+function title({ options }: Result): string {
+  const { services } = options;
+  return `${shownAs(options)}, ${services.toLocaleString("en")}`;
 }
 
 function cell({ proxies }: Result, label: string): string {

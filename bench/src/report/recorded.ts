@@ -12,13 +12,16 @@ export const DOCS = fileURLToPath(new URL("docs/", root));
 export const TABLES_FILE = fileURLToPath(new URL("bench/tables.md", root));
 const MEANING = fileURLToPath(new URL("bench/meaning.md", root));
 
-/** Reads what `bench/results` holds: `iptables-*.json`, `ipvs-*.json`, `growth-VARIANT.json` and `micro.json`. */
+/**
+ * Reads what `bench/results` holds: `iptables-*.json`, `nftables-*.json`, `ipvs-*.json`, `growth-VARIANT.json` and
+ * `micro.json`.
+ */
 export async function loadRecorded(): Promise<Recorded> {
   const names = (await readdir(RESULTS)).sort();
   const load = async (name: string) => JSON.parse(await readFile(`${RESULTS}${name}`, "utf8"));
   const growthFiles = names.filter((name) => /^growth-\w+\.json$/.test(name));
   return {
-    results: await Promise.all(names.filter((name) => /^iptables-.*\.json$/.test(name)).map(load)),
+    results: await Promise.all(names.filter((name) => /^(?:iptables|nftables)-.*\.json$/.test(name)).map(load)),
     ipvs: await Promise.all(names.filter((name) => /^ipvs-.*\.json$/.test(name)).map(load)),
     growth: await Promise.all(
       growthFiles.map(async (name) => ({ name: name.replace(/^growth-|\.json$/g, ""), ...(await load(name)) })),

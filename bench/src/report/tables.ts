@@ -49,18 +49,28 @@ export function tablesDocument({ results, ipvs, growth, micro }: Recorded): stri
 }
 
 export function bySize({ options: a }: Result, { options: b }: Result): number {
-  return a.services - b.services || (a.variant < b.variant ? 1 : -1);
+  return a.services - b.services || (shownAs(a) < shownAs(b) ? 1 : -1);
+}
+
+/** A variant of iptables stands for its mode. */
+export function shownAs({ mode, variant }: Result["options"]): string {
+  return ({ iptables: variant } as Readonly<Record<string, string>>)[mode] ?? mode;
 }
 
 function section({ machine, options, proxies }: Result): readonly string[] {
-  const { variant, services, endpoints } = options;
+  const { services, endpoints } = options;
   return [
-    `## iptables, ${variant}: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
+    `## ${headingOf(options)}: ${services.toLocaleString("en")} services × ${endpoints} endpoints`,
     "",
     markdownTable(rowsOf(proxies.fairlead, proxies["kube-proxy"])),
     `${askedText(options)}; ${machineText(machine)}.`,
     "",
   ];
+}
+
+function headingOf(options: Result["options"]): string {
+  const [mode, shown] = [options.mode, shownAs(options)];
+  return mode === shown ? mode : `${mode}, ${shown}`;
 }
 
 /** Everything takes ten times as long there as on the machine itself. */
