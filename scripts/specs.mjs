@@ -13,6 +13,9 @@ const CANNOT_RUN = 3;
  */
 const clusters = ["bridge,ptp", "calico,ovn"];
 
+/** Those that this machine's own kernel does; ipvs mode has User-Mode Linux. */
+const modes = ["iptables", "nftables"];
+
 /**
  * Begins to build what specs need, with the least priority, while other checks run; it takes minutes the first time on a
  * machine. What it could not build, `specs` says.
@@ -28,8 +31,9 @@ export function prepareSpecs(packageManager) {
 }
 
 /**
- * Runs the specs on clusters of namespaces, all clusters at once: specs mostly wait. The first time on a machine it builds
- * Kubernetes' control plane from Go modules, which takes minutes. A cluster that this machine cannot have is one skip.
+ * Runs the specs on clusters of namespaces, all clusters of a mode at once: specs mostly wait. The first time on a
+ * machine it builds Kubernetes' control plane from Go modules, which takes minutes. A cluster that this machine cannot
+ * have is one skip.
  *
  * @returns counts as of a package's tests; specs that a cluster cannot carry are not among them
  */
@@ -41,16 +45,18 @@ export async function specs(packageManager) {
     process.env.FAIRLEAD_AGENT = agentFile;
   }
   const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const counts of await Promise.all(clusters.map((cni) => specsOn(packageManager, cni)))) {
-    for (const kind of Object.keys(sum)) sum[kind] += counts[kind];
+  for (const mode of modes) {
+    for (const counts of await Promise.all(clusters.map((cni) => specsOn(packageManager, cni, mode)))) {
+      for (const kind of Object.keys(sum)) sum[kind] += counts[kind];
+    }
   }
   return sum;
 }
 
-async function specsOn(packageManager, cni) {
-  const results = join(root, "e2e", ".e2e", `${cni}.xml`);
-  const options = ["--provider", "netns", "--cni", cni, "--mode", "iptables", "--junit", results];
-  const status = await runBeside(cni, pnpm(packageManager, ["run", "e2e", ...options]));
+async function specsOn(packageManager, cni, mode) {
+  const results = join(root, "e2e", ".e2e", `${cni}-${mode}.xml`);
+  const options = ["--provider", "netns", "--cni", cni, "--mode", mode, "--junit", results];
+  const status = await runBeside(`${cni} ${mode}`, pnpm(packageManager, ["run", "e2e", ...options]));
   if (status === CANNOT_RUN) return { passed: 0, failed: 0, skipped: 1 };
   const { passed, failed } = counted(results);
   // A run that broke off, or left something behind, must not pass for a green one.
