@@ -4,7 +4,7 @@ import { NftBatch, type NftFamily, type NftSet, UnreadableNft } from "@fairlead/
 import { removeNftablesMode } from "./cleanup.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
-import { planContext } from "./plan/context.ts";
+import { changesContext, planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
 import { TABLE } from "./plan/names.ts";
 import type { Programmed, Sizes } from "./plan/programmed.ts";
@@ -69,8 +69,10 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
 
   async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
     const before = this.#programmed;
-    const context = planContext(this.#options, plan);
-    if (before === undefined || !sharesChains(before.context, context)) return this.sync(plan);
+    if (before === undefined) return this.sync(plan);
+    // Most changes are of groups: what there is of the node and of other networks is not gone through for each.
+    const context = changesContext(change) ? planContext(this.#options, plan) : before.context;
+    if (!sharesChains(before.context, context)) return this.sync(plan);
     if (before.structures.size > this.#mostStructures) return this.sync(plan);
     this.#programmed = undefined;
     const batch = new NftBatch(context.family, TABLE);

@@ -1,4 +1,4 @@
-import type { ForwardingPlan } from "@fairlead/core";
+import type { ForwardingPlan, PlanChange } from "@fairlead/core";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { noChange } from "@fairlead/testkit/histories";
 import { expect, test } from "vitest";
@@ -25,12 +25,16 @@ test.each([
   const { port, transactions } = recorded(fake);
   const backend = createNftablesBackend(port, { family: "IPv4" });
   await backend.sync(PLAN);
-  for (const plan of [{ ...PLAN, ...after }, PLAN]) {
+  const changed = { ...PLAN, ...after };
+  for (const [from, to] of [
+    [PLAN, changed],
+    [changed, PLAN],
+  ] as const) {
     transactions.length = 0;
-    expect((await backend.apply(plan, noChange)).kind).toBe(kind);
+    expect((await backend.apply(to, between(from, to))).kind).toBe(kind);
     expect(transactions).toHaveLength(what === "nothing" ? 0 : 1);
     const table = fake.tableNow("ip", "kube-proxy");
-    expect(table && described(table)).toEqual(described(planTable(plan)));
+    expect(table && described(table)).toEqual(described(planTable(to)));
   }
 });
 
@@ -41,4 +45,13 @@ test("node ports are not served on loopback addresses", () => {
 
 function node(change: Partial<ForwardingPlan["node"]>): Pick<ForwardingPlan, "node"> {
   return { node: { ...PLAN.node, ...change } };
+}
+
+/** What the planner says of two plans with the same groups. */
+function between(from: ForwardingPlan, to: ForwardingPlan): PlanChange {
+  const without = (a: ReadonlySet<string>, b: ReadonlySet<string>) => [...a].filter((address) => !b.has(address));
+  const added = without(to.foreignClusterIPs, from.foreignClusterIPs);
+  const removed = without(from.foreignClusterIPs, to.foreignClusterIPs);
+  const node = from.node === to.node ? {} : { node: { before: from.node, after: to.node } };
+  return { ...noChange, ...node, foreignClusterIPs: { added, removed } };
 }

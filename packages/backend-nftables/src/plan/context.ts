@@ -1,5 +1,5 @@
 import { isLoopback } from "@fairlead/base";
-import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan } from "@fairlead/core";
+import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChange } from "@fairlead/core";
 import type { NftFamily } from "@fairlead/netfilter/nft";
 
 /** What the operator chose for this mode, as the backend is made with it. */
@@ -43,6 +43,11 @@ export function planContext(
     serviceCIDRs: node.serviceCIDRs ?? [],
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
   };
+}
+
+/** Whether a change is of more than groups and health checks. */
+export function changesContext({ node, foreignClusterIPs: { added, removed } }: PlanChange): boolean {
+  return node !== undefined || added.length > 0 || removed.length > 0;
 }
 
 /** Node ports are never served on loopback addresses, as with kube-proxy in this mode. */

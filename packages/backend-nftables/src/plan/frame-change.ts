@@ -6,6 +6,7 @@ import type { ElementChanges } from "./pool-changes.ts";
 
 /** Whether the chains that services share are the same in both, so that a change can go from one to the other. */
 export function sharesChains(a: PlanContext, b: PlanContext): boolean {
+  if (a === b) return true;
   const said = ({ family, mark, masqueradeAll, detector, nodePortAddresses }: PlanContext) =>
     JSON.stringify([family, mark, masqueradeAll, detector, nodePortAddresses === "all"]);
   return said(a) === said(b);
@@ -13,6 +14,7 @@ export function sharesChains(a: PlanContext, b: PlanContext): boolean {
 
 /** Chains whose rules differ are written anew; sets come before the rules that use them. */
 export function changeFrame(before: PlanContext, after: PlanContext, batch: NftBatch, elements: ElementChanges): void {
+  if (before === after) return;
   const had = new Set(frameSets(before).map(({ name }) => name));
   const has = frameSets(after);
   for (const set of has) if (!had.has(set.name)) batch.addSet(set);
