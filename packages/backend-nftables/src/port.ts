@@ -1,4 +1,4 @@
-import type { Hex, NftBatch, NftFamily, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { NftBatch, NftFamily, NftSet } from "@fairlead/netfilter/nft";
 
 /**
  * What this backend asks of the kernel's nf_tables. `@fairlead/kernel` has the client and the fake; both fit by shape,
@@ -11,8 +11,6 @@ export interface NftablesPort {
    * @throws Error with a `code` (`ENOENT`, `EBUSY`, …) when the kernel refuses it: nothing has changed then
    */
   commit(batch: NftBatch): Promise<void>;
-  /** Has the kernel check a transaction without carrying it out; throws as `commit` does. */
-  check(batch: NftBatch): Promise<void>;
   /** How many bytes a transaction can have where one would like `wanted`. */
   roomFor(wanted: number): number;
   /**
@@ -22,14 +20,10 @@ export interface NftablesPort {
   generation(): Promise<number>;
   /** Absent: `generation` counts own transactions, too. */
   readonly countsOthersOnly?: true;
-  /** A whole table; undefined when there is none. */
-  table(family: NftFamily, name: string): Promise<NftTable | undefined>;
   /** Some of a table's sets and maps with their elements, by name; none where there is no such table. */
   sets(
     family: NftFamily,
     table: string,
     wanted: (set: Pick<NftSet, "name">) => boolean,
   ): Promise<ReadonlyMap<string, NftSet>>;
-  /** What a set has of these keys: an element for each that is there. */
-  elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
 }

@@ -28,13 +28,10 @@ export class WatchedTables {
         await client.commit(batch);
         if (!this.#watching) this.#known = await client.generation();
       },
-      check: (batch) => client.check(batch),
       roomFor: (wanted) => client.roomFor(wanted),
       generation: async () => this.#touched,
       countsOthersOnly: true,
-      table: (family, name) => client.table(family, name),
       sets: (family, table, wanted) => client.sets(family, table, wanted),
-      elements: (family, table, set, keys) => client.elements(family, table, set, keys),
     };
   }
 

@@ -62,12 +62,9 @@ async function open(kernel: Kernel, family: IPFamily): Promise<void> {
 function dryPort(client: NftablesClient): NftablesPort {
   return {
     commit: (batch) => client.check(batch),
-    check: (batch) => client.check(batch),
     roomFor: (wanted) => client.roomFor(wanted),
     generation: () => client.generation(),
-    table: (family, name) => client.table(family, name),
     sets: (family, table, wanted) => client.sets(family, table, wanted),
-    elements: (family, table, set, keys) => client.elements(family, table, set, keys),
   };
 }
 

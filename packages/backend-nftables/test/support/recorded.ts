@@ -12,12 +12,9 @@ export function recorded(port: NftablesPort): Recorded {
   return {
     transactions,
     port: {
-      check: (batch) => port.check(batch),
       roomFor: (wanted) => port.roomFor(wanted),
       generation: () => port.generation(),
-      table: (family, name) => port.table(family, name),
       sets: (family, table, wanted) => port.sets(family, table, wanted),
-      elements: (family, table, set, keys) => port.elements(family, table, set, keys),
       async commit(batch) {
         transactions.push(objectsOf(batch));
         await port.commit(batch);
