@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { countProcesses } from "../src/uml/bench/accounting.ts";
-import { addressesOf, newAddress } from "../src/uml/bench/load.ts";
-import type { Measured, ProxyName, Step } from "../src/uml/bench/settings.ts";
-import { comparison, kernelDifferences } from "../src/uml/bench/table.ts";
+import { countProcesses } from "../src/ipvs-bench/accounting.ts";
+import { addressesOf, newAddress } from "../src/ipvs-bench/load.ts";
+import type { Measured, ProxyName, Step } from "../src/ipvs-bench/settings.ts";
+import { comparison, kernelDifferences } from "../src/ipvs-bench/table.ts";
 
 function record(name: string, flag: number): Buffer {
   const bytes = Buffer.alloc(64);

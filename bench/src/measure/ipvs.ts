@@ -1,7 +1,7 @@
 import { requireAgent } from "@fairlead/e2e/agent/agent-file";
-import { measureIpvs } from "@fairlead/e2e/uml/bench/run";
-import { type Measured, PROXIES } from "@fairlead/e2e/uml/bench/settings";
-import { kernelDifferences } from "@fairlead/e2e/uml/bench/table";
+import { measureIpvs } from "@fairlead/e2e/ipvs-bench/run";
+import { type Measured, PROXIES } from "@fairlead/e2e/ipvs-bench/settings";
+import { kernelDifferences } from "@fairlead/e2e/ipvs-bench/table";
 import { missingForUml } from "@fairlead/e2e/uml/missing";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
 import type { BenchOptions } from "./options.ts";

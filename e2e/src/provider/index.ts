@@ -1,5 +1,5 @@
 import { kind, kindPublished } from "./kind/provider.ts";
-import { netns } from "./netns/provider.ts";
+import { netns } from "./netns-provider.ts";
 import type { Provider } from "./provider.ts";
 
 /** All of them, by name. */

@@ -1,17 +1,17 @@
-import { flavourNames, loadFlavour } from "../../cni/load.ts";
-import { missingControlPlane } from "../../control-plane/programs.ts";
-import { type Lack, lackingPrograms, lackOf } from "../../support/lack.ts";
-import { hasIpvs, isProgram, missingHere } from "../../support/machine.ts";
-import { lacksForUml } from "../../uml/missing.ts";
-import type { Ability, Cluster, ClusterShape } from "../cluster.ts";
-import { shapeOf } from "../flavours.ts";
-import { openInGuest } from "../guest/open.ts";
-import type { ClusterRequest, Progress, Provider } from "../provider.ts";
-import { fabricAddress, nodeName } from "./addresses.ts";
-import { openCluster } from "./cluster.ts";
-import { openControlPlane } from "./control-plane.ts";
-import { DNS_PROGRAM } from "./dns-server.ts";
-import { lackingDevices, lackingFamilies, programsOf } from "./networks.ts";
+import { flavourNames, loadFlavour } from "../cni/load.ts";
+import { missingControlPlane } from "../control-plane/programs.ts";
+import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
+import { hasIpvs, isProgram, missingHere } from "../support/machine.ts";
+import { lacksForUml } from "../uml/missing.ts";
+import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
+import { shapeOf } from "./flavours.ts";
+import { openInGuest } from "./guest/open.ts";
+import { fabricAddress, nodeName } from "./netns/addresses.ts";
+import { openCluster } from "./netns/cluster.ts";
+import { openControlPlane } from "./netns/control-plane.ts";
+import { DNS_PROGRAM } from "./netns/dns-server.ts";
+import { lackingDevices, lackingFamilies, programsOf } from "./netns/networks.ts";
+import type { ClusterRequest, Progress, Provider } from "./provider.ts";
 
 /** Nodes and pods as network namespaces of this machine, with a real control plane and the built agent. */
 export const netns: Provider = {

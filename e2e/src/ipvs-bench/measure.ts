@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { waitUntil } from "../../agent/wait-until.ts";
-import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
-import type { Daemon } from "../../support/daemon.ts";
+import { waitUntil } from "../agent/wait-until.ts";
+import { type ApiClient, objectPath } from "../control-plane/api-client.ts";
+import type { Daemon } from "../support/daemon.ts";
 import type { Accounting } from "./accounting.ts";
 import { addressesOf, type LoadEndpoint, newAddress, slice } from "./load.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { createRunner } from "@fairlead/kernel";
-import { createApiClient } from "../../control-plane/api-client.ts";
-import { applyLines, applySettings } from "../../lab/apply.ts";
-import { kernelSettings } from "../../lab/settings.ts";
-import { guestLines } from "../../provider/guest/link.ts";
+import { createApiClient } from "../control-plane/api-client.ts";
+import { applyLines, applySettings } from "../lab/apply.ts";
+import { kernelSettings } from "../lab/settings.ts";
+import { guestLines } from "../provider/guest/link.ts";
 import { startAccounting } from "./accounting.ts";
 import { measure } from "./measure.ts";
 import type { BenchSettings } from "./settings.ts";

@@ -2,12 +2,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { agentFile } from "../../agent/agent-file.ts";
-import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../../lab/ip-lines.ts";
-import { kernelSettings } from "../../lab/settings.ts";
-import { fabricAddress, nodeAddress } from "../../provider/netns/addresses.ts";
-import { type Daemon, startDaemon } from "../../support/daemon.ts";
+import { agentFile } from "../agent/agent-file.ts";
+import { applyLines, applySettings, runnerIn } from "../lab/apply.ts";
+import { address, anywhere, route, up, veth } from "../lab/ip-lines.ts";
+import { kernelSettings } from "../lab/settings.ts";
+import { fabricAddress, nodeAddress } from "../provider/netns/addresses.ts";
+import { type Daemon, startDaemon } from "../support/daemon.ts";
 import { type BenchSettings, NODE_NAME, type ProxyName } from "./settings.ts";
 
 /** A node with an empty kernel, on which one proxy is started and ended. */

@@ -1,9 +1,9 @@
 import { access } from "node:fs/promises";
 import { Command } from "commander";
-import { requireAgent } from "../../agent/agent-file.ts";
-import { defaultKubernetes } from "../../control-plane/versions.ts";
-import { messageOf } from "../../support/errors.ts";
-import { missingForUml } from "../missing.ts";
+import { requireAgent } from "../agent/agent-file.ts";
+import { defaultKubernetes } from "../control-plane/versions.ts";
+import { messageOf } from "../support/errors.ts";
+import { missingForUml } from "../uml/missing.ts";
 import { measureIpvs } from "./run.ts";
 import { PROXIES, type ProxyName } from "./settings.ts";
 import { comparison, kernelDifferences } from "./table.ts";

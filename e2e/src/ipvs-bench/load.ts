@@ -1,4 +1,4 @@
-import type { ApiClient, ApiObject } from "../../control-plane/api-client.ts";
+import type { ApiClient, ApiObject } from "../control-plane/api-client.ts";
 import { type Load, NAMESPACE } from "./settings.ts";
 
 const LANES = 16;
