@@ -15,6 +15,7 @@ export type * from "./filter.ts";
 export type * from "./mode-facts.ts";
 export * from "./objects.ts";
 export type * from "./plan.ts";
+export { type FrontendSpec, frontendSpecs } from "./planner/frontend-spec.ts";
 export type * from "./planner/lookup.ts";
 export type { PlannerOptions } from "./planner/options.ts";
 export { Planner } from "./planner/planner.ts";

@@ -1,0 +1,58 @@
+import type { PlannedNode } from "../node-plan.ts";
+import { endpointIndex } from "./endpoint-index.ts";
+import type { Flow } from "./flow.ts";
+import { frontendIndex } from "./frontend-index.ts";
+import type { TrackedConnection } from "./tracked.ts";
+
+/** Says whose a connection is; undefined: no service's. Pure. */
+export type AttributeFlow = (connection: TrackedConnection) => Flow | undefined;
+
+/**
+ * Attributes connections to services, endpoints and owners, by the plan and the objects of a node. It costs as much as
+ * the cluster has frontends once, and then the same for each connection.
+ *
+ * A connection is a service's if its client called one of the service's frontends. One to a node port that nobody
+ * translated is the host's own, and so is one that a pod has with another by their own addresses: none of these is
+ * given.
+ *
+ * @param nodeAddresses the node's own addresses, where node ports are served; absent: a port that is some service's node
+ * port is taken for it at any address
+ */
+export function flowAttribution(
+  planned: PlannedNode,
+  nodeAddresses?: { has(address: string): boolean },
+): AttributeFlow {
+  const frontendAt = frontendIndex(planned, nodeAddresses);
+  const endpointAt = endpointIndex(planned);
+  return (connection) => {
+    const { family, protocol, original, reply } = connection;
+    const { destination: address, destinationPort: number } = original;
+    const called = frontendAt(protocol, address, number);
+    if (called === undefined) return undefined;
+    const { service, port, kind } = called;
+    const owner = planned.planner.ownership(service, family)?.ownership;
+    const translated = reply.source !== address || reply.sourcePort !== number;
+    if (owner === undefined || (kind === "node-port" && !translated)) return undefined;
+    return {
+      family,
+      protocol,
+      client: { address: original.source, port: original.sourcePort },
+      frontend: { kind, address, port: number },
+      service,
+      port: port.name,
+      owner,
+      ...(translated && { endpoint: endpointAt(service, port, family, reply.source, reply.sourcePort) }),
+      replied: connection.replied,
+      ...optional(connection),
+    };
+  };
+}
+
+function optional({ state, expires, sent, received }: TrackedConnection): Partial<Flow> {
+  return {
+    ...(state !== undefined && { state }),
+    ...(expires !== undefined && { expires }),
+    ...(sent !== undefined && { sent }),
+    ...(received !== undefined && { received }),
+  };
+}

@@ -1,0 +1,45 @@
+import type { FrontendKind, IPFamily, Ownership, Protocol, ServiceKey } from "@fairlead/core";
+import type { Volume } from "./tracked.ts";
+
+/** A connection of a client with a service, as the connection tracking of one node knows it. JSON values only. */
+export interface Flow {
+  readonly family: IPFamily;
+  readonly protocol: Protocol;
+  readonly client: FlowSocket;
+  /** What the client called. */
+  readonly frontend: FlowSocket & { readonly kind: FrontendKind };
+  readonly service: ServiceKey;
+  /** Name of the service's port; "" where it has none. */
+  readonly port: string;
+  /** Who serves the service in that family. */
+  readonly owner: Ownership;
+  /** Who answers; absent: nobody translated the connection here, it went on to the frontend's own address. */
+  readonly endpoint?: FlowEndpoint;
+  /** TCP's and SCTP's own, as conntrack calls it: `ESTABLISHED`. */
+  readonly state?: string;
+  /** Whether anything was answered. */
+  readonly replied: boolean;
+  /** Seconds until it is forgotten unless another packet comes. */
+  readonly expires?: number;
+  /** From the client and to it; absent where the kernel does not count. */
+  readonly sent?: Volume;
+  readonly received?: Volume;
+}
+
+export interface FlowSocket {
+  /** Canonical. */
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface FlowEndpoint extends FlowSocket {
+  readonly condition: EndpointCondition;
+  /** Where the EndpointSlice says so. */
+  readonly nodeName?: string;
+}
+
+/**
+ * What the service's EndpointSlices say of an endpoint now. gone: it stands in none, and a connection that is still
+ * there hangs.
+ */
+export type EndpointCondition = "ready" | "terminating" | "not-ready" | "gone";
