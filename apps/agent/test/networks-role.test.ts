@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { sourceKinds } from "@fairlead/networks";
+import { NAMESPACES, sourceKinds } from "@fairlead/networks";
 import { expect, test } from "vitest";
 
 const role = readFileSync(new URL("../../../deploy/components/networks/clusterrole.yaml", import.meta.url), "utf8");
@@ -12,7 +12,7 @@ const rules = [
 test("the role lets an agent read what the sources read, and nothing more", () => {
   // system:node-proxier has Nodes.
   const resources = Object.values(sourceKinds).flatMap(({ resources }) => resources);
-  const needed = resources.filter(({ plural }) => plural !== "nodes");
+  const needed = [...resources.filter(({ plural }) => plural !== "nodes"), NAMESPACES];
   const allowed = rules.flatMap(([groups = [], plurals = [], names]) =>
     groups.flatMap((group) => plurals.map((plural) => `${group}/${plural} ${names ?? ""}`)),
   );

@@ -171,6 +171,49 @@ test("our own CIDRs are learnt, and local traffic is told by them", async () => 
   expect(one.nat().join()).toContain("10.145.0.0/16");
 });
 
+describe("rules for services", () => {
+  const VPC = "ovn.kubernetes.io/vpc";
+  const UDN = "k8s.ovn.org/primary-user-defined-network";
+  const namespace = (labels: Readonly<Record<string, string>>) => ({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "default", labels },
+  });
+  const inVPC = (vpc: string) =>
+    service("api", { clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }], annotations: { [VPC]: vpc } });
+
+  test("an annotation decides before the CIDRs, and changes with its Service", async () => {
+    const serviceRules = [{ annotation: VPC, notIn: ["ovn-cluster"], ownership: "foreign" }] as const;
+    const one = await started({ flags: ["--cluster-cidr=10.144.0.0/16"], serviceRules });
+    await decided(one);
+    expect(serves(one, "10.96.67.76")).toBe(true);
+    await one.source.put(inVPC("blue"));
+    await decided(one);
+    expect([serves(one, "10.96.67.75"), serves(one, "10.96.67.76")]).toEqual([true, false]);
+    await one.source.put(inVPC("ovn-cluster"));
+    await decided(one);
+    expect(serves(one, "10.96.67.76")).toBe(true);
+  });
+
+  test("a label of the namespace does, is waited for, and is followed", async () => {
+    const serviceRules = [{ namespaceLabel: UDN, ownership: "foreign" }] as const;
+    const one = await started({ flags: [], serviceRules });
+    await one.clock.advance(9_000);
+    expect(written(one)).toEqual([]);
+    await one.source.put(namespace({ [UDN]: "" }));
+    await one.source.state("Namespace", "listed");
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(false);
+    await one.source.put(namespace({}));
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(true);
+    await one.source.state("Namespace", "forbidden");
+    await decided(one);
+    expect(serves(one, "10.96.67.75")).toBe(true);
+    expect(events.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden"]);
+  });
+});
+
 test("what is held is let through from this node only, by a POST", async () => {
   const sources = {
     metrics: async () => ({ text: "", contentType: "text/plain" }),

@@ -112,6 +112,15 @@ export type CIDRSource =
   | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
   | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
 
+/** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
+export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
+  /** The value must be one of these. */
+  readonly in?: readonly string[];
+  /** The value must be none of these. */
+  readonly notIn?: readonly string[];
+  readonly ownership: "ours" | "foreign";
+};
+
 export interface CIDRChanges {
   /** Milliseconds that changes are gathered for. */
   readonly debounceMs: number;
@@ -131,6 +140,8 @@ export interface MultiCNISettings {
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   readonly excludedFrontends: "all" | "cluster-ip";
   readonly ownershipAnnotation: boolean;
+  /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
+  readonly serviceRules: readonly ServiceRuleSetting[];
 }
 
 /** What the process was started for; the first that was asked for, in kube-proxy's order. */

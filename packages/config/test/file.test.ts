@@ -137,6 +137,7 @@ describe("documents", () => {
         mixedServices: "own-endpoints",
         excludedFrontends: "cluster-ip",
         ownershipAnnotation: true,
+        serviceRules: [],
       });
       expect(configOf(result).provenance["multiCNI.excludeClusterCIDRs"]).toBe(`${FILE}: multiCNI.excludeClusterCIDRs`);
     }
@@ -161,6 +162,19 @@ describe("documents", () => {
       clusterCIDRsFrom: [{ source: "calico-ippools" }],
       cidrChanges: { debounceMs: 2_000, removalDelayMs: 3_600_000, maxForeignPercent: 0 },
     });
+  });
+
+  test("rules for services", () => {
+    const rules = `multiCNI:
+  serviceRules:
+    - {annotation: ovn.kubernetes.io/vpc, notIn: [ovn-cluster], ownership: foreign}
+    - {namespaceLabel: team, in: [net, ""], ownership: ours}`;
+    const result = parse([`--config=${FILE}`], [configFile(), `${fairlead}\n${rules}`].join("\n---\n"));
+    expect(warningsOf(result)).toEqual([]);
+    expect(configOf(result).multiCNI.serviceRules).toEqual([
+      { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" },
+      { namespaceLabel: "team", in: ["net", ""], ownership: "ours" },
+    ]);
   });
 
   test("sources as flags, which win over the file", () => {

@@ -47,6 +47,7 @@ describe("the founding case", () => {
         mixedServices: "own-endpoints",
         excludedFrontends: "all",
         ownershipAnnotation: true,
+        serviceRules: [],
       },
       stateDir: "/run/fairlead",
     });

@@ -126,6 +126,19 @@ describe("files that are no configuration", () => {
       "{excludeCIDRsFrom: [{source: nodes, vpcs: [a]}]}",
       'multiCNI.excludeCIDRsFrom[0].vpcs: ["a"]: is for kube-ovn-subnets',
     ],
+    ["{serviceRules: {}}", "multiCNI.serviceRules: {}: must be a list of rules"],
+    [
+      "{serviceRules: [{annotation: a, namespaceLabel: b, ownership: foreign}]}",
+      'multiCNI.serviceRules[0]: {"annotation":"a","namespaceLabel":"b","ownership":"foreign"}: must be {annotation: NAME',
+    ],
+    [
+      "{serviceRules: [{annotation: a, ownership: theirs}]}",
+      'multiCNI.serviceRules[0]: {"annotation":"a","ownership":"theirs"}: must be {annotation: NAME, ownership: foreign}',
+    ],
+    [
+      "{serviceRules: [{annotation: 'a b', ownership: ours}]}",
+      "multiCNI.serviceRules[0].annotation: a b: must be a name, such as ovn.kubernetes.io/vpc",
+    ],
     ["{cidrChanges: {maxForeignPercent: 101}}", "multiCNI.cidrChanges.maxForeignPercent: 101: must be"],
     ["{cidrChanges: {removalDelay: -1s}}", "multiCNI.cidrChanges.removalDelay: -1s: must not be negative"],
   ])("sources of CIDRs: %s", (multiCNI, error) => {

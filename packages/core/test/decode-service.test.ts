@@ -294,3 +294,15 @@ test("a problem can stand in any log line", () => {
   }
   expect(problems).toHaveLength(2);
 });
+
+test("annotations are Fairlead's own, and those that are asked for", () => {
+  const annotations = { "fairlead.dev/ownership": "ours", "ovn.kubernetes.io/vpc": "blue", other: "x" };
+  const kept = (wanted?: ReadonlySet<string>) =>
+    decodeService(raw({}, { metadata: { annotations } }), undefined, wanted && { annotations: wanted }).object
+      ?.annotations;
+  expect(kept()).toEqual({ "fairlead.dev/ownership": "ours" });
+  expect(kept(new Set(["ovn.kubernetes.io/vpc", "toString"]))).toEqual({
+    "fairlead.dev/ownership": "ours",
+    "ovn.kubernetes.io/vpc": "blue",
+  });
+});

@@ -1,5 +1,6 @@
 import { type AgentConfig, formatError } from "@fairlead/config";
 import { type FilterOptions, type MemoryScope, parseExcludeCIDRs } from "@fairlead/endpoint-filter";
+import { serviceRule } from "@fairlead/networks";
 import { sourceScopes } from "./networks/settings.ts";
 
 export type FilterSettings =
@@ -15,10 +16,12 @@ export function filterSettings(config: AgentConfig): FilterSettings {
     { field: clusterFrom ?? "--cluster-cidr", values: clusterCIDRs },
   );
   if (!checked.ok) return { ok: false, errors: checked.errors.map(formatError) };
-  const { mixedServices, excludedFrontends, ownershipAnnotation } = multiCNI;
+  const { mixedServices, excludedFrontends, ownershipAnnotation, serviceRules } = multiCNI;
   const scopes = sourceScopes(config);
   if (!scopes.ok) return scopes;
   const sources = scopes.scopes.length === 0 ? {} : { sources: scopes.scopes };
-  const options = { ...sources, excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
-  return { ok: true, options, notes: checked.notes };
+  // Rules that ask for namespaces meet none here; where there are some, networks are learnt, and those have the labels.
+  const rule = serviceRules.length === 0 ? {} : { rule: serviceRule(serviceRules, () => undefined) };
+  const settings = { excludeCIDRs: checked.cidrs, mixedServices, excludedFrontends, ownershipAnnotation };
+  return { ok: true, options: { ...sources, ...rule, ...settings }, notes: checked.notes };
 }

@@ -1,7 +1,7 @@
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
-export { networksSettings } from "./networks/settings.ts";
+export { networksSettings, ruleAnnotations } from "./networks/settings.ts";
 export { type NetworkSubscriptionsOptions, networkSubscriptions } from "./networks/subscriptions.ts";
 export { NodeInputs, type NodeInputsParts } from "./node-inputs.ts";
 export { type NodeIPs, nodeIPs, type PrimaryFamily, primaryFamily } from "./node-ips.ts";

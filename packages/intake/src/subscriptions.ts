@@ -21,6 +21,8 @@ export type Resource = "services" | "endpointSlices" | "node";
 export interface IntakeOptions {
   /** Endpoints may be on loopback addresses: nothing but this machine is served. Default false. */
   readonly loopbackEndpoints?: boolean;
+  /** Annotations of Services that are kept beside Fairlead's own; by `ruleAnnotations`. Default: none. */
+  readonly annotations?: ReadonlySet<string> | undefined;
   readonly state: ClusterState;
   /** Takes all problems that one object has now; none, when it has none any more. */
   readonly problems: {
@@ -49,7 +51,8 @@ export interface ProxySubscriptions {
 
 /** Leads the changes of a source through core's decoders into the cluster state. */
 export function subscriptions(options: IntakeOptions): ProxySubscriptions {
-  const { state, onChange, onServiceCIDRs } = options;
+  const { state, annotations, onChange, onServiceCIDRs } = options;
+  const decoding = annotations === undefined ? {} : { annotations };
   const intern = createIntern();
   const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
     return (raw: unknown): T | undefined => {
@@ -63,7 +66,7 @@ export function subscriptions(options: IntakeOptions): ProxySubscriptions {
   };
   return {
     services: {
-      decode: decoder("Service", (raw) => decodeService(raw, intern)),
+      decode: decoder("Service", (raw) => decodeService(raw, intern, decoding)),
       onChange: follow("services", options, {
         upsert: (service) => changed(state.upsertService(service)),
         remove: (namespace, name) => changed(state.deleteService(namespace, name)),

@@ -1,7 +1,7 @@
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import { sourceKinds } from "@fairlead/networks";
 import { expect, test } from "vitest";
-import { filterSettings, networksSettings } from "../src/index.ts";
+import { filterSettings, networksSettings, ruleAnnotations } from "../src/index.ts";
 
 function configOf(...flags: readonly string[]): AgentConfig {
   const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
@@ -43,6 +43,28 @@ test("without sources nothing is learnt, and the memory's scope is as ever", () 
   const config = configOf("--exclude-cluster-cidr=10.17.0.0/16");
   expect(networksSettings(config, filterOf(config))).toBeUndefined();
   expect(filterOf(config)).not.toHaveProperty("sources");
+});
+
+const withRules = (serviceRules: AgentConfig["multiCNI"]["serviceRules"], config = configOf()): AgentConfig => ({
+  ...config,
+  multiCNI: { ...config.multiCNI, serviceRules },
+});
+
+test("a rule for annotations follows nothing; one for namespaces does, and both are in the memory's scope", () => {
+  const annotation = { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" } as const;
+  const byAnnotation = withRules([annotation]);
+  expect(networksSettings(byAnnotation, filterOf(byAnnotation))).toBeUndefined();
+  expect(ruleAnnotations(byAnnotation)).toEqual(new Set(["ovn.kubernetes.io/vpc"]));
+  const label = { namespaceLabel: "udn", ownership: "foreign" } as const;
+  const byBoth = withRules([annotation, label]);
+  expect(networksSettings(byBoth, filterOf(byBoth))).toMatchObject({
+    rules: [annotation, label],
+    sources: { own: [], excluded: [] },
+  });
+  expect(filterOf(byBoth).sources).toEqual([
+    "rule:annotation ovn.kubernetes.io/vpc not in ovn-cluster: foreign",
+    "rule:namespace label udn: foreign",
+  ]);
 });
 
 test("the memory's scope follows the sources that are configured", () => {

@@ -9,6 +9,7 @@ export {
   parseLastKnown,
   serialiseLastKnown,
 } from "./decide/last-known.ts";
+export type { KnownNamespaces } from "./decide/namespaces.ts";
 export { Networks } from "./decide/networks.ts";
 export type { CIDRReport, NetworksReport, SourceReport } from "./decide/report.ts";
 export type { ResolvedCIDRs, StaticCIDRs } from "./decide/resolve.ts";
@@ -18,5 +19,5 @@ export { AddressIndex } from "./services/address-index.ts";
 export type { ServicesView } from "./services/view.ts";
 export { type CustomSettings, customSource } from "./sources/custom.ts";
 export { networkSource, type SourceName, sourceKinds } from "./sources/index.ts";
-export { NODES } from "./sources/resources.ts";
+export { NAMESPACES, NODES } from "./sources/resources.ts";
 export type { NetworkSource, Reading, ResourceRef, SourceSettings } from "./sources/source.ts";

@@ -29,6 +29,10 @@ export class TestServices implements ServicesView {
     return this.#index.within(cidr);
   }
 
+  inNamespace(namespace: string): readonly ServiceKey[] {
+    return this.keys().filter((key) => key.startsWith(`${namespace}/`));
+  }
+
   service(key: ServiceKey): Service | undefined {
     return this.#addresses.has(key) ? { ...SERVICE, name: key.slice("default/".length) } : undefined;
   }

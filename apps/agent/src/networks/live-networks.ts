@@ -46,6 +46,7 @@ export class LiveNetworks {
     this.#services = new ClusterServices(state);
     this.subscriptions = networkSubscriptions({
       networks: this.#networks,
+      namespaces: (settings.rules ?? []).some((rule) => "namespaceLabel" in rule),
       sources: [...settings.sources.excluded, ...settings.sources.own],
       onChange: () => this.#arm(),
       onProblem: (source, object, problem) => {

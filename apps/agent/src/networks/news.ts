@@ -42,9 +42,9 @@ function keyOf({ side, source, cidr }: CIDRReport): string {
 }
 
 function ofSource({ source, state }: SourceReport): readonly News[] {
-  if (state !== "forbidden") return [{ level: "info", message: "Source of pod CIDRs", fields: { source, state } }];
+  if (state !== "forbidden") return [{ level: "info", message: "Source of pod networks", fields: { source, state } }];
   const message =
-    "A source of pod CIDRs may not be read: what was learnt of it stays; its role must allow list and watch";
+    "A source of pod networks may not be read: what was learnt of it stays; its role must allow list and watch";
   return [
     { level: "warn", message, fields: { source }, event: warning("NetworkSourceForbidden", `${source}: ${message}`) },
   ];

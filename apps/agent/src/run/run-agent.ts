@@ -1,6 +1,6 @@
 import { errorChainText, sleep } from "@fairlead/base";
 import type { NodeState } from "@fairlead/core";
-import { type ProxySubscriptions, subscriptions } from "@fairlead/intake";
+import { type ProxySubscriptions, ruleAnnotations, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { followAddresses } from "../node/follow-addresses.ts";
 import { POD_CIDRS_TIMEOUT_MS, PodCIDRs } from "../node/pod-cidrs.ts";
@@ -172,6 +172,7 @@ function subscribe(
   let announced = false;
   return subscriptions({
     loopbackEndpoints: config.userspace.only,
+    annotations: ruleAnnotations(config),
     state: agent.state,
     problems: agent.problems,
     onChange() {

@@ -29,6 +29,8 @@ import { ScriptedSource } from "./scripted-source.ts";
 
 export interface RunningAgentOptions {
   readonly flags?: readonly string[];
+  /** Rules for services, which have no flag. */
+  readonly serviceRules?: AgentConfig["multiCNI"]["serviceRules"];
   readonly families?: readonly IPFamily[];
   readonly memory?: Memory;
   /** What an agent before knew of learnt networks. */
@@ -70,7 +72,9 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     mode = "iptables",
   } = options;
   const { ipvs, modules } = fakeIpvs();
-  const config = configApart(flags, options.metricsPort ?? 0);
+  const given = configApart(flags, options.metricsPort ?? 0);
+  const { serviceRules = [] } = options;
+  const config = { ...given, multiCNI: { ...given.multiCNI, serviceRules } };
   const filter = filterSettings(config);
   if (!filter.ok) throw new Error(filter.errors.join("\n"));
   const settings = networksSettings(config, filter.options);

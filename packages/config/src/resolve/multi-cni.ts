@@ -1,5 +1,5 @@
 import type { Report } from "../report.ts";
-import type { CIDRChanges, CIDRSource, MultiCNISettings } from "../types.ts";
+import type { CIDRChanges, CIDRSource, MultiCNISettings, ServiceRuleSetting } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 
 const SIDES = ["excludeCIDRsFrom", "clusterCIDRsFrom"] as const;
@@ -18,6 +18,7 @@ export function resolveMultiCNI({ fairlead: { multiCNI } }: ConfigInput, report:
     mixedServices: multiCNI.mixedServices ?? "own-endpoints",
     excludedFrontends: multiCNI.excludedFrontends ?? "all",
     ownershipAnnotation: multiCNI.ownershipAnnotation ?? true,
+    serviceRules: (multiCNI.serviceRules ?? []).map(resolveRule),
   };
 }
 
@@ -40,6 +41,18 @@ function checkSources(sources: Pick<MultiCNISettings, (typeof SIDES)[number]>, r
 
 function nameOf(one: CIDRSource): string {
   return one.source === "custom" ? one.resource : one.source;
+}
+
+type GivenRule = NonNullable<ConfigInput["fairlead"]["multiCNI"]["serviceRules"]>[number];
+
+function resolveRule(given: GivenRule): ServiceRuleSetting {
+  const subject = "annotation" in given ? { annotation: given.annotation } : { namespaceLabel: given.namespaceLabel };
+  return {
+    ...subject,
+    ...(given.in && { in: given.in }),
+    ...(given.notIn && { notIn: given.notIn }),
+    ownership: given.ownership,
+  };
 }
 
 interface GivenChanges {

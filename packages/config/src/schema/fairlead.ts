@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { cidrChanges, cidrSources } from "./cidr-sources.ts";
 import { duration, flag, list, oneOf, wholeNumber } from "./scalars.ts";
+import { serviceRules } from "./service-rules.ts";
 
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */
 
@@ -19,6 +20,7 @@ export const fairleadSchema = z.strictObject({
       mixedServices: oneOf(["own-endpoints", "skip", "all"]).optional(),
       excludedFrontends: oneOf(["all", "cluster-ip"]).optional(),
       ownershipAnnotation: flag.optional(),
+      serviceRules: serviceRules.optional(),
     })
     .prefault({}),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),

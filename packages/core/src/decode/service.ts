@@ -14,6 +14,12 @@ import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
 /** Services with this label belong to another proxy (KEP-2447). */
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const ANNOTATION_PREFIX = "fairlead.dev/";
+
+export interface ServiceDecoding {
+  /** Annotations that are kept beside Fairlead's own. Default: none. */
+  readonly annotations?: ReadonlySet<string>;
+}
+
 /** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device beside them. */
 const REFUSED_CLUSTER_IPS: readonly SpecialAddress[] = [...UNUSABLE, "loopback", "IPv6 link-local"];
 const REFUSED_EXTERNAL_IPS: readonly SpecialAddress[] = [...UNUSABLE, ...AMBIGUOUS];
@@ -25,14 +31,19 @@ const LONGEST_AFFINITY_SECONDS = 86_400;
  * Reads a core/v1 Service. Fields that the API server would have filled in get its defaults. Never throws: what is
  * wrong is in `problems`, and a bad port, address or range costs just itself.
  */
-export function decodeService(raw: unknown, intern: Intern = keepAsIs): Decoded<Service> {
+export function decodeService(
+  raw: unknown,
+  intern: Intern = keepAsIs,
+  decoding: ServiceDecoding = {},
+): Decoded<Service> {
   const metadata = metadataOf(raw);
   const { namespace, name } = metadata;
   const problems = new ProblemList("Service", namespace, name);
   const spec = fieldsOf(fieldsOf(raw)["spec"]);
   const ignored = reasonToIgnore(metadata, spec, problems);
   if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
-  const object = checkNames(metadata, problems) ? readService(metadata, fieldsOf(raw), intern, problems) : undefined;
+  const read = () => readService(metadata, fieldsOf(raw), intern, problems, decoding.annotations);
+  const object = checkNames(metadata, problems) ? read() : undefined;
   const decoded = { namespace, name, problems: problems.all };
   return object === undefined ? decoded : { ...decoded, object };
 }
@@ -51,7 +62,13 @@ function reasonToIgnore(metadata: Metadata, spec: Fields, problems: ProblemList)
   return "headless (clusterIP None)";
 }
 
-function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: ProblemList): Service | undefined {
+function readService(
+  metadata: Metadata,
+  raw: Fields,
+  intern: Intern,
+  problems: ProblemList,
+  annotations?: ReadonlySet<string>,
+): Service | undefined {
   const spec = fieldsOf(raw["spec"]);
   const clusterIPs = readClusterIPs(spec, problems);
   const ports = readServicePorts(spec, intern, problems);
@@ -69,7 +86,7 @@ function readService(metadata: Metadata, raw: Fields, intern: Intern, problems: 
     loadBalancerSourceRanges: readSourceRanges(spec, problems),
     internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
     externalTrafficPolicy,
-    annotations: readAnnotations(metadata.annotations),
+    annotations: readAnnotations(metadata.annotations, annotations),
     ...readAffinity(spec, problems),
     ...(externalTrafficPolicy === "Local" ? readHealthCheckPort(spec, problems) : undefined),
   };
@@ -132,10 +149,11 @@ function readHealthCheckPort(spec: Fields, problems: ProblemList): { healthCheck
 
 const NO_ANNOTATIONS: Readonly<Record<string, string>> = {};
 
-function readAnnotations(annotations: Fields): Readonly<Record<string, string>> {
-  const ours = Object.entries(annotations).flatMap(([key, value]): [string, string][] => {
+function readAnnotations(annotations: Fields, wanted?: ReadonlySet<string>): Readonly<Record<string, string>> {
+  const kept = Object.entries(annotations).flatMap(([key, value]): [string, string][] => {
     const text = textOf(value);
-    return key.startsWith(ANNOTATION_PREFIX) && text !== undefined ? [[key, text]] : [];
+    const keep = key.startsWith(ANNOTATION_PREFIX) || wanted?.has(key) === true;
+    return keep && text !== undefined ? [[key, text]] : [];
   });
-  return ours.length === 0 ? NO_ANNOTATIONS : Object.fromEntries(ours);
+  return kept.length === 0 ? NO_ANNOTATIONS : Object.fromEntries(kept);
 }

@@ -28,6 +28,10 @@ export class ClusterServices implements ServicesView {
     return this.#index.within(cidr);
   }
 
+  *inNamespace(namespace: string): Generator<ServiceKey, void> {
+    for (const key of this.#state.keys()) if (key.startsWith(`${namespace}/`)) yield key;
+  }
+
   service(key: ServiceKey): Service | undefined {
     return this.#state.service(key);
   }

@@ -1,7 +1,13 @@
 import { errorText } from "@fairlead/base";
-import type { AgentConfig, CIDRSource } from "@fairlead/config";
+import type { AgentConfig, CIDRSource, ServiceRuleSetting } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
-import { customSource, type NetworkSource, type NetworksSettings, networkSource } from "@fairlead/networks";
+import {
+  customSource,
+  describeRule,
+  type NetworkSource,
+  type NetworksSettings,
+  networkSource,
+} from "@fairlead/networks";
 
 /** What is configured of the sources, as texts that change when it does. */
 export type SourceScopes =
@@ -20,22 +26,32 @@ export function sourceScopes({ multiCNI, provenance }: AgentConfig): SourceScope
       }
     }
   }
-  return errors.length === 0 ? { ok: true, scopes } : { ok: false, errors };
+  const rules = multiCNI.serviceRules.map((rule) => `rule:${describeRule(rule)}`);
+  return errors.length === 0 ? { ok: true, scopes: [...scopes, ...rules] } : { ok: false, errors };
 }
 
 /**
  * Where CIDRs are learnt from, and how.
  *
  * @param config one that `filterSettings` takes
- * @returns undefined: nothing is learnt
+ * @returns undefined: nothing is learnt, of networks or of namespaces
  */
 export function networksSettings(config: AgentConfig, filter: FilterOptions): NetworksSettings | undefined {
   const { multiCNI, clusterCIDRs: own } = config;
-  const { excludeCIDRsFrom, clusterCIDRsFrom, cidrChanges } = multiCNI;
-  if (excludeCIDRsFrom.length + clusterCIDRsFrom.length === 0) return undefined;
-  const { excludeCIDRs: excluded, ...beside } = filter;
+  const { excludeCIDRsFrom, clusterCIDRsFrom, cidrChanges, serviceRules: rules } = multiCNI;
+  if (excludeCIDRsFrom.length + clusterCIDRsFrom.length === 0 && !rules.some(asksForNamespaces)) return undefined;
+  const { excludeCIDRs: excluded, rule: _without, ...beside } = filter;
   const sources = { excluded: excludeCIDRsFrom.map(sourceOf), own: clusterCIDRsFrom.map(sourceOf) };
-  return { written: { own, excluded }, sources, filter: beside, ...cidrChanges };
+  return { written: { own, excluded }, sources, filter: beside, ...cidrChanges, ...(rules.length > 0 && { rules }) };
+}
+
+/** The annotations of Services that rules ask for. */
+export function ruleAnnotations({ multiCNI }: AgentConfig): ReadonlySet<string> {
+  return new Set(multiCNI.serviceRules.flatMap((rule) => ("annotation" in rule ? [rule.annotation] : [])));
+}
+
+function asksForNamespaces(rule: ServiceRuleSetting): boolean {
+  return "namespaceLabel" in rule;
 }
 
 const SIDES = [

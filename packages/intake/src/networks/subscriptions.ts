@@ -1,10 +1,12 @@
 import { decodeNode } from "@fairlead/core";
-import { type NetworkSource, type Networks, NODES, type ResourceRef } from "@fairlead/networks";
+import { NAMESPACES, type NetworkSource, type Networks, NODES, type ResourceRef } from "@fairlead/networks";
 import type { ObjectKey, OtherState, OtherSubscription } from "@fairlead/watch";
 
 export interface NetworkSubscriptionsOptions {
   readonly networks: Networks;
   readonly sources: readonly NetworkSource[];
+  /** Whether rules for services ask for the labels of namespaces. Default: no. */
+  readonly namespaces?: boolean;
   /** Something came that a decision may follow from. */
   readonly onChange: () => void;
   /** What is wrong with an object; told once. */
@@ -17,7 +19,7 @@ interface Listener {
   state(state: OtherState): void;
 }
 
-/** What the networks ask of a source of objects: their own resources, and the addresses of all nodes. */
+/** What the networks ask of a source of objects: their own resources, the addresses of all nodes, and namespaces. */
 export function networkSubscriptions(options: NetworkSubscriptionsOptions): readonly OtherSubscription[] {
   const { networks, sources } = options;
   const byResource = new Map<string, { readonly resource: ResourceRef; readonly listeners: Listener[] }>();
@@ -34,6 +36,7 @@ export function networkSubscriptions(options: NetworkSubscriptionsOptions): read
     }
   }
   listen(NODES, nodeAddresses(networks));
+  if (options.namespaces === true) listen(NAMESPACES, namespaceLabels(networks));
   return Array.from(byResource.values(), ({ resource, listeners }) =>
     subscription(resource, listeners, options.onChange),
   );
@@ -93,5 +96,16 @@ function nodeAddresses(networks: Networks): Listener {
     upsert: (key, raw) => networks.setNode(key, decodeNode(raw).object?.addresses ?? []),
     delete: (key) => networks.setNode(key, []),
     state: () => {},
+  };
+}
+
+/** Rules for services ask for them. */
+function namespaceLabels(networks: Networks): Listener {
+  const nameOf = (key: ObjectKey) => key.replace(/^\//, "");
+  return {
+    upsert: (key, raw) => networks.setNamespace(nameOf(key), raw),
+    delete: (key) => networks.setNamespace(nameOf(key), undefined),
+    // Every server has namespaces; one that says it has none is not believed.
+    state: (state) => networks.setNamespacesState(state === "absent" ? "unreachable" : state),
   };
 }

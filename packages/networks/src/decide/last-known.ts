@@ -1,5 +1,6 @@
 import { fieldsOf, itemsOf, type ServiceKey, textOf } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
+import type { KnownNamespaces } from "./namespaces.ts";
 
 /** A CIDR that counted. */
 export interface KnownCIDR {
@@ -16,6 +17,8 @@ export interface LastKnown {
   readonly sources: ReadonlyMap<string, readonly KnownCIDR[]>;
   /** Services that were turned foreign since the last consent. */
   readonly turned: readonly ServiceKey[];
+  /** Absent: namespaces were never listed, or no rule asks for them. */
+  readonly namespaces?: KnownNamespaces;
 }
 
 export const NOTHING_KNOWN: LastKnown = { sources: new Map(), turned: [] };
@@ -23,8 +26,10 @@ export const NOTHING_KNOWN: LastKnown = { sources: new Map(), turned: [] };
 const VERSION = 1;
 
 /** As JSON, for a file that outlives the agent; reading and writing it is the caller's. */
-export function serialiseLastKnown({ sources, turned }: LastKnown): string {
-  return `${JSON.stringify({ version: VERSION, sources: Object.fromEntries(sources), turned }, undefined, 1)}\n`;
+export function serialiseLastKnown({ sources, turned, namespaces }: LastKnown): string {
+  const labels = namespaces && { namespaces: Object.fromEntries(namespaces) };
+  const written = { version: VERSION, sources: Object.fromEntries(sources), turned, ...labels };
+  return `${JSON.stringify(written, undefined, 1)}\n`;
 }
 
 export interface ParsedLastKnown {
@@ -45,7 +50,17 @@ export function parseLastKnown(text: string): ParsedLastKnown {
       return nothing(`are damaged at ${JSON.stringify(scope)}`);
     sources.set(scope, good);
   }
-  return { known: { sources, turned: itemsOf(root["turned"]).filter(isServiceKey) } };
+  const turned = itemsOf(root["turned"]).filter(isServiceKey);
+  if (root["namespaces"] === undefined) return { known: { sources, turned } };
+  const namespaces = Object.entries(fieldsOf(root["namespaces"])).map(
+    ([name, labels]) => [name, texts(labels)] as const,
+  );
+  return { known: { sources, turned, namespaces: new Map(namespaces) } };
+}
+
+function texts(fields: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(fieldsOf(fields)).map(([name, value]) => [name, textOf(value)] as const);
+  return Object.fromEntries(entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined));
 }
 
 function readCIDR(value: unknown): KnownCIDR | undefined {

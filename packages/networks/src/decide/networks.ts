@@ -10,6 +10,7 @@ import { Filters } from "./filters.ts";
 import { type Followed, scopeOf } from "./followed.ts";
 import { admit } from "./guard.ts";
 import { type LastKnown, NOTHING_KNOWN } from "./last-known.ts";
+import { Namespaces, type RulesNow } from "./namespaces.ts";
 import { NodeAddresses } from "./node-addresses.ts";
 import { refusals } from "./refusals.ts";
 import { type NetworksReport, report } from "./report.ts";
@@ -32,9 +33,11 @@ export class Networks {
   readonly #sources: ReadonlyMap<string, Followed>;
   readonly #claims = new ClaimTable();
   readonly #nodes = new NodeAddresses();
+  readonly #namespaces: Namespaces;
   readonly #filters = new Filters();
   readonly #startedAt: number;
   #serviceCIDRs: readonly string[] = [];
+  #rule: RulesNow["rule"];
   #turned: ReadonlySet<ServiceKey>;
   #heldBack = 0;
   /** Monotonic milliseconds of the first event since the last decision that took them in. */
@@ -46,6 +49,7 @@ export class Networks {
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
     this.#turned = new Set(known.turned);
+    this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces);
     this.#sources = new Map(
       (["excluded", "own"] as const).flatMap((side) =>
         settings.sources[side].map((source): [string, Followed] => [source.id, this.#follow(side, source, known)]),
@@ -91,6 +95,17 @@ export class Networks {
     this.#changed();
   }
 
+  /** @param raw a Namespace, straight from JSON and untrusted; undefined: it is gone */
+  setNamespace(namespace: string, raw: unknown): void {
+    if (this.#namespaces.set(namespace, raw)) this.#changed();
+  }
+
+  /** `listed` comes after the first list's namespaces, and again after what interrupted it. */
+  setNamespacesState(state: Exclude<ResourceState, "waiting">): void {
+    this.#namespaces.setState(state);
+    this.#changed();
+  }
+
   /** @param addresses canonical; none: the node is gone */
   setNode(node: string, addresses: readonly string[]): void {
     if (this.#nodes.set(node, addresses)) this.#changed();
@@ -108,7 +123,11 @@ export class Networks {
   /** Whether to decide at all: before that the kernel stays as it is. */
   get ready(): boolean {
     const waited = this.#clock.monotonic() - this.#startedAt >= START_WAIT_MS;
-    return waited || [...this.#sources.values()].every(({ facts, wasComplete }) => wasComplete || facts.settled);
+    if (waited) return true;
+    return (
+      this.#namespaces.settled &&
+      [...this.#sources.values()].every(({ facts, wasComplete }) => wasComplete || facts.settled)
+    );
   }
 
   /** Milliseconds from now until `decide` may have something new; undefined: not before the next event. */
@@ -130,10 +149,13 @@ export class Networks {
     if (isDue || this.#last === undefined) this.#hear();
     this.#claims.expire((cidr) => services.within(cidr).size === 0, now, this.#settings.removalDelayMs);
     this.#claims.refuse(refusals(this.#settings.written, this.#usable(), this.#serviceCIDRs));
+    const { rule, changed } = this.#namespaces.take();
+    this.#rule = rule;
     this.#admit(services);
     const before = this.#last;
     const after = this.#result();
-    this.#last = { ...after, touched: touchedBy(before, after, services) };
+    const ruled = [...changed].flatMap((namespace) => [...services.inNamespace(namespace)]);
+    this.#last = { ...after, touched: new Set([...touchedBy(before, after, services), ...ruled]) };
     return this.#last;
   }
 
@@ -145,12 +167,14 @@ export class Networks {
         return claim.side === side && claim.source === source.id ? [{ cidr, objects, since, consented }] : [];
       });
     const entries = sources.map((one) => [scopeOf(one.side, one.source), known(one)] as const);
-    return { sources: new Map(entries), turned: [...this.#turned] };
+    const { known: namespaces } = this.#namespaces;
+    return { sources: new Map(entries), turned: [...this.#turned], ...(namespaces && { namespaces }) };
   }
 
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
-    return report(this.#sources.values(), this.#claims.all(), this.#heldBack);
+    const rules = this.#namespaces.followed ? this.#namespaces.state : undefined;
+    return report(this.#sources.values(), rules, this.#claims.all(), this.#heldBack);
   }
 
   #changed(): void {
@@ -205,7 +229,8 @@ export class Networks {
   }
 
   #filter(cidrs: ResolvedCIDRs): EndpointFilter {
-    return this.#filters.get(cidrs, { ...this.#settings.filter, neutralAddresses: this.#nodes.all });
+    const rule = this.#rule && { rule: this.#rule };
+    return this.#filters.get(cidrs, { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all });
   }
 
   #result(): Omit<NetworksDecision, "touched"> {

@@ -1,11 +1,12 @@
 import type { Claim, Side, Stage } from "./claim.ts";
-import type { SourceState } from "./facts.ts";
+import type { ResourceState, SourceState } from "./facts.ts";
 import type { Followed } from "./followed.ts";
 
 /** What a source is worth now. */
 export interface SourceReport {
   readonly source: string;
-  readonly side: Side;
+  /** `rules`: the labels of namespaces, for the rules for services. */
+  readonly side: Side | "rules";
   readonly state: SourceState;
 }
 
@@ -31,8 +32,17 @@ export interface NetworksReport {
   readonly heldBack: number;
 }
 
-export function report(followed: Iterable<Followed>, claims: readonly Claim[], heldBack: number): NetworksReport {
-  const sources = Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state }));
+/** @param namespaces undefined: no rule asks for them */
+export function report(
+  followed: Iterable<Followed>,
+  namespaces: ResourceState | undefined,
+  claims: readonly Claim[],
+  heldBack: number,
+): NetworksReport {
+  const sources: readonly SourceReport[] = [
+    ...Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state })),
+    ...(namespaces === undefined ? [] : [{ source: "namespaces", side: "rules" as const, state: namespaces }]),
+  ];
   const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
   const cidrs = claims.map(cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
   return { sources, cidrs, heldBack };

@@ -4,13 +4,16 @@ import type { NetworkSource } from "../sources/source.ts";
 import type { Side } from "./claim.ts";
 import type { Conflict } from "./conflicts.ts";
 import type { ResolvedCIDRs, StaticCIDRs } from "./resolve.ts";
+import type { ServiceRule } from "./service-rules.ts";
 
 export interface NetworksSettings {
   readonly written: StaticCIDRs;
   /** No source is there twice, on either side. */
   readonly sources: Readonly<Record<Side, readonly NetworkSource[]>>;
   /** What decides beside the CIDRs. */
-  readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation" | "rule">;
+  readonly filter: Pick<FilterOptions, "mixedServices" | "excludedFrontends" | "ownershipAnnotation">;
+  /** Decide before the CIDRs, the first that a service meets. Default: none. */
+  readonly rules?: readonly ServiceRule[];
   /** Milliseconds that changes are gathered for. */
   readonly debounceMs: number;
   /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
@@ -26,7 +29,7 @@ export interface NetworksDecision extends ResolvedCIDRs {
   /** All of our own CIDRs, for telling local traffic. */
   readonly clusterCIDRs: readonly string[];
   readonly neutralAddresses: ReadonlySet<string>;
-  /** Services with an endpoint where something changed with this decision. */
+  /** Services with an endpoint where something changed with this decision, or in a namespace whose labels did. */
   readonly touched: ReadonlySet<ServiceKey>;
   readonly conflicts: readonly Conflict[];
 }

@@ -6,6 +6,8 @@ export interface ServicesView {
   readonly size: number;
   /** Those with an endpoint's address in the CIDR. */
   within(cidr: string): ReadonlySet<ServiceKey>;
+  /** Those of a namespace. */
+  inNamespace(namespace: string): Iterable<ServiceKey>;
   /** Undefined: there is no such service. */
   service(key: ServiceKey): Service | undefined;
   /** The addresses of all its endpoints in a family, ready or not. */

@@ -1,0 +1,23 @@
+import * as z from "zod";
+import { list, text } from "./scalars.ts";
+
+const RULE_FORM =
+  "must be {annotation: NAME, ownership: foreign} or {namespaceLabel: NAME, ownership: foreign}, with in: [VALUE] or notIn: [VALUE] where only some values count; ownership is ours or foreign";
+
+const outcome = {
+  in: list("values").optional(),
+  notIn: list("values").optional(),
+  ownership: z.enum(["ours", "foreign"]),
+};
+/** A qualified name of Kubernetes. */
+const name = text.regex(/^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/, {
+  error: "must be a name, such as ovn.kubernetes.io/vpc",
+});
+
+const byAnnotation = z.strictObject({ annotation: name, ...outcome });
+const byNamespaceLabel = z.strictObject({ namespaceLabel: name, ...outcome });
+
+/** Rules that say of Services who owns them. */
+export const serviceRules = z
+  .array(z.union([byAnnotation, byNamespaceLabel], { error: RULE_FORM }), { error: "must be a list of rules" })
+  .readonly();

@@ -1,0 +1,102 @@
+import { fieldsOf, type Service, textOf } from "@fairlead/core";
+import type { RuledOwner } from "@fairlead/endpoint-filter";
+import type { ResourceState } from "./facts.ts";
+import { type ServiceRule, serviceRule } from "./service-rules.ts";
+
+/** Labels of namespaces, as far as rules ask for them; of a namespace without any there is nothing. */
+export type KnownNamespaces = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+/** What the rules for services say, and since the last look: the namespaces that they may say something else of. */
+export interface RulesNow {
+  /** Undefined: there are no rules. The same function as before while no label changed. */
+  readonly rule: ((service: Service) => RuledOwner | undefined) | undefined;
+  readonly changed: ReadonlySet<string>;
+}
+
+/** The rules for services with the labels of namespaces that they need. */
+export class Namespaces {
+  readonly #rules: readonly ServiceRule[];
+  readonly #names: ReadonlySet<string>;
+  readonly #labels: Map<string, Readonly<Record<string, string>>>;
+  /** Those that the agent before this one knew and no list has confirmed. */
+  readonly #unconfirmed: Set<string>;
+  #state: ResourceState = "waiting";
+  #wasListed: boolean;
+  #changed = new Set<string>();
+  #rule: RulesNow["rule"];
+
+  /** @param known what the agent before this one knew; undefined: nothing */
+  constructor(rules: readonly ServiceRule[], known: KnownNamespaces | undefined) {
+    this.#rules = rules;
+    this.#names = new Set(rules.flatMap((rule) => ("namespaceLabel" in rule ? [rule.namespaceLabel] : [])));
+    this.#labels = new Map(this.followed ? known : []);
+    this.#unconfirmed = new Set(this.#labels.keys());
+    this.#wasListed = known !== undefined;
+    this.#rule = this.#made();
+  }
+
+  /** Whether any rule asks for namespaces. */
+  get followed(): boolean {
+    return this.#names.size > 0;
+  }
+
+  get state(): ResourceState {
+    return this.#state;
+  }
+
+  /** Nothing is waited for: what there is to know at a start is known. */
+  get settled(): boolean {
+    return !this.followed || this.#wasListed || this.#state !== "waiting";
+  }
+
+  /** For a file that outlives the agent; undefined: they were never listed. */
+  get known(): KnownNamespaces | undefined {
+    return this.followed && this.#wasListed ? new Map(this.#labels) : undefined;
+  }
+
+  /**
+   * @param raw a Namespace, straight from JSON and untrusted; undefined: it is gone
+   * @returns whether it matters
+   */
+  set(namespace: string, raw: unknown): boolean {
+    this.#unconfirmed.delete(namespace);
+    const labels = this.#read(raw);
+    if (JSON.stringify(labels) === JSON.stringify(this.#labels.get(namespace))) return false;
+    if (labels === undefined) this.#labels.delete(namespace);
+    else this.#labels.set(namespace, labels);
+    this.#changed.add(namespace);
+    return true;
+  }
+
+  setState(state: Exclude<ResourceState, "waiting">): void {
+    // What was never listed is no better known for being unreachable.
+    if (state === "unreachable" && this.#state !== "listed") return;
+    this.#state = state;
+    if (state !== "listed") return;
+    this.#wasListed = true;
+    for (const gone of this.#unconfirmed) this.set(gone, undefined);
+  }
+
+  take(): RulesNow {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    if (changed.size > 0) this.#rule = this.#made();
+    return { rule: this.#rule, changed };
+  }
+
+  #made(): RulesNow["rule"] {
+    if (this.#rules.length === 0) return undefined;
+    const labels = new Map(this.#labels);
+    return serviceRule(this.#rules, (namespace) => labels.get(namespace));
+  }
+
+  /** Undefined: no label that a rule asks for. In the rules' order, so that equal labels are equal texts. */
+  #read(raw: unknown): Readonly<Record<string, string>> | undefined {
+    const labels = fieldsOf(fieldsOf(fieldsOf(raw)["metadata"])["labels"]);
+    const found = [...this.#names].flatMap((name) => {
+      const value = Object.hasOwn(labels, name) ? textOf(labels[name]) : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return found.length === 0 ? undefined : Object.fromEntries(found);
+  }
+}

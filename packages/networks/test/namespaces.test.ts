@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import {
+  type LastKnown,
+  type NetworksDecision,
+  parseLastKnown,
+  type ServiceRule,
+  serialiseLastKnown,
+} from "../src/index.ts";
+import { TestServices } from "./services.ts";
+import { setup } from "./setup.ts";
+
+const UDN = "k8s.ovn.org/primary-user-defined-network";
+const rules: readonly ServiceRule[] = [{ namespaceLabel: UDN, ownership: "foreign" }];
+const labelled = (labels: unknown) => ({ metadata: { labels } });
+const services = () => new TestServices({ web: ["10.144.0.5"] });
+const LABELLED = labelled({ [UDN]: "", other: "x" });
+
+function owner({ filter }: NetworksDecision): string {
+  const all = services();
+  const web = all.service("default/web");
+  if (web === undefined) throw new Error("it was just made");
+  return filter.decide(web, "IPv4", all.addresses("default/web", "IPv4"), undefined).ownership;
+}
+
+function started(known?: LastKnown) {
+  const made = setup({ settings: { rules }, ...(known && { known }) });
+  made.start();
+  return made;
+}
+
+describe("rules that ask for labels of namespaces", () => {
+  test("the first decision waits for their list", () => {
+    const { networks, next } = started();
+    expect(networks.ready).toBe(false);
+    networks.setNamespace("default", LABELLED);
+    networks.setNamespacesState("listed");
+    expect(networks.ready).toBe(true);
+    expect(owner(next(services()))).toBe("foreign");
+    expect(networks.report().sources.at(-1)).toEqual({ source: "namespaces", side: "rules", state: "listed" });
+  });
+
+  test("a label that comes or goes touches the services of its namespace; another label touches nothing", () => {
+    const { networks, next } = started();
+    networks.setNamespacesState("listed");
+    const before = next(services());
+    expect(owner(before)).toBe("ours");
+    networks.setNamespace("default", labelled({ other: "x" }));
+    expect(networks.due).toBeUndefined();
+    networks.setNamespace("default", LABELLED);
+    const after = next(services());
+    expect([owner(after), [...after.touched]]).toEqual(["foreign", ["default/web"]]);
+    expect(owner(before)).toBe("ours");
+    networks.setNamespace("default", undefined);
+    expect(owner(next(services()))).toBe("ours");
+  });
+
+  test.each([
+    null,
+    7,
+    { metadata: null },
+    labelled([]),
+    labelled({ [UDN]: 7 }),
+    labelled({ __proto__: { [UDN]: "" } }),
+  ])("garbage is a namespace without the label: %j", (raw) => {
+    const { networks, next } = started();
+    networks.setNamespace("default", raw);
+    networks.setNamespacesState("listed");
+    expect(owner(next(services()))).toBe("ours");
+  });
+
+  test("what was known before counts until a list says otherwise; forbidden says nothing", () => {
+    const before = started();
+    before.networks.setNamespace("default", LABELLED);
+    before.networks.setNamespacesState("listed");
+    before.next(services());
+    const { known } = parseLastKnown(serialiseLastKnown(before.networks.lastKnown()));
+    const { networks, next } = started(known);
+    expect(networks.ready).toBe(true);
+    networks.setNamespacesState("forbidden");
+    expect(owner(next(services()))).toBe("foreign");
+    networks.setNamespacesState("listed");
+    expect(owner(next(services()))).toBe("ours");
+  });
+
+  test("without such a rule namespaces are neither waited for nor kept", () => {
+    const { networks } = setup({ settings: { rules: [{ annotation: "a", ownership: "ours" }] } });
+    networks.setNamespace("default", LABELLED);
+    networks.setNamespacesState("listed");
+    expect(networks.lastKnown()).not.toHaveProperty("namespaces");
+    expect(networks.report().sources.map(({ source }) => source)).not.toContain("namespaces");
+  });
+});
