@@ -56,6 +56,22 @@ describe("the ownership memory", () => {
     expect(clock.pending.length).toBe(0);
   });
 
+  test("what took long to write is not written again soon", async () => {
+    const timers = new VirtualClock();
+    let now = 0;
+    // Each look at the clock is 100 ms later than the one before.
+    const clock = { now: () => now, monotonic: () => (now += 100), after: timers.after.bind(timers) };
+    const one = new MemoryKeeper(Memory.empty, { path: memoryPath(dir), scope, clock, log: recordedLog() });
+    one.apply([foreign]);
+    expect(timers.pending).toEqual([500]);
+    await timers.advance(500);
+    await one.flush();
+    one.apply([{ ...foreign, ownership: "ours" }]);
+    expect(timers.pending[0]).toBeGreaterThan(5_000);
+    await one.flush();
+    expect(await readFile(memoryPath(dir), "utf8")).toContain("ours");
+  });
+
   test("what is not written yet is written at the end", async () => {
     const { keeper: one } = keeper(memoryPath(dir));
     one.apply([foreign]);

@@ -7,11 +7,12 @@ const scope = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints",
 
 const web: ServiceKey = "default/web";
 const name = fc.stringMatching(/^[a-z]{1,3}$/);
-const update: fc.Arbitrary<MemoryUpdate> = fc.record({
+const owner = fc.constantFrom<Ownership>("ours", "foreign", "mixed");
+const fields = {
   service: fc.tuple(name, name).map(([namespace, text]): ServiceKey => `${namespace}/${text}`),
   family: fc.constantFrom<IPFamily>("IPv4", "IPv6"),
-  ownership: fc.constantFrom<Ownership>("ours", "foreign", "mixed"),
-});
+};
+const update: fc.Arbitrary<MemoryUpdate> = fc.record({ ...fields, ownership: owner });
 
 describe("memory", () => {
   test("is a value", () => {
@@ -42,6 +43,51 @@ describe("memory", () => {
     expect([...after.entries()]).toEqual([[web, { IPv6: "mixed" }]]);
     expect([...after.services()]).toEqual([web]);
   });
+});
+
+describe("many changes", () => {
+  const steps = fc.array(fc.array(fc.record({ ...fields, ownership: fc.option(owner, { nil: undefined }) })), {
+    minLength: 50,
+    maxLength: 300,
+  });
+
+  test("come to what a map of them holds, and every memory stays as it was", () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const model = new Map<string, Ownership>();
+        let memory = Memory.empty;
+        const seen: { memory: Memory; model: ReadonlyMap<string, Ownership> }[] = [];
+        for (const updates of all) {
+          memory = memory.apply(updates.map(withoutUndefined));
+          for (const { service, family, ownership } of updates) {
+            if (ownership === undefined) model.delete(`${service} ${family}`);
+            else model.set(`${service} ${family}`, ownership);
+          }
+          seen.push({ memory, model: new Map(model) });
+        }
+        for (const step of seen) expect(flat(step.memory)).toEqual(step.model);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  function flat(memory: Memory): ReadonlyMap<string, Ownership> {
+    const entries = [...memory.entries()];
+    expect(entries).toHaveLength(memory.size);
+    expect([...memory.services()]).toEqual(entries.map(([service]) => service));
+    return new Map(
+      entries.flatMap(([service, families]) =>
+        Object.entries(families).map(([family, ownership]) => [`${service} ${family}`, ownership]),
+      ),
+    );
+  }
+
+  function withoutUndefined({
+    ownership,
+    ...at
+  }: Omit<MemoryUpdate, "ownership"> & { ownership: Ownership | undefined }): MemoryUpdate {
+    return ownership === undefined ? at : { ...at, ownership };
+  }
 });
 
 describe("its text", () => {

@@ -6,6 +6,8 @@ import { replaceFile } from "./memory-file.ts";
 
 /** Milliseconds that changes are gathered for: a rollout changes many services in a row. */
 const GATHER_MS = 500;
+/** The file is written as a whole: in a large cluster it takes no more than this part of the time. */
+const WRITING = 1 / 50;
 
 export interface KeeperOptions {
   readonly path: string;
@@ -24,6 +26,8 @@ export class MemoryKeeper {
   #cancel: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   #reported = false;
+  /** Milliseconds that the last one took. */
+  #writingTook = 0;
 
   constructor(memory: Memory, options: KeeperOptions) {
     this.#memory = memory;
@@ -37,7 +41,9 @@ export class MemoryKeeper {
   apply(updates: Iterable<MemoryUpdate>): void {
     const before = this.#memory;
     this.#memory = before.apply(updates);
-    if (this.#memory !== before) this.#cancel ??= this.#options.clock.after(GATHER_MS, () => this.#begin());
+    if (this.#memory === before) return;
+    const wait = Math.max(GATHER_MS, this.#writingTook / WRITING);
+    this.#cancel ??= this.#options.clock.after(wait, () => this.#begin());
   }
 
   /** Writes what is not written yet; resolves when it is. */
@@ -54,6 +60,7 @@ export class MemoryKeeper {
 
   async #write(): Promise<void> {
     const { path, scope, clock, log } = this.#options;
+    const began = clock.monotonic();
     try {
       await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), { clock }));
       this.#reported = false;
@@ -62,6 +69,8 @@ export class MemoryKeeper {
       this.#reported = true;
       const message = "Ownership memory is not kept: a restart decides anew for services without endpoints";
       log.warn(message, { file: path, error: errorChainText(error) });
+    } finally {
+      this.#writingTook = clock.monotonic() - began;
     }
   }
 }

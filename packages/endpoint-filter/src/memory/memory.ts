@@ -1,38 +1,60 @@
 import type { IPFamily, MemoryUpdate, Ownership, OwnershipMemory, ServiceKey } from "@fairlead/core";
+import { type Remembered, remembered } from "./remembered.ts";
 
-export type Remembered = Readonly<Partial<Record<IPFamily, Ownership>>>;
+/**
+ * Changes that stand beside the rest before they become part of it: so many, and one for each 64 services. A change
+ * copies these only, and all is copied so seldom that the cost of a change follows the change.
+ */
+const BESIDE = 64;
 
 /**
  * Last decided ownership by service and family. A value: every change gives a new memory and leaves the old one as it
  * was, or gives the same one back when nothing changed. Many changes are cheaper in one `apply`.
  */
 export class Memory implements OwnershipMemory {
-  static readonly empty: Memory = new Memory(new Map());
+  static readonly empty: Memory = new Memory(new Map(), new Map());
 
-  readonly #entries: ReadonlyMap<ServiceKey, Remembered>;
+  /** Memories that follow one from another have it in common. */
+  readonly #settled: ReadonlyMap<ServiceKey, Remembered>;
+  /** What holds in the place of that; undefined: forgotten. */
+  readonly #beside: ReadonlyMap<ServiceKey, Remembered | undefined>;
 
-  private constructor(entries: ReadonlyMap<ServiceKey, Remembered>) {
-    this.#entries = entries;
+  private constructor(
+    settled: ReadonlyMap<ServiceKey, Remembered>,
+    beside: ReadonlyMap<ServiceKey, Remembered | undefined>,
+  ) {
+    this.#settled = settled;
+    this.#beside = beside;
   }
 
   static from(entries: Iterable<readonly [ServiceKey, Remembered]>): Memory {
-    return new Memory(new Map(entries));
+    const settled = new Map<ServiceKey, Remembered>();
+    for (const [service, { IPv4, IPv6 }] of entries) {
+      const shared = remembered(IPv4, IPv6);
+      if (shared !== undefined) settled.set(service, shared);
+    }
+    return new Memory(settled, new Map());
   }
 
   get size(): number {
-    return this.#entries.size;
+    let size = this.#settled.size;
+    for (const [service, now] of this.#beside) {
+      size += Number(now !== undefined) - Number(this.#settled.has(service));
+    }
+    return size;
   }
 
   get(service: ServiceKey, family: IPFamily): Ownership | undefined {
-    return this.#entries.get(service)?.[family];
+    return this.#of(service)?.[family];
   }
 
-  services(): Iterable<ServiceKey> {
-    return this.#entries.keys();
+  *services(): Generator<ServiceKey, void, void> {
+    for (const [service] of this.entries()) yield service;
   }
 
-  entries(): Iterable<readonly [ServiceKey, Remembered]> {
-    return this.#entries.entries();
+  *entries(): Generator<readonly [ServiceKey, Remembered], void, void> {
+    for (const entry of this.#settled) if (!this.#beside.has(entry[0])) yield entry;
+    for (const [service, now] of this.#beside) if (now !== undefined) yield [service, now];
   }
 
   set(service: ServiceKey, family: IPFamily, ownership: Ownership): Memory {
@@ -49,16 +71,20 @@ export class Memory implements OwnershipMemory {
 
   /** Takes what a planning step came to; updates without an ownership forget. */
   apply(updates: Iterable<MemoryUpdate>): Memory {
-    let next: Map<ServiceKey, Remembered> | undefined;
+    let beside: Map<ServiceKey, Remembered | undefined> | undefined;
     for (const { service, family, ownership } of updates) {
-      const before = (next ?? this.#entries).get(service);
+      const before = beside?.has(service) ? beside.get(service) : this.#of(service);
       if (before?.[family] === ownership) continue;
-      next ??= new Map(this.#entries);
-      const after = withFamily(before, family, ownership);
-      if (after === undefined) next.delete(service);
-      else next.set(service, after);
+      beside ??= new Map(this.#beside);
+      beside.set(service, withFamily(before, family, ownership));
     }
-    return next === undefined ? this : new Memory(next);
+    if (beside === undefined) return this;
+    const next = new Memory(this.#settled, beside);
+    return beside.size > BESIDE + this.#settled.size / BESIDE ? Memory.from(next.entries()) : next;
+  }
+
+  #of(service: ServiceKey): Remembered | undefined {
+    return this.#beside.has(service) ? this.#beside.get(service) : this.#settled.get(service);
   }
 }
 
@@ -67,7 +93,5 @@ function withFamily(
   family: IPFamily,
   ownership: Ownership | undefined,
 ): Remembered | undefined {
-  const { [family]: _replaced, ...others } = before;
-  if (ownership !== undefined) return { ...others, [family]: ownership };
-  return Object.keys(others).length === 0 ? undefined : others;
+  return family === "IPv4" ? remembered(ownership, before.IPv6) : remembered(before.IPv4, ownership);
 }

@@ -1,6 +1,7 @@
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "../options.ts";
-import { Memory, type Remembered } from "./memory.ts";
+import { Memory } from "./memory.ts";
+import type { Remembered } from "./remembered.ts";
 
 /** The memory as JSON, for a file that outlives the agent. Reading and writing that file is the caller's. */
 
