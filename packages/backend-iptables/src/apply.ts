@@ -84,6 +84,7 @@ function needsBatches({ endpointChains, serviceChains }: RuleChange, due: readon
   return (
     endpointChains.length > BATCH.endpointChains ||
     serviceChains.length > BATCH.serviceChains ||
+    serviceChains.reduce((sum, { rules }) => sum + rules.length, 0) > BATCH.rules ||
     due.length > BATCH.staleChains
   );
 }

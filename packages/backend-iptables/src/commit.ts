@@ -16,10 +16,11 @@ import { chainsOf, type GroupChains } from "./plan/group.ts";
 import type { RulesPort } from "./port.ts";
 
 /**
- * What a transaction of the nft variant may hold: the kernel checks every path through the chains of a transaction, so
- * its cost grows with the square of their number.
+ * What a transaction of the nft variant may hold: the tool looks each name of a chain up in a list of all that the
+ * transaction has named, those in jumps among them, so its cost grows with the square of their number. Rules are those
+ * of service chains, of which each may name another chain; a single chain may have more.
  */
-export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500 } as const;
+export const BATCH = { endpointChains: 500, serviceChains: 250, staleChains: 500, rules: 2000 } as const;
 
 /**
  * Transactions of one process of the nft variant. Starting one for each takes a third more in the kernel; but the tool
@@ -85,6 +86,7 @@ function* sections(work: Work, split: boolean): Generator<PayloadSection> {
 function* inBatches(groups: Iterable<GroupChains>): Generator<PayloadSection> {
   let endpointChains: ChainRules[] = [];
   let serviceChains: ChainRules[] = [];
+  let rules = 0;
   for (const group of groups) {
     for (const chain of group.endpointChains) {
       endpointChains.push(chain);
@@ -94,11 +96,13 @@ function* inBatches(groups: Iterable<GroupChains>): Generator<PayloadSection> {
     }
     for (const chain of group.serviceChains) {
       serviceChains.push(chain);
-      if (serviceChains.length < BATCH.serviceChains) continue;
+      rules += chain.rules.length;
+      if (serviceChains.length < BATCH.serviceChains && rules < BATCH.rules) continue;
       yield filled(endpointChains);
       yield filled(serviceChains);
       endpointChains = [];
       serviceChains = [];
+      rules = 0;
     }
   }
   yield filled(endpointChains);

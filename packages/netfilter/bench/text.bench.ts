@@ -7,13 +7,13 @@ import { socketText } from "@fairlead/base";
 import {
   type Command,
   endpointChainName,
-  evenProbability,
   LazySaveParser,
   parseRestore,
   parseSave,
   type Rule,
   renderTable,
   servicePortChainName,
+  shareProbability,
 } from "../src/index.ts";
 
 const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
@@ -49,7 +49,7 @@ function* serviceCommands(): Generator<Command> {
 function* endpointCommands(name: string, service: string, address: string, at: number): Generator<Command> {
   const to = socketText(address, 8080);
   const chain = endpointChainName(name, "tcp", to);
-  const choice = { kind: "statistic", mode: "random", probability: evenProbability(endpoints - at) } as const;
+  const choice = { kind: "statistic", mode: "random", probability: shareProbability(1, endpoints - at) } as const;
   const remark = { kind: "comment", text: `${name} -> ${to}` } as const;
   yield { kind: "chain", chain };
   yield { kind: "append", chain: service, rule: { matches: [remark, choice], target: { kind: "jump", chain } } };

@@ -34,7 +34,7 @@ export { BUILTIN_CHAINS } from "./rule/builtin-chains.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";
 export { canonicalCIDR } from "./rule/cidr.ts";
 export { RuleParseError, RuleTextError } from "./rule/errors.ts";
-export { evenProbability, statisticProbability } from "./rule/numbers.ts";
+export { shareProbability, statisticProbability } from "./rule/numbers.ts";
 export { comment, jump } from "./rule/parts.ts";
 export type * from "./rule/rule.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";

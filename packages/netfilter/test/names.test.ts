@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import {
   checkChainName,
   endpointChainName,
-  evenProbability,
   hashedName,
   MAX_CHAIN_NAME_LENGTH,
   parseSave,
   type ServiceChainKind,
   servicePortChainName,
+  shareProbability,
   statisticProbability,
 } from "../src/index.ts";
 import { goldenTexts } from "./golden.ts";
@@ -52,7 +52,7 @@ describe("probabilities as the kernel keeps them", () => {
     [2, "0.50000000000"],
     [3, "0.33333333349"],
     [7, "0.14285714272"],
-  ])("one of %d", (count, expected) => expect(evenProbability(count)).toBe(expected));
+  ])("one of %d", (count, expected) => expect(shareProbability(1, count)).toBe(expected));
 
   test.each([-0.1, 1.1, Number.NaN])("%d is none", (value) => {
     expect(() => statisticProbability(value)).toThrow(RangeError);

@@ -5,6 +5,9 @@ import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/n
 /** Chains of the service ports are told from everybody else's by these prefixes only. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
 
+/** A page of a large set has its set's name and a few characters more (`pages.ts`). */
+const SET_NAME_LENGTH = "KUBE-SVC-".length + 16;
+
 /**
  * The chain that marks what does not come from this node's pods, where several cluster CIDRs have to be asked. Its text
  * can be no service port's (they hold a slash), and its prefix lets kube-proxy's cleanup remove it.
@@ -61,5 +64,6 @@ export function isGroupChain(chain: string): boolean {
  */
 export function deletionRank(chain: string): number {
   if (chain === OFF_CLUSTER) return PREFIXES.indexOf("KUBE-SEP-");
+  if (chain.length > SET_NAME_LENGTH) return PREFIXES.indexOf("KUBE-SEP-") - 0.5;
   return PREFIXES.findIndex((prefix) => chain.startsWith(prefix));
 }

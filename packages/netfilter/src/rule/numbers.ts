@@ -38,9 +38,9 @@ export function statisticProbability(probability: number): string {
 }
 
 /**
- * The probability of the first of `count` equal choices as kube-proxy's rule has it after the kernel's rounding:
- * 1/count with 10 digits, then `statisticProbability`.
+ * The probability of the first of some choices that has `weight` of their `total` as kube-proxy's rule has it after the
+ * kernel's rounding: their quotient with 10 digits, then `statisticProbability`.
  */
-export function evenProbability(count: number): string {
-  return statisticProbability(Number((1 / count).toFixed(10)));
+export function shareProbability(weight: number, total: number): string {
+  return statisticProbability(Number((weight / total).toFixed(10)));
 }

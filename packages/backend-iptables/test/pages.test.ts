@@ -1,0 +1,118 @@
+import type { ForwardingPlan } from "@fairlead/core";
+import { FakeIptables } from "@fairlead/kernel/fake";
+import { compareRuleSets } from "@fairlead/netfilter";
+import { nodeEnvironment } from "@fairlead/testkit";
+import { createTracer, landings } from "@fairlead/trace";
+import { describe, expect, test } from "vitest";
+import { createIptablesBackend } from "../src/index.ts";
+import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
+import { kernelTest } from "./support/real-kernel.ts";
+import { RecordingPort } from "./support/recording-port.ts";
+
+/** Endpoints up to which a set has one chain. */
+const FLAT = 5_000;
+
+function planWith(count: number, affinity = false): ForwardingPlan {
+  const more = affinity ? { affinitySeconds: 60 } : {};
+  return planOf([clusterIPGroup("large", "10.96.0.80", endpoints(count), more)]);
+}
+
+async function fresh(plan: ForwardingPlan) {
+  const fake = new FakeIptables({ family: "IPv4", variant: "nft" });
+  await createIptablesBackend(fake).sync(plan);
+  return fake.ruleSet();
+}
+
+const packet = { family: "IPv4", protocol: "tcp", source: "10.144.1.9", sport: 40_000, dport: 80 } as const;
+
+test("each endpoint has the same chance", async () => {
+  const count = FLAT + 1;
+  const tracer = createTracer(await fresh(planWith(count)));
+  const found = landings(tracer.trace({ ...packet, destination: "10.96.0.80" }, nodeEnvironment));
+  expect(new Set(found.map(({ destination }) => destination)).size).toBe(count);
+  for (const { probability } of found) expect(probability * count).toBeCloseTo(1, 2);
+});
+
+test("who is known to an endpoint is asked for before anybody is chosen", async () => {
+  const chains = (await fresh(planWith(FLAT + 1, true))).get("nat")?.chains ?? new Map();
+  const [top = ""] = [...chains.keys()].filter((chain) => /^KUBE-SVC-[A-Z2-7]{16}$/.test(chain));
+  const targets = chains.get(top)?.rules.map((rule: { target?: { chain?: string } }) => rule.target?.chain) ?? [];
+  const pages = targets.slice(1, 33).map((chain: string) => chain.slice(top.length));
+  expect(pages.every((page: string) => /^\.[A-Z2-7]$/.test(page))).toBe(true);
+  expect(targets.slice(33)).toEqual(pages.map((page: string) => `${top}-${page.slice(1)}`));
+  const known = pages.flatMap((page: string) => chains.get(top + page)?.rules ?? []);
+  expect(known).toHaveLength(FLAT + 1);
+  for (const { matches } of known) expect(matches).toContainEqual(expect.objectContaining({ op: "rcheck" }));
+});
+
+describe("changes of a large set", () => {
+  test.each([
+    { count: FLAT + 1, affinity: true, most: 2 * (32 + 250) },
+    { count: 33_000, affinity: false, most: 1_024 + 100 },
+  ])("$count, affinity $affinity: rewrite one page and what leads to the pages", async ({ count, affinity, most }) => {
+    const port = new RecordingPort(new FakeIptables({ family: "IPv4", variant: "nft" }));
+    const [before, after] = [planWith(count, affinity), planWith(count + 1, affinity)];
+    const backend = createIptablesBackend(port);
+    await backend.sync(before);
+    port.take();
+    await backend.apply(after, changeOf(before, after));
+    const [sizes = [], ...more] = port.take().map((sections) => sections.map(({ commands }) => commands.length));
+    expect(more).toEqual([]);
+    expect(sizes).toHaveLength(1);
+    expect(sizes[0]).toBeLessThan(most);
+  });
+
+  test("lead to the state of a fresh start, through every number of pages and back", async () => {
+    const fake = new FakeIptables({ family: "IPv4", variant: "nft" });
+    let now = 0;
+    // Stale chains wait in large clusters, but not that long.
+    const backend = createIptablesBackend(fake, { clock: { monotonic: () => (now += 60_000) } });
+    let plan = planWith(FLAT - 1);
+    await backend.sync(plan);
+    for (const count of [FLAT + 1, 33_000, FLAT + 2, FLAT]) {
+      const next = planWith(count, count % 2 === 1);
+      await backend.apply(next, changeOf(plan, next));
+      plan = next;
+    }
+    await backend.sync(plan);
+    expect(compareRuleSets(await fresh(plan), fake.ruleSet())).toEqual([]);
+    await backend.cleanup();
+    expect([...(await fake.chains("nat"))].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
+  });
+
+  test("go in transactions of bounded size on the nft variant", async () => {
+    const port = new RecordingPort(new FakeIptables({ family: "IPv4", variant: "nft" }));
+    const [before, after] = [planWith(0), planWith(33_000)];
+    const backend = createIptablesBackend(port);
+    await backend.sync(before);
+    port.take();
+    await backend.apply(after, changeOf(before, after));
+    const names = port
+      .take()
+      .flat()
+      .map(({ commands }) => new Set(commands.map((command) => nameIn(command))).size);
+    expect(Math.max(...names)).toBeLessThan(2_000 + 1_024 + 100);
+  });
+});
+
+function nameIn(command: object): unknown {
+  const { chain, rule } = command as { chain: string; rule?: { target?: { chain?: string } } };
+  return rule?.target?.chain ?? chain;
+}
+
+kernelTest("a large set on the real kernel: comes, grows, shrinks and goes", async (kernel) => {
+  const port = await kernel.open("IPv4", "nft");
+  let now = 0;
+  const backend = createIptablesBackend(port, { clock: { monotonic: () => (now += 60_000) } });
+  let plan = planWith(10);
+  await backend.sync(plan);
+  for (const count of [FLAT + 1_000, FLAT + 1_001, 3]) {
+    const next = planWith(count, true);
+    await backend.apply(next, changeOf(plan, next));
+    plan = next;
+  }
+  const wanted = new Map([...(await fresh(plan))].filter(([table]) => table === "nat"));
+  expect(compareRuleSets(wanted, new Map([["nat", await port.save("nat")]]))).toEqual([]);
+  await backend.cleanup();
+  expect([...(await port.chains("nat"))].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
+});
