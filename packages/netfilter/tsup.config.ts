@@ -1,3 +1,7 @@
 import { libraryBuild } from "@fairlead/tooling/tsup";
 
-export default libraryBuild({ index: "src/index.ts", "nft/index": "src/nft/index.ts" });
+export default libraryBuild({
+  index: "src/index.ts",
+  "nft/index": "src/nft/index.ts",
+  "netlink/index": "src/netlink/index.ts",
+});

@@ -1,7 +1,7 @@
 import { bytesText } from "@fairlead/base";
+import { attribute, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily, Protocol } from "../family.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
 import { encodeRequest, flags } from "../netlink/messages.ts";
 import type { ConntrackFlow } from "./conntrack.ts";
 

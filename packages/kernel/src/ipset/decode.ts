@@ -1,7 +1,7 @@
 import { addressBits, bytesText, familyOf } from "@fairlead/base";
 import type { SetState } from "@fairlead/netfilter";
+import { attributesIn, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
 import { part, protocolNumbers, request } from "./numbers.ts";
 
 /** A set as the first message about it describes it; undefined for messages that only have more members. */

@@ -1,6 +1,6 @@
 import { addressBytes, parseAddress } from "@fairlead/base";
 import type { SetCommand } from "@fairlead/netfilter";
-import { attribute, nest } from "../netlink/attributes.ts";
+import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { encodeRequest, flags } from "../netlink/messages.ts";
 import { address, part, protocolNumbers, request, types } from "./numbers.ts";
 

@@ -1,5 +1,5 @@
+import { findAttribute } from "@fairlead/netfilter/netlink";
 import { nftNumbers } from "@fairlead/netfilter/nft";
-import { findAttribute } from "../netlink/attributes.ts";
 import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
 import { datagramSize, type NetlinkSocket } from "../netlink/socket.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ChainTally, IptablesPort, Table } from "@fairlead/netfilter";
-import { AttributeWriter, nftNumbers } from "@fairlead/netfilter/nft";
+import { AttributeWriter, attributesIn, findAttribute, type Range } from "@fairlead/netfilter/netlink";
+import { nftNumbers } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { attributesIn, findAttribute, type Range } from "../netlink/attributes.ts";
 import { dump } from "../netlink/dump.ts";
 import { decodeReplies, encodeRequest } from "../netlink/messages.ts";
 import { datagramSize, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";

@@ -1,7 +1,7 @@
 import { bytesText } from "@fairlead/base";
 import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
+import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { findAttribute, type Range } from "../netlink/attributes.ts";
 import {
   destinationPart,
   forwardingMask,

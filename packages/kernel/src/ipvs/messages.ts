@@ -1,7 +1,7 @@
 import { addressBytes, familyOf, parseAddress } from "@fairlead/base";
 import type { DestinationKey, ServerCommand, VirtualServer, VirtualServerKey } from "@fairlead/netfilter";
+import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { attribute, nest } from "../netlink/attributes.ts";
 import { encodeGenericRequest, flags } from "../netlink/messages.ts";
 import {
   commands,

@@ -1,6 +1,6 @@
 import { addressBytes, bytesText } from "@fairlead/base";
+import { attribute, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { attribute, findAttribute, nest, type Range } from "../netlink/attributes.ts";
 import { encodeMessage, flags } from "../netlink/messages.ts";
 import type { AddressCommand, DeviceCommand } from "./command.ts";
 import { addressPart, create, linkPart, types } from "./numbers.ts";

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
+import { errorCode } from "@fairlead/base";
 
 /** Name of the lock in its folder. */
 export const LOCK_FILE = "agent.lock";
@@ -36,20 +37,16 @@ function makeFolder(folder: string): void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
+      if (errorCode(error) !== "EEXIST") throw error;
     }
   };
   try {
     make();
   } catch (error) {
-    if (codeOf(error) !== "ENOENT" || dirname(folder) === folder) throw error;
+    if (errorCode(error) !== "ENOENT" || dirname(folder) === folder) throw error;
     makeFolder(dirname(folder));
     make();
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 /** Whether nobody but root and this user can have opened a lock file: else its lock says nothing. */

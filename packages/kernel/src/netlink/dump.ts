@@ -1,4 +1,4 @@
-import type { Range } from "./attributes.ts";
+import type { Range } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./error.ts";
 import { decodeReplies } from "./messages.ts";
 import { datagramSize, type NetlinkSocket } from "./socket.ts";

@@ -1,4 +1,4 @@
-import { attribute, findAttribute } from "./attributes.ts";
+import { attribute, findAttribute } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./error.ts";
 import { decodeReplies, encodeGenericRequest, flags } from "./messages.ts";
 import { datagramSize, type NetlinkSocket } from "./socket.ts";

@@ -1,4 +1,4 @@
-import { aligned, findAttribute, type Range } from "./attributes.ts";
+import { aligned, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 
 /** Flags of a request (linux/netlink.h). */
 export const flags = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;

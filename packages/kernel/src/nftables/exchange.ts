@@ -1,3 +1,4 @@
+import { errorCode } from "@fairlead/base";
 import { decodeReplies, type Reply } from "../netlink/messages.ts";
 import { datagramSize, type NetlinkSocket } from "../netlink/socket.ts";
 
@@ -46,7 +47,7 @@ async function receiveNow(socket: NetlinkSocket): Promise<Buffer | "lost" | unde
   try {
     return await socket.receive(Buffer.alloc(datagramSize));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = errorCode(error);
     if (code === "EAGAIN") return undefined;
     if (code === "ENOBUFS") return "lost";
     throw error;

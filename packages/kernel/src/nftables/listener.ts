@@ -1,4 +1,4 @@
-import { sleep, slices, type Timers } from "@fairlead/base";
+import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
 import type { ListeningSocket, OpenListening } from "../netlink/listening.ts";
 import { NewsReader } from "./news.ts";
 import { concerns, type NftablesNews, type NftablesWatchOptions } from "./watch.ts";
@@ -68,7 +68,7 @@ export class Listener {
     try {
       return this.#socket.receive(this.#room);
     } catch (error) {
-      if (!(error instanceof Error) || !("code" in error) || error.code !== "ENOBUFS") throw error;
+      if (errorCode(error) !== "ENOBUFS") throw error;
       this.#reader.reset();
       this.lose();
       return Buffer.alloc(0);

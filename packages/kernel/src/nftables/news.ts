@@ -1,4 +1,5 @@
-import { Attributes, FAMILY_NUMBERS, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
+import { Attributes } from "@fairlead/netfilter/netlink";
+import { FAMILY_NUMBERS, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
 import type { NftablesNews, TouchedTable } from "./watch.ts";
 
 const { GENERATION, MESSAGES, SUBSYSTEM, TABLE } = nftNumbers;

@@ -1,6 +1,6 @@
 import { systemClock, type Timers } from "@fairlead/base";
+import { findAttribute } from "@fairlead/netfilter/netlink";
 import { type NftBatch, nftNumbers } from "@fairlead/netfilter/nft";
-import { findAttribute } from "../netlink/attributes.ts";
 import { type OpenListening, openListening } from "../netlink/listening.ts";
 import { type OpenTransactions, openTransactionSocket, type TransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "./client.ts";

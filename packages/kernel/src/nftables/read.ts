@@ -1,6 +1,6 @@
 import { nextTurn } from "@fairlead/base";
+import { Attributes } from "@fairlead/netfilter/netlink";
 import {
-  Attributes,
   decodeChain,
   decodeElements,
   decodeRule,

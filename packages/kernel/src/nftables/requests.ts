@@ -1,13 +1,8 @@
-import { AttributeWriter, type Hex, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
-import { addressFamilies } from "../netlink/address-families.ts";
+import { AttributeWriter } from "@fairlead/netfilter/netlink";
+import { FAMILY_NUMBERS, type Hex, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
 import { encodeRequest } from "../netlink/messages.ts";
 
 const { ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, SUBSYSTEM } = nftNumbers;
-
-const protocolFamily: Readonly<Record<NftFamily, number>> = {
-  ip: addressFamilies.IPv4,
-  ip6: addressFamilies.IPv6,
-};
 
 /** Attributes of a table's name in requests for it, its chains, rules and sets: the same number in each. */
 const TABLE_NAME = 1;
@@ -43,5 +38,5 @@ function request(
   attributes: AttributeWriter,
 ): Buffer {
   const type = (SUBSYSTEM << 8) | MESSAGES[message];
-  return encodeRequest({ type, flags, addressFamily: protocolFamily[family], attributes: attributes.bytes() });
+  return encodeRequest({ type, flags, addressFamily: FAMILY_NUMBERS[family], attributes: attributes.bytes() });
 }

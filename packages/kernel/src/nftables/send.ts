@@ -1,3 +1,4 @@
+import { errorCode } from "@fairlead/base";
 import type { NftBatch } from "@fairlead/netfilter/nft";
 import type { TransactionSocket } from "../netlink/socket.ts";
 import { answerOfCommitLost, errnoOf, NftablesError } from "./error.ts";
@@ -39,7 +40,8 @@ function isRefusal({ reply }: Received): boolean {
 /** What went wrong, with what it was about. */
 function explained(error: unknown, batch: NftBatch, tooLong: string): unknown {
   if (error instanceof AnswersLost) return answerOfCommitLost(batch);
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return error;
-  const text = error.code === "EMSGSIZE" ? `${tooLong} (net.core.wmem_max)` : undefined;
-  return new NftablesError(batch, undefined, errnoOf(error.code), text);
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  const text = code === "EMSGSIZE" ? `${tooLong} (net.core.wmem_max)` : undefined;
+  return new NftablesError(batch, undefined, errnoOf(code), text);
 }

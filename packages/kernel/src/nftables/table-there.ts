@@ -1,12 +1,9 @@
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
-import { addressFamilies } from "../netlink/address-families.ts";
-import { attribute } from "../netlink/attributes.ts";
-import { decodeReplies, encodeRequest, flags } from "../netlink/messages.ts";
+import { decodeReplies } from "../netlink/messages.ts";
 import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
+import { encodeGet } from "./requests.ts";
 
-/** linux/netfilter/nf_tables.h: NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFTA_TABLE_NAME. */
-const getTable = (10 << 8) | 1;
-const tableName = 1;
 const ENOENT = 2;
 
 /**
@@ -20,9 +17,7 @@ export async function isNftTableThere(family: IPFamily, name: string): Promise<b
   try {
     const socket = await openNetfilterSocket();
     try {
-      const attributes = attribute(tableName, Buffer.from(`${name}\0`));
-      const addressFamily = addressFamilies[family];
-      await socket.send(encodeRequest({ type: getTable, flags: flags.request, addressFamily, attributes }));
+      await socket.send(encodeGet("getTable", NFT_FAMILY[family], name, false));
       for (const reply of decodeReplies(await socket.receive(Buffer.alloc(datagramSize)))) {
         if (reply.kind === "data") return true;
         if (reply.kind === "result" && reply.errno === ENOENT) return false;

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { errorCode } from "@fairlead/base";
 
 /**
  * changed: written, `before` was there. kept: it was so already (or more, for `raise`). missing: this kernel or
@@ -52,7 +53,7 @@ async function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
   try {
     return { value: await work };
   } catch (error) {
-    return { code: error instanceof Error && "code" in error ? String(error.code) : String(error) };
+    return { code: errorCode(error) ?? String(error) };
   }
 }
 

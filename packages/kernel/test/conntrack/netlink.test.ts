@@ -1,11 +1,11 @@
 import { join } from "node:path";
+import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { describe, expect, test } from "vitest";
 import { withCommandFile } from "../../src/conntrack/command-file.ts";
 import { decodeEntry, encodeDeletion, encodeDump } from "../../src/conntrack/messages.ts";
 import { createNetlinkConntrack } from "../../src/conntrack/netlink.ts";
 import { FakeRunner } from "../../src/fake/index.ts";
 import { type ConntrackFlow, createConntrack, createRunner, type Runner } from "../../src/index.ts";
-import { attribute, nest } from "../../src/netlink/attributes.ts";
 import { decodeReplies } from "../../src/netlink/messages.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";

@@ -1,9 +1,9 @@
 import { renderServerCommand, type ServerCommand, type VirtualServer } from "@fairlead/netfilter";
+import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../../src/fake/index.ts";
 import { createIpvsadm } from "../../src/index.ts";
 import { encodeServerCommand } from "../../src/ipvs/messages.ts";
-import { attribute, nest } from "../../src/netlink/attributes.ts";
 import { done, message, result, scripted } from "../netlink/scripted.ts";
 
 const FAMILY = 0x1c;

@@ -1,5 +1,6 @@
 import { settled, VirtualClock } from "@fairlead/base/testing";
-import { AttributeWriter, nftNumbers } from "@fairlead/netfilter/nft";
+import { AttributeWriter } from "@fairlead/netfilter/netlink";
+import { nftNumbers } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 import { NetlinkError } from "../../src/index.ts";
 import type { ListeningSocket } from "../../src/netlink/listening.ts";

@@ -1,4 +1,5 @@
-import { AttributeWriter, nftNumbers } from "@fairlead/netfilter/nft";
+import { AttributeWriter } from "@fairlead/netfilter/netlink";
+import { nftNumbers } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 import type { TransactionSocket } from "../../src/netlink/socket.ts";
 import { openNftables } from "../../src/nftables/open.ts";

@@ -1,10 +1,8 @@
-export { Attributes } from "./attributes/reader.ts";
-export { AttributeWriter } from "./attributes/writer.ts";
 export { ADDRESS_TYPES } from "./expressions/fib.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
 export { portUnreachable } from "./expressions/reject.ts";
 export { type Verdict, verdictText } from "./expressions/verdict.ts";
-export { FAMILY_NUMBERS, type NftFamily } from "./family.ts";
+export { FAMILY_NUMBERS, IP_FAMILY, NFT_FAMILY, type NftFamily } from "./family.ts";
 export { addressHex, bytesOf, type Hex, hexOf, hostHex, hostNumber, padded, portHex } from "./hex.ts";
 export type { Json } from "./json/json.ts";
 export { readTablesFromJson } from "./json/read.ts";

@@ -4,7 +4,7 @@ import type { Expression } from "./expressions/index.ts";
 import type { Register } from "./expressions/registers.ts";
 import { portUnreachable } from "./expressions/reject.ts";
 import type { Verdict } from "./expressions/verdict.ts";
-import type { NftFamily } from "./family.ts";
+import { IP_FAMILY, type NftFamily } from "./family.ts";
 import { addressHex, type Hex, hexOf, hostHex, portHex } from "./hex.ts";
 import { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";
 
@@ -78,7 +78,7 @@ export function addressIn(
   const mask = prefixMask(words.length, length).map(wordHex).join("");
   return [
     { kind: "payload", base: "network", offset, length: whole, to: 0 },
-    { kind: "bitwise", from: 0, to: 0, mask, xor: "0".repeat(addressBits[family === "ip" ? "IPv4" : "IPv6"] / 4) },
+    { kind: "bitwise", from: 0, to: 0, mask, xor: "0".repeat(addressBits[IP_FAMILY[family]] / 4) },
     { kind: "cmp", operator, from: 0, value: network },
   ];
 }

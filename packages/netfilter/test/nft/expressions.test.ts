@@ -1,11 +1,5 @@
-import {
-  Attributes,
-  AttributeWriter,
-  type Expression,
-  expressionKinds,
-  kindOf,
-  type NftFamily,
-} from "@fairlead/netfilter/nft";
+import { Attributes, AttributeWriter } from "@fairlead/netfilter/netlink";
+import { type Expression, expressionKinds, kindOf, type NftFamily } from "@fairlead/netfilter/nft";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 

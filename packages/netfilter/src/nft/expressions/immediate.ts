@@ -1,5 +1,5 @@
-import type { Attributes } from "../attributes/reader.ts";
-import type { AttributeWriter } from "../attributes/writer.ts";
+import type { Attributes } from "../../netlink/reader.ts";
+import type { AttributeWriter } from "../../netlink/writer.ts";
 import type { Hex } from "../hex.ts";
 import { DATA_VALUE } from "./cmp.ts";
 import type { ExpressionKind } from "./kind.ts";

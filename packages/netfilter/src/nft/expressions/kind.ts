@@ -1,5 +1,5 @@
-import type { Attributes } from "../attributes/reader.ts";
-import type { AttributeWriter } from "../attributes/writer.ts";
+import type { Attributes } from "../../netlink/reader.ts";
+import type { AttributeWriter } from "../../netlink/writer.ts";
 import type { NftFamily } from "../family.ts";
 import type { Printer } from "./printer.ts";
 

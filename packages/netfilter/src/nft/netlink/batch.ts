@@ -1,4 +1,4 @@
-import type { AttributeWriter } from "../attributes/writer.ts";
+import type { AttributeWriter } from "../../netlink/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import { type NftChain, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";

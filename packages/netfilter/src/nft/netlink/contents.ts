@@ -1,4 +1,4 @@
-import type { AttributeWriter } from "../attributes/writer.ts";
+import type { AttributeWriter } from "../../netlink/writer.ts";
 import { encodeVerdict } from "../expressions/immediate.ts";
 import { type Expression, kindOf } from "../expressions/index.ts";
 import type { SetElement } from "../model.ts";

@@ -1,4 +1,4 @@
-import { Attributes } from "../attributes/reader.ts";
+import { Attributes } from "../../netlink/reader.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
 import type { NftChain, NftRule, NftSet, SetElement } from "../model.ts";

@@ -1,4 +1,4 @@
-import type { Attributes } from "../attributes/reader.ts";
+import type { Attributes } from "../../netlink/reader.ts";
 import { decodeVerdict } from "../expressions/immediate.ts";
 import { type Expression, expressionKinds } from "../expressions/index.ts";
 import type { ExpressionKind } from "../expressions/kind.ts";

@@ -1,4 +1,4 @@
-import { AttributeWriter } from "../attributes/writer.ts";
+import { AttributeWriter } from "../../netlink/writer.ts";
 import { BATCH, FLAGS, SUBSYSTEM } from "./numbers.ts";
 
 /** nlmsghdr and nfgenmsg. */

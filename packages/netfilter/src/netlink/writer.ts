@@ -1,7 +1,6 @@
-import type { Hex } from "../hex.ts";
+import { NESTED } from "./parts.ts";
+import { aligned, HEADER } from "./walk.ts";
 
-const NESTED = 0x8000;
-const HEADER = 4;
 /** An attribute's length has 16 bits. */
 const LONGEST = 0xffff;
 
@@ -75,7 +74,7 @@ export class AttributeWriter {
     return this;
   }
 
-  hex(type: number, value: Hex): this {
+  hex(type: number, value: string): this {
     const { bytes, at } = this.#header(type, value.length / 2);
     bytes.write(value, at, "hex");
     return this;
@@ -88,7 +87,7 @@ export class AttributeWriter {
   }
 
   #header(type: number, length: number): { readonly bytes: Buffer; readonly at: number } {
-    const { bytes, at } = this.room((HEADER + length + 3) & ~3);
+    const { bytes, at } = this.room(aligned(HEADER + length));
     bytes.writeUInt16LE(HEADER + length, at);
     bytes.writeUInt16LE(type, at + 2);
     return { bytes, at: at + HEADER };

@@ -5,10 +5,9 @@ export interface Range {
 }
 
 /** Length and type (16 bits each) go before an attribute's payload; lengths are those of header and payload. */
-const headerSize = 4;
-/** NLA_F_NESTED and NLA_F_NET_BYTEORDER are marks upon the type. */
-const typeMask = 0x3fff;
-const nested = 0x8000;
+export const HEADER = 4;
+/** NLA_F_NESTED and NLA_F_NET_BYTEORDER are marks upon the type (linux/netlink.h). */
+const TYPE_MASK = 0x3fff;
 
 /** Attributes begin at multiples of four. */
 export const aligned = (length: number): number => (length + 3) & ~3;
@@ -17,7 +16,7 @@ export const aligned = (length: number): number => (length + 3) & ~3;
 export function findAttribute(bytes: Buffer, within: Range, type: number): Range | undefined {
   // Not by `attributesIn`: of a hundred thousand tracked connections each is looked into a dozen times.
   for (let at = within.start, end = endAt(bytes, at, within); end !== undefined; end = endAt(bytes, at, within)) {
-    if (typeAt(bytes, at) === type) return { start: at + headerSize, end };
+    if (typeAt(bytes, at) === type) return { start: at + HEADER, end };
     at += aligned(end - at);
   }
   return undefined;
@@ -30,33 +29,18 @@ interface Found extends Range {
 /** The payloads of all attributes, in their order. */
 export function* attributesIn(bytes: Buffer, within: Range): Generator<Found, void, void> {
   for (let at = within.start, end = endAt(bytes, at, within); end !== undefined; end = endAt(bytes, at, within)) {
-    yield { type: typeAt(bytes, at), start: at + headerSize, end };
+    yield { type: typeAt(bytes, at), start: at + HEADER, end };
     at += aligned(end - at);
   }
 }
 
 function typeAt(bytes: Buffer, at: number): number {
-  return bytes.readUInt16LE(at + 2) & typeMask;
+  return bytes.readUInt16LE(at + 2) & TYPE_MASK;
 }
 
 /** Undefined: it is too short to be an attribute, or longer than what it is in. */
 function endAt(bytes: Buffer, at: number, within: Range): number | undefined {
-  if (at + headerSize > within.end) return undefined;
+  if (at + HEADER > within.end) return undefined;
   const end = at + bytes.readUInt16LE(at);
-  return end < at + headerSize || end > within.end ? undefined : end;
-}
-
-/** An attribute with its header and the bytes that align the next one. */
-export function attribute(type: number, payload: Uint8Array): Buffer {
-  const length = headerSize + payload.length;
-  const bytes = Buffer.alloc(aligned(length));
-  bytes.writeUInt16LE(length, 0);
-  bytes.writeUInt16LE(type, 2);
-  bytes.set(payload, headerSize);
-  return bytes;
-}
-
-/** An attribute that is made of attributes. */
-export function nest(type: number, ...attributes: readonly Uint8Array[]): Buffer {
-  return attribute(type | nested, Buffer.concat(attributes));
+  return end < at + HEADER || end > within.end ? undefined : end;
 }
