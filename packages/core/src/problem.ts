@@ -57,7 +57,8 @@ function printable(name: string): string {
   return /^[\w.:-]{0,253}$/.test(name) ? name : printableValue(name);
 }
 
-function printableValue(value: unknown): string {
+/** A value as JSON, cut to 80 characters, without characters that could not be seen; "" for undefined. */
+export function printableValue(value: unknown): string {
   if (value === undefined) return "";
   const json = withoutHidden(typeof value === "bigint" ? `${value}` : (JSON.stringify(value) ?? ""));
   return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE - 1)}…` : json;

@@ -1,6 +1,6 @@
 import { isLoopback } from "@fairlead/base";
 import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChange } from "@fairlead/core";
-import type { NftFamily } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftFamily } from "@fairlead/netfilter/nft";
 
 /** What the operator chose for this mode, as the backend is made with it. */
 export interface PlanSettings {
@@ -35,7 +35,7 @@ export function planContext(
 ): PlanContext {
   const { node } = plan;
   return {
-    family: settings.family === "IPv4" ? "ip" : "ip6",
+    family: NFT_FAMILY[settings.family],
     mark: 2 ** settings.masqueradeBit,
     masqueradeAll: settings.masqueradeAll,
     detector: node.detector,

@@ -4,8 +4,8 @@ import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
 import { type LocalDispatch, localDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
+import { wayTo } from "./pool-ways.ts";
 import { externalNeed, type Need, type PoolKind, poolKinds } from "./pools.ts";
-import { leadTo } from "./sticky.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
@@ -118,7 +118,7 @@ class Collector {
     if (pool === undefined) return undefined;
     const kind = kinds[as ?? treatment.set];
     this.#uses.set(`${kind.prefix}${key}`, { kind, key, pool });
-    const { chain, needs } = leadTo(kind, pool);
+    const { chain, needs } = wayTo(kind, pool);
     this.#needs.push(...needs);
     return chain;
   }

@@ -1,9 +1,8 @@
 import type { Hex, SetElement } from "@fairlead/netfilter/nft";
 import type { PoolUse } from "./group-parts.ts";
-import { hashedName } from "./hashed.ts";
 import { endpointValue, slotKey } from "./keys.ts";
 import type { Pool } from "./placement.ts";
-import { type PoolKind, poolName } from "./pools.ts";
+import { mapOf } from "./pool-ways.ts";
 import { type Slots, sameEndpoint } from "./slots.ts";
 import { stickyMap } from "./sticky.ts";
 
@@ -33,10 +32,6 @@ export function* poolChanges(
   yield* slotChanges(inClass(before?.pool), inClass(after?.pool), to);
   const sticky = (pool: Pool | undefined) => pool?.sticky?.slots ?? [];
   yield* stickyChanges(sticky(before?.pool), sticky(after?.pool), use, to);
-}
-
-function mapOf(kind: PoolKind, { size, hashed }: Pool): string {
-  return hashed ? hashedName(kind, size) : poolName(kind, size);
 }
 
 interface InClass {

@@ -36,6 +36,12 @@ export interface Need {
   readonly make: (context: PlanContext) => Structure;
 }
 
+/** The chain that leads to the endpoints of a pool, and what has to be there for it. */
+export interface Way {
+  readonly chain: string;
+  readonly needs: readonly Need[];
+}
+
 /** The map of a class, and its chain: both have this name. */
 export function poolName({ prefix }: PoolKind, size: number): string {
   return `${prefix}endpoints-${size}`;

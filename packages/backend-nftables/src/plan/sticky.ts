@@ -9,9 +9,16 @@ import {
 import { stickyDrawsOf } from "./classes.ts";
 import type { PlanContext } from "./context.ts";
 import { addressType, type EmptySet } from "./frame-sets.ts";
-import { hashedName, hashedNeed } from "./hashed.ts";
-import type { Pool } from "./placement.ts";
-import { keyTypes, type Need, type PoolKind, poolName, poolNeed, type Structure, translateBy } from "./pools.ts";
+import {
+  keyTypes,
+  type Need,
+  type PoolKind,
+  poolName,
+  poolNeed,
+  type Structure,
+  translateBy,
+  type Way,
+} from "./pools.ts";
 
 /**
  * Services that remember their clients. A slot has a set of clients for each timeout, and a map of endpoints; all
@@ -31,13 +38,8 @@ export function clientsSet({ prefix }: PoolKind, timeout: number, slot: number):
   return `${prefix}clients-${timeout}-${slot}`;
 }
 
-/** @returns the chain that leads to a pool's endpoints, and what has to be there for it */
-export function leadTo(kind: PoolKind, pool: Pool): { readonly chain: string; readonly needs: readonly Need[] } {
-  const { size, sticky, hashed } = pool;
-  if (hashed) return { chain: hashedName(kind, size), needs: [hashedNeed(kind, size)] };
-  const plain = poolNeed(kind, size);
-  if (sticky === undefined) return { chain: poolName(kind, size), needs: [plain] };
-  const { timeout } = sticky;
+/** @returns the chain that leads to the endpoints of pools of a size and timeout, and what has to be there for it */
+export function stickyWay(kind: PoolKind, size: number, timeout: number): Way {
   const chain = `${kind.prefix}sticky-${timeout}-${size}`;
   const slots = Array.from({ length: size }, (_, slot) => [
     mapNeed(kind, slot),
@@ -45,7 +47,7 @@ export function leadTo(kind: PoolKind, pool: Pool): { readonly chain: string; re
     slotNeed(kind, timeout, slot),
   ]).flat();
   const ofClass = { id: chain, make: (context: PlanContext) => classStructure(chain, kind, timeout, size, context) };
-  return { chain, needs: [plain, slotsNeed(kind, timeout), ...slots, ofClass] };
+  return { chain, needs: [poolNeed(kind, size), slotsNeed(kind, timeout), ...slots, ofClass] };
 }
 
 /** Which slot's chain a number that was drawn leads to. */

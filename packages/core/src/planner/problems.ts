@@ -1,13 +1,9 @@
-import { quoted } from "../data/printable.ts";
 import type { FrontendKind } from "../plan.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, printableValue } from "../problem.ts";
 import { balanceProblem } from "./balance.ts";
 import type { FrontendClaims } from "./frontend-claims.ts";
 import { draftClaimKey } from "./group-draft.ts";
 import type { ServiceDraft, ServiceRecord } from "./service-plan.ts";
-
-/** Characters of an annotation's value that are shown. */
-const LONGEST_VALUE = 60;
 
 type Claims = Pick<FrontendClaims, "holder" | "foreignHolder">;
 
@@ -35,7 +31,7 @@ function balanceProblems(draft: ServiceDraft, before: ServiceRecord | undefined)
   const found = balanceProblem(service.annotations, options.semantics);
   const known = before?.groups[0] && balanceProblem(before.groups[0].annotations, options.semantics);
   if (found === undefined || found.reason === known?.reason) return [];
-  return [problem(draft, "metadata.annotations", quoted(found.value.slice(0, LONGEST_VALUE)), found.reason)];
+  return [problem(draft, "metadata.annotations", printableValue(found.value), found.reason)];
 }
 
 /** A frontend that another service holds. */

@@ -1,4 +1,4 @@
-import { beginningBytes } from "../limits.ts";
+import { beginningBytes, maxObjectBytes, mebibytes } from "../limits.ts";
 
 const nothing = new Uint8Array(0);
 
@@ -18,6 +18,19 @@ export class Gathered {
     if (this.#kept === 0) this.#bytes = part;
     else this.#append(part);
     this.#kept += part.length;
+  }
+
+  /**
+   * Takes what a chunk has of a value whose length is known; of one longer than `maxObjectBytes` the beginning stays.
+   *
+   * @returns where in the chunk the value ends, or the chunk does
+   */
+  addUpTo(length: number, chunk: Uint8Array, at: number): number {
+    const end = Math.min(chunk.length, at + length - this.size);
+    this.add(chunk.subarray(at, end));
+    const known = this.size >= Math.min(length, beginningBytes);
+    if (length > maxObjectBytes && known) this.drop(`larger than ${mebibytes(maxObjectBytes)}`);
+    return end;
   }
 
   /** From here on only the beginning of what has come is kept. */

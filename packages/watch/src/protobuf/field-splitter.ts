@@ -1,6 +1,5 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { Gathered } from "../json/gathered.ts";
-import { beginningBytes, maxObjectBytes, mebibytes } from "../limits.ts";
 import { MalformedError } from "./read-message.ts";
 
 /** A field with a length, wanted by who splits. */
@@ -63,7 +62,7 @@ export class FieldSplitter {
   #step(chunk: Uint8Array, at: number): number {
     switch (this.#state) {
       case "body":
-        return this.#gather(chunk, at);
+        return this.#body.addUpTo(this.#length, chunk, at);
       case "passing":
         return this.#pass(chunk, at);
       default:
@@ -128,14 +127,6 @@ export class FieldSplitter {
     this.#passed += bytes;
     if (this.#passed === this.#length) this.#state = "tag";
     return at + bytes;
-  }
-
-  #gather(chunk: Uint8Array, at: number): number {
-    const end = Math.min(chunk.length, at + this.#length - this.#body.size);
-    this.#body.add(chunk.subarray(at, end));
-    const known = this.#body.size >= Math.min(this.#length, beginningBytes);
-    if (this.#length > maxObjectBytes && known) this.#body.drop(`larger than ${mebibytes(maxObjectBytes)}`);
-    return end;
   }
 
   #take(): CutField {

@@ -1,5 +1,4 @@
 import { Gathered } from "../json/gathered.ts";
-import { beginningBytes, maxObjectBytes, mebibytes } from "../limits.ts";
 import { MalformedError } from "./read-message.ts";
 
 /** A frame of a stream. */
@@ -28,7 +27,7 @@ export class FrameSplitter {
     const completed: Frame[] = [];
     for (let at = 0; at < chunk.length; ) {
       if (this.#lengthBytes < lengthBytes) this.#addToLength(Number(chunk[at++]));
-      else at = this.#gather(chunk, at);
+      else at = this.#body.addUpTo(this.#length, chunk, at);
       if (this.#lengthBytes === lengthBytes && this.#body.size === this.#length) completed.push(this.#take());
     }
     return completed;
@@ -38,14 +37,6 @@ export class FrameSplitter {
     this.#length = this.#length * 256 + byte;
     this.#lengthBytes++;
     if (this.#length > absurd) throw new MalformedError(`a frame of ${this.#length} bytes or more`);
-  }
-
-  #gather(chunk: Uint8Array, at: number): number {
-    const end = Math.min(chunk.length, at + this.#length - this.#body.size);
-    this.#body.add(chunk.subarray(at, end));
-    const known = this.#body.size >= Math.min(this.#length, beginningBytes);
-    if (this.#length > maxObjectBytes && known) this.#body.drop(`larger than ${mebibytes(maxObjectBytes)}`);
-    return end;
   }
 
   #take(): Frame {

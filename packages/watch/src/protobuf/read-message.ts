@@ -1,6 +1,7 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { errorText } from "@fairlead/base";
 import { maxParts } from "../limits.ts";
-import { errorText, objectAt, type RawObject, textAt } from "../raw.ts";
+import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { Field, Message } from "./message.ts";
 
 /** The bytes are not what the message's definition says, or too much to be read. */

@@ -1,0 +1,16 @@
+import { hashedName, hashedNeed } from "./hashed.ts";
+import type { Pool } from "./placement.ts";
+import { type PoolKind, poolName, poolNeed, type Way } from "./pools.ts";
+import { stickyWay } from "./sticky.ts";
+
+/** The map that a pool's slots are elements of. */
+export function mapOf(kind: PoolKind, { size, hashed }: Pool): string {
+  return hashed ? hashedName(kind, size) : poolName(kind, size);
+}
+
+/** How a frontend's packets get to a pool: by a hash of the client, by what is remembered of it, or by chance. */
+export function wayTo(kind: PoolKind, pool: Pool): Way {
+  const { size, sticky, hashed } = pool;
+  if (sticky !== undefined && !hashed) return stickyWay(kind, size, sticky.timeout);
+  return { chain: mapOf(kind, pool), needs: [hashed ? hashedNeed(kind, size) : poolNeed(kind, size)] };
+}
