@@ -2,7 +2,7 @@ import { iptablesFacts } from "@fairlead/backend-iptables";
 import type { IPFamily } from "@fairlead/core";
 import { NftablesError } from "@fairlead/kernel";
 import { FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
-import type { NftBatch } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { removeNftTables } from "../src/host/nft-leftovers.ts";
 import { modes } from "../src/modes/index.ts";
@@ -37,8 +37,7 @@ function nft(...tables: string[]) {
     },
     async close() {},
   });
-  const isThere = async (family: IPFamily, name: string) =>
-    tables.includes(`${family === "IPv4" ? "ip" : "ip6"} ${name}`);
+  const isThere = async (family: IPFamily, name: string) => tables.includes(`${NFT_FAMILY[family]} ${name}`);
   return { runner, open, deleted, isThere };
 }
 

@@ -4,6 +4,7 @@ import {
   type Expression,
   hexOf,
   hostHex,
+  NFT_FAMILY,
   type NftChain,
   type NftTable,
   PROTOCOLS,
@@ -24,7 +25,7 @@ import { frontends, ports } from "./arbitrary-packets.ts";
 export function nftTables(family: IPFamily): fc.Arbitrary<NftTable> {
   const chains = fc.tuple(...CHAINS.map((shape) => chainOf(shape, family)));
   return chains.map((made) => ({
-    family: family === "IPv4" ? "ip" : "ip6",
+    family: NFT_FAMILY[family],
     name: "arbitrary",
     chains: new Map(made.map((chain) => [chain.name, chain])),
     sets: new Map(setsOf(family).map((set) => [set.name, set])),
@@ -131,7 +132,7 @@ type Words = fc.Arbitrary<readonly Expression[]>;
 const NO_MARKS: ReadonlySet<string> = new Set(["filter-in", "gate", "decision"]);
 
 function condition(family: IPFamily, { name: chain }: Shape): Words {
-  const of = family === "IPv4" ? "ip" : "ip6";
+  const of = NFT_FAMILY[family];
   const { addressIn, addressTypeIs, hasMark, interfaceIs, load, protocolIs } = statements;
   const cidrs = [networks.calico[family], networks.services[family], networks.outside[family]];
   const hosts = [clientA, webA1, outside, nodeA].map(({ addresses }) => addresses[family]);
@@ -176,7 +177,7 @@ function condition(family: IPFamily, { name: chain }: Shape): Words {
 }
 
 function endOf({ end, calls, map }: Shape, family: IPFamily): Words {
-  const of = family === "IPv4" ? "ip" : "ip6";
+  const of = NFT_FAMILY[family];
   const marks = fc.constantFrom(statements.setMark(0x1), statements.setMark(0x4000), statements.flipMark(0x4000));
   const verdicts: readonly Verdict[] = [
     { kind: "return" },
@@ -199,7 +200,7 @@ function endOf({ end, calls, map }: Shape, family: IPFamily): Words {
 }
 
 function translation(family: IPFamily): Words {
-  const of = family === "IPv4" ? "ip" : "ip6";
+  const of = NFT_FAMILY[family];
   const hosts = [webA1, webA2, webB1, nodeA].map(({ addresses }) => addresses[family]);
   return fc
     .tuple(fc.constantFrom("tcp", "udp"), fc.constantFrom(...hosts, frontends[family][0]), fc.constantFrom(8080, 9090))

@@ -1,6 +1,6 @@
 import { inSlices } from "@fairlead/base";
 import type { Backend, ForwardingPlan, PlanChange, SyncReport } from "@fairlead/core";
-import { NftBatch, type NftFamily, type NftSet, UnreadableNft } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, NftBatch, type NftFamily, type NftSet, UnreadableNft } from "@fairlead/netfilter/nft";
 import { removeNftablesMode } from "./cleanup.ts";
 import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { changeTable } from "./plan/change-table.ts";
@@ -103,7 +103,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   /** Only services with affinity have something that is worth reading. */
   async #remembered({ family, groups }: ForwardingPlan, placements?: Programmed["placements"]): Promise<Remembered> {
     const sticky = [...groups.values()].some(({ affinitySeconds }) => affinitySeconds !== undefined);
-    const sets = sticky ? await this.#readSets(family === "IPv4" ? "ip" : "ip6") : new Map();
+    const sets = sticky ? await this.#readSets(NFT_FAMILY[family]) : new Map();
     return new Remembered(sets, placements);
   }
 

@@ -1,8 +1,8 @@
+import { errorCode } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { NftBatch } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
 import { TABLE } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
-import { isCode } from "./stale-chains.ts";
 
 /**
  * Removes what this mode, or kube-proxy in nftables mode, has made in one family: both have all of it in one table of
@@ -13,10 +13,10 @@ import { isCode } from "./stale-chains.ts";
  */
 export async function removeNftablesMode(port: Pick<NftablesPort, "commit">, family: IPFamily): Promise<boolean> {
   try {
-    await port.commit(new NftBatch(family === "IPv4" ? "ip" : "ip6", TABLE).deleteTable());
+    await port.commit(new NftBatch(NFT_FAMILY[family], TABLE).deleteTable());
     return true;
   } catch (error) {
-    if (isCode(error, "ENOENT")) return false;
+    if (errorCode(error) === "ENOENT") return false;
     throw error;
   }
 }

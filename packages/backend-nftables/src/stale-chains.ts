@@ -1,4 +1,5 @@
-import { NftBatch } from "@fairlead/netfilter/nft";
+import { errorCode } from "@fairlead/base";
+import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
 import type { ResolvedOptions } from "./options.ts";
 import { TABLE } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
@@ -53,21 +54,16 @@ export class StaleChains {
 
   /** @returns false: the kernel still holds one of them */
   async #delete(chains: readonly string[]): Promise<boolean> {
-    const batch = new NftBatch(this.#options.family === "IPv4" ? "ip" : "ip6", TABLE);
+    const batch = new NftBatch(NFT_FAMILY[this.#options.family], TABLE);
     for (const name of chains) batch.deleteChain(name);
     try {
       await this.#commit(batch);
       return true;
     } catch (error) {
       // ENOENT: somebody removed one, or all of the table; what is to be there a full sync makes.
-      if (isCode(error, "ENOENT")) return true;
-      if (isCode(error, "EBUSY")) return false;
+      if (errorCode(error) === "ENOENT") return true;
+      if (errorCode(error) === "EBUSY") return false;
       throw error;
     }
   }
-}
-
-/** Whether the kernel refused a transaction for this reason. */
-export function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,5 +1,6 @@
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { conformanceTable, differences, expectedWays, nftablesRow, runCase, type Subjects } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { createNftablesBackend, NFTABLES_TABLE } from "../src/index.ts";
@@ -9,7 +10,7 @@ const subjects: Subjects = {
     const fake = new FakeNftables();
     const backend = createNftablesBackend(fake, { family, masqueradeAll });
     const ruleSet = async () => {
-      const table = await fake.table(family === "IPv4" ? "ip" : "ip6", NFTABLES_TABLE);
+      const table = await fake.table(NFT_FAMILY[family], NFTABLES_TABLE);
       return { nftables: table === undefined ? [] : [table] };
     };
     return { backend, ruleSet };

@@ -1,5 +1,6 @@
 import { ipFamilies } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { expect } from "vitest";
 import { createNftablesBackend, planTable } from "../src/index.ts";
 import { described } from "./support/described.ts";
@@ -7,11 +8,9 @@ import { planOfEveryKind } from "./support/every-kind.ts";
 import { recordings } from "./support/golden.ts";
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
-const FAMILIES = { IPv4: "ip", IPv6: "ip6" } as const;
-
 /** Has the kernel hold a plan's table, and `nft` print it and read what it printed. */
 async function thereAndBack({ nft, runner }: TestKernel, plan: ForwardingPlan, name: string): Promise<void> {
-  const family = FAMILIES[plan.family];
+  const family = NFT_FAMILY[plan.family];
   await createNftablesBackend(nft, { family: plan.family }).sync(plan);
   const held = await nft.table(family, "kube-proxy");
   expect(held && described(held), name).toEqual(described(planTable(plan)));

@@ -39,3 +39,8 @@ export async function attemptAll(works: Iterable<() => Promise<void>>, message: 
   for (const work of works) await work().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw new AggregateError(failures, message);
 }
+
+/** The `code` of a system error, or of another that has one: `ENOENT`, `ERR_WORKER_OUT_OF_MEMORY`; else undefined. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

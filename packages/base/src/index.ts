@@ -1,4 +1,4 @@
-export { asError, attemptAll, errorChainText, errorText } from "./errors.ts";
+export { asError, attemptAll, errorChainText, errorCode, errorText } from "./errors.ts";
 export { type Address, parseAddress, parseAddressLeniently, type StrictAddress } from "./ip/address.ts";
 export { addressBytes, bytesText } from "./ip/bytes.ts";
 export { type CIDR, parseCIDR, parseCIDRLeniently, type StrictCIDR } from "./ip/cidr.ts";

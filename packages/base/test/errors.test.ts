@@ -1,4 +1,4 @@
-import { asError, attemptAll, errorChainText, errorText } from "@fairlead/base";
+import { asError, attemptAll, errorChainText, errorCode, errorText } from "@fairlead/base";
 import { expect, test } from "vitest";
 
 test.each([
@@ -22,6 +22,15 @@ test("causes are told once, five at most", () => {
     undefined,
   );
   expect(errorChainText(chain)).toBe("level 8: level 7: level 6: level 5: level 4");
+});
+
+test.each([
+  [Object.assign(new Error("no such file"), { code: "ENOENT" }), "ENOENT"],
+  [Object.assign(new Error("a number"), { code: 2 }), undefined],
+  [new Error("has none"), undefined],
+  [{ code: "ENOENT" }, undefined],
+])("the code of %o is %j", (error, code) => {
+  expect(errorCode(error)).toBe(code);
 });
 
 test("what is not an error becomes the message of one", () => {

@@ -1,6 +1,6 @@
+import { errorText } from "@fairlead/base";
 import { BadObjects } from "./bad-objects.ts";
 import type { ObjectChange, ObjectKey, ResourceName, Subscription } from "./change.ts";
-import { errorText } from "./raw.ts";
 import type { OnReport } from "./report.ts";
 
 /** The consumer's `onChange` threw: what it holds is unknown, so the source ends. */

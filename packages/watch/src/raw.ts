@@ -41,10 +41,3 @@ export function keyOf(raw: unknown): ObjectKey | undefined {
 export function resourceVersionOf(raw: unknown): string | undefined {
   return textAt(objectAt(raw, "metadata"), "resourceVersion");
 }
-
-export function errorText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Node gives "" for a connection that was tried on several addresses: the causes are in `errors`.
-  if (error instanceof AggregateError && error.message === "") return error.errors.map(errorText).join("; ");
-  return error.message === "" ? error.name : error.message;
-}

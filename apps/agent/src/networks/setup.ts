@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { errorChainText } from "@fairlead/base";
+import { errorChainText, errorCode } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { networksSettings } from "@fairlead/intake";
@@ -37,7 +37,7 @@ async function loadKnown(path: string, log: Log): Promise<LastKnown> {
     if (reason !== undefined) log.warn("Starting without the last known networks", { file: path, reason });
     return known;
   } catch (error) {
-    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const missing = errorCode(error) === "ENOENT";
     if (!missing) log.warn("Starting without the last known networks", { file: path, reason: errorChainText(error) });
     return NOTHING_KNOWN;
   }

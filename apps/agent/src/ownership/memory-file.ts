@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { errorChainText } from "@fairlead/base";
+import { errorChainText, errorCode } from "@fairlead/base";
 import { Memory, type MemoryScope, parseMemory } from "@fairlead/endpoint-filter";
 import type { Log } from "../log/log.ts";
 
@@ -11,7 +11,7 @@ export async function loadMemory(path: string, scope: MemoryScope, log: Log): Pr
     if (reason !== undefined) log.warn("Starting with an empty ownership memory", { file: path, reason });
     return memory;
   } catch (error) {
-    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const missing = errorCode(error) === "ENOENT";
     if (missing) log.info("No ownership memory yet: starting with an empty one", { file: path });
     else log.warn("Starting with an empty ownership memory", { file: path, reason: errorChainText(error) });
     return Memory.empty;

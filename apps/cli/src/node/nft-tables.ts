@@ -1,7 +1,5 @@
 import { CommandError, type IPFamily, type Runner } from "@fairlead/kernel";
-import { type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
-
-const FAMILIES = { IPv4: "ip", IPv6: "ip6" } as const satisfies Record<IPFamily, NftTable["family"]>;
+import { NFT_FAMILY, type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 
 /** The tables of iptables' nft variant: they are read as iptables prints them. */
 const OF_IPTABLES: ReadonlySet<string> = new Set(["filter", "nat", "mangle", "raw", "security"]);
@@ -19,11 +17,11 @@ const LIMITS = { timeoutMs: 120_000, maxStdout: 1 << 30 };
 async function liveTables(runner: Runner, family: IPFamily): Promise<readonly NftTable[]> {
   const { stdout } = await runner.run(["nft", "list", "flowtables"], LIMITS);
   const names = [...stdout.matchAll(/^table (\S+) (\S+) \{$/gm)].flatMap(([, of, name = ""]) =>
-    of === FAMILIES[family] && !OF_IPTABLES.has(name) ? [name] : [],
+    of === NFT_FAMILY[family] && !OF_IPTABLES.has(name) ? [name] : [],
   );
   const tables: NftTable[] = [];
   for (const name of names) {
-    const listed = await runner.run(["nft", "list", "table", FAMILIES[family], name], LIMITS);
+    const listed = await runner.run(["nft", "list", "table", NFT_FAMILY[family], name], LIMITS);
     tables.push(...readTables(listed.stdout));
   }
   return tables;
@@ -49,5 +47,5 @@ export const JSON_LISTING = /^\s*\{\s*"nftables"\s*:/;
  */
 export function tablesIn(text: string, family: IPFamily): readonly NftTable[] {
   const tables = JSON_LISTING.test(text) ? readTablesFromJson(JSON.parse(text)) : readTables(text);
-  return tables.filter((table) => table.family === FAMILIES[family]);
+  return tables.filter((table) => table.family === NFT_FAMILY[family]);
 }

@@ -1,5 +1,6 @@
 import { familyOf, type IPFamily, ipFamilies } from "@fairlead/base";
 import type { ForwardingPlan, PlannerOptions } from "@fairlead/core";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { type GoldenNode, goldenPlannerOptions, goldenScenarios, TestCluster } from "@fairlead/testkit";
 import { nftablesSemantics } from "../../src/index.ts";
 
@@ -30,10 +31,8 @@ export function recordings(): readonly Recording[] {
     cluster.put(...objects);
     cluster.replan();
     return ipFamilies.flatMap((family) => {
-      const [, text] = new RegExp(`^(table ${NFT_FAMILIES[family]} kube-proxy \\{\n.*?\n\\}\n)`, "ms").exec(nft) ?? [];
+      const [, text] = new RegExp(`^(table ${NFT_FAMILY[family]} kube-proxy \\{\n.*?\n\\}\n)`, "ms").exec(nft) ?? [];
       return text === undefined ? [] : [{ name, family, plan: cluster.plan(family), text }];
     });
   });
 }
-
-const NFT_FAMILIES = { IPv4: "ip", IPv6: "ip6" } as const;

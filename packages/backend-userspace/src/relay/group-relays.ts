@@ -1,3 +1,4 @@
+import { errorCode } from "@fairlead/base";
 import type { EndpointSetName, ServicePortGroup } from "@fairlead/core";
 import type { ResolvedOptions } from "../options.ts";
 import { Balancer } from "./balancer.ts";
@@ -89,5 +90,6 @@ export class GroupRelays {
 
 /** Another port may do: this one is taken, or for root only. */
 function isTaken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES");
+  const code = errorCode(error);
+  return code === "EADDRINUSE" || code === "EACCES";
 }

@@ -1,13 +1,11 @@
 import { bytesText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { bytesOf, type Hex, lengthOf, type NftTable, PROTOCOLS } from "@fairlead/netfilter/nft";
+import { bytesOf, type Hex, IP_FAMILY, lengthOf, type NftTable, PROTOCOLS } from "@fairlead/netfilter/nft";
 import type { Destination } from "./destination.ts";
-
-const FAMILIES = { ip: "IPv4", ip6: "IPv6" } as const satisfies Record<NftTable["family"], IPFamily>;
 
 /** What a map of verdicts has: addresses and ports, and ports of the node (`ip daddr . meta l4proto . th dport`). */
 export function* destinationsInNft({ family, sets }: NftTable, of: IPFamily): Generator<Destination> {
-  if (FAMILIES[family] !== of) return;
+  if (IP_FAMILY[family] !== of) return;
   for (const { key, data, elements } of sets.values()) {
     if (data !== "verdict") continue;
     const [first, ...rest] = key;

@@ -1,12 +1,10 @@
 import type { IPFamily } from "@fairlead/netfilter";
-import type { BaseChain, NftTable } from "@fairlead/netfilter/nft";
+import { type BaseChain, IP_FAMILY, type NftTable } from "@fairlead/netfilter/nft";
 import type { TableName } from "../table-name.ts";
 import type { Hook } from "../types.ts";
 import type { Chain } from "../walk.ts";
 import { NftRuleChain } from "./rule-chain.ts";
 import { NftSets } from "./sets.ts";
-
-const FAMILIES = { ip: "IPv4", ip6: "IPv6" } as const satisfies Record<NftTable["family"], IPFamily>;
 
 /** A base chain with what says when it is asked. */
 export interface BaseStage {
@@ -29,7 +27,7 @@ export class NftChains {
   /** Those that packets of the family come to at a hook, in the order of the table. */
   bases(family: IPFamily, hook: Hook): readonly BaseStage[] {
     const { family: own, name, chains } = this.#table;
-    if (FAMILIES[own] !== family) return [];
+    if (IP_FAMILY[own] !== family) return [];
     return Array.from(chains.values()).flatMap(({ name: chainName, base }) => {
       const chain = base?.hook === hook.toLowerCase() ? this.#chain(chainName) : undefined;
       return chain === undefined || base === undefined ? [] : [{ name: `${own} ${name}` as const, base, chain }];

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "@fairlead/base";
-import { errorText, isObject, type RawObject, textAt, valueAt } from "../raw.ts";
+import { errorText } from "@fairlead/base";
+import { isObject, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { execCredentials } from "./exec-credentials.ts";

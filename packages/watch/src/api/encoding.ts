@@ -1,5 +1,5 @@
+import { errorText } from "@fairlead/base";
 import { isProtobuf, jsonType, protobufType } from "../protobuf/media-type.ts";
-import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { ApiError, ProtocolError } from "./errors.ts";

@@ -1,5 +1,6 @@
+import { errorText } from "@fairlead/base";
 import { JsonSplitter } from "../json/splitter.ts";
-import { errorText, objectAt, textAt } from "../raw.ts";
+import { objectAt, textAt } from "../raw.ts";
 import { BrokenResponseError, ProtocolError } from "./errors.ts";
 import { type Identity, identityIn } from "./identity.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "@fairlead/base";
+import { errorText } from "@fairlead/base";
 import type { ResourceName } from "../change.ts";
-import { errorText } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 
 /** What the resources' loops tell of their requests, brought together into one report a minute. */

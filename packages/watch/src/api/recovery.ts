@@ -1,7 +1,6 @@
-import { sleep } from "@fairlead/base";
+import { errorText, sleep } from "@fairlead/base";
 import type { OtherSubscription } from "../change.ts";
 import type { Publisher } from "../publisher.ts";
-import { errorText } from "../raw.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { isAbsent } from "./absence.ts";
 import type { Attempt } from "./attempt.ts";

@@ -1,7 +1,6 @@
-import { slices } from "@fairlead/base";
+import { errorText, slices } from "@fairlead/base";
 import type { ObjectKey, ResourceName } from "../change.ts";
 import type { Publisher } from "../publisher.ts";
-import { errorText } from "../raw.ts";
 import type { FileReport, OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { type Contents, contentsOf, idOf } from "./contents.ts";

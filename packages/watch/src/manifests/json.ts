@@ -1,6 +1,5 @@
-import { slices } from "@fairlead/base";
+import { errorText, slices } from "@fairlead/base";
 import { JsonSplitter, TooMuchError } from "../json/splitter.ts";
-import { errorText } from "../raw.ts";
 import { itemsOf, listItem } from "./lists.ts";
 import { ManifestSyntaxError, TooMuchManifestError } from "./syntax-error.ts";
 

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { errorText } from "../raw.ts";
+import { errorCode, errorText } from "@fairlead/base";
 
 /** Tells two states of a file apart without reading it. */
 export interface FileState {
@@ -46,7 +46,7 @@ export async function scan(path: string, timeOfDay: () => number): Promise<Scan>
       () => true,
       () => false,
     );
-    const missing = parentIsThere && error instanceof Error && "code" in error && error.code === "ENOENT";
+    const missing = parentIsThere && errorCode(error) === "ENOENT";
     return { type: missing ? "noFile" : "unreadable", error: errorText(error) };
   }
 }
@@ -58,9 +58,7 @@ export async function fileState(file: string, timeOfDay: () => number): Promise<
     return found.isFile() ? stateOf(found, timeOfDay) : undefined;
   } catch (error) {
     // It may be there without being accessible: reading it will say so.
-    return error instanceof Error && "code" in error && error.code === "ENOENT"
-      ? undefined
-      : { text: errorText(error), fresh: false };
+    return errorCode(error) === "ENOENT" ? undefined : { text: errorText(error), fresh: false };
   }
 }
 

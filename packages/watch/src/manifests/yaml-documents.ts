@@ -1,6 +1,5 @@
 import { type Document, isScalar, parseAllDocuments, visit } from "yaml";
 import { maxDepth, mebibytes } from "../limits.ts";
-import { errorText } from "../raw.ts";
 import { boundedTree } from "./bounded-tree.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 import type { Piece } from "./yaml-pieces.ts";
@@ -59,9 +58,10 @@ function plain(document: Document.Parsed, text: string, lineOffset: number): unk
     return boundedTree(document.toJS({ maxAliasCount }));
   } catch (error) {
     if (error instanceof RangeError) throw error;
+    // Not base's `errorText`: a thread of its own runs this from source as well, where no package is built.
     throw error instanceof ManifestSyntaxError
       ? new ManifestSyntaxError(error.message, lineOffset + 1)
-      : new ManifestSyntaxError(errorText(error));
+      : new ManifestSyntaxError(error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { errorCode } from "@fairlead/base";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 import { documentsOf } from "./yaml-documents.ts";
 import type { Piece } from "./yaml-pieces.ts";
@@ -57,7 +58,7 @@ export class YamlReader {
       milliseconds,
     );
     const fail = (error: Error) => {
-      if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") {
+      if (errorCode(error) === "ERR_WORKER_OUT_OF_MEMORY") {
         refuse(`reading this piece of YAML takes more than ${mebibytes} MiB of memory`);
       } else reject(error);
     };
