@@ -1,8 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Variant } from "@fairlead/kernel";
 import type { Lab } from "../lab/lab.ts";
-
-export const plainTool = { IPv4: "iptables", IPv6: "ip6tables" } as const;
+import { plainTool } from "../support/plain-tool.ts";
 
 /**
  * node-a's chains and rules of both families without counters, `IPv4 nat -A KUBE-SERVICES …`, sorted: chains have no

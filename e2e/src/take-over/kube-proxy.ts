@@ -2,8 +2,8 @@ import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { networks } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
-import { plainTool } from "../one-node/rules.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
+import { plainTool } from "../support/plain-tool.ts";
 
 /** How the real kube-proxy is run; its iptables are those that the plain names lead to. */
 export interface KubeProxyMode {

@@ -3,13 +3,14 @@ import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
+import { deleteChainsArgv, flushArgv } from "../../src/faults/flush.ts";
+import { halfRestore } from "../../src/faults/half-restore.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { whoAnswers } from "../../src/one-node/ask.ts";
 import { labPorts, late, nobody, objects, web } from "../../src/one-node/objects.ts";
-import { plainTool, rulesOf } from "../../src/one-node/rules.ts";
+import { rulesOf } from "../../src/one-node/rules.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 import { startTraffic } from "../../src/one-node/traffic.ts";
-import { halfRestore } from "../../src/specs/faults/half-restore.ts";
 
 describe("the agent and faults of the real kernel", () => {
   let lab: Lab;
@@ -34,10 +35,9 @@ describe("the agent and faults of the real kernel", () => {
           test(`${family} ${table} ${chains ? "-F and -X" : "-F"}`, async () => {
             scene = await openScene(lab, objects);
             const before = await rulesOf(lab);
-            const tool = plainTool[family];
             const node = lab.runner("node-a");
-            await node.run([tool, "-t", table, "-F"]);
-            if (chains) await node.run([tool, "-t", table, "-X"]);
+            await node.run(flushArgv(family, table));
+            if (chains) await node.run(deleteChainsArgv(family, table));
             expect(await rulesOf(lab)).not.toEqual(before);
             await waitUntil("the restoration", PATIENCE_MS, async () =>
               (await rulesOf(lab)).join("\n") === before.join("\n") ? true : undefined,
@@ -170,8 +170,8 @@ describe("the agent and faults of the real kernel", () => {
     expect(after.filter((line) => !before.includes(line) && !line.includes("KUBE-FIREWALL"))).toEqual([]);
     expect(await whoAnswers(lab, clientA, web.clusterIP.IPv4)).toBe("sink");
     for (const table of ["nat", "filter"]) {
-      await node.run(["iptables", "-t", table, "-F"]);
-      await node.run(["iptables", "-t", table, "-X"]);
+      await node.run(flushArgv("IPv4", table));
+      await node.run(deleteChainsArgv("IPv4", table));
     }
   });
 });

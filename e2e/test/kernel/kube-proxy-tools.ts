@@ -6,11 +6,12 @@ import { clusterObjects, conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
 import { waitUntil } from "../../src/agent/wait-until.ts";
-import { type Damage, inflict } from "../../src/conformance/damage.ts";
 import { type CaseGroup, groupCases } from "../../src/conformance/groups.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
 import { kubeconfig, users } from "../../src/control-plane/users.ts";
+import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { plainTool } from "../../src/support/plain-tool.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
 import { type KubeProxy, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
@@ -70,7 +71,7 @@ export function toolsBesideKubeProxy(program: string): void {
     }
 
     const rules = (variant: string) => async (family: IPFamily) => {
-      const tool = family === "IPv4" ? "iptables" : "ip6tables";
+      const tool = plainTool[family];
       return (await lab.runner("node-a").run([`${tool}-${variant}-save`])).stdout;
     };
 

@@ -1,7 +1,7 @@
 import { networks } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
-import { type Damage, inflict } from "../../src/conformance/damage.ts";
+import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { labPorts, objects } from "../../src/one-node/objects.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";

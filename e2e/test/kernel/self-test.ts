@@ -7,11 +7,11 @@ import {
   tracedWays,
 } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Damage, inflict } from "../../src/conformance/damage.ts";
 import { groupCases } from "../../src/conformance/groups.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
 import { type ProgrammedLab, programmedLab } from "../../src/conformance/programmed-lab.ts";
 import { strays } from "../../src/conformance/strays.ts";
+import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 
 /** For each kind of assertion a row that makes it, and what takes the ground from under it. */

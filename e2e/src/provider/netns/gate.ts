@@ -1,8 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Certificate } from "../../control-plane/control-plane.ts";
 import { PORT } from "../../control-plane/control-plane.ts";
+import { cutArgv } from "../../faults/cut-connections.ts";
 import { runnerIn } from "../../lab/apply.ts";
-import { cutArgv } from "../../lab/cut.ts";
 import { type Script, startScript } from "../../support/script.ts";
 import { fabricAddress } from "./addresses.ts";
 import type { Ground } from "./ground.ts";

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KubeconfigFields, kubeconfig, users } from "../../control-plane/users.ts";
 import { folderPrefix } from "../../support/folder-prefix.ts";
+import { plainTool } from "../../support/plain-tool.ts";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -58,7 +59,7 @@ async function eventsOf({ scene, node }: Attacked): Promise<number> {
 async function closeDirectWay({ scene, node }: Attacked, port: string): Promise<void> {
   const { apiServer, families } = scene.cluster;
   const [family = "IPv4"] = families;
-  const tool = family === "IPv4" ? "iptables" : "ip6tables";
+  const tool = plainTool[family];
   const rule = ["INPUT", "-s", node.addresses[family] ?? "", "-p", "tcp", "--dport", port, "-j", "REJECT"];
   await apiServer.run([tool, "-A", ...rule]);
   scene.later(async () => void (await apiServer.run([tool, "-D", ...rule])));

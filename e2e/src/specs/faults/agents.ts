@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { flushArgv } from "../../faults/flush.ts";
+import { noteOthersRules } from "../../faults/others-rules.ts";
 import type { Client } from "../../provider/cluster.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
@@ -6,7 +8,6 @@ import { openOwners } from "../multi-cni/owners.ts";
 import { needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { noteOthersRules } from "./others-rules.ts";
 import { common, each, expectLate, openStage, ports, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
@@ -60,11 +61,9 @@ const flushed: Spec = {
     const { ways, caller, by, atService } = await openStage(scene);
     const traffic = startTraffic(ways, scene.later);
     await sleep(1_000);
-    const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
     await each(scene, async (node) => {
-      scene.later(await noteOthersRules(node, tool));
-      await node.run([tool, "-t", "nat", "-F"]);
-      await node.run([tool, "-F"]);
+      scene.later(await noteOthersRules(node, scene.family));
+      for (const table of ["nat", "filter"]) await node.run(flushArgv(scene.family, table));
     });
     await sleep(REPAIR_MS + 1_000);
     const seen = await traffic.stop();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { cutArgv } from "../../lab/cut.ts";
+import { cutArgv } from "../../faults/cut-connections.ts";
+import { plainTool } from "../../support/plain-tool.ts";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -37,7 +38,7 @@ async function cutConnections({ cluster, nodes, family }: Scene): Promise<number
 const cut = withoutLoss(
   "the watches cut every second, 15 times",
   async (scene) => {
-    const tool = scene.family === "IPv4" ? "iptables" : "ip6tables";
+    const tool = plainTool[scene.family];
     const rule = ["OUTPUT", "-p", "tcp", "--dport", "6443", "-j", "REJECT", "--reject-with", "tcp-reset"];
     let connections = 0;
     for (let round = 0; round < 15; round++) {

@@ -1,3 +1,4 @@
+import { ipvsFaults } from "../../faults/ipvs.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { IPVS_SYNC_PERIOD_MS } from "../../provider/netns/proxy-flags.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
@@ -12,12 +13,6 @@ const common = { suite: "faults", eachFamily: false, alone: true } as const;
 const needsIpvs: NonNullable<Spec["unfit"]> = ({ mode }) =>
   mode === "ipvs" ? undefined : "breaks what ipvs mode makes";
 
-/** All that is ours in the rules goes, or the sets could not; an agent may put it back in between. */
-const WITHOUT_OURS = `until
-  for tool in iptables ip6tables; do $tool-save | grep -v KUBE- | $tool-restore; done
-  ipset destroy
-do :; done`;
-
 /** What a node has of a service, and where that is to be seen. */
 const listings = {
   servers: ["ipvsadm", "--save", "-n"],
@@ -30,18 +25,18 @@ type Part = keyof typeof listings;
 
 const all: readonly Part[] = ["servers", "sets", "addresses", "rules"];
 
-interface Deed {
+interface Broken {
   /** That it succeeds is the proof: the agent may be quicker than who looks. */
-  readonly script: string;
+  readonly fault: "serversCleared" | "setsDestroyed" | "deviceDeleted";
   /** What it takes away. */
   readonly takes: readonly Part[];
 }
 
 /** What somebody does by hand on every node. */
-const deeds: Readonly<Record<string, Deed>> = {
-  "ipvsadm --clear": { script: "ipvsadm --clear", takes: ["servers"] },
-  "ipsets destroyed, with the rules that ask them": { script: WITHOUT_OURS, takes: ["sets", "rules"] },
-  "kube-ipvs0 deleted": { script: "ip link delete kube-ipvs0", takes: ["addresses"] },
+const faults: Readonly<Record<string, Broken>> = {
+  "ipvsadm --clear": { fault: "serversCleared", takes: ["servers"] },
+  "ipsets destroyed, with the rules that ask them": { fault: "setsDestroyed", takes: ["sets", "rules"] },
+  "kube-ipvs0 deleted": { fault: "deviceDeleted", takes: ["addresses"] },
 };
 
 /** One listing after the other: each is a process, which takes time from the agent in a guest. */
@@ -62,7 +57,7 @@ async function missingOn(
   return undefined;
 }
 
-function broken(name: string, { script, takes }: Deed): Spec {
+function broken(name: string, { fault, takes }: Broken): Spec {
   return {
     ...common,
     name: `${name}: whole again within a sync period`,
@@ -72,7 +67,7 @@ function broken(name: string, { script, takes }: Deed): Spec {
       const missing = (parts: readonly Part[]) => missingOn(scene.nodes, atService.to, parts);
       await scene.until(`${atService.to} everywhere`, () => missing(all));
       const traffic = startTraffic(ways, scene.later, longestTraffic(scene));
-      await each(scene, async (node) => void (await node.run(["sh", "-c", script])));
+      await each(scene, async (node) => void (await node.run(["sh", "-c", ipvsFaults[fault]()])));
       const started = performance.now();
       await scene.until(`${atService.to} everywhere again`, () => missing(takes));
       const ms = Math.round(performance.now() - started);
@@ -105,7 +100,7 @@ const hijacked: Spec = {
     // An agent at work takes it off before anybody could look.
     await node.agent.signal("SIGSTOP");
     scene.later(() => node.agent.signal("SIGCONT"));
-    await node.run(["ip", "address", "add", `${clusterIP}/32`, "dev", "kube-ipvs0"]);
+    await node.run(["sh", "-c", ipvsFaults.addressAdded({ other: clusterIP })]);
     if (!(await local())) throw new Error(`${clusterIP} is not the node's own`);
     await node.agent.signal("SIGCONT");
     await scene.until(`${clusterIP} to be nobody's on ${node.name}`, async () =>
@@ -116,4 +111,7 @@ const hijacked: Spec = {
   },
 };
 
-export const byHand: readonly Spec[] = [...Object.entries(deeds).map(([name, deed]) => broken(name, deed)), hijacked];
+export const byHand: readonly Spec[] = [
+  ...Object.entries(faults).map(([name, fault]) => broken(name, fault)),
+  hijacked,
+];

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IPFamily } from "@fairlead/core";
+import { type NftTarget, nftFaults, nftTable } from "../../faults/nftables.ts";
+import { noteOthersRules } from "../../faults/others-rules.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import type { Spec } from "../spec.ts";
-import { noteOthersRules } from "./others-rules.ts";
 import { common, each, openStage, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
@@ -13,47 +14,26 @@ const needsNftables: NonNullable<Spec["unfit"]> = ({ mode }) =>
 /** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
 const REPAIR_MS = 1_000;
 
-interface Target {
-  /** `ip kube-proxy` */
-  readonly table: string;
-  /** The key of a service's address in `service-ips`. */
-  readonly key: string;
-}
-
-/** What somebody does by hand on every node, in nft's own words. */
-const deeds: Readonly<Record<string, (target: Target) => string>> = {
-  "nft flush ruleset": () => "flush ruleset",
-  "the table deleted": ({ table }) => `delete table ${table}`,
-  "the dispatch emptied": ({ table }) => `flush map ${table} service-ips`,
-  "one service taken out": ({ table, key }) => `delete element ${table} service-ips { ${key} }`,
-  "one service led elsewhere": ({ table, key }) =>
-    `delete element ${table} service-ips { ${key} }; add element ${table} service-ips { ${key} : goto reject-chain }`,
-  "a chain flushed": ({ table }) => `flush chain ${table} services`,
-  "a rule before all others": ({ table }) => `insert rule ${table} services drop`,
-};
-
-function tableOf(family: IPFamily): string {
-  return `${family === "IPv4" ? "ip" : "ip6"} kube-proxy`;
-}
+const families: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 async function listed({ run }: ClusterNode, table: string): Promise<string> {
   const { stdout } = await run(["nft", "list", "table", ...table.split(" ")]);
   return stdout;
 }
 
-function broken(name: string, deed: (target: Target) => string): Spec {
+function broken(name: string, deed: (target: NftTarget) => string): Spec {
   return {
     ...common,
     name: `${name}: whole again within a second`,
     unfit: needsNftables,
     run: async (scene) => {
       const { ways, caller, by, atService } = await openStage(scene);
-      const table = tableOf(scene.family);
+      const table = nftTable(scene.family);
       const key = `${atService.to} . tcp . ${atService.port}`;
       const before = new Map<ClusterNode, string>();
       await each(scene, async (node) => {
         before.set(node, await listed(node, table));
-        for (const tool of ["iptables", "ip6tables"]) scene.later(await noteOthersRules(node, tool));
+        for (const family of families) scene.later(await noteOthersRules(node, family));
       });
       const traffic = startTraffic(ways, scene.later);
       const took: number[] = [];
@@ -104,6 +84,6 @@ const busyNeighbour = withoutLoss(
 );
 
 export const nftByHand: readonly Spec[] = [
-  ...Object.entries(deeds).map(([name, deed]) => broken(name, deed)),
+  ...Object.entries(nftFaults).map(([name, deed]) => broken(name, deed)),
   busyNeighbour,
 ];

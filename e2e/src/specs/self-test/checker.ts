@@ -1,4 +1,6 @@
+import { flushArgv } from "../../faults/flush.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
+import { plainTool } from "../../support/plain-tool.ts";
 import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
 import { each } from "../faults/stage.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";
@@ -12,8 +14,6 @@ const common = { suite: "self-test", alone: true, unfit } as const;
 const ports = [{ port: 80 }];
 /** What is wrong stays wrong, so it need not be watched for long. */
 const SOON = { withinMs: 500 };
-
-const tool = ({ family }: Scene) => (family === "IPv4" ? "iptables" : "ip6tables");
 
 /** From now on nobody repairs anything; after the spec everything is in order again. */
 async function stopRepairs(scene: Scene): Promise<void> {
@@ -44,7 +44,7 @@ async function workload(scene: Scene, spec: Readonly<Record<string, unknown>> = 
 }
 
 const flush = (scene: Scene, node: ClusterNode, table: string, chain: string) =>
-  node.run([tool(scene), "-t", table, "-F", chain]);
+  node.run(flushArgv(scene.family, table, chain));
 
 const answers: Spec = {
   ...common,
@@ -133,8 +133,8 @@ const untouched: Spec = {
     await expectUntouched(first, { to, port: 80 });
     await expectNoTrace(scene, to);
     const rule = ["-d", to, "-p", "tcp", "-j", "DNAT", "--to-destination", caller.addresses[scene.family] ?? ""];
-    await first.run([tool(scene), "-t", "nat", "-I", "OUTPUT", ...rule]);
-    scene.later(async () => void (await first.run([tool(scene), "-t", "nat", "-D", "OUTPUT", ...rule])));
+    await first.run([plainTool[scene.family], "-t", "nat", "-I", "OUTPUT", ...rule]);
+    scene.later(async () => void (await first.run([plainTool[scene.family], "-t", "nat", "-D", "OUTPUT", ...rule])));
     await expectFailure("being left alone", expectUntouched(first, { to, port: 80, ...SOON }));
     await expectFailure("no trace", expectNoTrace(scene, to, SOON.withinMs));
   },

@@ -1,4 +1,5 @@
 import { clientA, clusterObjects, nodeA, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
+import { ipvsFaults } from "../../faults/ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { whoAnswers } from "../../one-node/ask.ts";
 import { type ServedNode, serveNode } from "./served.ts";
@@ -10,8 +11,8 @@ const objects: readonly RawObject[] = [...clusterObjects, ...web.objects, ...for
 
 interface Fault {
   readonly name: string;
-  /** What somebody does by hand on the node, line by line for sh. */
-  readonly byHand: readonly string[];
+  /** What somebody does by hand on the node, a script for sh. */
+  readonly byHand: string;
   /** Whether the fault shows; default: somebody is not served. */
   readonly broken?: (lab: Lab) => Promise<boolean>;
 }
@@ -23,23 +24,26 @@ const served = async (lab: Lab) =>
 const unserved = async (lab: Lab) => !(await served(lab));
 const left = async (lab: Lab) => (await whoAnswers(lab, clientA, foreign.clusterIP.IPv4)) === "sink";
 
+const target = {
+  address: web.clusterIP.IPv4,
+  // Whose service is another network's.
+  other: foreign.clusterIP.IPv4,
+};
+
 const faults: readonly Fault[] = [
-  { name: "ipvsadm --clear", byHand: ["ipvsadm --clear"] },
-  { name: "kube-ipvs0 deleted", byHand: ["ip link delete kube-ipvs0"] },
-  { name: "an address of kube-ipvs0 deleted", byHand: [`ip address del ${web.clusterIP.IPv4}/32 dev kube-ipvs0`] },
+  { name: "ipvsadm --clear", byHand: ipvsFaults.serversCleared() },
+  { name: "kube-ipvs0 deleted", byHand: ipvsFaults.deviceDeleted() },
+  { name: "an address of kube-ipvs0 deleted", byHand: ipvsFaults.addressDeleted(target) },
   {
-    name: "rules flushed and sets destroyed",
-    byHand: ["iptables -F", "iptables -t nat -F", "iptables -X", "iptables -t nat -X", "ipset destroy"],
+    name: "sets destroyed, with the rules that ask them",
+    byHand: ipvsFaults.setsDestroyed(),
     // The lab's routes bring answers back unmasqueraded as well.
     broken: async (lab) => (await lab.runner("node-a").run(["ipset", "list", "-name"])).stdout === "",
   },
-  {
-    name: "a set emptied",
-    byHand: ["ipset flush KUBE-CLUSTER-IP"],
-  },
+  { name: "a set emptied", byHand: ipvsFaults.setEmptied() },
   {
     name: "the address of another network's service put on kube-ipvs0",
-    byHand: [`ip address add ${foreign.clusterIP.IPv4}/32 dev kube-ipvs0`],
+    byHand: ipvsFaults.addressAdded(target),
     broken: async (lab) => !(await left(lab)),
   },
 ];
@@ -60,7 +64,7 @@ export const faultSpecs: readonly Spec[] = faults.map(({ name, byHand, broken = 
 async function afterFault(
   lab: Lab,
   node: ServedNode,
-  byHand: readonly string[],
+  byHand: string,
   broken: (lab: Lab) => Promise<boolean>,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
@@ -70,7 +74,7 @@ async function afterFault(
   demand("served before", await served(lab));
   demand("left before", await left(lab));
   demand("nothing to repair before", !(await node.repair()));
-  await lab.runner("node-a").run(["sh", "-ec", byHand.join("\n")]);
+  await lab.runner("node-a").run(["sh", "-ec", byHand]);
   demand("the fault shows", await broken(lab));
   demand("the fault is seen", await node.repair());
   demand("served after", await served(lab));

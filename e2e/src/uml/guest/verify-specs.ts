@@ -1,5 +1,4 @@
 import { socketText } from "@fairlead/base";
-import type { Argv } from "@fairlead/kernel";
 import {
   clusterObjects,
   networks,
@@ -12,6 +11,7 @@ import {
 } from "@fairlead/testkit";
 import type { Finding, ServiceReport } from "@fairlead/verify";
 import { agentFolder } from "../../agent/manifests.ts";
+import { type IpvsFault, ipvsFaults } from "../../faults/ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { fairlead } from "../../tools/fairlead.ts";
 import { type ServedNode, serveNode } from "./served.ts";
@@ -20,73 +20,38 @@ import { problemsOf, type Report, type Suite } from "./suite.ts";
 const web = workload(11, { endpoints: [webA1, webB1], nodePort: true });
 const objects: readonly RawObject[] = [...clusterObjects, ...web.objects];
 
+const { port } = web;
 const address = web.clusterIP.IPv4;
-const server = `${address}:${web.port}`;
-const destination = socketText(webA1.addresses.IPv4, 8080);
-const unknown = "10.96.9.9";
+const target = { address, port, destination: socketText(webA1.addresses.IPv4, 8080), other: "10.96.9.9" };
+
+/** Kind and object of the finding. */
+type Found = readonly [kind: Finding["kind"], where: string];
 
 interface Damage {
   readonly what: string;
-  readonly byHand: Argv;
-  /** Kind and object of the finding. */
-  readonly found: readonly [kind: Finding["kind"], where: string];
+  readonly fault: IpvsFault;
+  readonly found: Found;
 }
 
-const virtualServer = `virtual server TCP ${server}`;
+const virtualServer = `virtual server TCP ${address}:${port}`;
 
 const damages: readonly Damage[] = [
-  {
-    what: "an address missing on kube-ipvs0",
-    byHand: ["ip", "address", "del", `${address}/32`, "dev", "kube-ipvs0"],
-    found: ["missing", "kube-ipvs0"],
-  },
-  {
-    what: "an address too many on kube-ipvs0",
-    byHand: ["ip", "address", "add", `${unknown}/32`, "dev", "kube-ipvs0"],
-    found: ["extra", "kube-ipvs0"],
-  },
-  { what: "kube-ipvs0 gone", byHand: ["ip", "link", "delete", "kube-ipvs0"], found: ["missing", "kube-ipvs0"] },
-  {
-    what: "a set entry removed",
-    byHand: ["ipset", "del", "KUBE-CLUSTER-IP", `${address},tcp:${web.port}`],
-    found: ["missing", "ipset KUBE-CLUSTER-IP"],
-  },
-  {
-    what: "a set entry added",
-    byHand: ["ipset", "add", "KUBE-CLUSTER-IP", `${unknown},tcp:80`],
-    found: ["extra", "ipset KUBE-CLUSTER-IP"],
-  },
-  { what: "a virtual server removed", byHand: ["ipvsadm", "-D", "-t", server], found: ["missing", virtualServer] },
+  { what: "an address missing on kube-ipvs0", fault: "addressDeleted", found: ["missing", "kube-ipvs0"] },
+  { what: "an address too many on kube-ipvs0", fault: "addressAdded", found: ["extra", "kube-ipvs0"] },
+  { what: "kube-ipvs0 gone", fault: "deviceDeleted", found: ["missing", "kube-ipvs0"] },
+  { what: "a set entry removed", fault: "entryRemoved", found: ["missing", "ipset KUBE-CLUSTER-IP"] },
+  { what: "a set entry added", fault: "entryAdded", found: ["extra", "ipset KUBE-CLUSTER-IP"] },
+  { what: "a virtual server removed", fault: "serverRemoved", found: ["missing", virtualServer] },
   {
     what: "a virtual server added",
-    byHand: ["ipvsadm", "-A", "-t", `${address}:81`, "-s", "rr"],
-    found: ["extra", `virtual server TCP ${address}:81`],
+    fault: "serverAdded",
+    found: ["extra", `virtual server TCP ${address}:${port + 1}`],
   },
-  {
-    what: "a scheduler changed",
-    byHand: ["ipvsadm", "-E", "-t", server, "-s", "wrr"],
-    found: ["different", virtualServer],
-  },
-  {
-    what: "a weight changed",
-    byHand: ["ipvsadm", "-e", "-t", server, "-r", destination, "-m", "-w", "5"],
-    found: ["different", virtualServer],
-  },
-  {
-    what: "a destination removed",
-    byHand: ["ipvsadm", "-d", "-t", server, "-r", destination],
-    found: ["missing", virtualServer],
-  },
-  {
-    what: "a destination added",
-    byHand: ["ipvsadm", "-a", "-t", server, "-r", "10.144.9.9:8080", "-m", "-w", "1"],
-    found: ["extra", virtualServer],
-  },
-  {
-    what: "a rule removed",
-    byHand: ["iptables", "-t", "nat", "-D", "KUBE-MARK-MASQ", "1"],
-    found: ["missing", "nat KUBE-MARK-MASQ"],
-  },
+  { what: "a scheduler changed", fault: "schedulerChanged", found: ["different", virtualServer] },
+  { what: "a weight changed", fault: "weightChanged", found: ["different", virtualServer] },
+  { what: "a destination removed", fault: "destinationRemoved", found: ["missing", virtualServer] },
+  { what: "a destination added", fault: "destinationAdded", found: ["extra", virtualServer] },
+  { what: "a rule removed", fault: "ruleRemoved", found: ["missing", "nat KUBE-MARK-MASQ"] },
 ];
 
 const HEALTHY = "ipvs verify: a healthy node: nothing differs";
@@ -116,10 +81,10 @@ function nameOf({ what }: Damage): string {
 async function inflict(
   lab: Lab,
   node: ServedNode,
-  { byHand, found: [kind, where] }: Damage,
+  { fault, found: [kind, where] }: Damage,
   look: () => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
-  await lab.runner("node-a").run(byHand);
+  await lab.runner("node-a").run(["sh", "-c", ipvsFaults[fault](target)]);
   const findings = await look();
   await node.repair();
   const told = findings.some((one) => one.startsWith(`${kind} ${where}: `));

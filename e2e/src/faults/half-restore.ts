@@ -1,6 +1,6 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isThere } from "../../support/is-there.ts";
+import { isThere } from "../support/is-there.ts";
 
 const TOOL = "iptables-nft-restore";
 
