@@ -10,7 +10,7 @@ const LEFTOVER =
 
 /** A mode is one value: what depends on it stands in a folder `modes`. */
 const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;
-const MODES_ROOM = /^(?:packages|apps)\/[^/]+\/src\/(?!(?:.*\/)?modes\/)/;
+const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|e2e|bench)\/src\/(?!(?:.*\/)?modes\/)/;
 
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 

@@ -7,7 +7,7 @@ import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
 import { summarise } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
 
-const usage = `Usage: npm run demo [-- --keep]
+const usage = `Usage: npm run demo [-- --keep] [-- --mode nftables]
        npm test`;
 
 /** Debian packages for the tests on a real kernel, on a kernel that has IPVS, of completion, and on clusters with real pod networks. */
@@ -29,7 +29,7 @@ function install() {
 }
 
 async function demo(args) {
-  ensurePackages(["iptables", "iproute2"]);
+  ensurePackages(["iptables", "iproute2", ...(args.some((arg) => arg.endsWith("nftables")) ? ["nftables"] : [])]);
   if (!(await install())) return 1;
   sayStep("build the agent");
   if (!(await buildAgent(manifest.packageManager))) return 1;

@@ -8,6 +8,7 @@ const programs = {
   iproute2: "ip",
   conntrack: "conntrack",
   nfacct: "nfacct",
+  nftables: "nft",
   ipset: "ipset",
   ipvsadm: "ipvsadm",
   "user-mode-linux": "linux.uml",

@@ -10,9 +10,19 @@ import { type Result, saveResult } from "../measure/result.ts";
 import { markdownTable, textTable } from "../report/render.ts";
 import { rowsOf } from "../report/rows.ts";
 
+/** What measures each mode. */
+const benches: Readonly<Record<BenchOptions["mode"], typeof benchHere>> = {
+  iptables: benchHere,
+  nftables: benchHere,
+  ipvs: benchIpvs,
+};
+
 /** Measures, keeps and prints. */
-export async function bench(options: BenchOptions, progress: Progress): Promise<void> {
-  if (options.mode === "ipvs") return benchIpvs(options, progress);
+export function bench(options: BenchOptions, progress: Progress): Promise<void> {
+  return benches[options.mode](options, progress);
+}
+
+async function benchHere(options: BenchOptions, progress: Progress): Promise<void> {
   const { proxies, others } = await runBench(options, progress);
   const result: Result = { machine: await describeMachine(others), options: asked(options), proxies };
   if (options.save !== undefined) await saveResult(options.save, result);

@@ -1,5 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { defaultKubernetes, kubernetesVersion } from "../control-plane/versions.ts";
+import { modes } from "../modes/index.ts";
 import { MAX_NODES } from "../provider/netns/addresses.ts";
 import { type Subject, type Suite, subjects, suites } from "../specs/spec.ts";
 import { messageOf } from "../support/errors.ts";
@@ -38,9 +39,7 @@ const families: Readonly<Record<string, readonly IPFamily[]>> = {
   dual: ["IPv4", "IPv6"],
 };
 
-const modes: Readonly<Record<string, string>> = Object.fromEntries(
-  ["iptables", "ipvs", "nftables", "userspace"].map((mode) => [mode, mode]),
-);
+const modeNames: Readonly<Record<string, string>> = Object.fromEntries(modes.map(({ name }) => [name, name]));
 
 /** Run when neither a suite nor a package is named: all but the slow ones. */
 const defaultSuites: readonly Suite[] = ["services", "multi-cni"];
@@ -55,7 +54,7 @@ export function readOptions(raw: RawOptions): RunOptions {
     provider: text("provider") ?? "netns",
     cni: list("--cni", text("cni") ?? "bridge"),
     excludeCni: text("excludeCni") === undefined ? undefined : list("--exclude-cni", text("excludeCni") ?? ""),
-    modes: list("--mode", text("mode") ?? "iptables").map((mode) => oneOf("--mode", modes, mode)),
+    modes: list("--mode", text("mode") ?? "iptables").map((mode) => oneOf("--mode", modeNames, mode)),
     nodes: nodeCount(text("nodes") ?? "2"),
     families: oneOf("--ip-family", families, text("ipFamily") ?? "dual"),
     spec: pattern(text("spec")),

@@ -44,6 +44,7 @@ export async function localStage(objects: readonly RawObject[]): Promise<Stage> 
       ground: "local ports of this machine (--userspace-only): real requests, without root and without a rule",
       proof: "with real requests to local ports",
       real: false,
+      nodePortsAt: [],
       patienceMs: 10_000,
       checks: localChecks,
       change: (next) => folder.write(localObjects(next, ports)),

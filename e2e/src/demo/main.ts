@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { errorText } from "@fairlead/base";
 import { clientA } from "@fairlead/testkit";
+import { modeNamed } from "../modes/index.ts";
 import { missingHere } from "../support/machine.ts";
 import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";
@@ -10,9 +11,13 @@ import { demoObjects, nginxCalicoIP } from "./services.ts";
 import { play, verdict } from "./show.ts";
 import type { Stage } from "./stage.ts";
 
-const usage = `Usage: npm run demo [-- --keep] [-- --memory]
+/** Modes whose rules this kernel, and not only one in User-Mode Linux, can take. */
+const offered = ["iptables", "nftables"] as const;
+
+const usage = `Usage: npm run demo [-- --keep] [-- --memory] [-- --mode MODE]
   --keep    leaves everything running to look around in, until Ctrl-C
-  --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used`;
+  --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used
+  --mode    ${offered.join(" or ")} on the real kernel; default ${offered[0]}`;
 
 process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== "--"));
 
@@ -24,7 +29,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     let code = 0;
-    for (const open of await stages(flags.memory)) code ||= await perform(await open(), flags.keep);
+    for (const open of await stages(flags)) code ||= await perform(await open(), flags.keep);
     return code;
   } catch (error) {
     console.error(`Failed: ${errorText(error)}`);
@@ -35,18 +40,22 @@ async function main(args: readonly string[]): Promise<number> {
 function parseFlags(args: readonly string[]) {
   try {
     const flag = { type: "boolean", default: false } as const;
-    return parseArgs({ args: [...args], options: { keep: flag, memory: flag } }).values;
+    const mode = { type: "string", default: offered[0] } as const;
+    const { values } = parseArgs({ args: [...args], options: { keep: flag, memory: flag, mode } });
+    return offered.some((name) => name === values.mode) ? values : undefined;
   } catch {
     return undefined;
   }
 }
 
+type Flags = NonNullable<ReturnType<typeof parseFlags>>;
+
 /** Without namespaces the rules are played in memory, and what needs no rule with real requests. */
-async function stages(memory: boolean): Promise<readonly (() => Promise<Stage>)[]> {
+async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<Stage>)[]> {
   const missing = memory ? "--memory was given" : await missingHere();
   const until = { from: clientA, to: nginxCalicoIP, port: 80, count: 4 };
-  if (missing === undefined) return [() => realStage(demoObjects(), until)];
-  console.log(`No real kernel: ${missing}`);
+  if (missing === undefined) return [() => realStage(demoObjects(), until, modeNamed(mode))];
+  console.log(`No real kernel: ${missing}; in memory it is iptables mode that plays`);
   return [() => memoryStage(demoObjects()), () => localStage(demoObjects())];
 }
 

@@ -15,6 +15,7 @@ import {
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
 import { filterFor } from "../conformance/iptables-subjects.ts";
+import { nodePortsAt } from "./services.ts";
 import type { Ask, Reply, Stage } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
@@ -34,6 +35,7 @@ export async function memoryStage(objects: readonly RawObject[]): Promise<Stage>
   return {
     ground: "iptables in memory, and the packet tracer in place of real packets",
     real: false,
+    nodePortsAt: nodePortsAt["all, and 127.0.0.1"],
     proof: "on the kernel in memory",
     patienceMs: 1_000,
     change,

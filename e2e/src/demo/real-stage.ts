@@ -7,8 +7,9 @@ import { waitUntil } from "../agent/wait-until.ts";
 import { type Lab, openLab } from "../lab/lab.ts";
 import type { ProbeResult } from "../lab/peer/protocol.ts";
 import { namespaceOf } from "../lab/topology.ts";
+import type { Mode } from "../modes/mode.ts";
 import { leftovers } from "./leftovers.ts";
-import { demoFlags, web } from "./services.ts";
+import { demoFlags, nodePortsAt, web } from "./services.ts";
 import type { Ask, Reply, Stage } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
@@ -21,9 +22,10 @@ const APART_MS = 1_100;
  * The demo on the real kernel: the lab's namespaces, real HTTP servers as pods, and the built agent on node-a.
  *
  * @param until what must be served before the show begins
+ * @param mode in which the agent serves
  * @throws Error when the machine does not allow it, or the agent does not come up
  */
-export async function realStage(objects: readonly RawObject[], until: Ask): Promise<Stage> {
+export async function realStage(objects: readonly RawObject[], until: Ask, mode: Mode): Promise<Stage> {
   await requireAgent();
   const opened = new AsyncDisposableStack();
   try {
@@ -32,28 +34,27 @@ export async function realStage(objects: readonly RawObject[], until: Ask): Prom
     );
     const folder = await agentFolder(objects);
     opened.defer(() => folder.remove());
-    const agent = startAgent(lab.namespace("node-a"), { flags: [...demoFlags, ...pathFlags(folder)] });
+    const agent = startAgent(lab.namespace("node-a"), {
+      flags: [`--proxy-mode=${mode.name}`, ...mode.flags, ...demoFlags, ...pathFlags(folder)],
+    });
     opened.defer(async () => void (await agent.stop()));
     await served(lab, agent, until);
-    return stageOf(lab, folder, agent, opened.move());
+    return stageOf({ lab, folder, agent, mode }, opened.move());
   } catch (error) {
     await opened.disposeAsync();
     throw error;
   }
 }
 
-async function stageOf(
-  lab: Lab,
-  folder: AgentFolder,
-  agent: AgentProcess,
-  opened: AsyncDisposableStack,
-): Promise<Stage> {
+async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposableStack): Promise<Stage> {
   const node = lab.runner("node-a");
-  const { stdout } = await node.run(["iptables", "--version"]);
+  const { listings, linesOf, version } = mode.rules;
+  const { stdout } = await node.run(version);
   const pids = [agent.pid, ...[...lab.namespaces.values()].map(({ pid }) => pid)];
   return {
     ground: `the real kernel (${stdout.trim()})`,
     real: true,
+    nodePortsAt: nodePortsAt[mode.nodePorts],
     proof: "with real requests on the real kernel",
     patienceMs: 10_000,
     change: async (objects) => {
@@ -62,16 +63,22 @@ async function stageOf(
     },
     ask: (ask) => requests(lab, ask),
     rules: async () => {
-      const tools = ["iptables-save", "ip6tables-save"];
-      const saved = await Promise.all(tools.map((tool) => node.run([tool])));
-      return saved.flatMap((result) => result.stdout.split("\n").filter((line) => line.startsWith("-A ")));
+      const listed = await Promise.all(listings.map((argv) => node.run(argv)));
+      return listed.flatMap(({ stdout: listing }) => linesOf(listing));
     },
-    tour: tourOf(lab, folder, agent),
+    tour: tourOf({ lab, folder, agent, mode }),
     close: async () => {
       await opened.disposeAsync();
       return leftovers(pids, folder.path);
     },
   };
+}
+
+interface Parts {
+  readonly lab: Lab;
+  readonly folder: AgentFolder;
+  readonly agent: AgentProcess;
+  readonly mode: Mode;
 }
 
 async function served(lab: Lab, agent: AgentProcess, until: Ask): Promise<void> {

@@ -4,14 +4,17 @@ import {
   type Host,
   networks,
   nginxCalico,
+  nodeA,
   ovnA,
   ovnB,
   type RawObject,
+  secondNodeAddress,
   service,
   webA1,
   webA2,
   webB1,
 } from "@fairlead/testkit";
+import type { Mode } from "../modes/mode.ts";
 
 /** The founding case's two services: one of this proxy's network, one of the other. */
 export const nginxCalicoIP = "10.96.67.75";
@@ -61,9 +64,15 @@ function served(name: string, clusterIP: string, hosts: readonly Host[], targetP
   ];
 }
 
-/** The agent's flags for these networks, beside the paths. */
+/** The node's addresses, by how much a mode serves of them. */
+export const nodePortsAt: Readonly<Record<Mode["nodePorts"], readonly string[]>> = {
+  primary: [nodeA.addresses.IPv4],
+  all: [nodeA.addresses.IPv4, secondNodeAddress.IPv4],
+  "all, and 127.0.0.1": [nodeA.addresses.IPv4, secondNodeAddress.IPv4, "127.0.0.1"],
+};
+
+/** The agent's flags for these networks, beside the mode and the paths. */
 export const demoFlags: readonly string[] = [
-  "--proxy-mode=iptables",
   `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
   `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
   "--hostname-override=node-a",

@@ -34,6 +34,8 @@ export interface Stage {
   /** What it is, in words. */
   readonly ground: string;
   readonly real: boolean;
+  /** Where the node serves node ports, of its two addresses and 127.0.0.1. */
+  readonly nodePortsAt: readonly string[];
   /** How it proves what it shows, for the closing line. */
   readonly proof: string;
   /** What can be seen there; default: all checks. */
@@ -43,7 +45,7 @@ export interface Stage {
   /** Puts these objects in place of those before. Gives the moment, in milliseconds since the epoch. */
   change(objects: readonly RawObject[]): Promise<number>;
   ask(ask: Ask): Promise<readonly Reply[]>;
-  /** Every rule of both families, as iptables-save prints them. */
+  /** Every rule of both families, as the mode's own tool prints them. */
   rules(): Promise<readonly string[]>;
   /** How to look around in it while it is there; nothing where there is nothing to enter. */
   readonly tour: readonly string[];

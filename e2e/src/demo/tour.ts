@@ -2,17 +2,25 @@ import { clientA } from "@fairlead/testkit";
 import type { AgentProcess } from "../agent/agent-process.ts";
 import type { AgentFolder } from "../agent/manifests.ts";
 import type { Lab } from "../lab/lab.ts";
+import { type Mode, servesLocalhost } from "../modes/mode.ts";
 import { nginxCalicoIP, web } from "./services.ts";
 
+interface Running {
+  readonly lab: Lab;
+  readonly folder: AgentFolder;
+  readonly agent: AgentProcess;
+  readonly mode: Mode;
+}
+
 /** Commands to look around with while the demo is kept running. */
-export function tourOf(lab: Lab, folder: AgentFolder, agent: AgentProcess): readonly string[] {
+export function tourOf({ lab, folder, agent, mode }: Running): readonly string[] {
   const inside = (name: string, command: string) => `${lab.namespace(name).argvPrefix.join(" ")} ${command}`;
   return [
     "the node's rules:",
-    `  ${inside("node-a", "iptables -t nat -L -vn")}`,
-    "a request from a pod, and from the node:",
+    `  ${inside("node-a", mode.rules.look)}`,
+    "requests:",
     `  ${inside(clientA.name, `curl -s http://${nginxCalicoIP}`)}`,
-    `  ${inside("node-a", `curl -s http://127.0.0.1:${web.nodePort}`)}`,
+    ...(servesLocalhost(mode) ? [`  ${inside("node-a", `curl -s http://127.0.0.1:${web.nodePort}`)}`] : []),
     "who owns which service, and the metrics:",
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,

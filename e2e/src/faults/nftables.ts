@@ -1,4 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
+import type { Argv } from "@fairlead/kernel";
+import type { ByHand } from "./by-hand.ts";
 
 /** A service in nftables mode's table, which somebody breaks. */
 export interface NftTarget {
@@ -22,4 +24,20 @@ export const nftFaults: Readonly<Record<string, (target: NftTarget) => string>> 
     `delete element ${table} service-ips { ${key} }; add element ${table} service-ips { ${key} : goto reject-chain }`,
   "a chain flushed": ({ table }) => `flush chain ${table} services`,
   "a rule before all others": ({ table }) => `insert rule ${table} services drop`,
+};
+
+function flushing(...chains: readonly string[]): (family: IPFamily) => Argv {
+  return (family) => ["nft", chains.map((chain) => `flush chain ${nftTable(family)} ${chain}`).join("; ")];
+}
+
+export const nftablesByHand: ByHand = {
+  noServices: flushing("services"),
+  noMasquerade: flushing("masquerading"),
+  // The second refuses for ClusterIPs whatever no service has a port for.
+  noRefusal: flushing("service-endpoints-check", "cluster-ips-check"),
+  noSourceRanges: flushing("firewall-check"),
+  leadAway: (family, from, to) => {
+    const address = family === "IPv4" ? "ip" : "ip6";
+    return ["nft", `insert rule ${nftTable(family)} services ${address} daddr ${from} tcp dport 80 dnat to ${to}`];
+  },
 };

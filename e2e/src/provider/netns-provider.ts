@@ -1,7 +1,8 @@
 import { flavourNames, loadFlavour } from "../cni/load.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
+import { modeNamed } from "../modes/index.ts";
 import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
-import { hasIpvs, isProgram, missingHere } from "../support/machine.ts";
+import { isProgram, missingHere } from "../support/machine.ts";
 import { lacksForUml } from "../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
 import { shapeOf } from "./flavours.ts";
@@ -39,9 +40,9 @@ async function open(request: ClusterRequest, folder: string, progress: Progress)
   });
 }
 
-/** Ipvs mode where the kernel has no IPVS: the cluster is in User-Mode Linux. */
+/** Where this kernel lacks what the mode needs, the cluster is in User-Mode Linux. */
 async function needsGuest({ mode }: ClusterRequest): Promise<boolean> {
-  return mode === "ipvs" && !(await hasIpvs());
+  return !(await modeNamed(mode).kernelHas());
 }
 
 async function lacks(request: ClusterRequest): Promise<readonly Lack[]> {

@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 
 describe("the demo on the real kernel", () => {
-  test("proves everything and ends with 0", async () => {
-    const { exitCode, stdout } = await demo([]);
+  test.for(["iptables", "nftables"])("proves everything in %s mode and ends with 0", async (mode) => {
+    const { exitCode, stdout } = await demo(["--mode", mode]);
     expect(stdout).toMatch(/Proved with real requests on the real kernel, (\d+) of \1 checks.*nothing is left behind/);
     expect(exitCode).toBe(0);
   });
@@ -17,8 +17,8 @@ describe("the demo on the real kernel", () => {
     expect(exitCode).toBe(1);
   });
 
-  test("an unknown flag gets the usage and ends with 2", async () => {
-    const { exitCode, stderr } = await demo(["--kepe"]);
+  test.for([["--kepe"], ["--mode", "nftabels"]])("%j gets the usage and ends with 2", async (args) => {
+    const { exitCode, stderr } = await demo(args);
     expect(stderr).toContain("Usage: npm run demo");
     expect(exitCode).toBe(2);
   });

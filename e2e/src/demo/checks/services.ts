@@ -1,4 +1,4 @@
-import { clientA, nginxCalico, nodeA, outside, ovnClient, secondNodeAddress } from "@fairlead/testkit";
+import { clientA, nginxCalico, nodeA, outside, ovnClient } from "@fairlead/testkit";
 import { countEnds, every, senders, shares, tally } from "../counted.ts";
 import { nginxCalicoIP, nobodyIP, stickyIP, web, webPods } from "../services.ts";
 import type { Check, Finding, Stage } from "../stage.ts";
@@ -34,13 +34,12 @@ export const affinity: Check = async (stage) =>
     }),
   );
 
-export const nodePort: Check = async (stage) => {
-  const addresses = [nodeA.addresses.IPv4, secondNodeAddress.IPv4];
-  return Promise.all([
-    ...addresses.map((to) => atNodePort(stage, { from: outside, to })),
-    atNodePort(stage, { from: nodeA, to: "127.0.0.1", source: "127.0.0.1" }),
-  ]);
-};
+export const nodePort: Check = async (stage) =>
+  Promise.all(
+    stage.nodePortsAt.map((to) =>
+      atNodePort(stage, to.startsWith("127.") ? { from: nodeA, to, source: to } : { from: outside, to }),
+    ),
+  );
 
 async function atNodePort(stage: Stage, ask: { from: typeof outside; to: string; source?: string }): Promise<Finding> {
   const replies = await stage.ask({ ...ask, port: web.nodePort, count: 30 });

@@ -1,3 +1,4 @@
+import { modeNamed } from "../../modes/index.ts";
 import type { ClusterShape, NodeProxy } from "../cluster.ts";
 
 export interface ProxySettings {
@@ -28,8 +29,7 @@ export function proxyFlags(
     // Specs wait for changes; a cluster of two nodes can take them at once.
     "--iptables-min-sync-period=50ms",
     `--iptables-sync-period=${SYNC_PERIOD_MS}ms`,
-    // On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked.
-    ...(mode === "userspace" ? ["--udp-timeout=10s"] : []),
+    ...modeNamed(mode).flags,
     `--ipvs-sync-period=${IPVS_SYNC_PERIOD_MS}ms`,
     "-v=2",
   ];

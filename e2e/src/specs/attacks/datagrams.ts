@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { endpointSlice } from "@fairlead/testkit";
 import { objectPath } from "../../control-plane/api-client.ts";
+import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
@@ -40,8 +41,7 @@ async function noWay({ family, nodes, later }: Scene): Promise<void> {
 export const datagrams: Spec = underAttack({
   name: "attack: datagrams to endpoints that nobody can send to, in userspace mode",
   eachFamily: true,
-  unfit: ({ mode }) =>
-    mode === "iptables" ? undefined : "starts an agent in userspace mode in place of one in iptables mode",
+  unfit: onlyIn(["iptables"], "starts an agent in userspace mode in place of one in iptables mode"),
   start: () => ({ flags: ["--proxy-mode=userspace"] }),
   act: async (attacked) => {
     const { scene, caller, node } = attacked;

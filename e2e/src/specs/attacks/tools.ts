@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderPrefix } from "../../support/folder-prefix.ts";
+import { notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
@@ -58,7 +59,7 @@ function misbehaving(
   const folders = new WeakMap<Scene, string>();
   return underAttack({
     name: `attack: ${name}`,
-    unfit: ({ mode }) => (mode === "nftables" ? "nftables mode starts none of these tools" : undefined),
+    unfit: notIn(["nftables"], "nftables mode starts none of these tools"),
     mayBeUnwell: true,
     start: async ({ scene }) => {
       const folder = await toolFolder(scene);

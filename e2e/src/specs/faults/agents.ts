@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { flushArgv } from "../../faults/flush.ts";
+import { flushArgv } from "../../faults/iptables.ts";
 import { noteOthersRules } from "../../faults/others-rules.ts";
 import type { Client } from "../../provider/cluster.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";
-import { needs } from "../needs.ts";
+import { needs, notIn, onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { common, each, expectLate, openStage, ports, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
@@ -55,8 +55,7 @@ const REPAIR_MS = 2_000 + 3_000;
 const flushed: Spec = {
   ...common,
   name: "tables flushed: whole again within a sync period",
-  unfit: ({ mode }) =>
-    mode === "iptables" || mode === "userspace" ? undefined : "flushes the tables of iptables mode",
+  unfit: onlyIn(["iptables", "userspace"], "flushes the tables of iptables mode"),
   run: async (scene) => {
     const { ways, caller, by, atService } = await openStage(scene);
     const traffic = startTraffic(ways, scene.later);
@@ -88,7 +87,7 @@ const remembered: Spec = {
   ...common,
   name: "session affinity outlasts a restart of the agents, and other endpoints that come and go",
   eachFamily: true,
-  unfit: ({ mode }) => (mode === "userspace" ? "in userspace mode the agent itself remembers clients" : undefined),
+  unfit: notIn(["userspace"], "in userspace mode the agent itself remembers clients"),
   run: async (scene) => {
     const [first, second] = scene.nodes;
     const callers = await Promise.all([first, first, second].map((node) => scene.pod({ node })));

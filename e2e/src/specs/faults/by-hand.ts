@@ -4,14 +4,14 @@ import { IPVS_SYNC_PERIOD_MS } from "../../provider/netns/proxy-flags.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { each, longestTraffic, openStage, ports } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
 const common = { suite: "faults", eachFamily: false, alone: true } as const;
 
-const needsIpvs: NonNullable<Spec["unfit"]> = ({ mode }) =>
-  mode === "ipvs" ? undefined : "breaks what ipvs mode makes";
+const needsIpvs = onlyIn(["ipvs"], "breaks what ipvs mode makes");
 
 /** What a node has of a service, and where that is to be seen. */
 const listings = {
@@ -85,7 +85,7 @@ function broken(name: string, { fault, takes }: Broken): Spec {
 const hijacked: Spec = {
   ...common,
   name: "another network's service put on kube-ipvs0: it ends here, until the address is taken off again",
-  unfit: (shape) => needsIpvs(shape, "IPv4") ?? needsExcluded(shape),
+  unfit: (shape) => needsIpvs(shape) ?? needsExcluded(shape),
   run: async (scene) => {
     const [node] = scene.nodes;
     const network = excludedNetwork(scene.cluster).name;

@@ -4,12 +4,12 @@ import { type NftTarget, nftFaults, nftTable } from "../../faults/nftables.ts";
 import { noteOthersRules } from "../../faults/others-rules.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
+import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { common, each, openStage, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
-const needsNftables: NonNullable<Spec["unfit"]> = ({ mode }) =>
-  mode === "nftables" ? undefined : "breaks what nftables mode makes";
+const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
 
 /** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
 const REPAIR_MS = 1_000;

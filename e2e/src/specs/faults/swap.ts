@@ -1,5 +1,6 @@
 import type { ClusterNode, ClusterShape, NodeProxy } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
+import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { each, openStage } from "./stage.ts";
@@ -88,7 +89,7 @@ function betweenModes(own: string): Spec {
       ["iptables mode", { mode: "iptables" }],
       [`${own} mode`, { mode: own }],
     ]),
-    unfit: (shape) => needsProcesses(shape) ?? (shape.mode === own ? undefined : `needs a cluster in ${own} mode`),
+    unfit: (shape) => needsProcesses(shape) ?? onlyIn([own], `needs a cluster in ${own} mode`)(shape),
   };
 }
 

@@ -1,3 +1,4 @@
+import { LET_PASS } from "../../modes/nftables.ts";
 import type { Scene } from "../scene.ts";
 import { until } from "../until.ts";
 
@@ -9,9 +10,6 @@ const dumps = [
   ["nft", "list", "table", "ip", "kube-proxy"],
   ["nft", "list", "table", "ip6", "kube-proxy"],
 ] as const;
-
-/** The set by which nftables mode lets other networks' addresses pass its drop of ClusterIPs that nobody has. */
-const LET_PASS = /\n\tset foreign-cluster-ips \{[\s\S]*?\n\t\}/;
 
 /** Waits until no node's rules say a word of the address: no jump, no REJECT, no entry of a set that leads to one. */
 export async function expectNoTrace({ cluster }: Scene, address: string, withinMs?: number): Promise<void> {

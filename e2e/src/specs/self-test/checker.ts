@@ -1,14 +1,15 @@
-import { flushArgv } from "../../faults/flush.ts";
+import type { ByHand } from "../../faults/by-hand.ts";
+import { modeNamed } from "../../modes/index.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
-import { plainTool } from "../../support/plain-tool.ts";
 import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
 import { each } from "../faults/stage.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 
-/** Rules are removed by hand in iptables mode's own chains. */
-const unfit: Spec["unfit"] = ({ mode }) => (mode === "iptables" ? undefined : "removes rules of iptables mode");
+/** Rules are removed by hand in the mode's own chains. */
+const unfit: Spec["unfit"] = ({ mode }) =>
+  modeNamed(mode).byHand === undefined ? `nobody knows how to remove the rules of ${mode} mode` : undefined;
 const common = { suite: "self-test", alone: true, unfit } as const;
 
 const ports = [{ port: 80 }];
@@ -43,8 +44,14 @@ async function workload(scene: Scene, spec: Readonly<Record<string, unknown>> = 
   return { web, caller, service, target };
 }
 
-const flush = (scene: Scene, node: ClusterNode, table: string, chain: string) =>
-  node.run(flushArgv(scene.family, table, chain));
+const undermine = (scene: Scene, node: ClusterNode, what: Exclude<keyof ByHand, "leadAway">) =>
+  node.run(byHandOn(scene)[what](scene.family));
+
+function byHandOn({ cluster }: Scene): ByHand {
+  const { byHand } = modeNamed(cluster.mode);
+  if (byHand === undefined) throw new Error(`nobody knows how to remove the rules of ${cluster.mode} mode`);
+  return byHand;
+}
 
 const answers: Spec = {
   ...common,
@@ -53,7 +60,7 @@ const answers: Spec = {
     const { web, caller, target } = await workload(scene);
     await expectAnswers(caller, target, { by: [web] });
     await stopRepairs(scene);
-    await flush(scene, scene.nodes[0], "nat", "KUBE-SERVICES");
+    await undermine(scene, scene.nodes[0], "noServices");
     await expectFailure("an answer", expectAnswers(caller, { ...target, ...SOON }, { by: [web] }));
   },
 };
@@ -81,7 +88,7 @@ const source: Spec = {
     const target = { to: second.addresses[family] ?? "", port: service.nodePort };
     await expectAnswers(cluster.outside, target, { by: [web], notSeen });
     await stopRepairs(scene);
-    await flush(scene, second, "nat", "KUBE-POSTROUTING");
+    await undermine(scene, second, "noMasquerade");
     await expectFailure(
       "a hidden source",
       expectAnswers(cluster.outside, { ...target, ...SOON }, { by: [web], notSeen }),
@@ -100,7 +107,7 @@ const refused: Spec = {
     await web.remove();
     await expectRefused(caller, target);
     await stopRepairs(scene);
-    await flush(scene, first, "filter", "KUBE-SERVICES");
+    await undermine(scene, first, "noRefusal");
     await expectFailure("a refusal", expectRefused(caller, { ...target, ...SOON }));
   },
 };
@@ -118,7 +125,7 @@ const lost: Spec = {
     await expectAnswers(cluster.outside, { to, port: 80 }, { by: [web] });
     await expectLost(caller, { to, port: 80 });
     await stopRepairs(scene);
-    await flush(scene, first, "filter", "KUBE-PROXY-FIREWALL");
+    await undermine(scene, first, "noSourceRanges");
     await expectFailure("silence", expectLost(caller, { to, port: 80, ...SOON }));
   },
 };
@@ -132,9 +139,8 @@ const untouched: Spec = {
     const to = scene.cluster.gateAddress(first, scene.family);
     await expectUntouched(first, { to, port: 80 });
     await expectNoTrace(scene, to);
-    const rule = ["-d", to, "-p", "tcp", "-j", "DNAT", "--to-destination", caller.addresses[scene.family] ?? ""];
-    await first.run([plainTool[scene.family], "-t", "nat", "-I", "OUTPUT", ...rule]);
-    scene.later(async () => void (await first.run([plainTool[scene.family], "-t", "nat", "-D", "OUTPUT", ...rule])));
+    await stopRepairs(scene);
+    await first.run(byHandOn(scene).leadAway(scene.family, to, caller.addresses[scene.family] ?? ""));
     await expectFailure("being left alone", expectUntouched(first, { to, port: 80, ...SOON }));
     await expectFailure("no trace", expectNoTrace(scene, to, SOON.withinMs));
   },

@@ -1,3 +1,4 @@
+import { modeNamed } from "../../modes/index.ts";
 import type { Client } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
 
@@ -14,5 +15,5 @@ export function sourceOf(scene: Scene, caller: Client): Source {
  */
 export function keptSource({ cluster, family }: Scene, caller: Client): Source {
   const own = caller.addresses[family] ?? "";
-  return cluster.mode === "userspace" ? { notSeen: own } : { seen: own };
+  return modeNamed(cluster.mode).keepsSource ? { seen: own } : { notSeen: own };
 }

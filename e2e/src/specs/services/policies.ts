@@ -1,3 +1,4 @@
+import { modeNamed } from "../../modes/index.ts";
 import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { keptSource } from "./caller.ts";
@@ -19,8 +20,7 @@ const externalLocal: Spec = {
     const port = service.nodePort;
     await expectAnswers(cluster.outside, { to: first.addresses[family] ?? "", port }, wanted);
     await expectAnswers(cluster.outside, { to: here, port: 80 }, wanted);
-    // In ipvs mode they lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
-    if (cluster.mode !== "ipvs") {
+    if (modeNamed(cluster.mode).dropsExternalLocal) {
       await expectLost(cluster.outside, { to: second.addresses[family] ?? "", port });
       await expectLost(cluster.outside, { to: there, port: 80 });
     }
@@ -58,7 +58,7 @@ const internalLocal: Spec = {
   name: "internalTrafficPolicy Local: pods and nodes without an endpoint beside them are dropped, in ipvs mode refused",
   suite: "services",
   run: async (scene) => {
-    const expectNobody = scene.cluster.mode === "ipvs" ? expectRefused : expectLost;
+    const expectNobody = { refused: expectRefused, lost: expectLost }[modeNamed(scene.cluster.mode).emptyInternalLocal];
     const [first, second] = scene.nodes;
     const [web, near, far] = await Promise.all([
       scene.pod({ node: first, app: "web" }),

@@ -1,3 +1,5 @@
+import { modeNamed } from "../../modes/index.ts";
+import { servesLocalhost } from "../../modes/mode.ts";
 import type { Cluster, Pod } from "../../provider/cluster.ts";
 import { expectAnswers, type Target } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
@@ -50,9 +52,9 @@ const localhost: Spec = {
   name: "NodePort on 127.0.0.1 of each node",
   suite: "services",
   unfit: ({ mode }, family) =>
-    mode !== "ipvs" && mode !== "nftables" && family === "IPv4"
+    servesLocalhost(modeNamed(mode)) && family === "IPv4"
       ? undefined
-      : "IPv4 in iptables and userspace mode alone has it",
+      : "only IPv4 has it, and only iptables and userspace mode",
   run: async (scene) => {
     const { by } = await nearAndFar(scene);
     const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });

@@ -5,6 +5,7 @@ import { kubeconfig } from "../../control-plane/users.ts";
 import type { Cluster } from "../../provider/cluster.ts";
 import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
 import { requireTool, tool } from "../../tools/fairlead.ts";
+import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 
@@ -45,10 +46,10 @@ export const tools: Spec = {
   about: ["agent"],
   // What diff compares is the whole cluster.
   alone: true,
-  unfit: ({ provider, mode, ownKernel }) =>
-    provider === "netns" && mode === "iptables" && ownKernel !== true
-      ? undefined
-      : "the tool runs on nodes that are namespaces of this machine, and looks at iptables mode's rules",
+  unfit: (shape) =>
+    shape.provider === "netns" && shape.ownKernel !== true
+      ? onlyIn(["iptables"], "looks at iptables mode's rules")(shape)
+      : "the tool runs on nodes that are namespaces of this machine",
   run: async (scene, cluster) => {
     const pods = await Promise.all(scene.nodes.map((node) => scene.pod({ node, app: "web" })));
     const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports });

@@ -1,0 +1,15 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Argv } from "@fairlead/kernel";
+
+/** What takes one promise of a mode away on a node, while nobody repairs it. */
+export interface ByHand {
+  /** No service is served any more. */
+  readonly noServices: (family: IPFamily) => Argv;
+  readonly noMasquerade: (family: IPFamily) => Argv;
+  /** Nobody refuses for services without endpoints. */
+  readonly noRefusal: (family: IPFamily) => Argv;
+  /** Source ranges keep nobody out. */
+  readonly noSourceRanges: (family: IPFamily) => Argv;
+  /** What the node itself sends to an address, TCP port 80, is led to an endpoint by a rule like ours. */
+  readonly leadAway: (family: IPFamily, from: string, to: string) => Argv;
+}

@@ -1,0 +1,20 @@
+import { hasIpvs } from "../support/machine.ts";
+import { iptablesRules } from "./iptables-rules.ts";
+import type { Mode } from "./mode.ts";
+
+export const ipvsMode: Mode = {
+  name: "ipvs",
+  flags: [],
+  kernelHas: hasIpvs,
+  keepsSource: true,
+  emptyInternalLocal: "refused",
+  // They lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
+  dropsExternalLocal: false,
+  nodePorts: "all",
+  rules: {
+    listings: [...iptablesRules.listings, ["ipvsadm", "-Sn"]],
+    linesOf: iptablesRules.linesOf,
+    version: ["ipvsadm", "--version"],
+    look: "ipvsadm -ln",
+  },
+};

@@ -1,0 +1,32 @@
+import { nftablesByHand, nftTable } from "../faults/nftables.ts";
+import { everyKernel, type Mode } from "./mode.ts";
+
+const tables = [nftTable("IPv4"), nftTable("IPv6")] as const;
+
+/** The set by which other networks' addresses pass the drop of ClusterIPs that nobody has. */
+export const LET_PASS = /\n\tset foreign-cluster-ips \{[\s\S]*?\n\t\}/;
+
+/** Lines that are neither a rule nor elements. */
+const FRAME = /^(?:table|chain|set|map|type|flags|comment|policy|size|timeout) |^\}$/;
+
+export const nftablesMode: Mode = {
+  name: "nftables",
+  flags: [],
+  kernelHas: everyKernel,
+  keepsSource: true,
+  emptyInternalLocal: "lost",
+  dropsExternalLocal: true,
+  nodePorts: "primary",
+  byHand: nftablesByHand,
+  rules: {
+    listings: tables.map((table) => ["nft", "list", "table", ...table.split(" ")] as const),
+    linesOf: (listing) =>
+      listing
+        .replace(LET_PASS, "")
+        .split("\n")
+        .map((line) => line.trim())
+        .filter((line) => line !== "" && !FRAME.test(line)),
+    version: ["nft", "--version"],
+    look: `nft list table ${tables[0]}`,
+  },
+};
