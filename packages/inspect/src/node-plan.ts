@@ -48,6 +48,11 @@ const LOOPBACK: readonly string[] = ["127.0.0.1", "::1"];
 
 /** Plans a cluster for one node, in both families, as its agent does it. */
 export function planNode(request: NodePlanRequest): PlannedNode {
+  return toEnd(planNodeSteps(request));
+}
+
+/** The same in steps, for callers that do other things between. */
+export function* planNodeSteps(request: NodePlanRequest): Generator<void, PlannedNode, void> {
   const { cluster, config, filter, nodeName, mode } = request;
   const facts = factsOf(mode);
   const inputs = new NodeInputs({
@@ -65,7 +70,7 @@ export function planNode(request: NodePlanRequest): PlannedNode {
   const options = inputs.options();
   const planner = new Planner(options);
   const memory = request.memory ?? { get: () => undefined };
-  const { problems, memory: remembered } = toEnd(planner.replan(cluster.state, request.services ?? "all", memory));
+  const { problems, memory: remembered } = yield* planner.replan(cluster.state, request.services ?? "all", memory);
   return { mode, nodeName, options, planner, state: cluster.state, memory, problems, remembered };
 }
 

@@ -1,0 +1,147 @@
+import { systemClock } from "@fairlead/base";
+import { explainService, findTarget, parseTarget } from "@fairlead/inspect";
+import type { ObjectSource } from "@fairlead/watch";
+import { type AgentSetup, LiveCluster } from "./model/cluster.ts";
+import { Looks, type NodePorts } from "./model/looks.ts";
+import { networksOf } from "./model/networks.ts";
+import { searchServices } from "./model/search.ts";
+import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
+import { RequestError } from "./server/request-error.ts";
+import { type Answer, type RunningServer, serve } from "./server/server.ts";
+import { Stream } from "./server/stream.ts";
+
+export interface ConsoleOptions {
+  /** The page, as `buildPage` makes it. */
+  readonly html: string;
+  /** Of 127.0.0.1; 0: any that is free. */
+  readonly port: number;
+  readonly version: string;
+  /** Where the objects come from, in words. */
+  readonly sourceName: string;
+  readonly source: ObjectSource;
+  readonly setup: AgentSetup;
+  /** The node to look from; undefined: the first by name. */
+  readonly nodeName: string | undefined;
+  /** Absent: no kernel can be looked at. */
+  readonly looking?: ((cluster: LiveCluster) => NodePorts) | undefined;
+  /** More answers, by path, made of the cluster. */
+  readonly answers?: (cluster: LiveCluster) => Answers;
+}
+
+export interface Answers {
+  readonly gets: Readonly<Record<string, Answer>>;
+  readonly posts: Readonly<Record<string, Answer>>;
+}
+
+export interface RunningConsole extends RunningServer {
+  /** Rejects when the objects cannot be followed any more; resolves when the signal aborts. */
+  readonly ended: Promise<void>;
+}
+
+/** Rows that are sent at once: more would keep everybody else waiting. */
+const PORTION = 500;
+
+/**
+ * Follows the objects and serves the page until the signal aborts.
+ *
+ * @throws Error when the port is taken
+ */
+export async function startConsole(options: ConsoleOptions, signal: AbortSignal): Promise<RunningConsole> {
+  const now = () => Date.now();
+  const publish = (event: StreamEvent) => stream.publish(event);
+  const cluster = new LiveCluster({
+    setup: options.setup,
+    nodeName: options.nodeName,
+    now,
+    onServices: (rows, gone) => publish({ name: "services", data: { objectsAt: cluster.changedAt, rows, gone } }),
+    onNode: (node, known) => {
+      const data = known === undefined ? { rows: [], gone: [node] } : { rows: [nodeRow(node)], gone: [] };
+      publish({ name: "nodes", data });
+    },
+  });
+  const ports = options.looking?.(cluster);
+  const onLook = (node: string) => publish({ name: "nodes", data: { rows: [nodeRow(node)], gone: [] } });
+  const looks = ports && new Looks({ ports, clock: systemClock, now, onLook });
+  const nodeRow = (node: string): NodeRow => {
+    const { zone, addresses = [] } = cluster.nodes.get(node) ?? {};
+    return { node, ...(zone !== undefined && { zone }), addresses, ...looks?.of(node) };
+  };
+  const stream = new Stream({
+    onGone: (page) => looks?.view(page, []),
+    everything: async function* (page) {
+      await cluster.ready;
+      const facts: ConsoleFacts = {
+        version: options.version,
+        source: options.sourceName,
+        node: cluster.nodeName,
+        mode: options.setup.mode,
+        kernels: looks !== undefined,
+      };
+      const names = new Set([cluster.nodeName, ...cluster.nodes.keys()]);
+      const nodes = [...names].sort().map(nodeRow);
+      const objectsAt = cluster.changedAt;
+      const services = [...cluster.state.keys()].length;
+      yield { name: "begin", data: { stream: page, facts, nodes, services, objectsAt } };
+      for await (const rows of cluster.rows(PORTION)) yield { name: "services", data: { objectsAt, rows, gone: [] } };
+    },
+  });
+  const more = options.answers?.(cluster) ?? { gets: {}, posts: {} };
+  const server = await serve({
+    html: options.html,
+    port: options.port,
+    stream,
+    gets: { ...clusterAnswers(cluster, options.setup), ...more.gets },
+    posts: { "/api/view": viewAnswer(stream, looks), ...more.posts },
+  });
+  const ended = cluster.follow(options.source, signal).finally(() => looks?.stop());
+  return { ...server, ended };
+}
+
+function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Record<string, Answer>> {
+  const nodeOf = (query: URLSearchParams) => query.get("node") ?? cluster.nodeName;
+  return {
+    "/api/search": async (query): Promise<SearchAnswer> => {
+      return { services: searchServices(cluster.state, query.get("q") ?? "") };
+    },
+    "/api/service": (query): Promise<ServiceAnswer> => {
+      const text = query.get("target") ?? "";
+      return cluster.withPlan(nodeOf(query), (planned) => {
+        const found = findTarget(planned, targetOf(text));
+        const explanation = found && explainService(planned, found.service, found.port);
+        if (explanation === undefined) throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
+        return { planAt: cluster.changedAt, explanation };
+      });
+    },
+    "/api/networks": (query): Promise<NetworksAnswer> =>
+      cluster.withPlan(nodeOf(query), (planned) => ({ planAt: cluster.changedAt, ...networksOf(planned, setup) })),
+  };
+}
+
+function targetOf(text: string) {
+  try {
+    return parseTarget(text);
+  } catch (error) {
+    throw error instanceof RangeError ? new RequestError(400, error.message) : error;
+  }
+}
+
+/** Nodes that one page may have looked at at once. */
+const MOST_NODES = 50;
+
+function viewAnswer(stream: Stream, looks: Looks | undefined): Answer {
+  return async (_query, body) => {
+    const { page, nodes } = readView(body);
+    if (stream.has(page)) looks?.view(page, nodes.slice(0, MOST_NODES));
+    return {};
+  };
+}
+
+function readView(body: unknown): { readonly page: string; readonly nodes: readonly string[] } {
+  if (typeof body === "object" && body !== null && "stream" in body && "nodes" in body) {
+    const { stream, nodes } = body;
+    if (typeof stream === "string" && Array.isArray(nodes) && nodes.every((one) => typeof one === "string")) {
+      return { page: stream, nodes };
+    }
+  }
+  throw new RequestError(400, "must be { stream: TEXT, nodes: [TEXT, …] }");
+}

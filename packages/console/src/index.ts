@@ -1,0 +1,6 @@
+export { type Answers, type ConsoleOptions, type RunningConsole, startConsole } from "./console.ts";
+export type { AgentSetup, LiveCluster } from "./model/cluster.ts";
+export type { NodePorts } from "./model/looks.ts";
+export type * from "./protocol.ts";
+export { RequestError } from "./server/request-error.ts";
+export type { Answer } from "./server/server.ts";

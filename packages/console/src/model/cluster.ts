@@ -1,0 +1,202 @@
+import { inSlices, nextTurn } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
+import { ClusterState, decodeNode, type NodeState, type ServiceKey } from "@fairlead/core";
+import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
+import { factsOf, type Mode, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
+import { subscriptions } from "@fairlead/intake";
+import type { ObjectSource, OtherSubscription } from "@fairlead/watch";
+import type { ServiceRow } from "../protocol.ts";
+import { serviceRow } from "./rows.ts";
+import { Turns } from "./turns.ts";
+
+/** How the agents are set up. */
+export interface AgentSetup {
+  readonly mode: Mode;
+  readonly config: AgentConfig;
+  readonly filter: FilterOptions;
+  readonly memory: Memory;
+}
+
+export interface ClusterOptions {
+  readonly setup: AgentSetup;
+  /** The node that the list looks from; undefined: the first one by name. */
+  readonly nodeName: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** The services that came, changed or went, once the first state is known. */
+  readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
+  /** A node that came, changed or (undefined) went. */
+  readonly onNode: (name: string, node: NodeState | undefined) => void;
+}
+
+/** A plan with what its agent would remember by now. */
+interface KeptPlan {
+  readonly planned: PlannedNode;
+  memory: Memory;
+}
+
+const NODES = { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false } as const;
+/** Plans of nodes that are kept: each has every service. */
+const MOST_PLANS = 6;
+
+/** The objects as they are now, and what the agents of the nodes that somebody looks at make of them. */
+export class LiveCluster {
+  readonly state = new ClusterState();
+  readonly nodes = new Map<string, NodeState>();
+  readonly #options: ClusterOptions;
+  readonly #turns = new Turns();
+  readonly #plans = new Map<string, KeptPlan>();
+  readonly #ready = Promise.withResolvers<void>();
+  #serviceCIDRs: readonly string[] | undefined;
+  #nodeName: string | undefined;
+  #updating = false;
+  #changedAt: number;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+    this.#nodeName = options.nodeName;
+    this.#changedAt = options.now();
+  }
+
+  /** The node that the list looks from. */
+  get nodeName(): string {
+    return this.#nodeName ?? "";
+  }
+
+  /** When the last change of an object was taken in. */
+  get changedAt(): number {
+    return this.#changedAt;
+  }
+
+  /** Resolves when all objects are known and planned for the first time. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Follows the objects until the signal aborts, or the source ends. */
+  async follow(source: ObjectSource, signal: AbortSignal): Promise<void> {
+    const missing = new Set(["services", "endpointSlices", "nodes"]);
+    const known = (what: string) => {
+      if (missing.delete(what) && missing.size === 0) void this.#begin();
+    };
+    const { setup } = this.#options;
+    const { serviceCIDRs = false } = factsOf(setup.mode).needs;
+    const into = subscriptions({
+      state: this.state,
+      problems: { object: () => {} },
+      onNode: () => {},
+      onChange: () => void this.#changed(),
+      onSynced: known,
+      ...(serviceCIDRs && { onServiceCIDRs: (cidrs: readonly string[]) => void this.#ranges(cidrs) }),
+    });
+    const nodes: OtherSubscription = {
+      resource: NODES,
+      decode: (raw) => decodeNode(raw).object,
+      onChange: (change) => {
+        if (change.type === "synced") known("nodes");
+        // An upsert has what `decode` gave.
+        else this.#node(change.key.slice(1), change.type === "upsert" ? (change.object as NodeState) : undefined);
+      },
+      onState: (state) => {
+        // Who may not list nodes looks without their zones and addresses.
+        if (state !== "listed") known("nodes");
+      },
+    };
+    const { services, endpointSlices, serviceCIDRs: ranges } = into;
+    await source.run({ services, endpointSlices, ...(ranges && { serviceCIDRs: ranges }), others: [nodes] }, signal);
+  }
+
+  /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */
+  withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
+    return this.#turns.run(async () => work(await this.#plan(nodeName)));
+  }
+
+  /** Every service, in the order of the state, in portions. */
+  async *rows(portion: number): AsyncGenerator<readonly ServiceRow[], void, void> {
+    let rows: ServiceRow[] = [];
+    for (const key of [...this.state.keys()]) {
+      const row = this.#row(key);
+      if (row !== undefined) rows.push(row);
+      if (rows.length < portion) continue;
+      yield rows;
+      rows = [];
+      await nextTurn();
+    }
+    if (rows.length > 0) yield rows;
+  }
+
+  async #begin(): Promise<void> {
+    this.#nodeName ??= this.#someNode();
+    // The first plan has everything that is there now.
+    this.state.takeDirty();
+    await this.#turns.run(() => this.#plan(this.nodeName));
+    this.#ready.resolve();
+  }
+
+  /** The first by name of those that there are, or that endpoints are on. */
+  #someNode(): string {
+    const [first] = [...this.nodes.keys()].sort();
+    if (first !== undefined) return first;
+    const slices = [...this.state.keys()].flatMap((key) => this.state.slices(key));
+    const names = slices.flatMap(({ endpoints }) => endpoints.flatMap(({ nodeName }) => nodeName ?? []));
+    return names.sort()[0] ?? "node";
+  }
+
+  async #plan(nodeName: string): Promise<PlannedNode> {
+    const known = this.#plans.get(nodeName);
+    if (known !== undefined) return known.planned;
+    const { setup } = this.#options;
+    const node = this.nodes.get(nodeName);
+    const ranges = this.#serviceCIDRs;
+    const cluster = { state: this.state, problems: [], ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
+    const planned = await inSlices(planNodeSteps({ ...setup, cluster, nodeName }));
+    const [oldest] = [...this.#plans.keys()].filter((name) => name !== this.nodeName);
+    if (this.#plans.size >= MOST_PLANS && oldest !== undefined) this.#plans.delete(oldest);
+    this.#plans.set(nodeName, { planned, memory: setup.memory.apply(planned.remembered) });
+    return planned;
+  }
+
+  #node(name: string, node: NodeState | undefined): void {
+    if (node === undefined) this.nodes.delete(name);
+    else this.nodes.set(name, node);
+    // Zone and addresses decide about endpoints and node ports.
+    this.#plans.delete(name);
+    this.#options.onNode(name, node);
+  }
+
+  #ranges(cidrs: readonly string[]): void {
+    this.#serviceCIDRs = cidrs;
+    this.#plans.clear();
+  }
+
+  /** Changes that come close together are planned at once. */
+  async #changed(): Promise<void> {
+    this.#changedAt = this.#options.now();
+    if (this.#updating) return;
+    this.#updating = true;
+    await this.ready;
+    await nextTurn();
+    await this.#turns.run(async () => {
+      this.#updating = false;
+      const { services } = this.state.takeDirty();
+      for (const plan of this.#plans.values()) {
+        const step = await inSlices(plan.planned.planner.replan(this.state, services, plan.memory));
+        plan.memory = plan.memory.apply(step.memory);
+      }
+      await this.#plan(this.nodeName);
+      this.#publish([...services]);
+    });
+  }
+
+  #publish(services: readonly ServiceKey[]): void {
+    const rows = services.flatMap((key) => this.#row(key) ?? []);
+    const there = new Set(rows.map(({ service }) => service));
+    const gone = services.filter((key) => !there.has(key));
+    if (services.length > 0) this.#options.onServices(rows, gone);
+  }
+
+  #row(key: ServiceKey): ServiceRow | undefined {
+    const plan = this.#plans.get(this.nodeName);
+    return plan && serviceRow(this.state, plan.planned.planner, key, this.nodeName);
+  }
+}

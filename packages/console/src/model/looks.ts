@@ -1,0 +1,97 @@
+import type { Clock } from "@fairlead/base";
+import { errorText, sleep } from "@fairlead/base";
+import type { AgentFacts, FamilyFindings, Seen } from "../protocol.ts";
+
+/** What can be looked at of a node. */
+export interface NodePorts {
+  /** Compares the kernel with the plan, as `fairlead verify -o json`. */
+  readonly kernel: (node: string) => Promise<readonly FamilyFindings[]>;
+  readonly agent: (node: string) => Promise<AgentFacts>;
+}
+
+/** What is known of a node by looking. */
+export interface Looked {
+  readonly kernel?: Seen<readonly FamilyFindings[]>;
+  readonly agent?: Seen<AgentFacts>;
+}
+
+export interface LooksOptions {
+  readonly ports: NodePorts;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly onLook: (node: string, looked: Looked) => void;
+}
+
+/** Milliseconds between two looks at a node. */
+const PAUSE = 1_500;
+/** What takes long is asked for more seldom: a node has better things to do. */
+const TIMES_AS_LONG = 4;
+
+/** Looks at nodes again and again, for as long as somebody has them in view. */
+export class Looks {
+  readonly #options: LooksOptions;
+  readonly #views = new Map<string, ReadonlySet<string>>();
+  readonly #looking = new Map<string, AbortController>();
+  readonly #known = new Map<string, Looked>();
+
+  constructor(options: LooksOptions) {
+    this.#options = options;
+  }
+
+  /** What is known of a node, however old. */
+  of(node: string): Looked {
+    return this.#known.get(node) ?? {};
+  }
+
+  /** The nodes that a page shows now; none, when it is gone. */
+  view(page: string, nodes: readonly string[]): void {
+    if (nodes.length === 0) this.#views.delete(page);
+    else this.#views.set(page, new Set(nodes));
+    const wanted = new Set([...this.#views.values()].flatMap((one) => [...one]));
+    for (const node of wanted) if (!this.#looking.has(node)) void this.#follow(node);
+    for (const [node, stop] of this.#looking) {
+      if (wanted.has(node)) continue;
+      stop.abort();
+      this.#looking.delete(node);
+    }
+  }
+
+  /** Nobody has anything in view any more. */
+  stop(): void {
+    for (const page of [...this.#views.keys()]) this.view(page, []);
+  }
+
+  async #follow(node: string): Promise<void> {
+    const { ports, clock } = this.#options;
+    const stop = new AbortController();
+    this.#looking.set(node, stop);
+    while (!stop.signal.aborted) {
+      const began = clock.monotonic();
+      const take = (part: Looked) => this.#take(node, part);
+      await Promise.all([
+        this.#seen(() => ports.agent(node)).then((agent) => take({ agent })),
+        this.#seen(() => ports.kernel(node)).then((kernel) => take({ kernel })),
+      ]);
+      await sleep(clock, Math.max(PAUSE, TIMES_AS_LONG * (clock.monotonic() - began)), stop.signal);
+    }
+  }
+
+  #take(node: string, part: Looked): void {
+    const looked = { ...this.#known.get(node), ...part };
+    this.#known.set(node, looked);
+    this.#options.onLook(node, looked);
+  }
+
+  async #seen<T>(look: () => Promise<T>): Promise<Seen<T>> {
+    const { clock, now } = this.#options;
+    const began = clock.monotonic();
+    const times = () => ({ at: now(), tookMs: Math.round(clock.monotonic() - began) });
+    try {
+      const value = await look();
+      return { state: "read", ...times(), value };
+    } catch (error) {
+      return { state: "failed", ...times(), error: errorText(error) };
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { type IPFamily, ipFamilies, socketText } from "@fairlead/base";
+import type { ClusterView, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
+import type { ServiceRow } from "../protocol.ts";
+
+/**
+ * What the list says of a service.
+ *
+ * @param nodeName the node that is looked from
+ * @returns undefined: there is no such service
+ */
+export function serviceRow(
+  state: ClusterView,
+  planner: Planner,
+  service: ServiceKey,
+  nodeName: string,
+): ServiceRow | undefined {
+  const object = state.service(service);
+  if (object === undefined) return undefined;
+  return { service, owners: ownersOf(planner, service), frontends: frontendsOf(object), ...counts(state, service, nodeName) };
+}
+
+function ownersOf(planner: Planner, service: ServiceKey): Partial<Record<IPFamily, Ownership>> {
+  const owners = ipFamilies.flatMap((family) => {
+    const decision = planner.ownership(service, family);
+    return decision === undefined ? [] : [[family, decision.ownership] as const];
+  });
+  return Object.fromEntries(owners);
+}
+
+/** Every frontend that the object asks for, also those that somebody else serves. */
+function frontendsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Service): readonly string[] {
+  const addresses = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
+  return ports.flatMap(({ port, protocol, nodePort }) => {
+    const suffix = protocol === "TCP" ? "" : `/${protocol.toLowerCase()}`;
+    const sockets = addresses.map((address) => `${socketText(address, port)}${suffix}`);
+    return nodePort === undefined ? sockets : [...sockets, `node port ${nodePort}${suffix}`];
+  });
+}
+
+function counts(state: ClusterView, service: ServiceKey, nodeName: string) {
+  const [all, ready, local, draining] = [new Set(), new Set(), new Set(), new Set()];
+  for (const { endpoints } of state.slices(service)) {
+    for (const endpoint of endpoints) {
+      const { address } = endpoint;
+      all.add(address);
+      if (endpoint.ready) ready.add(address);
+      if (endpoint.ready && endpoint.nodeName === nodeName) local.add(address);
+      if (endpoint.terminating && endpoint.serving) draining.add(address);
+    }
+  }
+  return { endpoints: all.size, ready: ready.size, local: local.size, draining: draining.size };
+}

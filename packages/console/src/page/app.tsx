@@ -1,0 +1,97 @@
+import { useEffect, useRef } from "preact/hooks";
+import { type Place, usePlace } from "./router.ts";
+import { type Store, useStore } from "./store.ts";
+import { NetworksView } from "./views/networks.tsx";
+import { OverviewView } from "./views/overview.tsx";
+import { ServiceView } from "./views/service.tsx";
+import { ServicesView } from "./views/services.tsx";
+
+const PAGES = [
+  ["overview", "Overview"],
+  ["services", "Services"],
+  ["networks", "Networks"],
+] as const;
+
+const LINKS: Readonly<Record<Store["link"], string>> = {
+  opening: "opening …",
+  live: "live",
+  lost: "connection lost, trying again …",
+  closed: "ended: start fairlead console again",
+};
+
+export function App({ store }: { readonly store: Store }) {
+  useStore(store);
+  const place = usePlace();
+  const main = useRef<HTMLElement>(null);
+  const { page } = place;
+  const where = `${page} ${place.path.join("/")}`;
+  useEffect(() => {
+    document.title = `${titleOf(place)} – Fairlead`;
+    main.current?.focus({ preventScroll: true });
+  }, [where]);
+  return (
+    <div class="frame">
+      <Top store={store} page={page} />
+      <main ref={main} id="main" tabIndex={-1} class={page === "services" ? "fixed" : ""}>
+        {store.facts === undefined ? <p role="status">{LINKS[store.link]}</p> : <View store={store} place={place} />}
+      </main>
+    </div>
+  );
+}
+
+function Top({ store, page }: { readonly store: Store; readonly page: string }) {
+  const { facts, link } = store;
+  const current = page === "service" ? "services" : page;
+  return (
+    <header class="top">
+      <a class="skip" href="#main" onClick={toMain}>
+        To the content
+      </a>
+      <span class="brand">Fairlead</span>
+      <nav aria-label="Pages">
+        {PAGES.map(([name, title]) => (
+          <a key={name} href={`#/${name}`} aria-current={name === current ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span class="where">
+        {facts !== undefined && (
+          <span>
+            {facts.source} · {facts.mode} mode
+          </span>
+        )}
+        <span role="status" class={`badge ${link === "live" ? "good" : "warn"}`}>
+          {LINKS[link]}
+        </span>
+      </span>
+    </header>
+  );
+}
+
+/** The fragment is the page's address: it must not be replaced. */
+function toMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function View({ store, place }: { readonly store: Store; readonly place: Place }) {
+  const [namespace = "", name = ""] = place.path;
+  switch (place.page) {
+    case "overview":
+      return <OverviewView store={store} />;
+    case "services":
+      return <ServicesView store={store} query={place.query} />;
+    case "service":
+      return <ServiceView store={store} service={`${namespace}/${name}`} node={place.query.get("node") ?? ""} />;
+    case "networks":
+      return <NetworksView store={store} />;
+    default:
+      return <p role="alert">There is no such page.</p>;
+  }
+}
+
+function titleOf({ page, path }: Place): string {
+  if (page === "service") return path.join("/");
+  return PAGES.find(([name]) => name === page)?.[1] ?? "Console";
+}

@@ -1,0 +1,56 @@
+import { agentVerdict, type Difference, kernelVerdict } from "../findings.ts";
+import type { Store } from "../store.ts";
+import { Age } from "./age.tsx";
+import { Badge } from "./badge.tsx";
+import { Findings } from "./findings.tsx";
+
+interface Props {
+  readonly store: Store;
+  readonly nodes: readonly string[];
+  /** Of the service that is shown. */
+  readonly differences: readonly Difference[];
+}
+
+/** The plan against the kernels of the nodes that matter to a service. */
+export function Kernels({ store, nodes, differences }: Props) {
+  const rows = nodes.flatMap((node) => store.nodes.get(node) ?? []);
+  return (
+    <section class="panel" aria-label="Plan and kernel">
+      <h2>Plan and kernel</h2>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Node</th>
+            <th scope="col">Agent</th>
+            <th scope="col">This service in its kernel</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ node, agent, kernel }) => {
+            const own = differences.filter((one) => one.node === node);
+            const verdict =
+              kernel?.state === "read"
+                ? own.length > 0
+                  ? ({ tone: "bad", text: "differs" } as const)
+                  : ({ tone: "good", text: "as planned" } as const)
+                : kernelVerdict(kernel);
+            return (
+              <tr key={node}>
+                <th scope="row">{node}</th>
+                <td>
+                  <Badge {...agentVerdict(agent)} />
+                  {agent?.state === "failed" && <span class="quiet"> {agent.error}</span>}
+                </td>
+                <td>
+                  <Badge {...verdict} /> {kernel !== undefined && <Age source={`kernel of ${node}`} at={kernel.at} />}
+                  {kernel?.state === "failed" && <span class="quiet"> {kernel.error}</span>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <Findings differences={differences} />
+    </section>
+  );
+}

@@ -1,0 +1,41 @@
+import { useEffect, useState } from "preact/hooks";
+
+export interface Place {
+  /** `services`, `service` */
+  readonly page: string;
+  /** What follows the page's name: of a service its namespace and name. */
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+export function placeOf(hash: string): Place {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [page = "", ...rest] = path.split("/").map(decodeURIComponent);
+  return { page: page === "" ? "overview" : page, path: rest, query: new URLSearchParams(query) };
+}
+
+export function addressOf(page: string, path: readonly string[] = [], query: Readonly<Record<string, string>> = {}): string {
+  const words = [page, ...path].map(encodeURIComponent).join("/");
+  const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
+  return `#/${words}${given === "" ? "" : `?${given}`}`;
+}
+
+/** Where a service has its page. */
+export function serviceAddress(key: string): string {
+  const slash = key.indexOf("/");
+  return addressOf("service", [key.slice(0, slash), key.slice(slash + 1)]);
+}
+
+export function go(address: string): void {
+  location.hash = address;
+}
+
+export function usePlace(): Place {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const take = () => setHash(location.hash);
+    addEventListener("hashchange", take);
+    return () => removeEventListener("hashchange", take);
+  }, []);
+  return placeOf(hash);
+}

@@ -1,0 +1,105 @@
+import { useEffect, useReducer } from "preact/hooks";
+import type { ConsoleFacts, NodeRow, ServiceRow, StreamEvents } from "../protocol.ts";
+
+/** What the stream has told so far. */
+export class Store {
+  readonly rows = new Map<string, ServiceRow>();
+  readonly nodes = new Map<string, NodeRow>();
+  facts: ConsoleFacts | undefined;
+  /** When the last change of an object was taken in, by the server's clock. */
+  objectsAt = 0;
+  link: "opening" | "live" | "lost" | "closed" = "opening";
+  /** Grows with every change. */
+  revision = 0;
+  #keys: readonly string[] | undefined;
+  #stream = "";
+  #view: readonly string[] = [];
+  #pending = false;
+  readonly #readers = new Set<() => void>();
+
+  /** Names of all services, in their order. */
+  get keys(): readonly string[] {
+    this.#keys ??= [...this.rows.keys()].sort();
+    return this.#keys;
+  }
+
+  connect(): void {
+    const events = new EventSource("events");
+    const on = <K extends keyof StreamEvents>(name: K, take: (data: StreamEvents[K]) => void) => {
+      events.addEventListener(name, (event) => {
+        this.link = "live";
+        take(JSON.parse(event.data));
+        this.#changed();
+      });
+    };
+    on("begin", (data) => this.#begin(data));
+    on("services", (data) => this.#services(data));
+    on("nodes", ({ rows, gone }) => {
+      for (const row of rows) this.nodes.set(row.node, row);
+      for (const node of gone) this.nodes.delete(node);
+    });
+    events.addEventListener("whole", (event) => {
+      this.link = "live";
+      this.#stream = JSON.parse(event.data).stream;
+      void this.#tellView();
+      this.#changed();
+    });
+    events.addEventListener("error", () => {
+      this.link = events.readyState === EventSource.CLOSED ? "closed" : "lost";
+      this.#changed();
+    });
+  }
+
+  /** The nodes that are shown now, and that are to be looked at. */
+  look(nodes: readonly string[]): void {
+    if (nodes.join() === this.#view.join()) return;
+    this.#view = nodes;
+    void this.#tellView();
+  }
+
+  subscribe(reader: () => void): () => void {
+    this.#readers.add(reader);
+    return () => this.#readers.delete(reader);
+  }
+
+  #begin({ facts, nodes, objectsAt }: StreamEvents["begin"]): void {
+    this.facts = facts;
+    this.objectsAt = objectsAt;
+    this.rows.clear();
+    this.nodes.clear();
+    this.#keys = undefined;
+    for (const row of nodes) this.nodes.set(row.node, row);
+  }
+
+  #services({ rows, gone, objectsAt }: StreamEvents["services"]): void {
+    this.objectsAt = objectsAt;
+    const before = this.rows.size;
+    for (const row of rows) this.rows.set(row.service, row);
+    for (const key of gone) this.rows.delete(key);
+    if (this.rows.size !== before || gone.length > 0) this.#keys = undefined;
+  }
+
+  async #tellView(): Promise<void> {
+    if (this.#stream === "" || this.facts?.kernels !== true) return;
+    const body = JSON.stringify({ stream: this.#stream, nodes: this.#view });
+    // A stream that is gone comes back with another name, and tells again.
+    await fetch("api/view", { method: "POST", body }).catch(() => undefined);
+  }
+
+  /** What comes in one frame is shown at once. */
+  #changed(): void {
+    this.revision += 1;
+    if (this.#pending) return;
+    this.#pending = true;
+    setTimeout(() => {
+      this.#pending = false;
+      for (const reader of this.#readers) reader();
+    }, 30);
+  }
+}
+
+/** Shows the component again whenever the store has changed. */
+export function useStore(store: Store): void {
+  const [, again] = useReducer((count: number, _: undefined) => count + 1, 0);
+  useEffect(() => store.subscribe(() => again(undefined)), [store]);
+}

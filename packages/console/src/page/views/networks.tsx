@@ -1,0 +1,137 @@
+import type { OwnershipRow } from "@fairlead/intake";
+import type { NetworksAnswer } from "../../protocol.ts";
+import { useAnswer } from "../ask.ts";
+import { Age } from "../parts/age.tsx";
+import { Badge, Owner } from "../parts/badge.tsx";
+import { Waiting } from "../parts/waiting.tsx";
+import { addressOf, serviceAddress } from "../router.ts";
+import type { Store } from "../store.ts";
+
+/** More rows than anybody reads: the list of services filters. */
+const MOST = 300;
+
+/** Whose pods are where, and which services that makes another network's. */
+export function NetworksView({ store }: { readonly store: Store }) {
+  const asked = useAnswer<NetworksAnswer>("api/networks", store.objectsAt);
+  if (asked.state !== "answered") return <Waiting title="Networks" asked={asked} />;
+  const { cidrs, services, suggestedCIDRs, planAt } = asked.answer;
+  const others = services.filter(({ ownership }) => ownership !== "ours");
+  return (
+    <>
+      <div class="head">
+        <h1>Networks</h1>
+        <Age source={`plan of ${store.facts?.node}`} at={planAt} />
+      </div>
+      <div class="panel">
+        <h2>CIDRs of pods</h2>
+        {cidrs.length === 0 ? (
+          <p class="quiet">None is configured: every service is ours.</p>
+        ) : (
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">CIDR</th>
+                <th scope="col">Whose</th>
+                <th scope="col">From</th>
+              </tr>
+            </thead>
+            <tbody>
+              {cidrs.map(({ cidr, whose, from }) => (
+                <tr key={`${whose} ${cidr}`}>
+                  <th scope="row" class="mono">
+                    {cidr}
+                  </th>
+                  <td>
+                    <Badge tone={whose === "ours" ? "good" : "plain"} text={whose === "ours" ? "ours" : "another network's"} />
+                  </td>
+                  <td class="mono">{from}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {suggestedCIDRs.length > 0 && (
+        <div class="panel">
+          <h2>These look like another network's</h2>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">CIDR</th>
+                <th scope="col" class="number">
+                  Endpoints
+                </th>
+                <th scope="col" class="number">
+                  Services
+                </th>
+                <th scope="col">
+                  <span class="quiet">What if</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {suggestedCIDRs.map(({ cidr, endpoints, services: count }) => (
+                <tr key={cidr}>
+                  <th scope="row" class="mono">
+                    {cidr}
+                  </th>
+                  <td class="number">{endpoints}</td>
+                  <td class="number">{count}</td>
+                  <td>
+                    <a href={addressOf("what-if", [], { cidr })}>which traffic would change</a>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <div class="panel">
+        <h2>Services of other networks, and mixed ones</h2>
+        {others.length === 0 ? <p class="quiet">There is none.</p> : <Others rows={others} />}
+      </div>
+    </>
+  );
+}
+
+function Others({ rows }: { readonly rows: readonly OwnershipRow[] }) {
+  return (
+    <>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Service</th>
+            <th scope="col">Owner</th>
+            <th scope="col">Why</th>
+            <th scope="col" class="number">
+              Our endpoints
+            </th>
+            <th scope="col" class="number">
+              Others'
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, MOST).map(({ service, ipFamily, ownership, why, ownEndpoints, excludedEndpoints }) => (
+            <tr key={`${service} ${ipFamily}`}>
+              <th scope="row">
+                <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
+              </th>
+              <td>
+                <Owner ownership={ownership} />
+              </td>
+              <td>{why}</td>
+              <td class="number">{ownEndpoints}</td>
+              <td class="number">{excludedEndpoints}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > MOST && (
+        <p class="quiet">
+          and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them
+        </p>
+      )}
+    </>
+  );
+}

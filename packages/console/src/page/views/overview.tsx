@@ -1,0 +1,132 @@
+import { useEffect, useMemo } from "preact/hooks";
+import type { NodeRow, ServiceRow } from "../../protocol.ts";
+import { agentVerdict, type Difference, differingServices, kernelVerdict } from "../findings.ts";
+import { Age } from "../parts/age.tsx";
+import { Badge } from "../parts/badge.tsx";
+import { Findings } from "../parts/findings.tsx";
+import { addressOf, serviceAddress } from "../router.ts";
+import type { Store } from "../store.ts";
+
+/** As many nodes are looked at without being asked for. */
+const MOST_NODES = 12;
+
+/** What differs first, then nodes, then services by owner. */
+export function OverviewView({ store }: { readonly store: Store }) {
+  const { facts, revision } = store;
+  const nodes = useMemo(() => [...store.nodes.values()], [revision]);
+  const shown = nodes.slice(0, MOST_NODES);
+  const names = shown.map(({ node }) => node).join();
+  useEffect(() => store.look(facts?.kernels === true ? names.split(",") : []), [names, facts]);
+  const differing = useMemo(() => differingServices(shown), [revision]);
+  return (
+    <>
+      <div class="head">
+        <h1>Overview</h1>
+        <Age source={facts?.source ?? ""} at={store.objectsAt} />
+      </div>
+      <Differing differing={differing} kernels={facts?.kernels === true} />
+      <Owners rows={store.rows.values()} />
+      <h2>Nodes</h2>
+      <div class="panel scroll">
+        <table>
+          <thead>
+            <tr>
+              {["Node", "Zone", "Addresses", "Agent", "Mode", "Last sync", "Kernel"].map((title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((row) => (
+              <Node key={row.node} row={row} />
+            ))}
+          </tbody>
+        </table>
+        {nodes.length > shown.length && (
+          <p class="quiet">
+            {shown.length} of {nodes.length} nodes: each that is shown is asked again and again.
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Differing({ differing, kernels }: { readonly differing: ReadonlyMap<string, readonly Difference[]>; readonly kernels: boolean }) {
+  if (!kernels) {
+    return (
+      <p class="quiet">
+        This is what agents are to do. Add --live, or look at a cluster, to compare it with what kernels do.
+      </p>
+    );
+  }
+  if (differing.size === 0) return null;
+  return (
+    <section class="panel" aria-label="What differs">
+      <h2>What differs from the plan</h2>
+      {[...differing].map(([service, found]) => (
+        <div key={service}>
+          <h3>{service === "" ? "All services" : <a href={serviceAddress(service)}>{service}</a>}</h3>
+          <Findings differences={found} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Owners({ rows }: { readonly rows: Iterable<ServiceRow> }) {
+  const counts = { ours: 0, mixed: 0, foreign: 0 };
+  let all = 0;
+  let without = 0;
+  for (const { owners, ready } of rows) {
+    all += 1;
+    if (ready === 0) without += 1;
+    for (const owner of new Set(Object.values(owners))) counts[owner] += 1;
+  }
+  const tiles = [
+    ["services", all, {}],
+    ["ours", counts.ours, { owner: "ours" }],
+    ["mixed", counts.mixed, { owner: "mixed" }],
+    ["another network's", counts.foreign, { owner: "foreign" }],
+  ] as const;
+  return (
+    <div class="tiles">
+      {tiles.map(([title, count, query]) => (
+        <a class="tile" key={title} href={addressOf("services", [], query)}>
+          <b>{count}</b>
+          {title}
+        </a>
+      ))}
+      <div class="tile">
+        <b>{without}</b>
+        without an endpoint
+      </div>
+    </div>
+  );
+}
+
+function Node({ row }: { readonly row: NodeRow }) {
+  const { node, zone, addresses, agent, kernel } = row;
+  const facts = agent?.state === "read" ? agent.value : undefined;
+  return (
+    <tr>
+      <th scope="row">{node}</th>
+      <td>{zone ?? "–"}</td>
+      <td class="mono">{addresses.join(" ")}</td>
+      <td>
+        <Badge {...agentVerdict(agent)} />
+        {agent?.state === "failed" && <div class="quiet">{agent.error}</div>}
+        {facts?.version !== undefined && <span class="quiet"> {facts.version}</span>}
+      </td>
+      <td>{facts?.mode ?? "–"}</td>
+      <td>{facts?.lastSync === undefined ? "–" : <Age source="synced" at={facts.lastSync} />}</td>
+      <td>
+        <Badge {...kernelVerdict(kernel)} />
+        {kernel !== undefined && <Age source="" at={kernel.at} />}
+        {kernel?.state === "failed" && <div class="quiet">{kernel.error}</div>}
+      </td>
+    </tr>
+  );
+}

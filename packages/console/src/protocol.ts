@@ -1,0 +1,104 @@
+/** What the server tells the page. JSON values only; nothing here runs. */
+
+import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
+import type { ServiceExplanation, SuggestedCIDR } from "@fairlead/inspect";
+import type { OwnershipRow } from "@fairlead/intake";
+import type { ServiceReport } from "@fairlead/verify";
+
+/** One line of the list of services. */
+export interface ServiceRow {
+  readonly service: ServiceKey;
+  readonly owners: Readonly<Partial<Record<IPFamily, Ownership>>>;
+  /** `10.96.0.10:80`, `node port 30080`; with the protocol where it is not TCP. */
+  readonly frontends: readonly string[];
+  /** Distinct addresses of endpoints in slices, ready or not. */
+  readonly endpoints: number;
+  readonly ready: number;
+  /** Ready ones on the node that the console looks from. */
+  readonly local: number;
+  /** Terminating ones that still serve. */
+  readonly draining: number;
+}
+
+/** A family of a node's kernel compared with the plan. */
+export interface FamilyFindings {
+  readonly family: IPFamily;
+  readonly services: readonly ServiceReport[];
+}
+
+/** What a look at one thing came to. */
+export type Seen<T> =
+  | { readonly state: "read"; readonly at: number; readonly tookMs: number; readonly value: T }
+  | { readonly state: "failed"; readonly at: number; readonly tookMs: number; readonly error: string };
+
+/** What a node's agent says of itself. */
+export interface AgentFacts {
+  readonly mode: string;
+  /** Absent: it does not say. */
+  readonly version?: string;
+  readonly healthy: boolean;
+  /** Milliseconds since the epoch; absent: none yet, or it does not say. */
+  readonly lastSync?: number;
+}
+
+export interface NodeRow {
+  readonly node: string;
+  readonly zone?: string;
+  readonly addresses: readonly string[];
+  /** Absent: nobody has looked, or nothing can be looked at. */
+  readonly kernel?: Seen<readonly FamilyFindings[]>;
+  readonly agent?: Seen<AgentFacts>;
+}
+
+/** What holds for as long as the console runs. */
+export interface ConsoleFacts {
+  readonly version: string;
+  /** `manifests ./services/`, `cluster https://…` */
+  readonly source: string;
+  /** The node that the console looks from. */
+  readonly node: string;
+  readonly mode: string;
+  /** Whether kernels and agents can be looked at. */
+  readonly kernels: boolean;
+}
+
+/** Events of the stream, by name. */
+export interface StreamEvents {
+  /** The beginning of everything; what the page had before does not count any more. */
+  readonly begin: {
+    readonly stream: string;
+    readonly facts: ConsoleFacts;
+    readonly nodes: readonly NodeRow[];
+    readonly services: number;
+    readonly objectsAt: number;
+  };
+  /** Services that came or changed, and those that are gone. */
+  readonly services: {
+    readonly objectsAt: number;
+    readonly rows: readonly ServiceRow[];
+    readonly gone: readonly ServiceKey[];
+  };
+  /** Nodes that came or changed, and those that are gone. */
+  readonly nodes: { readonly rows: readonly NodeRow[]; readonly gone: readonly string[] };
+}
+
+export type StreamEvent = { [K in keyof StreamEvents]: { readonly name: K; readonly data: StreamEvents[K] } }[keyof StreamEvents];
+
+/** `GET api/service`: as `fairlead explain -o json` has it. */
+export interface ServiceAnswer {
+  readonly planAt: number;
+  readonly explanation: ServiceExplanation;
+}
+
+/** `GET api/networks`: as `fairlead ownership -o json` has it, with the CIDRs that were given. */
+export interface NetworksAnswer {
+  readonly planAt: number;
+  readonly cidrs: readonly { readonly cidr: string; readonly whose: "ours" | "another"; readonly from: string }[];
+  readonly services: readonly OwnershipRow[];
+  readonly suggestedCIDRs: readonly SuggestedCIDR[];
+}
+
+/** `GET api/search`: the services that match, in the order of their names. */
+export interface SearchAnswer {
+  readonly services: readonly ServiceKey[];
+}
