@@ -10,11 +10,12 @@ import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
 const usage = `Usage: npm run demo [-- --keep] [-- --mode nftables]
        npm test`;
 
-/** Debian packages for the tests on a real kernel, on a kernel that has IPVS, of completion, and on clusters with real pod networks. */
+/** Debian packages of tests: on a real kernel, on one that has IPVS, of completion, in a browser, with real pod networks. */
 const packages = {
   kernel: ["iptables", "iproute2", "conntrack", "nfacct"],
   ipvs: ["ipset", "ipvsadm", "user-mode-linux", "kmod", "gcc"],
   shells: ["zsh", "fish"],
+  browser: ["chromium"],
   specs: ["bird2", "openvswitch-switch", "ovn-central", "ovn-host", "ethtool", "dnsmasq-base"],
 };
 
@@ -58,8 +59,8 @@ const ipvsTests = ["exec", "turbo", "run", "test:uml", "--output-logs=new-only"]
 
 /** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 async function test(args) {
-  const { kernel, ipvs, shells, specs: clusters } = packages;
-  ensurePackages([...kernel, ...ipvs, ...shells, ...(canHaveControlPlane() ? clusters : [])]);
+  const { kernel, ipvs, shells, browser, specs: clusters } = packages;
+  ensurePackages([...kernel, ...ipvs, ...shells, ...browser, ...(canHaveControlPlane() ? clusters : [])]);
   if (!(await install())) return summarise({ install: false });
   const wanted = (name) => args.length === 0 || args.includes(name);
   const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : undefined;

@@ -22,6 +22,7 @@ const programs = {
   "dnsmasq-base": "dnsmasq",
   zsh: "zsh",
   fish: "fish",
+  chromium: "chromium",
 };
 
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];

@@ -9,7 +9,10 @@ import { build } from "tsup";
  */
 export async function bundleIfStale(app: string): Promise<void> {
   const root = join(import.meta.dirname, "..");
-  const patterns = [join(app, "{src/**/*.ts,*.ts,package.json}"), join(root, "packages/*/src/**/*.ts")];
+  const patterns = [
+    join(app, "{src/**/*.ts,*.ts,package.json}"),
+    join(root, "packages/*/{src,build}/**/*.{ts,tsx,css,html}"),
+  ];
   const newest = Math.max(...globSync(patterns).map((file) => statSync(file).mtimeMs));
   const built = statSync(join(app, "dist", "main.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (built >= newest) return;

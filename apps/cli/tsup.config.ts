@@ -1,3 +1,6 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildPage } from "@fairlead/console/build";
 import {
   appBundle,
   type BundlePlugin,
@@ -14,8 +17,19 @@ const withoutNetlink: BundlePlugin = {
   setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true })),
 };
 
+/** The console's page is read by that command only: beside the program, not in it. */
+const consolePage: BundlePlugin = {
+  name: "console-page",
+  setup: ({ initialOptions: { outdir = "dist", sourcemap }, onEnd }) =>
+    onEnd(async () => {
+      const { html, sources } = await buildPage();
+      await writeFile(join(outdir, "console.html"), html);
+      if (sourcemap) await writeFile(join(outdir, "console.html.map"), JSON.stringify({ sources }));
+    }),
+};
+
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed]),
+  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed, consolePage]),
   appBundle(credentialsEntry),
   appBundle(yamlThreadEntry),
 ]);

@@ -16,7 +16,7 @@ export interface NpmPackage {
 
 /** An app's files, and the packages of others that are really in them. */
 export interface Bundle {
-  /** Name → text; `main.js` is the one to start. */
+  /** Name → text; `main.js` is the one to start, `console.html` a page that it serves. */
   readonly files: ReadonlyMap<string, string>;
   /** Name → compiled code, one file for each machine, that the app looks for beside itself. */
   readonly binaries: ReadonlyMap<string, Buffer>;
@@ -53,7 +53,7 @@ export async function bundleApp(runner: Runner, app: string, outDir: string): Pr
   const built = (await readdir(outDir)).sort();
   const files = new Map<string, string>();
   const sources = new Set<string>();
-  for (const name of built.filter((entry) => entry.endsWith(".js"))) {
+  for (const name of built.filter((entry) => /\.(?:js|html)$/.test(entry))) {
     files.set(name, (await readFile(join(outDir, name), "utf8")).replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
     const map: { sources: string[] } = JSON.parse(await readFile(join(outDir, `${name}.map`), "utf8"));
     for (const source of map.sources) sources.add(resolve(outDir, source));

@@ -3,8 +3,14 @@ import { build } from "vite";
 
 const root = join(import.meta.dirname, "..", "src", "page");
 
+export interface BuiltPage {
+  readonly html: string;
+  /** Absolute paths of the files that its script is made of. */
+  readonly sources: readonly string[];
+}
+
 /** The page in one file: its script and style stand in it, so that nothing else is ever asked for. */
-export async function buildPage(): Promise<string> {
+export async function buildPage(): Promise<BuiltPage> {
   const built = await build({
     root,
     configFile: false,
@@ -16,11 +22,16 @@ export async function buildPage(): Promise<string> {
   const files = new Map(
     built.output.map((file) => [file.fileName, file.type === "chunk" ? file.code : String(file.source)] as const),
   );
-  const html = files.get("index.html") ?? "";
-  // A replacement as a function: the text may hold what replace() takes for a pattern.
-  return html
+  const sources = built.output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+  return { html: inOneFile(files), sources: sources.filter((id) => id.startsWith("/")) };
+}
+
+/** Replacements are functions: a text may hold what replace() takes for a pattern. */
+function inOneFile(files: ReadonlyMap<string, string>): string {
+  const styled = (_link: string, name: string) => `<style>${files.get(name)}</style>`;
+  return (files.get("index.html") ?? "")
     .replace(/<script type="module"[^>]* src="\.?\/([^"]+)"><\/script>/, () => "")
-    .replace(/<link rel="stylesheet"[^>]* href="\.?\/([^"]+)">/, (_all, name: string) => `<style>${files.get(name)}</style>`)
+    .replace(/<link rel="stylesheet"[^>]* href="\.?\/([^"]+)">/, styled)
     .replace("</body>", () => `<script type="module">${scriptOf(files)}</script></body>`);
 }
 

@@ -108,7 +108,8 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
       return cluster.withPlan(nodeOf(query), (planned) => {
         const found = findTarget(planned, targetOf(text));
         const explanation = found && explainService(planned, found.service, found.port);
-        if (explanation === undefined) throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
+        if (explanation === undefined)
+          throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
         return { planAt: cluster.changedAt, explanation };
       });
     },

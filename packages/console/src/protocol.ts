@@ -1,7 +1,7 @@
 /** What the server tells the page. JSON values only; nothing here runs. */
 
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
-import type { ServiceExplanation, SuggestedCIDR } from "@fairlead/inspect";
+import type { AgentStatus, ServiceExplanation, SuggestedCIDR } from "@fairlead/inspect";
 import type { OwnershipRow } from "@fairlead/intake";
 import type { ServiceReport } from "@fairlead/verify";
 
@@ -31,23 +31,13 @@ export type Seen<T> =
   | { readonly state: "read"; readonly at: number; readonly tookMs: number; readonly value: T }
   | { readonly state: "failed"; readonly at: number; readonly tookMs: number; readonly error: string };
 
-/** What a node's agent says of itself. */
-export interface AgentFacts {
-  readonly mode: string;
-  /** Absent: it does not say. */
-  readonly version?: string;
-  readonly healthy: boolean;
-  /** Milliseconds since the epoch; absent: none yet, or it does not say. */
-  readonly lastSync?: number;
-}
-
 export interface NodeRow {
   readonly node: string;
   readonly zone?: string;
   readonly addresses: readonly string[];
   /** Absent: nobody has looked, or nothing can be looked at. */
   readonly kernel?: Seen<readonly FamilyFindings[]>;
-  readonly agent?: Seen<AgentFacts>;
+  readonly agent?: Seen<AgentStatus>;
 }
 
 /** What holds for as long as the console runs. */
@@ -82,7 +72,9 @@ export interface StreamEvents {
   readonly nodes: { readonly rows: readonly NodeRow[]; readonly gone: readonly string[] };
 }
 
-export type StreamEvent = { [K in keyof StreamEvents]: { readonly name: K; readonly data: StreamEvents[K] } }[keyof StreamEvents];
+export type StreamEvent = {
+  [K in keyof StreamEvents]: { readonly name: K; readonly data: StreamEvents[K] };
+}[keyof StreamEvents];
 
 /** `GET api/service`: as `fairlead explain -o json` has it. */
 export interface ServiceAnswer {

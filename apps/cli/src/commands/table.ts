@@ -1,5 +1,6 @@
 import type { Command } from "../frame/command.ts";
 import { completionCommand } from "./completion/index.ts";
+import { consoleCommand } from "./console/index.ts";
 import { diffCommand } from "./diff/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { explainCommand } from "./explain/index.ts";
@@ -17,5 +18,6 @@ export const COMMANDS: readonly Command[] = [
   verifyCommand,
   ownershipCommand,
   doctorCommand,
+  consoleCommand,
   completionCommand(() => COMMANDS),
 ];

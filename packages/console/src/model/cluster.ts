@@ -47,6 +47,8 @@ export class LiveCluster {
   readonly #turns = new Turns();
   readonly #plans = new Map<string, KeptPlan>();
   readonly #ready = Promise.withResolvers<void>();
+  /** By node: what its kernel says, where it was asked. */
+  readonly #addresses = new Map<string, readonly string[]>();
   #serviceCIDRs: readonly string[] | undefined;
   #nodeName: string | undefined;
   #updating = false;
@@ -106,6 +108,14 @@ export class LiveCluster {
     await source.run({ services, endpointSlices, ...(ranges && { serviceCIDRs: ranges }), others: [nodes] }, signal);
   }
 
+  /** What a node's own interfaces have, which counts from now on in place of what its Node object says. */
+  setAddresses(nodeName: string, addresses: readonly string[]): void {
+    const sorted = [...addresses].sort();
+    if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
+    this.#addresses.set(nodeName, sorted);
+    this.#plans.delete(nodeName);
+  }
+
   /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */
   withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
     return this.#turns.run(async () => work(await this.#plan(nodeName)));
@@ -148,8 +158,9 @@ export class LiveCluster {
     const { setup } = this.#options;
     const node = this.nodes.get(nodeName);
     const ranges = this.#serviceCIDRs;
+    const addresses = this.#addresses.get(nodeName);
     const cluster = { state: this.state, problems: [], ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
-    const planned = await inSlices(planNodeSteps({ ...setup, cluster, nodeName }));
+    const planned = await inSlices(planNodeSteps({ ...setup, cluster, nodeName, ...(addresses && { addresses }) }));
     const [oldest] = [...this.#plans.keys()].filter((name) => name !== this.nodeName);
     if (this.#plans.size >= MOST_PLANS && oldest !== undefined) this.#plans.delete(oldest);
     this.#plans.set(nodeName, { planned, memory: setup.memory.apply(planned.remembered) });

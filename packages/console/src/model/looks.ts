@@ -1,18 +1,18 @@
-import type { Clock } from "@fairlead/base";
-import { errorText, sleep } from "@fairlead/base";
-import type { AgentFacts, FamilyFindings, Seen } from "../protocol.ts";
+import { type Clock, errorText, sleep } from "@fairlead/base";
+import type { AgentStatus } from "@fairlead/inspect";
+import type { FamilyFindings, Seen } from "../protocol.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {
   /** Compares the kernel with the plan, as `fairlead verify -o json`. */
   readonly kernel: (node: string) => Promise<readonly FamilyFindings[]>;
-  readonly agent: (node: string) => Promise<AgentFacts>;
+  readonly agent: (node: string) => Promise<AgentStatus>;
 }
 
 /** What is known of a node by looking. */
 export interface Looked {
   readonly kernel?: Seen<readonly FamilyFindings[]>;
-  readonly agent?: Seen<AgentFacts>;
+  readonly agent?: Seen<AgentStatus>;
 }
 
 export interface LooksOptions {

@@ -16,7 +16,12 @@ export function serviceRow(
 ): ServiceRow | undefined {
   const object = state.service(service);
   if (object === undefined) return undefined;
-  return { service, owners: ownersOf(planner, service), frontends: frontendsOf(object), ...counts(state, service, nodeName) };
+  return {
+    service,
+    owners: ownersOf(planner, service),
+    frontends: frontendsOf(object),
+    ...counts(state, service, nodeName),
+  };
 }
 
 function ownersOf(planner: Planner, service: ServiceKey): Partial<Record<IPFamily, Ownership>> {

@@ -1,8 +1,8 @@
 import type { ClusterView, Service, ServiceKey } from "@fairlead/core";
 
 /**
- * The services that a text finds: by a part of their name, by an address or the beginning of one, theirs or one of their
- * endpoints', or by a port or node port.
+ * The services that a text finds: by a part of their name, by an address or the beginning of one, theirs or one of
+ * their endpoints', or by a port or node port.
  *
  * @returns in the byte order of their names
  */

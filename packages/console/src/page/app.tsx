@@ -44,9 +44,9 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
   const current = page === "service" ? "services" : page;
   return (
     <header class="top">
-      <a class="skip" href="#main" onClick={toMain}>
+      <button type="button" class="skip" onClick={toMain}>
         To the content
-      </a>
+      </button>
       <span class="brand">Fairlead</span>
       <nav aria-label="Pages">
         {PAGES.map(([name, title]) => (
@@ -69,9 +69,8 @@ function Top({ store, page }: { readonly store: Store; readonly page: string }) 
   );
 }
 
-/** The fragment is the page's address: it must not be replaced. */
-function toMain(event: Event): void {
-  event.preventDefault();
+/** A link would take the place of the address in the fragment. */
+function toMain(): void {
   document.getElementById("main")?.focus();
 }
 

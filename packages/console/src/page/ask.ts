@@ -7,7 +7,10 @@ export type Asked<T> =
 
 /** Asks the server, and again whenever `path` or `revision` changes; the last answer is shown meanwhile. */
 export function useAnswer<T>(path: string, revision: unknown): Asked<T> {
-  const [asked, setAsked] = useState<{ readonly path: string; readonly is: Asked<T> }>({ path, is: { state: "asking" } });
+  const [asked, setAsked] = useState<{ readonly path: string; readonly is: Asked<T> }>({
+    path,
+    is: { state: "asking" },
+  });
   useEffect(() => {
     const stop = new AbortController();
     ask<T>(path, undefined, stop.signal).then((is) => {

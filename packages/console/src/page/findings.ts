@@ -47,5 +47,6 @@ export function kernelVerdict(kernel: Seen<readonly FamilyFindings[]> | undefine
 export function agentVerdict(agent: NodeRow["agent"]): Verdict {
   if (agent === undefined) return { tone: "plain", text: "not asked" };
   if (agent.state === "failed") return { tone: "bad", text: "stopped or not reachable" };
+  if (agent.value.healthy === undefined) return { tone: "plain", text: "runs" };
   return agent.value.healthy ? { tone: "good", text: "healthy" } : { tone: "bad", text: "not healthy" };
 }

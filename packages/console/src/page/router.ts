@@ -8,13 +8,17 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
-export function placeOf(hash: string): Place {
+function placeOf(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [page = "", ...rest] = path.split("/").map(decodeURIComponent);
   return { page: page === "" ? "overview" : page, path: rest, query: new URLSearchParams(query) };
 }
 
-export function addressOf(page: string, path: readonly string[] = [], query: Readonly<Record<string, string>> = {}): string {
+export function addressOf(
+  page: string,
+  path: readonly string[] = [],
+  query: Readonly<Record<string, string>> = {},
+): string {
   const words = [page, ...path].map(encodeURIComponent).join("/");
   const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
   return `#/${words}${given === "" ? "" : `?${given}`}`;

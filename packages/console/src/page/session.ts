@@ -1,5 +1,10 @@
 const TOKEN = "#token=";
 
+/** An address that is opened where the console is shown already changes the fragment only. */
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith(TOKEN)) location.reload();
+});
+
 /**
  * Exchanges the token of the address for a cookie, once, and takes it out of the address.
  *

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { RequestError } from "./request-error.ts";
 
 /** Bytes of pasted manifests that are taken: more than etcd takes of one object, less than hurts. */
-export const MOST_BYTES = 2 << 20;
+const MOST_BYTES = 2 << 20;
 
 /**
  * The JSON that a request brings.

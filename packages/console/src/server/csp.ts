@@ -9,7 +9,9 @@ const INLINE = /<(script|style)\b[^>]*>([\s\S]*?)<\/\1>/g;
  */
 export function contentSecurityPolicy(html: string): string {
   const hashes = (wanted: string) =>
-    Array.from(html.matchAll(INLINE), ([, name, text = ""]) => (name === wanted ? ` 'sha256-${sha256(text)}'` : "")).join("");
+    Array.from(html.matchAll(INLINE), ([, name, text = ""]) =>
+      name === wanted ? ` 'sha256-${sha256(text)}'` : "",
+    ).join("");
   return [
     "default-src 'none'",
     `script-src${hashes("script")}`,

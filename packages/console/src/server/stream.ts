@@ -59,7 +59,8 @@ export class Stream {
       this.#options.onGone(name);
     });
     const at = this.#last;
-    if (missed === undefined) for await (const event of this.#options.everything(name)) await reader.write(textOf(event));
+    if (missed === undefined)
+      for await (const event of this.#options.everything(name)) await reader.write(textOf(event));
     // Only now: who is cut off before has to begin anew.
     await reader.write(`id: ${at}\nevent: whole\ndata: ${JSON.stringify({ stream: name })}\n\n`);
     for (const delta of missed ?? []) reader.take(delta);

@@ -7,7 +7,7 @@ export interface Column<T> {
   readonly number?: boolean;
   readonly cell: (row: T) => ComponentChildren;
   /** Where a cell may be too narrow: all of it. */
-  readonly title2?: (row: T) => string;
+  readonly whole?: (row: T) => string;
 }
 
 export interface RowListProps<T> {
@@ -56,19 +56,19 @@ export function RowList<T>({ label, rows, keyOf, isBad, columns }: RowListProps<
             ))}
           </tr>
         </thead>
+        <Space rows={from} columns={columns.length} />
         <tbody>
-          <Space rows={from} columns={columns.length} />
           {rows.slice(from, until).map((row, at) => (
             <tr key={keyOf(row)} aria-rowindex={from + at + 2} class={isBad(row) ? "bad" : ""}>
-              {columns.map(({ title, number, cell, title2 }) => (
-                <td key={title} class={number === true ? "number" : ""} title={title2?.(row)}>
+              {columns.map(({ title, number, cell, whole }) => (
+                <td key={title} class={number === true ? "number" : ""} title={whole?.(row)}>
                   {cell(row)}
                 </td>
               ))}
             </tr>
           ))}
-          <Space rows={rows.length - until} columns={columns.length} />
         </tbody>
+        <Space rows={rows.length - until} columns={columns.length} />
       </table>
     </section>
   );
@@ -77,16 +77,18 @@ export function RowList<T>({ label, rows, keyOf, isBad, columns }: RowListProps<
 function Space({ rows, columns }: { readonly rows: number; readonly columns: number }) {
   if (rows <= 0) return null;
   return (
-    <tr class="space" aria-hidden="true">
-      <td colSpan={columns} style={{ height: `${rows * HEIGHT}px` }} />
-    </tr>
+    <tbody class="space" aria-hidden="true">
+      <tr>
+        <td colSpan={columns} style={{ height: `${rows * HEIGHT}px` }} />
+      </tr>
+    </tbody>
   );
 }
 
 /** Up and down go from row to row. */
 function moveFocus(event: KeyboardEvent): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const row = document.activeElement?.closest("tbody tr");
+  const row = document.activeElement?.closest("tbody:not(.space) tr");
   if (step === undefined || row === null || row === undefined) return;
   event.preventDefault();
   const next = step > 0 ? row.nextElementSibling : row.previousElementSibling;

@@ -27,7 +27,13 @@ export function WayPicture({ port, service, node }: Props) {
   const top = middle - (frontends.length * (ROW + 8)) / 2;
   const used = (one: EndpointFate) => one.cluster.in || one.local.in;
   return (
-    <svg class="way" viewBox={`-1 -1 ${TOTAL + 2} ${height + 2}`} width={TOTAL + 2} role="img" aria-label={labelOf(port, service)}>
+    <svg
+      class="way"
+      viewBox={`-1 -1 ${TOTAL + 2} ${height + 2}`}
+      width={TOTAL + 2}
+      role="img"
+      aria-label={labelOf(port, service)}
+    >
       {frontends.map(({ kind, address, port: number, treatments }, at) => {
         const y = top + at * (ROW + 8);
         const isServed = Object.values(treatments).some(({ verdict }) => verdict === "proxy");

@@ -42,7 +42,10 @@ export function NetworksView({ store }: { readonly store: Store }) {
                     {cidr}
                   </th>
                   <td>
-                    <Badge tone={whose === "ours" ? "good" : "plain"} text={whose === "ours" ? "ours" : "another network's"} />
+                    <Badge
+                      tone={whose === "ours" ? "good" : "plain"}
+                      text={whose === "ours" ? "ours" : "another network's"}
+                    />
                   </td>
                   <td class="mono">{from}</td>
                 </tr>

@@ -54,7 +54,13 @@ export function OverviewView({ store }: { readonly store: Store }) {
   );
 }
 
-function Differing({ differing, kernels }: { readonly differing: ReadonlyMap<string, readonly Difference[]>; readonly kernels: boolean }) {
+function Differing({
+  differing,
+  kernels,
+}: {
+  readonly differing: ReadonlyMap<string, readonly Difference[]>;
+  readonly kernels: boolean;
+}) {
   if (!kernels) {
     return (
       <p class="quiet">
@@ -121,7 +127,7 @@ function Node({ row }: { readonly row: NodeRow }) {
         {facts?.version !== undefined && <span class="quiet"> {facts.version}</span>}
       </td>
       <td>{facts?.mode ?? "–"}</td>
-      <td>{facts?.lastSync === undefined ? "–" : <Age source="synced" at={facts.lastSync} />}</td>
+      <td>{facts?.lastSync === undefined ? "–" : <Age source="synced" at={Date.parse(facts.lastSync)} />}</td>
       <td>
         <Badge {...kernelVerdict(kernel)} />
         {kernel !== undefined && <Age source="" at={kernel.at} />}

@@ -56,7 +56,15 @@ function nodesOf(answer: ServiceAnswer | undefined, from: string): readonly stri
   return [...new Set([from, ...others])].slice(0, 8);
 }
 
-function NodeChoice({ store, service, from }: { readonly store: Store; readonly service: string; readonly from: string }) {
+function NodeChoice({
+  store,
+  service,
+  from,
+}: {
+  readonly store: Store;
+  readonly service: string;
+  readonly from: string;
+}) {
   const names = [...new Set([from, ...store.nodes.keys()])].sort();
   const slash = service.indexOf("/");
   const path = [service.slice(0, slash), service.slice(slash + 1)];
@@ -76,7 +84,15 @@ function NodeChoice({ store, service, from }: { readonly store: Store; readonly 
   );
 }
 
-function Family({ family, service, node }: { readonly family: FamilyExplanation; readonly service: string; readonly node: string }) {
+function Family({
+  family,
+  service,
+  node,
+}: {
+  readonly family: FamilyExplanation;
+  readonly service: string;
+  readonly node: string;
+}) {
   const { ownership, policies, ports } = family;
   const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, loadBalancerSourceRanges } = policies;
   const facts = [
@@ -92,7 +108,8 @@ function Family({ family, service, node }: { readonly family: FamilyExplanation;
       </h2>
       <p>
         {ownership.why}
-        {family.remembered !== undefined && `; remembered as ${family.remembered}`}. <span class="quiet">{facts.join(" · ")}</span>
+        {family.remembered !== undefined && `; remembered as ${family.remembered}`}.{" "}
+        <span class="quiet">{facts.join(" · ")}</span>
       </p>
       {ports.map((port) => (
         <Port key={`${port.protocol} ${port.name}`} port={port} service={service} node={node} />
@@ -101,7 +118,15 @@ function Family({ family, service, node }: { readonly family: FamilyExplanation;
   );
 }
 
-function Port({ port, service, node }: { readonly port: PortExplanation; readonly service: string; readonly node: string }) {
+function Port({
+  port,
+  service,
+  node,
+}: {
+  readonly port: PortExplanation;
+  readonly service: string;
+  readonly node: string;
+}) {
   const { name, protocol, frontends, lost, endpoints } = port;
   return (
     <>
@@ -139,7 +164,13 @@ function Port({ port, service, node }: { readonly port: PortExplanation; readonl
   );
 }
 
-function Frontend({ frontend, endpoints }: { readonly frontend: FrontendExplanation; readonly endpoints: readonly EndpointFate[] }) {
+function Frontend({
+  frontend,
+  endpoints,
+}: {
+  readonly frontend: FrontendExplanation;
+  readonly endpoints: readonly EndpointFate[];
+}) {
   const { pod, node, outside } = frontend.treatments;
   return (
     <tr>

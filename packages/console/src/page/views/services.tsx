@@ -62,7 +62,11 @@ export function ServicesView({ store, query }: { readonly store: Store; readonly
   );
 }
 
-function Search(props: { readonly text: string; readonly onText: (text: string) => void; readonly first: string | undefined }) {
+function Search(props: {
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly first: string | undefined;
+}) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
@@ -112,19 +116,31 @@ function useSearch(text: string, store: Store): readonly string[] | undefined {
 
 function columnsFor(differing: ReturnType<typeof differingServices>): readonly Column<ServiceRow>[] {
   return [
-    { title: "Service", width: "28%", cell: (row) => <a href={serviceAddress(row.service)}>{row.service}</a> },
+    {
+      title: "Service",
+      width: "28%",
+      cell: (row) => (
+        <a class="name" href={serviceAddress(row.service)}>
+          {row.service}
+        </a>
+      ),
+    },
     { title: "Owner", width: "16%", cell: ({ owners }) => ownerCell(owners) },
-    { title: "Frontends", cell: ({ frontends }) => <span class="mono">{frontends.join("  ")}</span>, title2: ({ frontends }) => frontends.join("\n") },
+    {
+      title: "Frontends",
+      cell: ({ frontends }) => <span class="mono">{frontends.join("  ")}</span>,
+      whole: ({ frontends }) => frontends.join("\n"),
+    },
     { title: "Ready", width: "80px", number: true, cell: ({ ready, endpoints }) => `${ready} / ${endpoints}` },
     { title: "Local", width: "64px", number: true, cell: ({ local }) => local },
-    { title: "Draining", width: "80px", number: true, cell: ({ draining }) => (draining === 0 ? "–" : draining) },
+    { title: "Draining", width: "92px", number: true, cell: ({ draining }) => (draining === 0 ? "–" : draining) },
     {
       title: "State",
       width: "170px",
       cell: (row) => {
         const found = differing.get(row.service);
         if (found !== undefined) return <Badge tone="bad" text={`differs on ${nodesText(found)}`} />;
-        return row.ready === 0 ? <Badge tone="warn" text="no endpoint" /> : <Badge tone="plain" text="" />;
+        return row.ready === 0 ? <Badge tone="warn" text="no endpoint" /> : "–";
       },
     },
   ];

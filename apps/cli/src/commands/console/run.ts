@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { errorText } from "@fairlead/base";
+import { startConsole } from "@fairlead/console";
+import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { agentSetup } from "../../inputs/agent.ts";
+import { liveSource, nodeNameOf } from "../../inputs/source.ts";
+import { version } from "../../version.ts";
+import { openBrowser } from "./browser.ts";
+import { nodePorts } from "./node-ports.ts";
+import type { consoleOptions } from "./options.ts";
+import { readPage } from "./page-file.ts";
+
+type Values = CommandInput<typeof consoleOptions>["options"];
+
+export async function run({ options }: CommandInput<typeof consoleOptions>, context: Context): Promise<ExitCode> {
+  const { file, live } = options;
+  if (live && file.length === 0)
+    throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
+  const setup = agentSetup(options, context);
+  const looked = live || file.length === 0;
+  const settings = {
+    html: await readPage(),
+    port: portOf(options),
+    version,
+    sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
+    source: await sourceOf(options, context),
+    setup,
+    nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
+    ...(looked && { looking: (cluster) => nodePorts(cluster, setup, options, context) }),
+  } satisfies Parameters<typeof startConsole>[0];
+  await context.untilStopped(async () => {
+    await using opened = new AsyncDisposableStack();
+    const running = await orFailure(options, startConsole(settings, context.signal));
+    opened.defer(() => running.close());
+    context.out(`${running.url}\nGood for one browser, once; Ctrl-C ends it.\n`);
+    if (!options["no-open"]) opened.use(await openBrowser(running.url, context));
+    await running.ended;
+    // Manifests that are read once end before anybody has looked.
+    if (!context.signal.aborted) await once(context.signal, "abort");
+  });
+  return 0;
+}
+
+function portOf({ port = "0" }: Values): number {
+  const number = Number(port);
+  if (Number.isInteger(number) && number >= 0 && number <= 65_535) return number;
+  throw new UsageError(`--port=${port}: must be a number from 0 (any that is free) to 65535`);
+}
+
+/** One path is followed; several, and standard input, are read once. */
+function sourceOf(options: Values, context: Context): Promise<ObjectSource> | ObjectSource {
+  const { file } = options;
+  if (file.length < 2 && file[0] !== "-") return liveSource(options, context);
+  const { readStandardInput, warn } = context;
+  return createManifestsSnapshot({
+    paths: file,
+    nodeName: nodeNameOf(options),
+    readStandardInput,
+    onReport: (report) => {
+      if (report.type === "badObject") warn(`${report.file ?? report.key}: ${report.error}`);
+    },
+  });
+}
+
+async function orFailure<T>({ port }: Values, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new CommandFailure(`--port=${port ?? "0"}: ${errorText(error)}`, { cause: error });
+  }
+}

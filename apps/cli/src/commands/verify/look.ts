@@ -1,0 +1,76 @@
+import type { IPFamily } from "@fairlead/core";
+import { factsOf, type PlannedNode } from "@fairlead/inspect";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { hostEnvironment, readIpvsObjects } from "../../node/environment.ts";
+import { readRules } from "../../node/rules.ts";
+import { check, type Held } from "./check.ts";
+import type { FamilyReport } from "./family-report.ts";
+import { ofFamily } from "./objects.ts";
+
+/** What is asked besides the runner of the context. */
+interface Values {
+  /** A listing in place of a kernel. */
+  readonly rules: string | undefined;
+}
+
+/** Compares both families of a kernel, or a listing's own, with the plan. */
+export async function reportsOf(
+  planned: PlannedNode,
+  setup: AgentSetup,
+  options: Values,
+  context: Context,
+): Promise<readonly FamilyReport[]> {
+  if (options.rules !== undefined && hasObjects(planned)) {
+    throw new UsageError(
+      `--rules: ${planned.mode} mode has more than rules; leave it out and look at this host's kernel`,
+    );
+  }
+  const families: readonly IPFamily[] = options.rules === undefined ? ["IPv4", "IPv6"] : ["IPv4"];
+  const reports: FamilyReport[] = [];
+  for (const family of families) {
+    const held = await heldOf(planned, family, options, context);
+    if (held === undefined) continue;
+    const services = await check(planned, setup, family, held);
+    reports.push({ family, services });
+  }
+  return reports;
+}
+
+/** @returns undefined for a family that this host has not got and that nothing is to be programmed for */
+async function heldOf(
+  planned: PlannedNode,
+  family: IPFamily,
+  options: Values,
+  context: Context,
+): Promise<Held | undefined> {
+  const { runner } = context;
+  try {
+    const { rules, nftables } = await readRules(options.rules, family, runner, context);
+    if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
+      throw new CommandFailure("tables of nftables cannot be listed: it takes nft (nftables) and the rights to use it");
+    }
+    const own = { localAddresses: ownAddresses(planned, family) };
+    const held = { rules, nftables: nftables ?? [] };
+    if (options.rules !== undefined) return { ...held, environment: own };
+    const environment = await hostEnvironment(runner, family);
+    if (!hasObjects(planned)) return { ...held, environment };
+    return { ...held, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
+    context.warn(`${family}: ${error.message}; nothing is to be there`);
+    return undefined;
+  }
+}
+
+/** Whether the mode programs more than rules and tables of nftables. */
+function hasObjects({ mode }: PlannedNode): boolean {
+  const { objects, nftTables } = factsOf(mode);
+  return objects.own !== undefined && nftTables === undefined;
+}
+
+function ownAddresses({ options }: PlannedNode, family: IPFamily): readonly string[] {
+  const own = options.nodeIPs[family];
+  return own === undefined ? [] : [own];
+}

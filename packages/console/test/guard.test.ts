@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { type Asked, refusal } from "../src/server/guard.ts";
+
+const options = { authority: "127.0.0.1:4000", posts: new Set(["/session", "/api/view"]) };
+const get: Asked = {
+  method: "GET",
+  path: "/api/service",
+  host: "127.0.0.1:4000",
+  origin: undefined,
+  site: "same-origin",
+};
+const post: Asked = { ...get, method: "POST", path: "/api/view", origin: "http://127.0.0.1:4000" };
+
+describe("what a page of ours sends is let through", () => {
+  test.each([
+    ["a question", get],
+    ["a question with its origin", { ...get, origin: "http://127.0.0.1:4000" }],
+    ["what it tells", post],
+    ["the first visit, from the file that opens the browser", { ...get, path: "/", site: "cross-site" }],
+    ["a visit from the address bar", { ...get, path: "/", site: "none" }],
+    ["a program without those headers", { ...get, site: undefined }],
+  ] satisfies [string, Asked][])("%s", (_what, asked) => {
+    expect(refusal(asked, options)).toBeUndefined();
+  });
+});
+
+describe("everything else is refused", () => {
+  test.each([
+    ["a name that resolves to this machine", { ...get, host: "evil.example:4000" }, 421],
+    ["localhost, which anybody's resolver may send elsewhere", { ...get, host: "localhost:4000" }, 421],
+    ["another port's authority", { ...get, host: "127.0.0.1:4001" }, 421],
+    ["no Host at all", { ...get, host: undefined }, 421],
+    ["a page of another origin that asks", { ...get, origin: "https://evil.example" }, 403],
+    ["a page of another port of this machine that posts", { ...post, origin: "http://127.0.0.1:4001" }, 403],
+    ["an opaque origin", { ...post, origin: "null" }, 403],
+    ["a POST without an origin", { ...post, origin: undefined }, 403],
+    ["another site's image or script of ours", { ...get, site: "cross-site" }, 403],
+    ["a page of another port of this machine that asks", { ...get, site: "same-site" }, 403],
+    ["a POST for what is only asked", { ...post, path: "/api/service" }, 405],
+    ["a GET for what is only told", { ...get, path: "/api/view" }, 405],
+    ...["HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"].map(
+      (method) => [method, { ...get, method }, 405] as [string, Asked, number],
+    ),
+  ] satisfies [string, Asked, number][])("%s", (_what, asked, status) => {
+    expect(refusal(asked, options)?.status).toBe(status);
+  });
+});

@@ -1,0 +1,73 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import type { AgentStatus } from "@fairlead/inspect";
+import { expect, test } from "vitest";
+import { type Looked, Looks } from "../src/model/looks.ts";
+
+const healthy: AgentStatus = { mode: "iptables", healthy: true };
+
+function scene() {
+  const clock = new VirtualClock();
+  const asked: string[] = [];
+  const seen: [string, Looked][] = [];
+  let stopped = false;
+  const looks = new Looks({
+    clock,
+    now: () => clock.now(),
+    ports: {
+      kernel: async (node) => {
+        asked.push(node);
+        return [{ family: "IPv4", services: [] }];
+      },
+      agent: async () => {
+        if (stopped) throw new Error("http://127.0.0.1:10249 does not answer");
+        return healthy;
+      },
+    },
+    onLook: (node, looked) => seen.push([node, looked]),
+  });
+  return {
+    clock,
+    asked,
+    seen,
+    looks,
+    stopAgent: () => {
+      stopped = true;
+    },
+  };
+}
+
+test("nodes that nobody has in view are not looked at", async () => {
+  const { clock, asked, looks } = scene();
+  await clock.advance(10_000);
+  expect(asked).toEqual([]);
+  looks.view("1", ["node-a"]);
+  looks.view("2", ["node-a", "node-b"]);
+  await clock.advance(0);
+  expect(asked).toEqual(["node-a", "node-b"]);
+  looks.view("1", []);
+  looks.view("2", []);
+  await clock.advance(10_000);
+  expect(asked).toEqual(["node-a", "node-b"]);
+});
+
+test("a node in view is looked at at least every other second", async () => {
+  const { clock, asked, looks } = scene();
+  looks.view("1", ["node-a"]);
+  await clock.advance(10_000);
+  expect(asked.length).toBeGreaterThanOrEqual(6);
+  looks.stop();
+});
+
+test("an agent that stopped is told with the time and why, and the kernel beside it", async () => {
+  const { clock, looks, stopAgent } = scene();
+  looks.view("1", ["node-a"]);
+  await clock.advance(0);
+  expect(looks.of("node-a").agent).toMatchObject({ state: "read", value: healthy });
+  stopAgent();
+  await clock.advance(2_000);
+  expect(looks.of("node-a")).toMatchObject({
+    agent: { state: "failed", error: "http://127.0.0.1:10249 does not answer" },
+    kernel: { state: "read" },
+  });
+  looks.stop();
+});

@@ -1,0 +1,80 @@
+import { endpointSlice } from "@fairlead/testkit";
+import { expect, test } from "vitest";
+import { Events } from "./support/events.ts";
+import { LiveObjects } from "./support/live-objects.ts";
+import { manyServices, shop } from "./support/objects.ts";
+import { openConsole } from "./support/start.ts";
+import { addressOf, cookieOf } from "./support/visitor.ts";
+
+const isWhole = ({ name }: { readonly name: string }) => name === "whole";
+const isServices = ({ name }: { readonly name: string }) => name === "services";
+const emptied = endpointSlice("web-1", { namespace: "shop", service: "web", family: "IPv4", ports: [], endpoints: [] });
+const [, , web] = shop;
+
+async function opened(objects = shop) {
+  const source = new LiveObjects(objects);
+  const running = await openConsole(source, "");
+  const { base } = addressOf(running.url);
+  const cookie = await cookieOf(running.url);
+  return { source, running, open: (headers = {}) => Events.open(base, { cookie, ...headers }) };
+}
+
+test("who comes first is given everything, then each change with its number", async () => {
+  const { source, running, open } = await opened();
+  await using _running = running;
+  using events = await open();
+  const all = await events.until(isWhole);
+  expect(all.map(({ name }) => name)).toEqual(["begin", "services", "whole"]);
+  expect(all[0]?.data).toMatchObject({ facts: { node: "node-a", mode: "iptables" }, services: 5 });
+  expect(all[1]?.data["rows"]).toContainEqual({
+    service: "shop/web",
+    owners: { IPv4: "ours" },
+    frontends: ["10.96.0.10:80", "203.0.113.9:80", "node port 30080"],
+    endpoints: 4,
+    ready: 2,
+    local: 1,
+    draining: 1,
+  });
+  const { id = -1 } = all[2] ?? {};
+
+  await source.put(emptied);
+  const [change] = await events.until(isServices);
+  expect(change).toMatchObject({ id: id + 1, data: { rows: [{ service: "shop/web", ready: 0 }], gone: [] } });
+});
+
+test("who comes back is given what it missed, and nothing else", async () => {
+  const { source, running, open } = await opened();
+  await using _running = running;
+  let last = -1;
+  {
+    using events = await open();
+    last = (await events.until(isWhole)).at(-1)?.id ?? -1;
+    await source.put(emptied);
+    await events.until(isServices);
+  }
+  if (web !== undefined) await source.remove(web);
+  using again = await open({ "last-event-id": String(last) });
+  const seen = await again.until(({ data }) => Array.isArray(data["gone"]) && data["gone"].length > 0);
+  expect(seen.map(({ name, id }) => [name, id])).toEqual([
+    ["whole", last + 2],
+    ["services", last + 1],
+    ["services", last + 2],
+  ]);
+  expect(seen.at(-1)?.data).toMatchObject({ rows: [], gone: ["shop/web"] });
+});
+
+test.each(["99999", "-5", "odd"])("with the number %s it begins anew", async (last) => {
+  const { running, open } = await opened();
+  await using _running = running;
+  using events = await open({ "last-event-id": last });
+  expect((await events.until(isWhole))[0]?.name).toBe("begin");
+});
+
+test("thousands of services come in portions", async () => {
+  const { running, open } = await opened(manyServices(2_000));
+  await using _running = running;
+  using events = await open();
+  const all = await events.until(isWhole);
+  const portions = all.filter(isServices).map(({ data }) => data["rows"]);
+  expect(portions.map((rows) => (Array.isArray(rows) ? rows.length : 0))).toEqual([500, 500, 500, 500]);
+});

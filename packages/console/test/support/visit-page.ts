@@ -1,0 +1,41 @@
+import type { Browser, Page } from "playwright-core";
+
+export interface Visit {
+  readonly page: Page;
+  /** What the page asked for elsewhere, and what the browser complained of: nothing, if all is well. */
+  readonly complaints: readonly string[];
+  /** Goes to a place of the page, such as `#/services`, and waits for its heading. */
+  go(place: string, heading: string | RegExp): Promise<void>;
+}
+
+/** Opens the address as its first visitor. */
+export async function visitPage(
+  browser: Browser,
+  url: string,
+  options: { readonly dark?: boolean } = {},
+): Promise<Visit> {
+  const colorScheme = options.dark === true ? "dark" : "light";
+  const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const { origin } = new URL(url);
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (!asked.startsWith(`${origin}/`) && !asked.startsWith("data:")) complaints.push(`asked for ${asked}`);
+  });
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(url);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  const [base = ""] = page.url().split("#");
+  return {
+    page,
+    complaints,
+    go: async (place, heading) => {
+      await page.goto(`${base}${place}`);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    },
+  };
+}
