@@ -15,12 +15,12 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 describe("a command that there is not", () => {
-  test.each([[["console"]], [["console", "--help"]], [["console", "-h"]], [["help", "console"]]])(
+  test.each([[["theatre"]], [["theatre", "--help"]], [["theatre", "-h"]], [["help", "theatre"]]])(
     "%j: exit code 2, and what there is",
     async (argv) => {
       const { code, out, err } = await fairlead(argv);
       expect({ code, out }).toEqual({ code: 2, out: "" });
-      expect(err).toBe(`unknown command 'console'\nUsage: fairlead COMMAND [options]\nCommands: ${names}\n`);
+      expect(err).toBe(`unknown command 'theatre'\nUsage: fairlead COMMAND [options]\nCommands: ${names}\n`);
     },
   );
 
