@@ -20,7 +20,7 @@ interface Rule {
   readonly annotations: { readonly summary: string };
 }
 
-const read = (name: string) => readFile(join(deployDir, "monitoring", name), "utf8");
+const read = (name: string) => readFile(join(deployDir, "helm/fairlead/monitoring", name), "utf8");
 let panels: Panel[] = [];
 let rules: Rule[] = [];
 let variables: { name: string; query: string }[] = [];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { deployDir } from "../src/paths.ts";
 
 /** The alert rules as Prometheus' own promtool reads and evaluates them. */
-const rules = join(deployDir, "monitoring/alerts.yaml");
+const rules = join(deployDir, "helm/fairlead/monitoring/alerts.yaml");
 const runner = createRunner();
 let dir = "";
 beforeAll(async () => {

@@ -1,6 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { deployDir } from "../src/paths.ts";
 import { agentConfig } from "../test/support/container.ts";
 import { only, parseManifests } from "../test/support/manifests.ts";
@@ -94,6 +96,18 @@ describe("the chart", () => {
         logging: { verbosity: 4 },
       },
     });
+  });
+
+  test("brings alert rules and dashboard as they are", async () => {
+    const settings = ["prometheusRule.enabled=true", "prometheusRule.labels.team=net", "dashboard.enabled=true"];
+    const manifests = parseManifests(await helm(apiServer, ...settings));
+    const file = (name: string) => readFile(join(deployDir, "helm/fairlead/monitoring", name), "utf8");
+    const rule = only(manifests, "PrometheusRule");
+    expect(rule["spec"]).toEqual(parse(await file("alerts.yaml")));
+    expect(rule.metadata).toMatchObject({ labels: { team: "net" } });
+    const dashboard = manifests.find(({ metadata }) => metadata.name === "fairlead-dashboard");
+    expect(JSON.parse(dashboard?.["data"]["fairlead.json"])).toEqual(JSON.parse(await file("grafana-dashboard.json")));
+    expect(parseManifests(await helm(apiServer)).map(({ kind }) => kind)).not.toContain("PrometheusRule");
   });
 
   test.each([

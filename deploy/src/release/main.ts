@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { Command } from "commander";
 import { agentVersion } from "../agent-version.ts";
-import { repositoryDir } from "../paths.ts";
+import { artifactsDir, repositoryDir } from "../paths.ts";
 import { buildPackages } from "./build.ts";
 import { checkPackages } from "./check.ts";
+import { writeKrewFiles } from "./krew-files.ts";
 import { IMAGE, imageTags, releasePlan } from "./plan.ts";
 import { setVersion } from "./set-version.ts";
 import { showPlan } from "./show.ts";
@@ -43,6 +45,15 @@ program
   .description("the names under which the image of this version goes out, one a line")
   .action(async () => {
     for (const tag of imageTags(await agentVersion())) process.stdout.write(`${IMAGE}:${tag}\n`);
+  });
+
+program
+  .command("krew")
+  .description("the kubectl plugin for krew: archive and manifest, in artifacts/krew")
+  .action(async () => {
+    await buildPackages(runner);
+    const files = await writeKrewFiles(runner, await agentVersion(), join(artifactsDir, "krew"));
+    for (const file of files) process.stdout.write(`${file}\n`);
   });
 
 program

@@ -1,0 +1,47 @@
+import { stringify } from "yaml";
+
+/** The command line tool as an archive, as krew downloads it. */
+export interface KrewArchive {
+  readonly version: string;
+  /** Of the archive's bytes, 64 hexadecimal digits. */
+  readonly sha256: string;
+}
+
+const PROJECT = "https://github.com/fairlead-dev/fairlead";
+
+/** Name of the archive in the GitHub release of its version. */
+export function krewArchiveName(version: string): string {
+  return `kubectl-fairlead-${version}.tar.gz`;
+}
+
+/**
+ * The plugin's manifest for krew's index (krew.googlecontainertools.github.com/v1alpha2). One archive for all systems:
+ * the tool is one file that Node runs.
+ */
+export function krewManifest({ version, sha256 }: KrewArchive): string {
+  const uri = `${PROJECT}/releases/download/${encodeURIComponent(`@fairlead/agent@${version}`)}/${krewArchiveName(version)}`;
+  const files = [
+    { from: "dist/*", to: "." },
+    // It says that main.js is a module.
+    { from: "package.json", to: "." },
+    { from: "LICENSE", to: "." },
+  ];
+  const selector = { matchExpressions: [{ key: "os", operator: "In", values: ["linux", "darwin"] }] };
+  return stringify({
+    apiVersion: "krew.googlecontainertools.github.com/v1alpha2",
+    kind: "Plugin",
+    metadata: { name: "fairlead" },
+    spec: {
+      version: `v${version}`,
+      homepage: PROJECT,
+      shortDescription: "Shows why a packet to a Service goes where it goes",
+      description: DESCRIPTION,
+      caveats: "Needs Node.js 22.14 or newer on PATH.",
+      platforms: [{ selector, uri, sha256, files, bin: "main.js" }],
+    },
+  });
+}
+
+const DESCRIPTION = `Explains how Services, EndpointSlices and nodes lead to kube-proxy's or Fairlead's rules, traces packets
+through them, compares them with what they should be, and tells what a change would do to traffic.
+`;
