@@ -115,12 +115,22 @@ function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, bo
 }
 
 const plurals: Readonly<Record<string, string>> = {
+  CiliumNode: "ciliumnodes",
+  CiliumPodIPPool: "ciliumpodippools",
+  ClusterRole: "clusterroles",
+  ClusterRoleBinding: "clusterrolebindings",
+  ClusterUserDefinedNetwork: "clusteruserdefinednetworks",
+  CustomResourceDefinition: "customresourcedefinitions",
   DaemonSet: "daemonsets",
   EndpointSlice: "endpointslices",
+  IPPool: "ippools",
   Namespace: "namespaces",
   Node: "nodes",
   Pod: "pods",
   Service: "services",
+  SpiderIPPool: "spiderippools",
+  Subnet: "subnets",
+  UserDefinedNetwork: "userdefinednetworks",
 };
 
 /** @throws Error when the kind is not one that the test ground knows */

@@ -24,9 +24,9 @@ export interface ClusterShape {
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.startScript`, `.turnHostile`.
+ * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`.
  */
-export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack";
+export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack" | "learn";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {
@@ -164,6 +164,8 @@ export interface AgentStart {
   readonly stateDiskFull?: boolean;
   /** Its wall clock can be stepped (`AgentOnNode.stepClock`). */
   readonly ownClock?: boolean;
+  /** No flag of its own says a CIDR of a pod network: it has to learn them. */
+  readonly learns?: boolean;
   /** After its own flags; the last of a name counts. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -66,6 +66,6 @@ async function shape(request: ClusterRequest): Promise<ClusterShape> {
 }
 
 async function abilities(): Promise<readonly Ability[]> {
-  const faults = ["expire-watches", "step-clock", "fill-disk", "attack"] as const;
+  const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn"] as const;
   return (await isProgram(DNS_PROGRAM)) ? ["dns", ...faults] : faults;
 }

@@ -8,6 +8,9 @@ import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { apiServer as networksFromServer } from "./networks/api-server.ts";
+import { everySource } from "./networks/sources.ts";
+import { underLoad } from "./networks/under-load.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
 import { dns } from "./services/dns.ts";
@@ -32,6 +35,9 @@ export const specs: readonly Spec[] = [
   ...sideBySide,
   ...changes,
   ...elsewhere,
+  underLoad,
+  everySource,
+  networksFromServer,
   ...agents,
   ...apiServer,
   ...clock,

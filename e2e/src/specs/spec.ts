@@ -5,6 +5,7 @@ import type { Scene } from "./scene.ts";
 export const suites = [
   "services",
   "multi-cni",
+  "networks",
   "faults",
   "swap",
   "attacks",
@@ -26,6 +27,7 @@ export const subjects = [
   "core",
   "endpoint-filter",
   "kernel",
+  "networks",
   "watch",
 ] as const;
 
@@ -35,6 +37,7 @@ export type Subject = (typeof subjects)[number];
 const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
   services: ["core", "backend-iptables", "backend-ipvs", "backend-nftables", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
+  networks: ["networks"],
   faults: ["agent"],
   swap: ["agent"],
   attacks: ["agent"],

@@ -10,6 +10,9 @@ export interface OwnershipMemory {
   services?(): Iterable<ServiceKey>;
 }
 
+/** What a decision rests on: an annotation, a rule, where the endpoints are, or what was before there were none. */
+export type DecidedBy = "annotation" | "rule" | "endpoints" | "memory";
+
 export interface OwnershipDecision {
   readonly ownership: Ownership;
   /**
@@ -19,6 +22,8 @@ export interface OwnershipDecision {
   readonly decided: boolean;
   /** A sentence for the operator: which CIDRs, annotation or memory decided. */
   readonly why: string;
+  /** Absent: the filter does not tell. */
+  readonly decidedBy?: DecidedBy;
   /** What this proxy programs of the service: everything, all but the ClusterIP, or nothing. */
   readonly frontends: "all" | "all-but-cluster-ip" | "none";
   /** The endpoint addresses to leave out before any selection; absent: none. */

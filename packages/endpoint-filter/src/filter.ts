@@ -21,11 +21,12 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
       const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
       const found = survey(table, addresses, neutral);
       const owner = findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
-      const { ownership, decided, why } = owner;
+      const { ownership, decided, decidedBy, why } = owner;
       const frontends = frontendsOf(ownership, options.excludedFrontends);
       return {
         ownership,
         decided,
+        decidedBy,
         why: frontends === "all-but-cluster-ip" ? `${why}; only its ClusterIP is left to the other network` : why,
         frontends,
         ...(ownership === "mixed" ? { excludes: isExcluded } : {}),

@@ -1,4 +1,4 @@
-import { type Ownership, quoted, type Service } from "@fairlead/core";
+import { type DecidedBy, type Ownership, quoted, type Service } from "@fairlead/core";
 import { type FilterOptions, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
 import type { Survey } from "./survey.ts";
 import { fromCIDRs, fromMemory, fromNodes } from "./why.ts";
@@ -7,6 +7,7 @@ import { fromCIDRs, fromMemory, fromNodes } from "./why.ts";
 export interface Owner {
   readonly ownership: Ownership;
   readonly decided: boolean;
+  readonly decidedBy: DecidedBy;
   readonly why: string;
 }
 
@@ -19,16 +20,18 @@ export function findOwner(
   remembered: Ownership | undefined,
 ): Owner {
   if (annotation !== undefined) {
-    return { ownership: annotation, decided: true, why: `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}` };
+    const why = `annotation ${OWNERSHIP_ANNOTATION}: ${annotation}`;
+    return { ownership: annotation, decided: true, decidedBy: "annotation", why };
   }
-  if (ruled !== undefined) return { ownership: ruled.ownership, decided: true, why: ruled.why };
+  if (ruled !== undefined) return { ownership: ruled.ownership, decided: true, decidedBy: "rule", why: ruled.why };
+  const endpoints = { decided: true, decidedBy: "endpoints" } as const;
   if (found.own + found.excluded === 0) {
-    if (found.neutral > 0) return { ownership: "ours", decided: true, why: fromNodes(found.neutral) };
+    if (found.neutral > 0) return { ownership: "ours", ...endpoints, why: fromNodes(found.neutral) };
     const ownership = underPolicy(remembered ?? "ours", options.mixedServices);
-    return { ownership, decided: false, why: fromMemory(remembered, options.mixedServices) };
+    return { ownership, decided: false, decidedBy: "memory", why: fromMemory(remembered, options.mixedServices) };
   }
   const ownership = underPolicy(bySides(found), options.mixedServices);
-  return { ownership, decided: true, why: fromCIDRs(found, options.mixedServices) };
+  return { ownership, ...endpoints, why: fromCIDRs(found, options.mixedServices) };
 }
 
 function bySides({ own, excluded }: Survey): Ownership {

@@ -15,6 +15,11 @@ export function agentMetrics(make: MetricFactory) {
       "Distinct endpoint addresses of Services that lie in excluded CIDRs",
       ["ip_family"] as const,
     ),
+    ownershipChanges: make.counter(
+      "fairlead_ownership_changes_total",
+      "Services that went from one owner to another, by what decided: their annotation, a rule, their endpoints, or other CIDRs of networks",
+      ["from", "to", "reason"] as const,
+    ),
     modeFallback: make.gauge(
       "fairlead_mode_fallback",
       "1 where the node cannot do ipvs mode and is served in iptables mode instead",

@@ -102,7 +102,7 @@ export function assemble(parts: AgentParts) {
     },
     followers: [
       healthFollower(health, families),
-      ownershipFollower(keeper, log),
+      ownershipFollower(keeper, log, metrics.agent),
       problemFollower(problems),
       syncLog(log),
       metricsFollower({ ...metrics, mode: parts.mode, planner, state, clock }),

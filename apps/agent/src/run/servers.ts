@@ -41,10 +41,10 @@ export function openServers(
       metrics: () => metrics.text(),
       proxyMode: () => mode.name,
       configuration: () => config.kubeProxyConfiguration,
-      ownership: () => ({
-        ...ownershipReport(planner.ownerships()),
-        ...(networks && { networks: networks.report() }),
-      }),
+      ownership: () => {
+        const learnt = networks?.report();
+        return { ...ownershipReport(planner.ownerships(), learnt), ...(learnt && { networks: learnt }) };
+      },
       ...(networks && { accept: () => networks.accept() }),
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,

@@ -20,7 +20,7 @@ export interface NodeAgent extends AgentOnNode {
 export async function startNodeAgent(
   { namespace, runner, addresses }: GroundNode,
   first: NodeProxy,
-  flags: (proxy: NodeProxy) => readonly string[],
+  flags: (proxy: NodeProxy, how: AgentStart) => readonly string[],
   folder: string,
 ): Promise<NodeAgent> {
   const families = Object.keys(addresses);
@@ -30,7 +30,7 @@ export async function startNodeAgent(
   const start = async (how: AgentStart = {}) => {
     const { kubeProxy } = proxy;
     const agent = startAgent(namespace, {
-      flags: [...flags(proxy), ...(how.flags ?? [])],
+      flags: [...flags(proxy, how), ...(how.flags ?? [])],
       ...(kubeProxy === undefined ? await startSettings(folder, how) : { program: kubeProxy }),
     });
     await (kubeProxy === undefined ? inPlace(agent, families) : kubeProxyInPlace(agent, asks));

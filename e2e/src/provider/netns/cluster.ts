@@ -107,7 +107,12 @@ async function openNode(
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
   const own = join(folder, name);
   const settings = { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: stateFolder(own) };
-  const starting = startNodeAgent(node, { mode: shape.mode }, (proxy) => proxyFlags(shape, settings, proxy), own);
+  const starting = startNodeAgent(
+    node,
+    { mode: shape.mode },
+    (proxy, how) => proxyFlags(shape, settings, proxy, how),
+    own,
+  );
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
   opened.defer(() => agent.dispose());
   await requireMode(agent, shape.mode);

@@ -1,5 +1,5 @@
 import { modeNamed } from "../../modes/index.ts";
-import type { ClusterShape, NodeProxy } from "../cluster.ts";
+import type { AgentStart, ClusterShape, NodeProxy } from "../cluster.ts";
 
 export interface ProxySettings {
   readonly nodeName: string;
@@ -12,13 +12,14 @@ export function proxyFlags(
   shape: ClusterShape,
   settings: ProxySettings,
   { mode, kubeProxy }: NodeProxy,
+  { learns = false }: Pick<AgentStart, "learns"> = {},
 ): readonly string[] {
-  const excluded = networkCIDRs(shape, { excluded: true });
+  const excluded = learns ? [] : networkCIDRs(shape, { excluded: true });
   const common = [
     `--proxy-mode=${mode}`,
     `--kubeconfig=${settings.kubeconfig}`,
     `--hostname-override=${settings.nodeName}`,
-    `--cluster-cidr=${networkCIDRs(shape, { excluded: false }).join(",")}`,
+    ...(learns ? [] : [`--cluster-cidr=${networkCIDRs(shape, { excluded: false }).join(",")}`]),
   ];
   // What is the machine's own stays as it is.
   if (kubeProxy !== undefined) return [...common, "--conntrack-max-per-core=0", "--conntrack-min=0"];

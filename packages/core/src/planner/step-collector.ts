@@ -27,7 +27,9 @@ export class StepCollector {
   changeOwner(service: ServiceKey, family: IPFamily, from: Ownership | undefined, now: OwnershipDecision): void {
     const to = now.ownership;
     if (from === undefined || from === to) return;
-    this.#ownership.set(`${family} ${service}`, { service, family, from, to, why: now.why });
+    const { why, decidedBy } = now;
+    const change = { service, family, from, to, why, ...(decidedBy && { decidedBy }) };
+    this.#ownership.set(`${family} ${service}`, change);
   }
 
   release(groups: readonly ReleasedGroup[]): void {

@@ -1,4 +1,4 @@
-import type { Ownership, OwnershipDecision } from "../filter.ts";
+import type { DecidedBy, Ownership, OwnershipDecision } from "../filter.ts";
 import type { IPFamily, ServiceKey } from "../objects.ts";
 import type { PlanChange, ServicePortGroup } from "../plan.ts";
 import type { Problem } from "../problem.ts";
@@ -17,6 +17,7 @@ export interface OwnershipChange {
   readonly from: Ownership;
   readonly to: Ownership;
   readonly why: string;
+  readonly decidedBy?: DecidedBy;
 }
 
 /** The decision that holds for a service in one family. */

@@ -30,11 +30,19 @@ export function goneText({ service, ipFamily }: OwnershipRow): string {
 }
 
 function cells(
-  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why }: OwnershipRow,
+  { service, ipFamily, ownership, ownEndpoints, excludedEndpoints, why, learntFrom = [] }: OwnershipRow,
   style: Style,
 ): string[] {
+  const objects = learntFrom.flatMap((one) => one.objects);
+  const source = objects.length === 0 ? "" : ` (${named(objects)})`;
   const owner = { ours: style.good, mixed: style.warn, foreign: style.dim }[ownership]?.(ownership) ?? ownership;
-  return [service, ipFamily, owner, String(ownEndpoints), String(excludedEndpoints), why];
+  return [service, ipFamily, owner, String(ownEndpoints), String(excludedEndpoints), `${why}${source}`];
+}
+
+/** The first few: many objects may say one CIDR. */
+function named(objects: readonly string[]): string {
+  const more = objects.length > 3 ? ` and ${objects.length - 3} more` : "";
+  return `${objects.slice(0, 3).join(", ")}${more}`;
 }
 
 function count(number: number, what: string): string {

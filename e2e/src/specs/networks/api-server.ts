@@ -1,0 +1,103 @@
+import { networkResource } from "../../control-plane/network-resources.ts";
+import { expectAnswers } from "../expect.ts";
+import { startTraffic, withoutFailure } from "../faults/traffic.ts";
+import { endpointAt } from "../multi-cni/endpoint-at.ts";
+import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import { nearAndFar } from "../near-and-far.ts";
+import { needs } from "../needs.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
+
+const SOURCE = "kube-ovn-subnets";
+const CIDR = "10.250.0.0/16";
+const ports = [{ port: 80 }];
+const MANY = 1_000;
+const TRAFFIC_MS = 15 * 60_000;
+
+/** A service whose endpoint is in a network that nobody has told of yet, beside four that are ours. */
+async function openOthers(scene: Scene) {
+  const { namespace, cluster } = scene;
+  for (const name of ["a", "b", "c"]) await scene.service(name, { ports });
+  const theirs = await scene.service("theirs", { ports });
+  await cluster.api.create(endpointAt({ namespace, service: "theirs", family: "IPv4", address: "10.250.0.9" }));
+  const { caller, by } = await nearAndFar(scene);
+  const ours = await scene.service("web", { selector: { app: "web" }, ports });
+  const atOurs = { to: ours.clusterIP, port: 80 };
+  await expectAnswers(caller, atOurs, { by });
+  const foreign = async () => {
+    await expectForeign(scene, theirs.name);
+    await expectNoTrace(scene, theirs.clusterIP);
+  };
+  return { caller, atOurs, theirs, foreign };
+}
+
+export const apiServer: Spec = {
+  name: "a CRD that comes late, goes and comes back; a role that is given, revoked and given back; 1,000 subnets, and garbage",
+  suite: "networks",
+  eachFamily: false,
+  alone: true,
+  unfit: (shape) => needs("learn")(shape) ?? (shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4"),
+  run: async (scene) => {
+    const { caller, atOurs, foreign } = await openOthers(scene);
+    const [first] = scene.nodes;
+    const subnets = networkResource("kubeovn.io", "Subnet");
+    const startAnew = await learnFrom(scene, `--exclude-cidrs-from=${SOURCE}`);
+    const traffic = startTraffic([{ from: caller, ...atOurs }], scene.later, TRAFFIC_MS);
+    await untilState(scene, SOURCE, "absent");
+    // 403 once it is there: the role is missing.
+    const uninstall = await install(scene, subnets);
+    await untilState(scene, SOURCE, "forbidden");
+    const revoke = await allow(scene);
+    await untilState(scene, SOURCE, "empty");
+    await make(scene, subnet("one", CIDR));
+    await foreign();
+    for (const [name, cidr] of [
+      ["garbage", "no CIDR"],
+      ["host-bits", "10.251.0.1/16"],
+      ["everything", "0.0.0.0/0"],
+      ["services", atOurs.to.replace(/\d+$/, "0/24")],
+    ] as const) {
+      await make(scene, subnet(name, cidr));
+      await untilStage(scene, cidr, "refused");
+    }
+    // An open watch goes on without its role; the agent that is started anew is refused, and knows what the one before
+    // knew.
+    await revoke();
+    await startAnew(first);
+    await foreign();
+    await allow(scene);
+    await untilState(scene, SOURCE, "listed");
+    await uninstall();
+    await untilState(scene, SOURCE, "absent");
+    await foreign();
+    await install(scene, subnets);
+    await make(scene, subnet("again", CIDR));
+    await untilState(scene, SOURCE, "listed");
+    const added = await many(scene);
+    await foreign();
+    return { ...withoutFailure(await traffic.stop()), ...added };
+  },
+};
+
+const PREFIX = "Subnet/many-";
+
+/** As many subnets as some clusters have: all of them count. */
+async function many(scene: Scene) {
+  const { api } = scene.cluster;
+  const name = (at: number) => `many-${at}`;
+  const cidr = (at: number) => `10.${252 + (at >>> 8)}.${at & 255}.0/24`;
+  const started = performance.now();
+  for (let at = 0; at < MANY; at += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, n) => api.create(subnet(name(at + n), cidr(at + n)))));
+  }
+  const made = performance.now();
+  await untilLearnt(scene, `${MANY} subnets`, ({ cidrs }) => {
+    const counting = cidrs.filter(
+      ({ stage, objects }) => stage === "effective" && objects[0]?.startsWith(PREFIX),
+    ).length;
+    return counting === MANY ? undefined : `${counting}`;
+  });
+  const seconds = (from: number) => `${((performance.now() - from) / 1_000).toFixed(1)} s`;
+  return { "1,000 subnets": `learnt ${seconds(made)} after the last was made, ${seconds(started)} after the first` };
+}

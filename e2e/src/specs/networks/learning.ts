@@ -1,0 +1,129 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { type ApiObject, objectPath } from "../../control-plane/api-client.ts";
+import type { ClusterNode } from "../../provider/cluster.ts";
+import { folderPrefix } from "../../support/folder-prefix.ts";
+import { each, restoreAgents } from "../faults/stage.ts";
+import type { Scene } from "../scene.ts";
+
+const role = fileURLToPath(new URL("../../../../deploy/components/networks/clusterrole.yaml", import.meta.url));
+
+/** What agents need to read networks' objects with. @returns what takes it away */
+export async function allow(scene: Scene): Promise<() => Promise<void>> {
+  const clusterRole: ApiObject = parse(await readFile(role, "utf8"));
+  const binding = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: clusterRole.metadata.name },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole.metadata.name },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" }],
+  };
+  const removals = [await make(scene, clusterRole), await make(scene, binding)];
+  return async () => void (await Promise.all(removals.map((remove) => remove())));
+}
+
+/** Makes an object that goes with the spec. @returns what takes it away before */
+export async function make(scene: Scene, object: ApiObject): Promise<() => Promise<void>> {
+  const { api } = scene.cluster;
+  const path = objectPath(object);
+  const remove = () => api.delete(path);
+  scene.later(remove);
+  await api.create(object);
+  return remove;
+}
+
+/** Installs a resource, and waits until the API server serves it. @returns what takes it away, with all its objects */
+export async function install(scene: Scene, definition: ApiObject): Promise<() => Promise<void>> {
+  const { api } = scene.cluster;
+  const path = objectPath(definition);
+  // What goes before, with its objects, takes a moment to go.
+  await scene.until(`${definition.metadata.name} to be gone`, () => notThere(scene, path));
+  const remove = await make(scene, definition);
+  await scene.until(`${definition.metadata.name} to be served`, async () => {
+    const { status }: Served = JSON.parse(JSON.stringify(await api.get(path)));
+    const established = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
+    return established === true ? undefined : "not established";
+  });
+  return async () => {
+    await remove();
+    await scene.until(`${definition.metadata.name} to be gone`, () => notThere(scene, path));
+  };
+}
+
+interface Served {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+async function notThere({ cluster }: Scene, path: string): Promise<string | undefined> {
+  return cluster.api.get(path).then(
+    () => "there",
+    () => undefined,
+  );
+}
+
+/**
+ * Every agent learns its networks from now on, knowing nothing of before, and is as ever after the spec.
+ *
+ * @returns starts one anew, which knows what it has learnt
+ */
+export async function learnFrom(
+  scene: Scene,
+  ...flags: readonly string[]
+): Promise<(node: ClusterNode) => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
+  scene.later(() => rm(folder, { recursive: true }));
+  restoreAgents(scene);
+  const start = ({ name, agent }: ClusterNode) =>
+    agent.restart({ learns: true, flags: [...flags, `--state-dir=${join(folder, name)}`] });
+  await each(scene, start);
+  return start;
+}
+
+export function subnet(name: string, cidrBlock: string): ApiObject {
+  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock } };
+}
+
+export function ipPool(name: string, cidr: string): ApiObject {
+  return { apiVersion: "crd.projectcalico.org/v1", kind: "IPPool", metadata: { name }, spec: { cidr } };
+}
+
+/** What an agent's `/ownership` says of networks. */
+interface LearntNetworks {
+  readonly sources: readonly { readonly source: string; readonly state: string }[];
+  readonly cidrs: readonly { readonly cidr: string; readonly stage: string; readonly objects: readonly string[] }[];
+}
+
+/** Waits until what every agent has learnt is so. */
+export async function untilLearnt(
+  { cluster, until }: Scene,
+  what: string,
+  complaint: (learnt: LearntNetworks) => string | undefined,
+): Promise<void> {
+  await until(`${what} on every node`, async () => {
+    const answers = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
+    return answers.map((text) => complaint(networksIn(text))).find((one) => one !== undefined);
+  });
+}
+
+function networksIn(text: string): LearntNetworks {
+  const { networks }: { readonly networks?: LearntNetworks } = JSON.parse(text);
+  return networks ?? { sources: [], cidrs: [] };
+}
+
+export async function untilState(scene: Scene, source: string, state: string): Promise<void> {
+  await untilLearnt(scene, `${source} to be ${state}`, ({ sources }) => {
+    const found = sources.find((one) => one.source === source)?.state;
+    return found === state ? undefined : `${found}`;
+  });
+}
+
+/** @param stage `effective`, `refused` or `held` */
+export async function untilStage(scene: Scene, cidr: string, stage: string): Promise<void> {
+  await untilLearnt(scene, `${cidr} to be ${stage}`, ({ cidrs }) => {
+    const found = cidrs.find((one) => one.cidr === cidr)?.stage;
+    return found === stage ? undefined : `${found}`;
+  });
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { networkResource } from "../../control-plane/network-resources.ts";
+import type { ClusterShape } from "../../provider/cluster.ts";
+import { expectAnswers } from "../expect.ts";
+import { startTraffic, type Way, withoutFailure } from "../faults/traffic.ts";
+import { endpointAt } from "../multi-cni/endpoint-at.ts";
+import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
+import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import { nearAndFar } from "../near-and-far.ts";
+import { needs } from "../needs.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+import { allow, install, ipPool, learnFrom, make, subnet, untilStage } from "./learning.ts";
+
+/** A network that comes while everything runs. */
+const LATE = "10.250.0.0/16";
+const ports = [
+  { name: "tcp", port: 80, protocol: "TCP" },
+  { name: "udp", port: 80, protocol: "UDP" },
+] as const;
+
+function unfit(shape: ClusterShape): string | undefined {
+  const ipv4 = shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4";
+  return needs("learn")(shape) ?? needsExcluded(shape) ?? ipv4;
+}
+
+/** The CRDs, the role, and the objects of the networks that are here, in place of flags. */
+async function describeNetworks(scene: Scene): Promise<void> {
+  const { cluster, network } = scene;
+  await allow(scene);
+  await Promise.all([
+    install(scene, networkResource("kubeovn.io", "Subnet")),
+    install(scene, networkResource("crd.projectcalico.org", "IPPool")),
+  ]);
+  const { podCIDRs } = excludedNetwork(cluster);
+  await make(scene, subnet("ovn-default", Object.values(podCIDRs).join(",")));
+  for (const [family, cidr] of Object.entries(network.podCIDRs)) {
+    await make(scene, ipPool(`default-${family.toLowerCase()}`, cidr));
+  }
+  await learnFrom(scene, "--exclude-cidrs-from=kube-ovn-subnets", "--cluster-cidr-from=calico-ippools");
+}
+
+/** Services of both networks, and one of a network that comes later. */
+async function openServices(scene: Scene) {
+  const { cluster, namespace } = scene;
+  const [first] = scene.nodes;
+  const { caller, by } = await nearAndFar(scene);
+  await scene.pod({ node: first, network: excludedNetwork(cluster).name, app: "theirs" });
+  const ours = await scene.service("web", { selector: { app: "web" }, ports });
+  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+  const moving = await scene.service("moving", { ports: [{ port: 80 }] });
+  await cluster.api.create(endpointAt({ namespace, service: "moving", family: "IPv4", address: "10.250.0.9" }));
+  for (const name of ["a", "b"]) await scene.service(name, { ports: [{ port: 80 }] });
+  await expectForeign(scene, foreign.name);
+  await expectAnswers(caller, { to: ours.clusterIP, port: 80 }, { by });
+  const ways: Way[] = (["TCP", "UDP"] as const).flatMap((protocol) => [
+    { from: caller, to: ours.clusterIP, port: 80, protocol },
+    { from: first, to: ours.clusterIP, port: 80, protocol },
+  ]);
+  return { ways, foreign, moving };
+}
+
+export const underLoad: Spec = {
+  name: "networks that are learnt from Subnets and IPPools are edited under load: no request of another service fails",
+  suite: "multi-cni",
+  about: ["endpoint-filter", "networks"],
+  eachFamily: false,
+  alone: true,
+  unfit,
+  run: async (scene) => {
+    await describeNetworks(scene);
+    const { ways, foreign, moving } = await openServices(scene);
+    await expectNoTrace(scene, foreign.clusterIP);
+    const traffic = startTraffic(ways, scene.later);
+    await sleep(500);
+    const began = performance.now();
+    const goes = await make(scene, subnet("late", LATE));
+    await expectForeign(scene, moving.name);
+    await expectNoTrace(scene, moving.clusterIP);
+    const handedOver = performance.now() - began;
+    // Our own network grows, and the other one loses a subnet in which an endpoint still lies: nothing changes hands.
+    await make(scene, ipPool("more", "10.249.0.0/16"));
+    await untilStage(scene, "10.249.0.0/16", "effective");
+    await goes();
+    await make(scene, subnet("another", "10.248.0.0/16"));
+    await untilStage(scene, "10.248.0.0/16", "effective");
+    await expectForeign(scene, moving.name);
+    await expectNoTrace(scene, foreign.clusterIP);
+    return { ...withoutFailure(await traffic.stop()), "changed hands": `${Math.round(handedOver)} ms` };
+  },
+};
