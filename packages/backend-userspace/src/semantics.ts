@@ -6,6 +6,7 @@ import type { ModeSemantics } from "@fairlead/core";
  */
 export const userspaceSemantics: ModeSemantics = {
   localSourcesShortCut: true,
+  excludesClients: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
 };

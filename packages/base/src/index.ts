@@ -7,6 +7,7 @@ export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
 export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
 export type { Protocol } from "./ip/protocol.ts";
 export { type AddressRange, addressRange, contains, containsCIDR, inAnyOf, inRange, overlap } from "./ip/range.ts";
+export { numberRangeCIDRs, rangeCIDRs } from "./ip/range-cidrs.ts";
 export { isLoopback, isUnspecified } from "./ip/special.ts";
 export { bracketed, hostCIDR, prefixLengthOf, socketText } from "./ip/text.ts";
 export { type AddressWords, addressWords, masked, prefixMask, wordsText } from "./ip/words.ts";

@@ -13,6 +13,7 @@ import {
   parseCIDR,
   parseCIDRLeniently,
   prefixLengthOf,
+  rangeCIDRs,
   socketText,
 } from "@fairlead/base";
 import fc from "fast-check";
@@ -134,4 +135,16 @@ test("texts of one address", () => {
   expect([bracketed("10.0.0.1"), bracketed("fd00::1")]).toEqual(["10.0.0.1", "[fd00::1]"]);
   expect([socketText("10.0.0.1", 80), socketText("fd00::1", 80)]).toEqual(["10.0.0.1:80", "[fd00::1]:80"]);
   expect(["10.0.0.0/8", "fd00::/8"].filter(ofFamily("IPv6"))).toEqual(["fd00::/8"]);
+});
+
+test.each([
+  ["10.0.0.1", "10.0.0.1", ["10.0.0.1/32"]],
+  ["10.0.0.1", "10.0.0.6", ["10.0.0.1/32", "10.0.0.2/31", "10.0.0.4/31", "10.0.0.6/32"]],
+  ["0.0.0.0", "255.255.255.255", ["0.0.0.0/0"]],
+  ["fd00::", "fd00::ffff", ["fd00::/112"]],
+  ["10.0.0.2", "10.0.0.1", undefined],
+  ["10.0.0.1", "fd00::", undefined],
+  ["10.0.0.1", "", undefined],
+])("the range from %s to %s", (start, end, cidrs) => {
+  expect(rangeCIDRs(start, end)).toEqual(cidrs);
 });

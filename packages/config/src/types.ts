@@ -138,7 +138,7 @@ export interface MultiCNISettings {
   readonly clusterCIDRsFrom: readonly CIDRSource[];
   readonly cidrChanges: CIDRChanges;
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  readonly excludedFrontends: "all" | "cluster-ip";
+  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   readonly ownershipAnnotation: boolean;
   /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
   readonly serviceRules: readonly ServiceRuleSetting[];

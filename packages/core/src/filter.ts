@@ -24,8 +24,11 @@ export interface OwnershipDecision {
   readonly why: string;
   /** Absent: the filter does not tell. */
   readonly decidedBy?: DecidedBy;
-  /** What this proxy programs of the service: everything, all but the ClusterIP, or nothing. */
-  readonly frontends: "all" | "all-but-cluster-ip" | "none";
+  /**
+   * What this proxy programs of the service: everything, everything with the ClusterIP for those only who are none of
+   * `EndpointFilter.excludedClients`, all but the ClusterIP, or nothing.
+   */
+  readonly frontends: "all" | "all-but-excluded-clients" | "all-but-cluster-ip" | "none";
   /** The endpoint addresses to leave out before any selection; absent: none. */
   readonly excludes?: (address: string) => boolean;
   /** The excluded CIDRs that contain at least one endpoint, canonical, sorted. */
@@ -56,4 +59,9 @@ export interface EndpointFilter {
    * @param address canonical
    */
   isForeign?(address: string): boolean;
+  /**
+   * The CIDRs whose clients another network serves itself, where a decision says so: canonical, disjoint, sorted, and
+   * the same list each time. Absent: no decision does.
+   */
+  excludedClients?(family: IPFamily): readonly string[];
 }

@@ -37,6 +37,11 @@ export interface Frontend {
   readonly policy: "Cluster" | "Local";
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
   readonly sources?: AllowedSources;
+  /**
+   * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: his packets are left,
+   * whatever the treatments say. Canonical, disjoint, sorted. Absent: there is nobody like that.
+   */
+  readonly excludedClients?: readonly string[];
 }
 
 export interface PlanEndpoint {
@@ -131,6 +136,8 @@ export interface NodePlan {
    * drops packets to ClusterIPs that no service has.
    */
   readonly serviceCIDRs?: readonly string[];
+  /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, whoever sends. */
+  readonly excludedClients?: readonly string[];
 }
 
 /**
@@ -141,7 +148,7 @@ export interface ForwardingPlan {
   readonly groups: ReadonlyMap<string, ServicePortGroup>;
   readonly node: NodePlan;
   readonly healthChecks: ReadonlyMap<ServiceKey, HealthCheck>;
-  /** ClusterIPs of services that another network serves (nftables lets them pass before its drop). */
+  /** ClusterIPs that another network serves, to its own clients at least (nftables lets them pass before its drop). */
   readonly foreignClusterIPs: ReadonlySet<string>;
   /** Sum of `endpointCount` over the groups. */
   readonly endpointCount: number;
@@ -187,6 +194,11 @@ export interface ModeSemantics {
    * is.
    */
   readonly noLocalCounts?: "services";
+  /**
+   * Whether it can serve an address to some clients and leave it to another network for others; absent: it cannot, and
+   * such an address is left for all.
+   */
+  readonly excludesClients?: true;
   /** Whether it can balance by a hash of the client's address; absent: it cannot. */
   readonly sourceHash?: true;
 }

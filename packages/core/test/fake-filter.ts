@@ -6,7 +6,7 @@ export function isForeign(address: string): boolean {
 }
 
 /** Decides as the real filter's defaults do; `leave` says what it leaves of a foreign service. */
-export function fakeFilter(leave: "all" | "cluster-ip" = "all"): EndpointFilter {
+export function fakeFilter(leave: keyof typeof OF_FOREIGN = "all"): EndpointFilter {
   return {
     isForeign,
     decide: (service, _family, addresses, remembered): OwnershipDecision => {
@@ -17,12 +17,11 @@ export function fakeFilter(leave: "all" | "cluster-ip" = "all"): EndpointFilter 
       const seen = excludedEndpoints === 0 ? "ours" : ownEndpoints === 0 ? "foreign" : "mixed";
       const ownership = decided ? seen : (remembered ?? "ours");
       const annotation = service.annotations["fairlead.dev/ownership"];
-      const ofForeign = leave === "all" ? "none" : "all-but-cluster-ip";
       return {
         ownership,
         decided,
         why: `${ownEndpoints} own, ${excludedEndpoints} excluded`,
-        frontends: ownership === "foreign" ? ofForeign : "all",
+        frontends: ownership === "foreign" ? OF_FOREIGN[leave] : "all",
         ...(ownership === "mixed" ? { excludes: isForeign } : {}),
         decidingCIDRs: excludedEndpoints > 0 ? ["10.244.0.0/16"] : [],
         ownEndpoints,
@@ -32,3 +31,9 @@ export function fakeFilter(leave: "all" | "cluster-ip" = "all"): EndpointFilter 
     },
   };
 }
+
+const OF_FOREIGN = {
+  all: "none",
+  "cluster-ip": "all-but-cluster-ip",
+  "excluded-clients": "all-but-excluded-clients",
+} as const;

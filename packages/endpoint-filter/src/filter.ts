@@ -1,5 +1,6 @@
-import type { EndpointFilter, OwnershipDecision } from "@fairlead/core";
+import type { EndpointFilter, IPFamily, OwnershipDecision } from "@fairlead/core";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
+import { regionsOf } from "./cidr/regions.ts";
 import { type CIDRTable, createTable } from "./cidr/table.ts";
 import type { FilterOptions } from "./options.ts";
 import { findOwner, readAnnotation } from "./owner.ts";
@@ -14,9 +15,11 @@ import { survey } from "./survey.ts";
 export function createEndpointFilter(options: FilterOptions): EndpointFilter {
   const { neutralAddresses: neutral } = options;
   const table = excludedTable(options.excludeCIDRs, options.ownCIDRs ?? []);
+  const clients = options.excludedFrontends === "excluded-clients" ? excludedClients(options) : undefined;
   const isExcluded = (address: string) => neutral?.has(address) !== true && table.find(address) !== undefined;
   return {
     isForeign: isExcluded,
+    ...(clients === undefined ? undefined : { excludedClients: (family: IPFamily) => clients[family] }),
     decide(service, _family, addresses, remembered) {
       const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
       const found = survey(table, addresses, neutral);
@@ -27,7 +30,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
         ownership,
         decided,
         decidedBy,
-        why: frontends === "all-but-cluster-ip" ? `${why}; only its ClusterIP is left to the other network` : why,
+        why: `${why}${LEFT[frontends]}`,
         frontends,
         ...(ownership === "mixed" ? { excludes: isExcluded } : {}),
         decidingCIDRs: found.cidrs,
@@ -39,13 +42,38 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
   };
 }
 
-/** What is foreign keeps all its endpoints: under `cluster-ip` the other frontends are proxied to every one of them. */
+const LEFT: Readonly<Record<OwnershipDecision["frontends"], string>> = {
+  all: "",
+  none: "",
+  "all-but-cluster-ip": "; only its ClusterIP is left to the other network",
+  "all-but-excluded-clients": "; only its ClusterIP is left to the other network, for clients in excluded CIDRs",
+};
+
+/** What is foreign keeps all its endpoints: what is proxied here of it is proxied to every one of them. */
 function frontendsOf(
   ownership: OwnershipDecision["ownership"],
   left: FilterOptions["excludedFrontends"],
 ): OwnershipDecision["frontends"] {
   if (ownership !== "foreign") return "all";
-  return left === "cluster-ip" ? "all-but-cluster-ip" : "none";
+  return FRONTENDS[left];
+}
+
+const FRONTENDS = {
+  all: "none",
+  "cluster-ip": "all-but-cluster-ip",
+  "excluded-clients": "all-but-excluded-clients",
+} as const satisfies Record<FilterOptions["excludedFrontends"], OwnershipDecision["frontends"]>;
+
+/** An own CIDR that is more specific takes its part out of the wider excluded one around it. */
+function excludedClients({
+  excludeCIDRs,
+  ownCIDRs = [],
+}: FilterOptions): Readonly<Record<IPFamily, readonly string[]>> {
+  const excluded = new Set(excludeCIDRs.map((text) => asCIDR(text).text));
+  const all = [...excludeCIDRs, ...ownCIDRs].map(asCIDR);
+  const ofFamily = (family: IPFamily) => all.filter((cidr) => cidr.family === family);
+  const inFamily = (family: IPFamily) => regionsOf(ofFamily(family), ({ text }) => excluded.has(text));
+  return { IPv4: inFamily("IPv4"), IPv6: inFamily("IPv6") };
 }
 
 /** Finds excluded CIDRs only: an own one that is more specific hides the wider excluded one around it. */

@@ -17,8 +17,11 @@ export interface FilterOptions {
    * leaves the service alone, `all` proxies to every endpoint.
    */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  /** What of a foreign service is left to its network: `all`, or only the ClusterIP (`cluster-ip`). */
-  readonly excludedFrontends: "all" | "cluster-ip";
+  /**
+   * What of a foreign service is left to its network: `all`, only the ClusterIP (`cluster-ip`), or the ClusterIP for
+   * clients in the excluded CIDRs only (`excluded-clients`).
+   */
+  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Whether the annotation `fairlead.dev/ownership` overrides the CIDRs. */
   readonly ownershipAnnotation: boolean;
 }

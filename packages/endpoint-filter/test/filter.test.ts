@@ -129,6 +129,9 @@ describe("frontends that are programmed", () => {
     [own, "cluster-ip", "all"],
     [foreign, "cluster-ip", "all-but-cluster-ip"],
     [both, "cluster-ip", "all"],
+    [own, "excluded-clients", "all"],
+    [foreign, "excluded-clients", "all-but-excluded-clients"],
+    [both, "excluded-clients", "all"],
   ] as const)("%j under %s: %s", (addresses, excludedFrontends, frontends) => {
     expect(decide(addresses, { options: { excludedFrontends } }).frontends).toBe(frontends);
   });
@@ -137,6 +140,27 @@ describe("frontends that are programmed", () => {
     const options = { excludedFrontends: "cluster-ip", mixedServices: "skip" } as const;
     expect(decide(both, { options })).toMatchObject({ frontends: "all-but-cluster-ip" });
     expect(decide(own, { options, annotation: "foreign" })).toMatchObject({ frontends: "all-but-cluster-ip" });
+  });
+});
+
+describe("clients that the other network serves itself", () => {
+  const clients = (options: Partial<FilterOptions>) =>
+    createEndpointFilter({ ...OPTIONS, excludedFrontends: "excluded-clients", ...options }).excludedClients;
+
+  test("are those in excluded CIDRs, by family", () => {
+    expect(clients({})?.("IPv4")).toEqual(["10.244.0.0/16"]);
+    expect(clients({})?.("IPv6")).toEqual(["fd00:244::/48"]);
+    expect(clients({ excludeCIDRs: [] })?.("IPv4")).toEqual([]);
+  });
+
+  test("are not those of our own CIDRs within", () => {
+    const cidrs = clients({ excludeCIDRs: ["10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/16"], ownCIDRs: ["10.128.0.0/9"] });
+    expect(cidrs?.("IPv4")).toEqual(["10.0.0.0/9"]);
+  });
+
+  test("are nobody under another policy", () => {
+    expect(clients({ excludedFrontends: "all" })).toBeUndefined();
+    expect(clients({ excludedFrontends: "cluster-ip" })).toBeUndefined();
   });
 });
 

@@ -51,6 +51,22 @@ const options = (excludeCIDRs: readonly string[], mixedServices: FilterOptions["
   ownershipAnnotation: true,
 });
 
+test("excluded clients are those whose most specific CIDR is an excluded one, in disjoint CIDRs", () => {
+  fc.assert(
+    fc.property(cidrs, cidrs, address, (excludeCIDRs, ownCIDRs, text) => {
+      const filter = createEndpointFilter({
+        ...options(excludeCIDRs),
+        excludedFrontends: "excluded-clients",
+        ownCIDRs,
+      });
+      const kind = text.includes(":") ? "IPv6" : "IPv4";
+      const holding = (filter.excludedClients?.(kind) ?? []).filter((one) => naive([one], text) !== undefined);
+      const most = naive([...excludeCIDRs, ...ownCIDRs], text) ?? "";
+      expect(holding).toHaveLength(excludeCIDRs.includes(most) ? 1 : 0);
+    }),
+  );
+});
+
 describe("table", () => {
   test("finds the most specific CIDR, as a naive search does", () => {
     fc.assert(

@@ -1,5 +1,5 @@
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
-import { comment, jump, type Rule, type Table, type Target } from "@fairlead/netfilter";
+import { comment, jump, type Match, type Rule, type Table, type Target } from "@fairlead/netfilter";
 import { type GroupNames, groupNames } from "./group-names.ts";
 import { EXTERNAL_SERVICES, LOCALHOST_ACCEPTED_COUNTER, NODE_PORTS, PROXY_FIREWALL, SERVICES } from "./names.ts";
 import { internalSet, isGated, reachesEndpoints, refusal } from "./reach.ts";
@@ -33,10 +33,13 @@ export function dispatchRules(group: ServicePortGroup, context: RenderContext): 
   const names = groupNames(group);
   const rules: DispatchRule[] = [];
   for (const frontend of group.frontends) {
-    if (reachesEndpoints(frontend)) rules.push(...natRules(group, frontend, names, context));
+    if (reachesEndpoints(frontend))
+      rules.push(...excludedRules(group, frontend, "nat"), ...natRules(group, frontend, names, context));
     if (isGated(frontend)) rules.push(gateRule(group, frontend, names));
     const verdict = refusal(frontend);
-    if (verdict !== undefined) rules.push(refusalRule(group, frontend, verdict, context));
+    if (verdict !== undefined) {
+      rules.push(...excludedRules(group, frontend, "filter"), refusalRule(group, frontend, verdict, context));
+    }
   }
   if (group.healthCheckPort !== undefined) rules.push(healthCheckRule(group, group.healthCheckPort));
   return rules;
@@ -55,6 +58,25 @@ function natRules(
   };
   return [entry("nat", SERVICES, keyOf(group, frontend), rule)];
 }
+
+/** Clients that another network serves are sent back before anything happens to their packets. */
+function excludedRules(
+  group: ServicePortGroup,
+  frontend: Frontend,
+  table: DispatchRule["table"],
+): readonly DispatchRule[] {
+  const { excludedClients = [], address = "", port } = frontend;
+  if (excludedClients.length === 0) return [];
+  const packets = toAddress(address, group.protocol, port, `${group.name} another network serves its clients`);
+  const matches = [...packets.matches, NOT_FROM_NODE];
+  const key = keyOf(group, frontend);
+  return excludedClients.map((cidr) =>
+    entry(table, SERVICES, key, { ...packets, matches, source: { cidr }, target: { kind: "return" } }),
+  );
+}
+
+/** The node may have an address in the other network. */
+const NOT_FROM_NODE: Match = { kind: "addrtype", srcType: { negated: true, value: "LOCAL" } };
 
 const FRONTEND_LABELS = {
   "cluster-ip": "cluster IP",

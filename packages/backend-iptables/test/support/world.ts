@@ -7,6 +7,6 @@ export function plannerOptions(node: GoldenNode, more: Partial<PlannerOptions> =
   return goldenPlannerOptions(node, iptablesSemantics, more);
 }
 
-export function openWorld(): World {
-  return new World(plannerOptions(goldenNode(false)));
+export function openWorld(more: Partial<PlannerOptions> = {}): World {
+  return new World(plannerOptions(goldenNode(false), more));
 }

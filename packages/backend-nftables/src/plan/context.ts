@@ -27,6 +27,8 @@ export interface PlanContext {
   readonly serviceCIDRs: readonly string[];
   /** ClusterIPs that another network serves. */
   readonly foreignClusterIPs: readonly string[];
+  /** Those whom it serves there; undefined: everybody. */
+  readonly excludedClients: readonly string[] | undefined;
 }
 
 export function planContext(
@@ -42,6 +44,7 @@ export function planContext(
     nodePortAddresses: nodePortAddresses(node),
     serviceCIDRs: node.serviceCIDRs ?? [],
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
+    excludedClients: node.excludedClients,
   };
 }
 

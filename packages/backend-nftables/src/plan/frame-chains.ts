@@ -10,7 +10,7 @@ import type { PlanContext } from "./context.ts";
 import { FOREIGN } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 
-const { addressIn, addressTypeIs, flipMark, hasMark, jump, lookUp, masquerade, newConnection, rejectPacket } =
+const { addressIn, addressTypeIs, flipMark, hasMark, jump, lookUp, masquerade, newConnection, rejectPacket, verdict } =
   statements;
 
 /** kube-proxy's chains of fixed names with their rules, in its order. */
@@ -53,7 +53,7 @@ function checks(context: PlanContext): readonly NftChain[] {
   const { family } = context;
   return [
     { name: "nodeport-endpoints-check", rules: [nodePortDispatch(context, "no-endpoint-nodeports", [])] },
-    { name: "service-endpoints-check", rules: [dispatch(family, "no-endpoint-services")] },
+    { name: "service-endpoints-check", rules: [...excluded(context), dispatch(family, "no-endpoint-services")] },
     { name: "firewall-check", rules: [dispatch(family, "firewall-ips")] },
   ];
 }
@@ -63,6 +63,7 @@ function services(context: PlanContext): NftChain {
   return {
     name: "services",
     rules: [
+      ...excluded(context),
       ...masqueradeClusterIPs(context),
       dispatch(family, "service-ips"),
       nodePortDispatch(context, "service-nodeports", addressTypeIs("daddr", "local")),
@@ -93,18 +94,39 @@ function masquerading({ family, mark }: PlanContext): NftChain {
   };
 }
 
-function clusterIPsCheck({ family, serviceCIDRs, foreignClusterIPs }: PlanContext): NftChain {
-  const foreign = [...lookUp(family, ["daddr"], FOREIGN), ...statements.verdict({ kind: "return" })];
+/** Clients that another network serves itself are sent back before anything happens to their packets. */
+function excluded({ family, foreignClusterIPs, excludedClients = [] }: PlanContext): readonly NftRule[] {
+  if (foreignClusterIPs.length === 0) return [];
+  const toForeign = lookUp(family, ["daddr"], FOREIGN);
+  // The node may have an address in the other network.
+  const notFromNode = addressTypeIs("saddr", "local", "!=");
+  return excludedClients.map((cidr) => ({
+    expressions: [...addressIn(family, "saddr", cidr), ...toForeign, ...notFromNode, ...verdict({ kind: "return" })],
+    comment: "Another network serves these clients",
+  }));
+}
+
+/** ClusterIPs that another network serves, to whomever it does. */
+function foreign(context: PlanContext): readonly NftRule[] {
+  const { family, foreignClusterIPs, excludedClients } = context;
+  if (excludedClients !== undefined) return excluded(context);
+  if (foreignClusterIPs.length === 0) return [];
+  const expressions = [...lookUp(family, ["daddr"], FOREIGN), ...verdict({ kind: "return" })];
+  return [{ expressions, comment: "Another network serves these" }];
+}
+
+function clusterIPsCheck(context: PlanContext): NftChain {
+  const { family, serviceCIDRs } = context;
   return {
     name: "cluster-ips-check",
     rules: [
-      ...(foreignClusterIPs.length === 0 ? [] : [{ expressions: foreign, comment: "Another network serves these" }]),
+      ...foreign(context),
       {
         expressions: [...lookUp(family, ["daddr"], "cluster-ips"), ...rejectPacket(family)],
         comment: "Reject traffic to invalid ports of ClusterIPs",
       },
       ...serviceCIDRs.map((cidr) => ({
-        expressions: [...addressIn(family, "daddr", cidr), ...statements.verdict({ kind: "drop" })],
+        expressions: [...addressIn(family, "daddr", cidr), ...verdict({ kind: "drop" })],
         comment: "Drop traffic to unallocated ClusterIPs",
       })),
     ],

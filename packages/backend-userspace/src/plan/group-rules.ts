@@ -5,7 +5,7 @@ import type { RelayPorts, RenderContext } from "./context.ts";
 import { EXTERNAL_SERVICES, NODEPORT_NON_LOCAL, PROXY_FIREWALL, SERVICES } from "./names.ts";
 import { redirectRules } from "./redirect-rules.ts";
 import { proxied, refusal, relayedSets } from "./relays.ts";
-import { reject, toFrontend, toPort } from "./rule-parts.ts";
+import { fromExcluded, reject, toFrontend, toPort } from "./rule-parts.ts";
 
 /** Everything that a group has in the chains of this mode, in order. */
 export function groupRules(group: ServicePortGroup, ports: RelayPorts, context: RenderContext): readonly ChainRule[] {
@@ -40,7 +40,14 @@ function refusalRules(
   const matches = frontend.address === undefined ? [...rule.matches, LOCAL_DESTINATION] : rule.matches;
   const target = verdict === "drop" ? ({ kind: "drop" } as const) : reject(family);
   const refused = { table: "filter", chain, rule: { ...rule, matches, target } } as const;
-  return [...rules, frontend.address === undefined ? refused : { ...refused, first: true }];
+  if (frontend.address === undefined) return [...rules, refused];
+  // Each goes to the top, so that the last one stands first.
+  const excluded = fromExcluded(group.protocol, frontend, group.name);
+  return [...rules, ...[refused, ...excluded.map((each) => ({ ...refused, rule: each }))].map(onTop)];
+}
+
+function onTop(rule: ChainRule): ChainRule {
+  return { ...rule, first: true };
 }
 
 const LOCAL_DESTINATION = { kind: "addrtype", dstType: { value: "LOCAL" } } as const;

@@ -5,7 +5,7 @@ import type { ChainRule } from "./chains.ts";
 import type { RelayPorts, RenderContext } from "./context.ts";
 import { NODEPORT_CONTAINER, NODEPORT_HOST, PORTALS_CONTAINER, PORTALS_HOST } from "./names.ts";
 import { proxied } from "./relays.ts";
-import { toFrontend } from "./rule-parts.ts";
+import { fromExcluded, toFrontend } from "./rule-parts.ts";
 import { allowed, allowedPods, type Origin } from "./sources.ts";
 
 /** The rules that lead a frontend's packets to relays, each source class to the relay of its set. */
@@ -22,6 +22,7 @@ export function* redirectRules(
   const relay = (treatment: Treatment) => relayTarget(group, treatment, ports, context);
   const everybody = allowed(frontend.sources);
   const [container, host] = CHAINS[frontend.kind === "node-port" ? "node-port" : "portal"];
+  yield* fromExcluded(group.protocol, frontend, group.name).map((rule) => inNat(container, rule));
   if (!sameWay(pod, outside)) {
     const pods = allowedPods(context.node.detector, frontend.sources);
     yield* rules(container, pods, relay(pod) ?? { kind: "return" });

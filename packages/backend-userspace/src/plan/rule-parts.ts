@@ -1,6 +1,6 @@
 import { hostCIDR } from "@fairlead/base";
 import type { Frontend, IPFamily, Protocol } from "@fairlead/core";
-import { comment, type Rule, type Target } from "@fairlead/netfilter";
+import { comment, type Match, type Rule, type Target } from "@fairlead/netfilter";
 
 export function reject(family: IPFamily): Target {
   return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
@@ -19,3 +19,14 @@ export function toFrontend(protocol: Protocol, { address, port }: Frontend, rema
   const rule = toPort(protocol, port, remark);
   return address === undefined ? rule : { destination: { cidr: hostCIDR(address) }, ...rule };
 }
+
+/** Packets to a frontend from clients that another network serves: they go on before anything happens to them. */
+export function fromExcluded(protocol: Protocol, frontend: Frontend, remark: string): readonly Rule[] {
+  const packets = toFrontend(protocol, frontend, remark);
+  const matches = [...packets.matches, NOT_FROM_NODE];
+  const { excludedClients = [] } = frontend;
+  return excludedClients.map((cidr) => ({ source: { cidr }, ...packets, matches, target: { kind: "return" } }));
+}
+
+/** The node may have an address in the other network. */
+const NOT_FROM_NODE: Match = { kind: "addrtype", srcType: { negated: true, value: "LOCAL" } };

@@ -118,7 +118,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         document: "fairlead",
         withConfig: true,
         defaultText: "all",
-        help: "What of an excluded service is left to the other network: all, or cluster-ip alone (node ports, external and load-balancer addresses are then proxied here).",
+        help: "What of an excluded service is left to the other network: all, only the ClusterIP (cluster-ip), or the ClusterIP for clients in the excluded CIDRs only (excluded-clients); the rest is then proxied here.",
       },
       {
         name: "ownership-annotation",

@@ -18,7 +18,7 @@ export const fairleadSchema = z.strictObject({
       clusterCIDRsFrom: cidrSources.optional(),
       cidrChanges,
       mixedServices: oneOf(["own-endpoints", "skip", "all"]).optional(),
-      excludedFrontends: oneOf(["all", "cluster-ip"]).optional(),
+      excludedFrontends: oneOf(["all", "cluster-ip", "excluded-clients"]).optional(),
       ownershipAnnotation: flag.optional(),
       serviceRules: serviceRules.optional(),
     })

@@ -58,6 +58,11 @@ export class FamilyPlanner implements FrontendLookup {
     return this.#records.keys();
   }
 
+  /** The services that are served to some clients and not to others. */
+  *dividedServices(): Generator<ServiceKey> {
+    for (const [key, { decision }] of this.#records) if (decision.frontends === "all-but-excluded-clients") yield key;
+  }
+
   decision(key: ServiceKey): OwnershipDecision | undefined {
     return this.#records.get(key)?.decision;
   }
@@ -85,7 +90,7 @@ export class FamilyPlanner implements FrontendLookup {
     if (service === undefined || clusterIP === undefined) return undefined;
     const slices = state.slices(key);
     if (slices.length > TURN) yield;
-    const decision = decideOwnership(options.filter, service, family, slices, memory.get(key, family));
+    const decision = decideOwnership(options, service, family, slices, memory.get(key, family));
     return draftService({ key, service, family, slices, options }, clusterIP, decision);
   }
 
@@ -120,7 +125,9 @@ export class FamilyPlanner implements FrontendLookup {
   ): readonly ReleasedGroup[] {
     if (draft.decision.frontends === "all") return [];
     if (before !== undefined) {
-      return before.decision.frontends === draft.decision.frontends ? [] : releasedGroups(before.groups, after.groups);
+      const { frontends } = draft.decision;
+      const same = before.decision.frontends === frontends && frontends !== "all-but-excluded-clients";
+      return same ? [] : releasedGroups(before.groups, after.groups);
     }
     const wasOurs = remembered !== undefined && remembered !== draft.decision.ownership;
     return wasOurs ? releasedUnseen(draft, after.groups) : [];

@@ -1,5 +1,5 @@
 import type { EndpointSlice, IPFamily, Service, ServiceKey } from "../objects.ts";
-import type { AllowedSources, EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
+import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
 import { balanceOf } from "./balance.ts";
@@ -17,6 +17,8 @@ export interface GroupInput {
   readonly family: IPFamily;
   readonly slices: readonly EndpointSlice[];
   readonly excludes: ((address: string) => boolean) | undefined;
+  /** `Frontend.excludedClients` of its ClusterIP. */
+  readonly excludedClients: readonly string[] | undefined;
   readonly options: PlannerOptions;
 }
 
@@ -101,13 +103,22 @@ function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family
 function buildFrontends(
   held: readonly FrontendSpec[],
   facts: TreatmentFacts,
-  { service, family, options }: GroupInput,
+  { service, family, options, excludedClients }: GroupInput,
 ): readonly Frontend[] {
   const sources = allowedSources(service, family, options.nodeIPs[family]);
-  return held.map((spec) => buildFrontend(spec, facts, spec.kind === "load-balancer" ? sources : undefined));
+  return held.map((spec) =>
+    buildFrontend(spec, facts, {
+      ...(spec.kind !== "load-balancer" || sources === undefined ? undefined : { sources }),
+      ...(spec.kind !== "cluster-ip" || excludedClients === undefined ? undefined : { excludedClients }),
+    }),
+  );
 }
 
-function buildFrontend(spec: FrontendSpec, facts: TreatmentFacts, sources: AllowedSources | undefined): Frontend {
+function buildFrontend(
+  spec: FrontendSpec,
+  facts: TreatmentFacts,
+  clients: Pick<Frontend, "sources" | "excludedClients">,
+): Frontend {
   const { kind, address, port, policy } = spec;
   return {
     kind,
@@ -115,7 +126,7 @@ function buildFrontend(spec: FrontendSpec, facts: TreatmentFacts, sources: Allow
     policy,
     treatments: spec.left ? LEFT_ALONE : treatments(kind, policy, facts),
     ...(address === undefined ? undefined : { address }),
-    ...(sources === undefined ? undefined : { sources }),
+    ...clients,
   };
 }
 

@@ -35,12 +35,23 @@ export interface PlannerOptions {
 export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
   const nodeAddresses = options.nodeAddresses?.[family];
   const serviceCIDRs = options.serviceCIDRs?.[family];
+  const excluded = excludedClients(options, family);
   return {
     detector: options.detectors[family] ?? { kind: "none" },
     nodePortAddresses: options.nodePortAddresses[family] ?? { kind: "all" },
     ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
     ...(serviceCIDRs === undefined ? undefined : { serviceCIDRs }),
+    ...(excluded === undefined ? undefined : { excludedClients: excluded }),
   };
+}
+
+/** Whom another network serves itself at the ClusterIPs of its services; undefined: nobody, or the mode cannot tell. */
+export function excludedClients(
+  { filter, semantics }: PlannerOptions,
+  family: IPFamily,
+): readonly string[] | undefined {
+  const cidrs = semantics.excludesClients ? filter?.excludedClients?.(family) : undefined;
+  return cidrs === undefined || cidrs.length === 0 ? undefined : cidrs;
 }
 
 /** Whether the plans of all services may follow differently from the two; of the filter nothing is said. */

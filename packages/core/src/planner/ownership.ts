@@ -1,17 +1,21 @@
 import { familyOf } from "@fairlead/base";
-import type { EndpointFilter, Ownership, OwnershipDecision } from "../filter.ts";
+import type { Ownership, OwnershipDecision } from "../filter.ts";
 import type { EndpointSlice, IPFamily, Service } from "../objects.ts";
+import type { PlannerOptions } from "./options.ts";
 
 /** Decides whose a service is in a family; without a filter it is ours. */
 export function decideOwnership(
-  filter: EndpointFilter | undefined,
+  { filter, semantics }: Pick<PlannerOptions, "filter" | "semantics">,
   service: Service,
   family: IPFamily,
   slices: readonly EndpointSlice[],
   remembered: Ownership | undefined,
 ): OwnershipDecision {
   const addresses = endpointAddresses(slices, family);
-  return filter?.decide(service, family, addresses, remembered) ?? withoutFilter(addresses, remembered);
+  const decision = filter?.decide(service, family, addresses, remembered) ?? withoutFilter(addresses, remembered);
+  if (decision.frontends !== "all-but-excluded-clients" || semantics.excludesClients) return decision;
+  // To take all of an address would be to take the other network's own clients as well.
+  return { ...decision, frontends: "all-but-cluster-ip", why: `${decision.why}; in this mode for all clients` };
 }
 
 /** What holds where nothing is excluded. It needs no memory, and only corrects one that says otherwise. */

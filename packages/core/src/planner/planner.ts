@@ -5,7 +5,7 @@ import type { ForwardingPlan, PlanChange } from "../plan.ts";
 import type { ClusterView } from "../state/view.ts";
 import { FamilyPlanner } from "./family-planner.ts";
 import type { FrontendLookup } from "./lookup.ts";
-import { nodePlan, type PlannerOptions, replansServices } from "./options.ts";
+import { excludedClients, nodePlan, type PlannerOptions, replansServices } from "./options.ts";
 import type { PlanCounts, PlanStep, ServiceOwnership } from "./step.ts";
 import { StepCollector } from "./step-collector.ts";
 
@@ -43,6 +43,11 @@ export class Planner {
     }
     if (!sameFilter) {
       for (const key of concerned ?? []) this.#concerned.add(key);
+      for (const planner of this.#each()) {
+        const { family } = planner;
+        if (equal(excludedClients(before, family), excludedClients(options, family))) continue;
+        for (const key of planner.dividedServices()) this.#concerned.add(key);
+      }
       return "concerned";
     }
     const nodeChanged = this.#each().some(({ family }) => !equal(nodePlan(before, family), nodePlan(options, family)));

@@ -1,3 +1,4 @@
+import { equal } from "../data/equal.ts";
 import type { Frontend, ServicePortGroup } from "../plan.ts";
 import { endpointAddresses, withoutFilter } from "./ownership.ts";
 import { draftService, finishService, type ServiceDraft } from "./service-plan.ts";
@@ -6,7 +7,7 @@ import { isLeft } from "./treatments.ts";
 
 /**
  * What of `before` another network has taken over: the groups with only those frontends that `after` no longer has, or
- * leaves to it.
+ * leaves to it, be it for other clients than before only.
  */
 export function releasedGroups(
   before: readonly ServicePortGroup[],
@@ -15,7 +16,8 @@ export function releasedGroups(
   return before.flatMap((group) => {
     const now = after.find((other) => other.id === group.id);
     const frontends = group.frontends.filter(
-      (frontend) => !isLeft(frontend) && !now?.frontends.some((other) => isSame(frontend, other) && !isLeft(other)),
+      (frontend) =>
+        !isLeft(frontend) && !now?.frontends.some((other) => isSame(frontend, other) && serves(other, frontend)),
     );
     return frontends.length === 0 ? [] : [{ ...group, frontends }];
   });
@@ -44,6 +46,12 @@ function asIfOurs(draft: ServiceDraft): readonly ServicePortGroup[] {
   const owners = new Map(ours.ours.flatMap(({ group, keys }) => keys.map((key) => [key, group])));
   // Without endpoints: nobody asks for them.
   return finishService(ours, (key) => owners.get(key), { groups: new Map(), localReady: 0 }).groups;
+}
+
+/** Whether nobody who may have been served by `before` is left now. */
+function serves(now: Frontend, before: Frontend): boolean {
+  if (isLeft(now)) return false;
+  return now.excludedClients === undefined || equal(now.excludedClients, before.excludedClients);
 }
 
 function isSame(a: Frontend, b: Frontend): boolean {

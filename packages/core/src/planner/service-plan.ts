@@ -7,6 +7,7 @@ import type { ServiceClaims } from "./frontend-claims.ts";
 import { claimKey, type Leaves } from "./frontend-spec.ts";
 import { type BuiltGroup, buildGroup, type GroupEndpoints, type GroupInput, groupEndpoints } from "./group.ts";
 import { claimsOf, draftClaimKey, draftGroups, type GroupDraft, groupClaims } from "./group-draft.ts";
+import { excludedClients } from "./options.ts";
 import { isLeft } from "./treatments.ts";
 
 /** What a service asks for in a family: a function of its objects, the options and the memory only. */
@@ -39,12 +40,13 @@ export type Holder = (claim: string) => string | undefined;
 
 const LEAVES: Readonly<Record<OwnershipDecision["frontends"], Leaves>> = {
   all: "nothing",
+  "all-but-excluded-clients": "nothing",
   "all-but-cluster-ip": "cluster-ip",
   none: "everything",
 };
 
 export function draftService(
-  input: Omit<GroupInput, "excludes">,
+  input: Omit<GroupInput, "excludes" | "excludedClients">,
   clusterIP: string,
   decision: OwnershipDecision,
 ): ServiceDraft {
@@ -56,7 +58,11 @@ export function draftService(
     groups: groups.filter((group) => group.frontends.some((frontend) => !frontend.left)),
     ours: compact(groups.flatMap((group) => claimsOf(group, false))),
     left: compact(groups.flatMap((group) => claimsOf(group, true))),
-    input: { ...input, excludes: decision.excludes },
+    input: {
+      ...input,
+      excludes: decision.excludes,
+      excludedClients: decision.frontends === "all-but-excluded-clients" ? excludedClients(options, family) : undefined,
+    },
   };
 }
 

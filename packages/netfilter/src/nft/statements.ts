@@ -130,10 +130,14 @@ function changeMark(mask: Hex, xor: Hex): readonly Expression[] {
 }
 
 /** `fib saddr type local`. */
-export function addressTypeIs(of: "saddr" | "daddr", type: keyof typeof ADDRESS_TYPES): readonly Expression[] {
+export function addressTypeIs(
+  of: "saddr" | "daddr",
+  type: keyof typeof ADDRESS_TYPES,
+  operator: "==" | "!=" = "==",
+): readonly Expression[] {
   return [
     { kind: "fib", of, to: 0 },
-    { kind: "cmp", operator: "==", from: 0, value: hostHex(ADDRESS_TYPES[type] ?? 0) },
+    { kind: "cmp", operator, from: 0, value: hostHex(ADDRESS_TYPES[type] ?? 0) },
   ];
 }
 

@@ -1,5 +1,5 @@
+import { rangeCIDRs } from "@fairlead/base";
 import { textOf } from "@fairlead/core";
-import { rangeCIDRs } from "./range.ts";
 import { ReadingBuilder, recordsOf, specOf } from "./reading.ts";
 import type { SourceKind } from "./source.ts";
 

@@ -9,7 +9,7 @@ export interface AgentOptions {
   readonly clusterCIDRs: readonly string[];
   readonly excludeClusterCIDRs: readonly string[];
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  readonly excludedFrontends: "all" | "cluster-ip";
+  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   readonly ownershipAnnotation: boolean;
   readonly masqueradeAll: boolean;
   readonly localhostNodePorts: boolean;

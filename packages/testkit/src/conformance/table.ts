@@ -4,6 +4,7 @@ import { clusterCIDRCases } from "./cases/cluster-cidrs.ts";
 import { clusterIPCases } from "./cases/cluster-ip.ts";
 import { dnsCases } from "./cases/dns.ts";
 import { dualStackCases } from "./cases/dual-stack.ts";
+import { excludedClientsCases } from "./cases/excluded-clients.ts";
 import { externalCases } from "./cases/external.ts";
 import { foreignCases } from "./cases/foreign.ts";
 import { hairpinCases } from "./cases/hairpin.ts";
@@ -33,6 +34,7 @@ export const conformanceTable: readonly ConformanceCase[] = [
   ...topologyCases,
   ...affinityCases,
   ...foreignCases,
+  ...excludedClientsCases,
   ...mixedCases,
   ...memoryCases,
   ...clusterCIDRCases,

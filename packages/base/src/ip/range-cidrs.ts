@@ -1,4 +1,6 @@
-import { addressBits, addressBytes, bytesText, parseAddressLeniently } from "@fairlead/base";
+import { parseAddressLeniently } from "./address.ts";
+import { addressBytes, bytesText } from "./bytes.ts";
+import { addressBits, type IPFamily } from "./family.ts";
 
 /**
  * The fewest CIDRs that together are the addresses from `start` to `end`, both included.
@@ -9,17 +11,22 @@ export function rangeCIDRs(start: string, end: string): readonly string[] | unde
   const first = parseAddressLeniently(start);
   const last = parseAddressLeniently(end);
   if (first === undefined || last === undefined || first.family !== last.family) return undefined;
-  const bits = addressBits[first.family];
+  const cidrs = numberRangeCIDRs(first.family, numberOf(first.text), numberOf(last.text));
+  return cidrs.length === 0 ? undefined : cidrs;
+}
+
+/** The same of addresses as numbers of their family's width; none where the last one is before the first. */
+export function numberRangeCIDRs(family: IPFamily, first: bigint, last: bigint): readonly string[] {
+  const bits = addressBits[family];
   const cidrs: string[] = [];
-  const to = numberOf(last.text);
-  for (let from = numberOf(first.text); from <= to; ) {
+  for (let from = first; from <= last; ) {
     let hostBits = 0;
     // The widest block that begins here and does not go beyond the end.
-    while (hostBits < bits && fits(from, hostBits + 1, to)) hostBits++;
+    while (hostBits < bits && fits(from, hostBits + 1, last)) hostBits++;
     cidrs.push(`${textOf(from, bits)}/${bits - hostBits}`);
     from += 1n << BigInt(hostBits);
   }
-  return cidrs.length === 0 ? undefined : cidrs;
+  return cidrs;
 }
 
 function fits(from: bigint, hostBits: number, to: bigint): boolean {

@@ -1,0 +1,36 @@
+import { goldenNode } from "@fairlead/testkit";
+import { dividingFilter, slotHistory } from "@fairlead/testkit/histories";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { planTable } from "../src/index.ts";
+import { plannerOptions } from "./support/golden.ts";
+import { meaning } from "./support/meaning.ts";
+import { openLive, openWorld } from "./support/world.ts";
+
+const LISTS = [["10.244.0.0/16"], ["10.244.0.0/17", "10.245.0.0/16"], []] as const;
+const options = (cidrs: readonly string[]) => ({ filter: dividingFilter(cidrs) });
+
+test("whatever the history of services and CIDRs, packets fare as after a fresh start", async () => {
+  const list = fc.constantFrom(...LISTS);
+  await fc.assert(
+    fc.asyncProperty(slotHistory, fc.array(list, { maxLength: 6 }), async (batches, lists) => {
+      const { clock, backend, table } = await openLive();
+      const world = openWorld(options([]));
+      await backend.sync(world.plan);
+      for (const [at, batch] of batches.entries()) {
+        const cidrs = lists[at];
+        for (const change of [
+          world.change(batch),
+          cidrs && world.setOptions(plannerOptions(goldenNode(false), options(cidrs))),
+        ]) {
+          if (change !== undefined) expect((await backend.apply(world.plan, change)).kind).toBe("partial");
+        }
+      }
+      for (let times = 0; times < 2; times++) await clock.advance((await backend.maintain()) ?? 0);
+      const again = openWorld(options(lists.slice(0, batches.length).at(-1) ?? []));
+      again.change(world.slots);
+      expect(JSON.stringify(meaning(table()))).toBe(JSON.stringify(meaning(planTable(again.plan))));
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { ClusterState, type EndpointFilter, Planner, type PlannerOptions, type Service } from "../src/index.ts";
+import { fakeFilter } from "./fake-filter.ts";
+import { endpoint, HERE, Memory, NO_SHORT_CUT, OPTIONS, replan, SHORT_CUT, service, slice } from "./objects.ts";
+
+const FOREIGN = "10.244.1.5";
+const OWN = "10.144.1.5";
+const CIDRS = ["10.244.0.0/16"];
+const CAN = { ...SHORT_CUT, excludesClients: true } as const;
+
+function filterOf(clients: readonly string[]): EndpointFilter {
+  return { ...fakeFilter("excluded-clients"), excludedClients: () => clients };
+}
+
+function cluster(addresses: readonly string[], fields: Partial<Service> = {}, options: Partial<PlannerOptions> = {}) {
+  const state = new ClusterState();
+  const all = { ...OPTIONS, semantics: CAN, filter: filterOf(CIDRS), ...options };
+  const planner = new Planner(all);
+  const memory = new Memory();
+  const step = () => replan(planner, state, memory);
+  const move = (to: readonly string[]) => {
+    const ports = (["TCP", "UDP"] as const).map((protocol) => ({ name: "", protocol, port: 8080 }));
+    state.upsertSlice(
+      slice(
+        "web",
+        to.map((address) => endpoint(address, HERE)),
+        { ports },
+      ),
+    );
+    return step();
+  };
+  state.upsertService(service("web", fields));
+  return { state, planner, options: all, move, step, first: move(addresses), plan: planner.plan("IPv4") };
+}
+
+const NODE_PORT = { ports: [{ name: "", protocol: "UDP", port: 53, nodePort: 30_053 }] } as const;
+const frontends = (plan: ReturnType<typeof cluster>["plan"]) => plan.groups.get("default/web/udp")?.frontends;
+
+describe("a foreign service that only some clients are to be left with", () => {
+  test("is served with all endpoints; at its ClusterIP those clients are named, elsewhere nobody is", () => {
+    const { plan } = cluster([FOREIGN], NODE_PORT);
+    expect(frontends(plan)).toMatchObject([
+      { kind: "cluster-ip", excludedClients: CIDRS, treatments: { pod: { verdict: "proxy" } } },
+      { kind: "node-port", treatments: { outside: { verdict: "proxy" } } },
+    ]);
+    expect(frontends(plan)?.[1]).not.toHaveProperty("excludedClients");
+    expect(plan.node.excludedClients).toEqual(CIDRS);
+    expect([...plan.foreignClusterIPs]).toEqual(["10.96.0.10"]);
+  });
+
+  test("is counted as foreign", () => {
+    const { planner } = cluster([FOREIGN]);
+    expect(planner.counts("IPv4").services).toEqual({ ours: 0, foreign: 1, mixed: 0 });
+  });
+
+  test("is left for all where the mode cannot tell clients apart, and that is said", () => {
+    const { plan, planner } = cluster([FOREIGN], NODE_PORT, { semantics: NO_SHORT_CUT });
+    expect(frontends(plan)).toMatchObject([
+      { kind: "cluster-ip", treatments: { pod: { verdict: "leave" }, node: { verdict: "leave" } } },
+      { kind: "node-port" },
+    ]);
+    expect(plan.node).not.toHaveProperty("excludedClients");
+    const decision = planner.ownership("default/web", "IPv4");
+    expect(decision?.frontends).toBe("all-but-cluster-ip");
+    expect(decision?.why).toMatch(/in this mode for all clients$/);
+  });
+
+  test("gives its ClusterIP to no other service, at any port", () => {
+    const { state, step, plan } = cluster([FOREIGN]);
+    const ports = [{ name: "", protocol: "TCP", port: 443 }] as const;
+    state.upsertService(service("aaa", { clusterIPs: ["10.96.0.11"], externalIPs: ["10.96.0.10"], ports }));
+    expect(step().problems).toMatchObject([{ name: "aaa", field: "spec.externalIPs" }]);
+    expect(plan.groups.get("default/aaa/tcp")?.frontends.map(({ kind }) => kind)).toEqual(["cluster-ip"]);
+  });
+
+  test("a service of ours names nobody", () => {
+    const { plan } = cluster([OWN], NODE_PORT);
+    expect(frontends(plan)?.every((one) => one.excludedClients === undefined)).toBe(true);
+  });
+});
+
+describe("conntrack entries that we made for clients which are excluded now", () => {
+  test("are released when a service of ours turns foreign: at the ClusterIP only", () => {
+    const { move } = cluster([OWN], NODE_PORT);
+    const { released } = move([FOREIGN]);
+    expect(released.map((group) => group.frontends.map(({ kind }) => kind))).toEqual([["cluster-ip"]]);
+  });
+
+  test("are released when CIDRs are added, and not otherwise", () => {
+    const { planner, options, move, step } = cluster([FOREIGN], NODE_PORT);
+    expect(move(["10.244.1.6"]).released).toEqual([]);
+    planner.setOptions({ ...options, filter: filterOf([...CIDRS, "10.245.0.0/16"]) }, []);
+    expect(step().released).toHaveLength(1);
+  });
+});
+
+test("other CIDRs concern every service that is divided so, and those only", () => {
+  const { state, planner, options, step, plan } = cluster([FOREIGN]);
+  state.upsertService(service("own", { clusterIPs: ["10.96.0.11"] }));
+  state.upsertSlice(slice("own", [endpoint(OWN)]));
+  step();
+  const more = [...CIDRS, "10.245.0.0/16"];
+  expect(planner.setOptions({ ...options, filter: filterOf(more) }, [])).toBe("concerned");
+  const change = step().changes.get("IPv4");
+  expect([...(change?.groups.keys() ?? [])]).toEqual(["default/web/tcp"]);
+  expect(change?.node?.after.excludedClients).toEqual(more);
+  expect(plan.groups.get("default/web/tcp")?.frontends[0]?.excludedClients).toEqual(more);
+  expect(planner.setOptions({ ...options, filter: filterOf([]) }, [])).toBe("concerned");
+  step();
+  expect(plan.groups.get("default/web/tcp")?.frontends[0]).not.toHaveProperty("excludedClients");
+});
