@@ -59,6 +59,8 @@ export interface FrontendExplanation {
   readonly policy: "Cluster" | "Local";
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
   readonly sources?: AllowedSources;
+  /** Whom another network serves itself at this address. */
+  readonly excludedClients?: readonly string[];
 }
 
 export interface LostFrontend {

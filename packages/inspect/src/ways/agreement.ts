@@ -60,10 +60,9 @@ export function rulesOf({ ruleSet, nftables = [] }: KernelState): Rules {
 }
 
 function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environment: Environment): Finding {
-  const { kind, address, port, treatments, sources: allowed } = probe.frontend;
+  const { kind, address, port } = probe.frontend;
   const source = asSent(probe.source, address, environment);
-  const treatment = lets(allowed, source.address) ? treatments[source.class] : ({ verdict: "drop" } as const);
-  const wanted = wantedWays(treatment, group, source.address);
+  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address);
   const finding = { frontend: { kind, address, port }, source, wanted };
   try {
     const packet = { ...probe.packet, source: source.address };
@@ -72,6 +71,11 @@ function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environm
     if (!(error instanceof RangeError)) throw error;
     return { ...finding, problem: error.message };
   }
+}
+
+function treatmentOf(frontend: Frontend, source: Source): Treatment {
+  if (isExcluded(frontend, source)) return { verdict: "leave" };
+  return lets(frontend.sources, source.address) ? frontend.treatments[source.class] : { verdict: "drop" };
 }
 
 /** Rules that nobody can decide here are taken both ways: where that leads to one end, they do not matter. */

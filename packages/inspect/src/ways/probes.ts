@@ -1,6 +1,6 @@
 import type { Frontend, NodePlan, ServicePortGroup } from "@fairlead/core";
 import type { Packet } from "@fairlead/trace";
-import { podInterface, type Source, sourcesOf } from "./sources.ts";
+import { excludedSources, podInterface, type Source, sourcesOf } from "./sources.ts";
 
 /** The first packet of a connection to a service, of a kind that rules may tell from others. */
 export interface Probe {
@@ -25,7 +25,7 @@ export function* probesOf(
     group,
     node,
     nodeAddress,
-    sourcesOf({ family: group.family, detector: node.detector, nodeAddress }),
+    (frontend) => [...sourcesOf({ family: group.family, detector: node.detector, nodeAddress }), ...excludedSources(frontend)],
   );
 }
 
@@ -38,20 +38,20 @@ export function* endpointProbesOf(
   const [endpoint] = group.cluster;
   if (endpoint === undefined) return;
   const source: Source = { class: "pod", address: endpoint.address, inInterface: podInterface(node.detector) };
-  yield* probesFrom(group, node, nodeAddress, [source]);
+  yield* probesFrom(group, node, nodeAddress, () => [source]);
 }
 
 function* probesFrom(
   group: ServicePortGroup,
   node: NodePlan,
   nodeAddress: string | undefined,
-  sources: readonly Source[],
+  sourcesTo: (frontend: Frontend) => readonly Source[],
 ): Generator<Probe, void, void> {
   for (const one of group.frontends) {
     const address = one.address ?? nodePortAddress(node, nodeAddress);
     if (address === undefined) continue;
     const frontend = { ...one, address };
-    for (const source of sources) {
+    for (const source of sourcesTo(one)) {
       yield { service: group.name, frontend, source, packet: packetTo(group, frontend, source) };
     }
   }

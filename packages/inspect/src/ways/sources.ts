@@ -1,5 +1,5 @@
 import { addressRange, inAnyOf, prefixLengthOf, wordsText } from "@fairlead/base";
-import type { AllowedSources, IPFamily, LocalTrafficDetector, SourceClass } from "@fairlead/core";
+import type { AllowedSources, Frontend, IPFamily, LocalTrafficDetector, SourceClass } from "@fairlead/core";
 
 /** Somebody who sends packets: an address that stands for all of a class. */
 export interface Source {
@@ -40,6 +40,18 @@ export function sourcesOf({ family, detector, nodeAddress }: SourceFacts): reado
     ...(nodeAddress === undefined ? [] : [{ class: "node", address: nodeAddress } as const]),
     ...(outside === undefined ? [] : [{ class: "outside", address: outside, inInterface: OUTER_INTERFACE } as const]),
   ];
+}
+
+/** One of the clients that another network serves at a frontend; none where there is nobody like that. */
+export function excludedSources({ excludedClients = [] }: Frontend): readonly Source[] {
+  return excludedClients
+    .slice(0, 1)
+    .map((cidr) => ({ class: "outside", address: addressIn(cidr), inInterface: OUTER_INTERFACE }));
+}
+
+/** Whether a sender is served by another network at a frontend. */
+export function isExcluded({ excludedClients }: Frontend, source: Source): boolean {
+  return excludedClients !== undefined && source.class !== "node" && inAnyOf(excludedClients)(source.address);
 }
 
 function podSource(detector: LocalTrafficDetector, family: IPFamily): readonly Source[] {

@@ -75,10 +75,18 @@ function members(endpoints: readonly EndpointFate[], set: "cluster" | "local"): 
   return endpoints.filter((one) => one[set].in).length;
 }
 
-function frontendRow({ kind, address, port, policy, treatments }: FrontendExplanation, counts: Counts): string[] {
+function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
+  const { kind, address, port, policy, treatments, excludedClients } = frontend;
   const { pod, node, outside } = treatments;
   const name = `${kind} ${address === undefined ? port : socketText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
-  return [name, ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts))];
+  return [`${name}${exceptionText(excludedClients)}`, ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts))];
+}
+
+/** `, but for clients in 10.244.0.0/16`: their own network serves these. */
+function exceptionText(cidrs: readonly string[] = []): string {
+  if (cidrs.length === 0) return "";
+  const more = cidrs.length > 1 ? ` and ${cidrs.length - 1} more` : "";
+  return `, but for clients in ${cidrs[0]}${more}`;
 }
 
 function treatmentText(treatment: Treatment, counts: Counts): string {

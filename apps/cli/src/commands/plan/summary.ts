@@ -28,7 +28,9 @@ function remark({ frontends, affinitySeconds }: ServicePortGroup): string {
     frontends.flatMap(({ treatments }) => Object.values(treatments).map(({ verdict }) => verdict)),
   );
   const refused = (["reject", "drop"] as const).filter((verdict) => verdicts.has(verdict));
-  return [...refused, ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`])].join(", ");
+  const [first, ...more] = frontends.flatMap(({ excludedClients = [] }) => excludedClients);
+  const exception = `left to another network for clients in ${first}${more.length === 0 ? "" : ` and ${more.length} more`}`;
+  return [...refused, ...(first === undefined ? [] : [exception]), ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`])].join(", ");
 }
 
 function byCells(a: readonly string[], b: readonly string[]): number {
