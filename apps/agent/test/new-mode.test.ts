@@ -110,6 +110,27 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
   await ended;
 });
 
+test("a mode that cannot tell clients apart says what becomes of excluded-clients, once", async () => {
+  const log = recordedLog();
+  const config = configFor("memory");
+  const filter = filterSettings(config);
+  if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  await prepareAgent({
+    config,
+    filter: { ...filter.options, excludedFrontends: "excluded-clients" },
+    nodeName: "node-a",
+    kernel: nodeWithoutIptables([]),
+    modes: all,
+    openSource: async () => ({ source: () => new ScriptedSource() }),
+    clock: new VirtualClock(),
+    log,
+    machine: { cores: 1, hashSizeFile: "/dev/null" },
+  });
+  expect(log.messages("warn").filter((line) => line.includes("clients"))).toEqual([
+    expect.stringMatching(/^memory mode cannot tell clients apart at an address: .*cluster-ip/),
+  ]);
+});
+
 test("its failures are counted under its name, as kube-proxy counts those of nftables mode", async () => {
   const { facts: mode } = memoryMode(memory);
   const metrics = createMetrics(new ClusterState(), { mode });

@@ -148,7 +148,7 @@ describe("flags", () => {
       ["--log-text-info-buffer-size=big: must be a number of bytes, such as 0, 512, 64K or 64Ki"],
     ],
     [["--mixed-services=some"], ["--mixed-services=some: must be own-endpoints, skip or all"]],
-    [["--excluded-frontends=none"], ["--excluded-frontends=none: must be all or cluster-ip"]],
+    [["--excluded-frontends=none"], ["--excluded-frontends=none: must be all, cluster-ip or excluded-clients"]],
     [["--ownership-annotation=no"], ["--ownership-annotation=no: must be true or false"]],
     [["--config=/nowhere"], ["--config=/nowhere: cannot be read: ENOENT: no such file or directory, open '/nowhere'"]],
     [

@@ -85,6 +85,19 @@ test("source ranges: who is not in them is dropped", async () => {
   expect(disagreements.map(told).join("\n")).toMatch(/load-balancer .* pod: drop but untouched/);
 });
 
+test("excluded clients: their packets are to be left, and only theirs", async () => {
+  const scenario = goldenScenario("01-clusterip");
+  const flags = ["--exclude-cluster-cidr=10.144.154.0/24", "--excluded-frontends=excluded-clients"];
+  const plan = await planned(scenario, { flags });
+  const everybody = agreement(plan, parseSave(scenario.iptables)).disagreements.map(told);
+  expect(everybody).toEqual([expect.stringMatching(/^cluster-ip 10\.96\.67\.75:80 outside: untouched but /)]);
+  const others = scenario.iptables.replace(
+    /^(-A KUBE-SERVICES -d 10\.96\.67\.75.*)-j \S+$/m,
+    (rule, packets: string) => `${packets.replace("-d", "-s 10.144.154.0/24 -d")}-j RETURN\n${rule}`,
+  );
+  expect(agreement(plan, parseSave(others)).disagreements.map(told)).toEqual([]);
+});
+
 function told({ frontend, source, wanted, found, problem }: Finding): string {
   const seen = found === undefined ? `cannot be told: ${problem}` : waysText(found);
   return `${frontend.kind} ${frontend.address}:${frontend.port} ${source.class}: ${waysText(wanted)} but ${seen}`;

@@ -46,6 +46,14 @@ describe("the doctor", () => {
   test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
     ["a healthy node", {}, []],
     ["a healthy node in ipvs mode", { needs: ipvs }, []],
+    ["a mode that tells excluded clients from others", { tellsClients: true }, []],
+    [
+      "a mode that does not",
+      { needs: ipvs, tellsClients: false },
+      [
+        "warning excluded clients: this mode cannot tell clients apart: other networks' ClusterIPs are left to them for all clients",
+      ],
+    ],
     [
       "no iptables",
       { variant: undefined as never, rules: [] },

@@ -40,6 +40,7 @@ export interface PrepareParts {
 export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   const { config, filter, nodeName, kernel, modes, clock, log } = parts;
   const { mode, fallback } = await chooseMode(modes, config, kernel, log);
+  warnOfClients(mode, filter, log);
   // Mostly waiting for processes and files, none of them for another.
   const [{ source, postEvent }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
@@ -71,6 +72,15 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
     clock,
     log,
   };
+}
+
+/** In such a mode an address belongs to the node whoever sends to it. */
+function warnOfClients({ facts }: Mode, { excludedFrontends }: FilterOptions, log: Log): void {
+  if (excludedFrontends !== "excluded-clients" || facts.semantics.excludesClients) return;
+  log.warn(
+    `${facts.name} mode cannot tell clients apart at an address: ClusterIPs of other networks' services are left to them ` +
+      "for all clients, as by --excluded-frontends=cluster-ip; node ports, external and load-balancer addresses are served",
+  );
 }
 
 /** kube-proxy's, at each start. */

@@ -1,10 +1,10 @@
-import type { Frontend, NodePlan, ServicePortGroup } from "@fairlead/core";
+import type { Frontend, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { createTracer, type Environment, type Exploration, type Rules, type Tracer } from "@fairlead/trace";
 import { withoutOthersMasquerade } from "./masquerade-of-others.ts";
 import { type Probe, probesOf } from "./probes.ts";
-import { lets, type Source } from "./sources.ts";
+import { isExcluded, lets, type Source } from "./sources.ts";
 import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";
 
 /** What the kernel of a node holds, as far as packets to services meet it. */

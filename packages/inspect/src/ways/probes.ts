@@ -21,12 +21,10 @@ export function* probesOf(
   node: NodePlan,
   nodeAddress: string | undefined,
 ): Generator<Probe, void, void> {
-  yield* probesFrom(
-    group,
-    node,
-    nodeAddress,
-    (frontend) => [...sourcesOf({ family: group.family, detector: node.detector, nodeAddress }), ...excludedSources(frontend)],
-  );
+  yield* probesFrom(group, node, nodeAddress, (frontend) => [
+    ...sourcesOf({ family: group.family, detector: node.detector, nodeAddress }),
+    ...excludedSources(frontend),
+  ]);
 }
 
 /** Packets from the group's first endpoint, which may come to itself. */

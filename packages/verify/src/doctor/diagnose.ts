@@ -13,6 +13,7 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     secondProxy(facts),
     ...podRoutes(facts),
     overlaps(facts),
+    ...excludedClients(facts),
     api(facts),
   ];
 }
@@ -74,6 +75,16 @@ function sysctls(facts: NodeFacts): readonly Diagnosis[] {
     if (value === undefined && key in facts.sysctls) return unknown(check, "may not be read", AS_ROOT);
     return { check, state, found: value ?? "not there", advice: `sysctl -w ${check}=${wanted}: ${why}` };
   });
+}
+
+function excludedClients({ tellsClients }: NodeFacts): readonly Diagnosis[] {
+  const check = "excluded clients";
+  if (tellsClients === undefined) return [];
+  if (tellsClients) return [good(check, "other networks' ClusterIPs are served to all but their own pods")];
+  const found = "this mode cannot tell clients apart: other networks' ClusterIPs are left to them for all clients";
+  return [
+    warning(check, found, "use iptables or nftables mode, or --excluded-frontends=cluster-ip, which says the same"),
+  ];
 }
 
 const ALL_PROCESSES = "run as root and in the host's process namespace: other processes cannot be seen from here";

@@ -19,7 +19,7 @@ export async function nodeFacts(
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
-  const { needs, nftTables: own } = factsOf(mode);
+  const { needs, nftTables: own, semantics } = factsOf(mode);
   const counts = await Promise.all((["nft", "legacy"] as const).map((variant) => countRules(runner, variant)));
   const present = counts.filter((count) => count !== undefined);
   const variant = present.length === 0 ? undefined : await detectVariant(runner);
@@ -53,6 +53,7 @@ export async function nodeFacts(
       ...serviceCIDRs.flatMap((given) => given.split(",")).map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
+    ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
     api,
   };
 }

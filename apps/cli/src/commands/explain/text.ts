@@ -79,7 +79,10 @@ function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
   const { kind, address, port, policy, treatments, excludedClients } = frontend;
   const { pod, node, outside } = treatments;
   const name = `${kind} ${address === undefined ? port : socketText(address, port)}${policy === "Local" ? " (Local)" : ""}`;
-  return [`${name}${exceptionText(excludedClients)}`, ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts))];
+  return [
+    `${name}${exceptionText(excludedClients)}`,
+    ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts)),
+  ];
 }
 
 /** `, but for clients in 10.244.0.0/16`: their own network serves these. */

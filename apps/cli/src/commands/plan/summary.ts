@@ -30,7 +30,11 @@ function remark({ frontends, affinitySeconds }: ServicePortGroup): string {
   const refused = (["reject", "drop"] as const).filter((verdict) => verdicts.has(verdict));
   const [first, ...more] = frontends.flatMap(({ excludedClients = [] }) => excludedClients);
   const exception = `left to another network for clients in ${first}${more.length === 0 ? "" : ` and ${more.length} more`}`;
-  return [...refused, ...(first === undefined ? [] : [exception]), ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`])].join(", ");
+  return [
+    ...refused,
+    ...(first === undefined ? [] : [exception]),
+    ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`]),
+  ].join(", ");
 }
 
 function byCells(a: readonly string[], b: readonly string[]): number {
