@@ -38,8 +38,8 @@ export interface Frontend {
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
   readonly sources?: AllowedSources;
   /**
-   * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: his packets are left,
-   * whatever the treatments say. Canonical, disjoint, sorted. Absent: there is nobody like that.
+   * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: such packets are
+   * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there is nobody like that.
    */
   readonly excludedClients?: readonly string[];
 }

@@ -27,7 +27,7 @@ export interface NodeFacts {
   readonly routes: readonly string[] | undefined;
   /** The node's own addresses are missing in it where they could not be read. */
   readonly cidrs: readonly NamedCIDR[];
-  /** Whether the mode tells clients apart at an address (`--excluded-frontends=excluded-clients`); absent: it need not. */
+  /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
   readonly tellsClients?: boolean;
   readonly api: ApiFacts;
 }
