@@ -1,17 +1,24 @@
-import { mkdir } from "node:fs/promises";
+import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { waitUntil } from "@fairlead/e2e/agent/wait-until";
 import { objectPath } from "@fairlead/e2e/control-plane/api-client";
+import { ETCD } from "@fairlead/e2e/control-plane/argv";
 import { type ControlPlane, startControlPlane } from "@fairlead/e2e/control-plane/control-plane";
 import type { ControlPlanePaths } from "@fairlead/e2e/control-plane/programs";
+import { relayArgv } from "@fairlead/e2e/control-plane/relay";
 import { applyLines, applySettings, runnerIn } from "@fairlead/e2e/lab/apply";
 import { address, anywhere, route, up, veth } from "@fairlead/e2e/lab/ip-lines";
 import { kernelSettings } from "@fairlead/e2e/lab/settings";
+import { startDaemon } from "@fairlead/e2e/support/daemon";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { Etcd } from "./etcd.ts";
 import { nodeObject } from "./objects.ts";
 
 /** A control plane, and nodes beside it as they are needed. No packet leaves it. */
 export interface Bed {
   readonly controlPlane: ControlPlane;
+  /** The control plane's. */
+  readonly etcd: Etcd;
   /** Where logs and files of this run are kept. */
   readonly folder: string;
   /** A node without a rule, with an address of its own. All stand for the one Node object that there is. */
@@ -21,6 +28,7 @@ export interface Bed {
 
 const FABRIC = "172.30.0.1";
 const PREFIX = 16;
+const LISTENING_MS = 10_000;
 
 /** @param number from 1 */
 function nodeAddress(number: number): string {
@@ -36,6 +44,7 @@ export async function openBed(programs: ControlPlanePaths, folder: string): Prom
     await applyLines(runnerIn(fabric), ["link add br0 type bridge", up("br0"), address("br0", `${FABRIC}/${PREFIX}`)]);
     const controlPlane = await openControlPlane(programs, fabric, folder);
     opened.defer(() => controlPlane.dispose());
+    const etcd = await openEtcd(fabric, folder, opened);
     const { object, status } = nodeObject(nodeAddress(1));
     await controlPlane.api.create(object);
     await controlPlane.api.patch(`${objectPath(object)}/status`, status);
@@ -43,6 +52,7 @@ export async function openBed(programs: ControlPlanePaths, folder: string): Prom
     let nodes = 0;
     return {
       controlPlane,
+      etcd,
       folder,
       openNode: () => openNode(fabric, ++nodes),
       [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -63,6 +73,22 @@ async function openControlPlane(
   const serviceCIDRs = ["10.96.0.0/12"];
   // Slices are written here, ten thousand at a time.
   return startControlPlane({ programs, namespace, address: FABRIC, serviceCIDRs, folder: own, controllers: false });
+}
+
+async function openEtcd(fabric: NetworkNamespace, folder: string, opened: AsyncDisposableStack): Promise<Etcd> {
+  const socketPath = join(folder, "etcd.sock");
+  const argv = relayArgv(socketPath, ETCD);
+  const relay = await startDaemon(fabric, { name: "etcd-relay", argv, logFile: join(folder, "etcd-relay.log") });
+  opened.defer(() => relay.stop());
+  const listens = () =>
+    access(socketPath).then(
+      () => true,
+      () => undefined,
+    );
+  await waitUntil("the socket that leads to etcd", LISTENING_MS, listens);
+  const etcd = new Etcd(socketPath);
+  opened.defer(() => etcd.close());
+  return etcd;
 }
 
 async function openNode(fabric: NetworkNamespace, number: number): Promise<NetworkNamespace> {

@@ -1,5 +1,7 @@
-import { type ApiClient, objectPath } from "@fairlead/e2e/control-plane/api-client";
-import { endpointList, namespaceObject, serviceObject, sliceObject } from "./objects.ts";
+import { type ApiClient, type ApiObject, objectPath } from "@fairlead/e2e/control-plane/api-client";
+import type { Bed } from "./bed.ts";
+import { addressPath, endpointList, namespaceObject, serviceObject, sliceObject } from "./objects.ts";
+import { storedServices } from "./stored.ts";
 
 /** How much there is. */
 export interface Size {
@@ -12,13 +14,17 @@ export interface Size {
 const AT_ONCE = 16;
 
 /**
- * Writes services and slices as fast as the API server takes them.
+ * Adds services with their slices. The API server makes the first one, by which the others are written into etcd: it
+ * would take minutes for ten thousand and store the same.
  *
  * @param there how many services are there already
  */
-export async function fill(api: ApiClient, { services, endpoints }: Size, there = 0): Promise<void> {
+export async function fill({ controlPlane: { api }, etcd }: Bed, size: Size, there = 0): Promise<void> {
   if (there === 0) await api.create(namespaceObject);
-  await atOnce(there, services, (index) => createService(api, index, endpoints));
+  const slice = await api.create(sliceObject(there, size.endpoints));
+  const service = await api.create(serviceObject(there));
+  const address = (await api.get(addressPath(there))) as ApiObject;
+  await etcd.put(storedServices({ service, slice, address }, size, there + 1));
 }
 
 /** Calls `work` with the numbers from `first` up to below `end`, some at the same time. */
@@ -28,12 +34,6 @@ export async function atOnce(first: number, end: number, work: (number: number) 
     for (let number = next++; number < end; number = next++) await work(number);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-}
-
-/** The slice first, so that the service comes to the proxy as a whole. */
-async function createService(api: ApiClient, index: number, endpoints: number): Promise<void> {
-  await createSlice(api, index, endpoints);
-  await api.create(serviceObject(index));
 }
 
 export async function createSlice(api: ApiClient, index: number, endpoints: number): Promise<void> {

@@ -5,7 +5,8 @@ const NAMESPACE = "bench";
 
 export const NODE_NAME = "bench-node";
 
-const PORT = 8080;
+export const servicePort = 80;
+export const targetPort = 8080;
 
 /** Endpoints are spread over 50 nodes, none of them the one that is measured. */
 const OTHER_NODES = 50;
@@ -29,7 +30,7 @@ export function serviceObject(index: number): ApiObject {
     apiVersion: "v1",
     kind: "Service",
     metadata: { name: serviceName(index), namespace: NAMESPACE },
-    spec: { clusterIP: serviceAddress(index), ports: [{ name: "http", port: 80, targetPort: PORT }] },
+    spec: { clusterIP: serviceAddress(index), ports: [{ name: "http", port: servicePort, targetPort }] },
   };
 }
 
@@ -48,7 +49,7 @@ export function sliceObject(
       labels: { "kubernetes.io/service-name": serviceName(index) },
     },
     addressType: "IPv4",
-    ports: [{ name: "http", port: PORT, protocol: "TCP" }],
+    ports: [{ name: "http", port: targetPort, protocol: "TCP" }],
     endpoints: endpointList(index, endpoints, moved),
   };
 }
@@ -61,17 +62,25 @@ export function endpointList(index: number, endpoints: number, moved: ReadonlyMa
   }));
 }
 
-/** An address of 10.144.0.0/14, from which objects as made have theirs. */
-function podAddress(number: number): string {
+/** Of the endpoints of objects as made. */
+export const podRange = "10.144.0.0/13";
+
+/** An address of `podRange`. */
+export function podAddress(number: number): string {
   return inTen(144, number + 256);
 }
 
 /** An address that no endpoint has at first; for the one that moves. */
 export function movedAddress(number: number): string {
-  return inTen(148, number + 256);
+  return inTen(152, number + 256);
 }
 
-function serviceAddress(index: number): string {
+/** Of the object that says whose a service's address is. */
+export function addressPath(index: number): string {
+  return `/apis/networking.k8s.io/v1/ipaddresses/${serviceAddress(index)}`;
+}
+
+export function serviceAddress(index: number): string {
   return inTen(100, index + 1);
 }
 

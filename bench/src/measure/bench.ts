@@ -34,7 +34,7 @@ export async function runBench(options: BenchOptions, progress: Progress): Promi
   return withBed(options, progress, async ({ bed, startSettings, readRules, freshRules }) => {
     const size = { services, endpoints };
     progress(`writing ${services} services with ${endpoints} endpoints each to the API`);
-    await fill(bed.controlPlane.api, size);
+    await fill(bed, size);
     const counts = { changes, services: Math.min(SERVICE_ROUNDS, changes), rolling: ROLLING };
     const setting = { bed, size, counts, startSettings, readRules, freshRules: freshRules() };
     if (options.waitFor !== undefined) await waitForFile(options.waitFor, progress);

@@ -10,12 +10,15 @@ export interface RunFigures {
   readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
   /** CPU in a minute in which nothing changes; absent: not measured. */
   readonly idleCpu?: number;
-  /** From the request to the API until the kernel had the rules; CPU for each change. */
-  readonly endpointChange: { readonly ms: readonly number[]; readonly cpu: number };
-  readonly serviceAdded: { readonly ms: readonly number[] };
-  readonly serviceRemoved: { readonly ms: readonly number[] };
-  /** All of it. */
-  readonly rollOut: { readonly ms: number; readonly cpu: number };
+  /**
+   * From the request to the API until the kernel had the rules, and until the API server had answered; CPU for each
+   * change.
+   */
+  readonly endpointChange: { readonly ms: readonly number[]; readonly apiMs?: readonly number[]; readonly cpu: number };
+  readonly serviceAdded: { readonly ms: readonly number[]; readonly apiMs?: readonly number[] };
+  readonly serviceRemoved: { readonly ms: readonly number[]; readonly apiMs?: readonly number[] };
+  /** All of it, and what the requests took, one after the other. */
+  readonly rollOut: { readonly ms: number; readonly apiMs?: number; readonly cpu: number };
 }
 
 /**

@@ -3,7 +3,7 @@ import { startProxy } from "../proxy/running.ts";
 import { fairlead } from "../proxy/subject.ts";
 import { median } from "./figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
-import { cpuSeconds, memory } from "./process-figures.ts";
+import { cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { requireSameRules } from "./rules.ts";
 import { Work } from "./work.ts";
 
@@ -17,7 +17,7 @@ export interface GrowthPoint {
 }
 
 const ENDPOINTS = 10;
-const CHANGES = 10;
+const CHANGES = 30;
 const PATIENCE_MS = 10 * 60_000;
 
 /** Measures only Fairlead, at growing sizes, and compares its rules after the changes with a fresh start's. */
@@ -31,7 +31,7 @@ export function measureGrowth(
     let there = 0;
     for (const services of [...sizes].sort((a, b) => a - b)) {
       progress(`${services} services`);
-      await fill(prepared.bed.controlPlane.api, { services, endpoints: ENDPOINTS }, there);
+      await fill(prepared.bed, { services, endpoints: ENDPOINTS }, there);
       there = services;
       points.push(await measurePoint(prepared, services));
     }
@@ -48,9 +48,12 @@ async function measurePoint(
   const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
   await running.log.lastSync(QUIET_MS);
   const work = new Work(bed.controlPlane.api, { services, endpoints: ENDPOINTS }, PATIENCE_MS);
-  const before = await cpuSeconds(pid);
+  const before = await exactCpuSeconds(pid);
   const times = await work.changeEndpoint(running, CHANGES);
-  const endpointChange = { ms: median(times), cpu: ((await cpuSeconds(pid)) - before) / CHANGES };
+  const endpointChange = {
+    ms: median(times.map(({ synced }) => synced)),
+    cpu: ((await exactCpuSeconds(pid)) - before) / CHANGES,
+  };
   const resident = (await memory(pid)).now;
   const fresh = await freshRules()("changes");
   requireSameRules(`${services} services`, await readRules(node), fresh);

@@ -6,7 +6,7 @@ import type { RunFigures } from "./figures.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { type RuleDigests, requireSameRules } from "./rules.ts";
 import type { Setting } from "./setting.ts";
-import { type Counts, Work } from "./work.ts";
+import { type Counts, type Timing, Work } from "./work.ts";
 
 /** The longest that one change may take. */
 const PATIENCE_MS = 10 * 60_000;
@@ -37,9 +37,9 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   await check(`${counts.changes} endpoint changes`);
   const { added, removed } = await work.addAndRemove(running, counts.services);
   await check("services added and removed");
-  const beforeRollOut = await cpuSeconds(pid);
-  const rollOutMs = await work.rollOut(running, counts.rolling);
-  const rollOut = { ms: rollOutMs, cpu: (await cpuSeconds(pid)) - beforeRollOut };
+  const beforeRollOut = await exactCpuSeconds(pid);
+  const { synced: ms, answered: apiMs } = await work.rollOut(running, counts.rolling);
+  const rollOut = { ms, apiMs, cpu: (await exactCpuSeconds(pid)) - beforeRollOut };
   await check(`rolling update of ${counts.rolling}`);
   const { peak } = await memory(pid);
   await running.stop();
@@ -50,8 +50,8 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
     memory: { synced: synced.now, steady: steady.now, peak },
     ...(idle !== undefined && { idleCpu: idle }),
     endpointChange,
-    serviceAdded: { ms: added },
-    serviceRemoved: { ms: removed },
+    serviceAdded: timesOf(added),
+    serviceRemoved: timesOf(removed),
     rollOut,
   };
 }
@@ -71,9 +71,13 @@ async function idleCpu(pid: number, seconds: number): Promise<number | undefined
 }
 
 async function changes(running: RunningProxy, work: Work, counts: Counts): Promise<RunFigures["endpointChange"]> {
-  const before = await cpuSeconds(running.pid);
-  const ms = await work.changeEndpoint(running, counts.changes);
-  return { ms, cpu: ((await cpuSeconds(running.pid)) - before) / counts.changes };
+  const before = await exactCpuSeconds(running.pid);
+  const timings = await work.changeEndpoint(running, counts.changes);
+  return { ...timesOf(timings), cpu: ((await exactCpuSeconds(running.pid)) - before) / counts.changes };
+}
+
+function timesOf(timings: readonly Timing[]) {
+  return { ms: timings.map(({ synced }) => synced), apiMs: timings.map(({ answered }) => answered) };
 }
 
 async function checkRules(setting: Setting, running: RunningProxy, step: string): Promise<void> {

@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
-import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { type Hex, type NftRule, type NftTable, readTables, type Verdict, verdictText } from "@fairlead/netfilter/nft";
+import { openNftables } from "@fairlead/kernel";
+import { type NetworkNamespace, netlinkIn } from "@fairlead/kernel/netns";
+import {
+  type Hex,
+  type NftRule,
+  type NftTable,
+  readTables,
+  UnreadableNft,
+  type Verdict,
+  verdictText,
+} from "@fairlead/netfilter/nft";
 import type { RuleDigests } from "./rules.ts";
 
 /** Maps that lead a packet to its service, or refuse it, in the tables of both proxies. */
@@ -9,12 +18,26 @@ const DISPATCH = ["service-ips", "service-nodeports", "no-endpoint-services", "n
 
 /** A listing of a large table takes nft minutes. */
 const LIST_MS = 20 * 60_000;
+const TABLE = "kube-proxy";
 
 /** Reads what each frontend leads to, which is what the tables of both proxies have in common. */
 export async function readNftRules(node: NetworkNamespace): Promise<RuleDigests> {
-  const argv = ["nft", "list", "table", "ip", "kube-proxy"] as const;
-  const { stdout } = await runnerIn(node).run(argv, { timeoutMs: LIST_MS });
-  return new Map(readTables(stdout).flatMap((table) => [...frontendsOf(table)]));
+  return new Map((await tablesOf(node)).flatMap((table) => [...frontendsOf(table)]));
+}
+
+/** By netlink within seconds; where somebody else's table has what is not known here, as `nft` shows it. */
+async function tablesOf(node: NetworkNamespace): Promise<readonly NftTable[]> {
+  const client = await openNftables({ open: netlinkIn(node).transactions });
+  try {
+    const table = await client.table("ip", TABLE);
+    return table === undefined ? [] : [table];
+  } catch (error) {
+    if (!(error instanceof UnreadableNft)) throw error;
+    const { stdout } = await runnerIn(node).run(["nft", "list", "table", "ip", TABLE], { timeoutMs: LIST_MS });
+    return readTables(stdout);
+  } finally {
+    await client.close();
+  }
 }
 
 /** `service-ips 0a600001…` → a digest of the endpoints. */

@@ -31,7 +31,7 @@ export async function takeProfile(
     `--diagnostic-dir=${folder}`,
   ];
   await withBed(options, progress, async ({ bed, startSettings }) => {
-    await fill(bed.controlPlane.api, options);
+    await fill(bed, options);
     await using running = await startProxy(bed, { ...startSettings, subject: fairlead(node) });
     process.kill(running.pid, "SIGUSR2");
     await waitUntil("the heap snapshot", SNAPSHOT_MS, async () => {

@@ -51,7 +51,7 @@ const LOOK_EVERY = 1_000;
 export function measureStorm(options: StormOptions, subject: Subject, progress: Progress): Promise<StormFigures> {
   return withBed(options, progress, async (prepared) => {
     const { bed, startSettings, readRules, freshRules } = prepared;
-    await fill(bed.controlPlane.api, options);
+    await fill(bed, options);
     progress(`${options.services} services with ${options.endpoints} endpoints are there`);
     const loopFile = join(await mkdtemp(join(bed.folder, "storm-")), "loop");
     const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;

@@ -14,6 +14,14 @@ export interface Counts {
   readonly rolling: number;
 }
 
+/** What a change took from the request on, in milliseconds. */
+export interface Timing {
+  /** Until the kernel had the rules. */
+  readonly synced: number;
+  /** Until the API server had answered: no proxy hears of a change much earlier. */
+  readonly answered: number;
+}
+
 /** The changes that a proxy is given while it is measured, on objects of one size. */
 export class Work {
   readonly #api: ApiClient;
@@ -31,11 +39,9 @@ export class Work {
 
   /**
    * Gives one endpoint another address, `count` times.
-   *
-   * @returns milliseconds from the request to the API until the kernel had the rules, of each
    */
-  async changeEndpoint(proxy: RunningProxy, count: number): Promise<readonly number[]> {
-    const times: number[] = [];
+  async changeEndpoint(proxy: RunningProxy, count: number): Promise<readonly Timing[]> {
+    const times: Timing[] = [];
     for (let number = 1; number <= count; number++) times.push(await this.#move(proxy, movedAddress(number)));
     return times;
   }
@@ -45,15 +51,15 @@ export class Work {
     for (let number = 1; number <= count; number++) await this.#move(proxy, movedAddress(number % 2));
   }
 
-  /** Adds a service with its endpoints and removes it, `count` times; milliseconds as `changeEndpoint`. */
+  /** Adds a service with its endpoints and removes it, `count` times. */
   async addAndRemove(
     proxy: RunningProxy,
     count: number,
-  ): Promise<{ readonly added: readonly number[]; readonly removed: readonly number[] }> {
+  ): Promise<{ readonly added: readonly Timing[]; readonly removed: readonly Timing[] }> {
     const index = this.#size.services;
     const service = serviceObject(index);
-    const added: number[] = [];
-    const removed: number[] = [];
+    const added: Timing[] = [];
+    const removed: Timing[] = [];
     for (let round = 0; round < count; round++) {
       await createSlice(this.#api, index, this.#size.endpoints);
       await proxy.log.lastSync(this.#quietMs);
@@ -68,9 +74,9 @@ export class Work {
   /**
    * Replaces endpoints one after the other, service by service, as fast as the API server takes it.
    *
-   * @returns milliseconds from the first request until the kernel had the last rules
+   * @returns from the first request on, until the last answer and the last rules
    */
-  async rollOut(proxy: RunningProxy, count: number): Promise<number> {
+  async rollOut(proxy: RunningProxy, count: number): Promise<Timing> {
     const { services, endpoints } = this.#size;
     const started = now();
     for (let done = 0; done < Math.min(count, services * endpoints); ) {
@@ -81,7 +87,8 @@ export class Work {
         await moveEndpoints(this.#api, index, endpoints, moved);
       }
     }
-    return (await proxy.log.lastSync(this.#quietMs)) - started;
+    const answered = now() - started;
+    return { synced: (await proxy.log.lastSync(this.#quietMs)) - started, answered };
   }
 
   /** Gives all endpoints their first addresses. */
@@ -96,18 +103,19 @@ export class Work {
     return Math.floor(this.#size.services / 2);
   }
 
-  #move(proxy: RunningProxy, to: string): Promise<number> {
+  #move(proxy: RunningProxy, to: string): Promise<Timing> {
     const moved = new Map([[0, to]]);
     return this.#timed(proxy, () => moveEndpoints(this.#api, this.#middle, this.#size.endpoints, moved));
   }
 
-  async #timed(proxy: RunningProxy, request: () => Promise<unknown>): Promise<number> {
+  async #timed(proxy: RunningProxy, request: () => Promise<unknown>): Promise<Timing> {
     const asked = now();
     await request();
-    const synced = await proxy.log.syncAfter(asked, this.#patienceMs);
-    this.#quietMs = Math.max(this.#quietMs, 2 * (synced - asked));
+    const answered = now() - asked;
+    const synced = (await proxy.log.syncAfter(asked, this.#patienceMs)) - asked;
+    this.#quietMs = Math.max(this.#quietMs, 2 * synced);
     await sleep(BETWEEN_MS);
-    return synced - asked;
+    return { synced, answered };
   }
 }
 

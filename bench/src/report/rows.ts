@@ -36,6 +36,10 @@ const perTakenRun =
     return taken.length === 0 ? undefined : median(taken);
   };
 
+const medianOf = (values: readonly number[] | undefined) => values && median(values);
+
+/** Of the figure above it. */
+const API = "– of that until the API server's answer";
 const START = "start to first complete sync";
 
 const measures: readonly Measure[] = [
@@ -56,6 +60,7 @@ const measures: readonly Measure[] = [
     of: perRun((run) => median(run.endpointChange.ms)),
     bare: ({ bare }) => bare?.endpointChangeMs,
   },
+  { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.endpointChange.apiMs)) },
   { label: "– 99th percentile", unit: "ms", of: perRun((run) => quantile(run.endpointChange.ms, 0.99)) },
   {
     label: "– CPU",
@@ -66,8 +71,11 @@ const measures: readonly Measure[] = [
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.endpointChange.processes },
   { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.endpointChange.bytes },
   { label: "a service is added, median", unit: "ms", of: perRun((run) => median(run.serviceAdded.ms)) },
+  { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.serviceAdded.apiMs)) },
   { label: "a service is removed, median", unit: "ms", of: perRun((run) => median(run.serviceRemoved.ms)) },
+  { label: API, unit: "ms", of: perTakenRun((run) => medianOf(run.serviceRemoved.apiMs)) },
   { label: "rolling update of 100 endpoints", unit: "ms", of: perRun((run) => run.rollOut.ms) },
+  { label: API, unit: "ms", of: perTakenRun((run) => run.rollOut.apiMs) },
   { label: "– CPU", unit: "CPU ms", of: perRun((run) => run.rollOut.cpu * 1000) },
   { label: "resident memory after the first sync", unit: "MB", of: perRun((run) => run.memory.synced) },
   { label: "– steady", unit: "MB", of: perRun((run) => run.memory.steady) },

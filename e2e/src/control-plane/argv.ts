@@ -2,14 +2,16 @@ import { join } from "node:path";
 import { familyOf } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 
-const ETCD = "http://127.0.0.1:2379";
+/** Where etcd listens for clients, in the control plane's namespace. */
+export const ETCD = "127.0.0.1:2379";
+const ETCD_URL = `http://${ETCD}`;
 
 export function etcdArgv(program: string, folder: string): Argv {
   return [
     program,
     `--data-dir=${join(folder, "etcd-data")}`,
-    `--listen-client-urls=${ETCD}`,
-    `--advertise-client-urls=${ETCD}`,
+    `--listen-client-urls=${ETCD_URL}`,
+    `--advertise-client-urls=${ETCD_URL}`,
     "--listen-peer-urls=http://127.0.0.1:2380",
     // What is lost with the machine is not missed.
     "--unsafe-no-fsync",
@@ -27,7 +29,7 @@ export function apiServerArgv(program: string, { folder, address, serviceCIDRs }
   const file = (name: string) => join(folder, name);
   return [
     program,
-    `--etcd-servers=${ETCD}`,
+    `--etcd-servers=${ETCD_URL}`,
     `--service-cluster-ip-range=${serviceCIDRs.join(",")}`,
     `--advertise-address=${address}`,
     `--bind-address=${familyOf(address) === "IPv6" ? "::" : "0.0.0.0"}`,
