@@ -38,6 +38,11 @@ const program = new Command("pnpm bench")
     "of endpoints, as fast as the API server takes them: memory before and after",
     numberFrom(1),
   )
+  .option(
+    "--connections <number>",
+    "new ones in each round: what one costs behind the rules of each proxy, and without rules",
+    numberFrom(1),
+  )
   .option("--profile <folder>", "leave a CPU profile and a heap snapshot of Fairlead there, for Chrome")
   .option("--document", "make docs/performance.md and bench/tables.md from bench/results")
   .exitOverride()

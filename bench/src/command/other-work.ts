@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { measureConnections } from "../connections/connections.ts";
 import { watchOtherWork } from "../measure/company.ts";
 import { measureGrowth } from "../measure/growth.ts";
 import { jsonText } from "../measure/json.ts";
@@ -21,6 +22,7 @@ export async function otherWork(options: BenchOptions & OtherWork, progress: Pro
   if (options.micro === true) await micro(options.record === true);
   else if (options.growth !== undefined) await growth(options, options.growth, progress);
   else if (options.storm !== undefined) await storm(options, options.storm, progress);
+  else if (options.connections !== undefined) await connections(options, options.connections, progress);
   else if (options.profile !== undefined) await profile(options, options.profile, progress);
   else if (options.document === true) await writeDocument();
   else return false;
@@ -51,6 +53,17 @@ async function storm(options: BenchOptions, changes: number, progress: Progress)
   }
   const machine = await describeMachine(await otherWork());
   const text = jsonText({ machine, options: { variant, services, endpoints }, proxies });
+  if (options.save !== undefined) await writeFile(options.save, text);
+  process.stdout.write(text);
+}
+
+async function connections(options: BenchOptions, count: number, progress: Progress): Promise<void> {
+  const otherWork = await watchOtherWork();
+  const subjects = await subjectsOf(options, progress);
+  const figures = await measureConnections({ ...options, connections: count }, subjects, progress);
+  const { mode, variant, services, endpoints } = options;
+  const machine = await describeMachine(await otherWork());
+  const text = jsonText({ machine, options: { mode, variant, services, endpoints }, connections: figures });
   if (options.save !== undefined) await writeFile(options.save, text);
   process.stdout.write(text);
 }

@@ -31,6 +31,8 @@ export interface OtherWork {
   readonly growth?: readonly number[];
   /** How many endpoints change. */
   readonly storm?: number;
+  /** How many in each round. */
+  readonly connections?: number;
   /** A folder. */
   readonly profile?: string;
   readonly document?: boolean;
