@@ -1,14 +1,7 @@
 import { type ApiClient, type ApiObject, objectPath } from "@fairlead/e2e/control-plane/api-client";
 import type { Bed } from "./bed.ts";
-import { addressPath, endpointList, namespaceObject, serviceObject, sliceObject } from "./objects.ts";
+import { addressPath, endpointList, namespaceObject, type Size, serviceObject, sliceObject } from "./objects.ts";
 import { storedServices } from "./stored.ts";
-
-/** How much there is. */
-export interface Size {
-  readonly services: number;
-  /** Of each service. */
-  readonly endpoints: number;
-}
 
 /** Requests on their way at the same time; more make the API server no faster. */
 const AT_ONCE = 16;

@@ -1,5 +1,12 @@
 import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
 
+/** How much there is. */
+export interface Size {
+  readonly services: number;
+  /** Of each service. */
+  readonly endpoints: number;
+}
+
 /** The Kubernetes namespace that everything is in. */
 const NAMESPACE = "bench";
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
 import type { StoredObject } from "./etcd.ts";
-import type { Size } from "./load.ts";
-import { serviceObject, sliceObject } from "./objects.ts";
+
+import { type Size, serviceObject, sliceObject } from "./objects.ts";
 
 /** What the API server made of one service, its slice and its address. */
 export interface Samples {

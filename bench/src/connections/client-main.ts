@@ -1,6 +1,6 @@
 /**
- * Opens connections to one address after the other, which nobody listens on: the kernel takes each way through the rules
- * once and refuses it at once. Usage: client-main.ts COUNT PORT ADDRESS…; prints `ConnectionTimes` as JSON.
+ * Opens connections to one address after the other, which nobody listens on: the kernel takes each way through the
+ * rules once and refuses it at once. Usage: client-main.ts COUNT PORT ADDRESS…; prints `ConnectionTimes` as JSON.
  */
 import koffi from "koffi";
 

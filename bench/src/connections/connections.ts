@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { applyLines, runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { fill, type Size } from "../cluster/load.ts";
-import { podAddress, podRange, serviceAddress, servicePort, targetPort } from "../cluster/objects.ts";
+import { fill } from "../cluster/load.ts";
+import { podAddress, podRange, type Size, serviceAddress, servicePort, targetPort } from "../cluster/objects.ts";
 import { median } from "../measure/figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
 import { startProxy } from "../proxy/running.ts";

@@ -25,7 +25,8 @@ function ticksOf(stat: string): { readonly own: number; readonly children: numbe
 }
 
 /**
- * The same to the nanosecond for the threads that the process has now: what threads that have ended took is missing. Children's is in steps of 10 ms there, too.
+ * The same to the nanosecond for the threads that the process has now: what threads that have ended took is missing.
+ * Children's is in steps of 10 ms there, too.
  */
 export async function exactCpuSeconds(pid: number): Promise<number> {
   const folder = `/proc/${pid}/task`;

@@ -1,7 +1,8 @@
 import { mkdir, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { waitUntil } from "@fairlead/e2e/agent/wait-until";
-import { fill, type Size } from "../cluster/load.ts";
+import { fill } from "../cluster/load.ts";
+import type { Size } from "../cluster/objects.ts";
 import { startProxy } from "../proxy/running.ts";
 import { fairlead } from "../proxy/subject.ts";
 import { type BedOptions, type Progress, withBed } from "./prepare.ts";

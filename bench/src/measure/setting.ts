@@ -1,5 +1,5 @@
 import type { Bed } from "../cluster/bed.ts";
-import type { Size } from "../cluster/load.ts";
+import type { Size } from "../cluster/objects.ts";
 import type { StartSettings } from "../proxy/running.ts";
 import type { RuleDigests, RulesReader } from "./rules.ts";
 import type { Counts } from "./work.ts";

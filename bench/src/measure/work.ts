@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
 import { objectPath } from "@fairlead/e2e/control-plane/api-client";
-import { createSlice, deleteSlice, moveEndpoints, type Size } from "../cluster/load.ts";
-import { movedAddress, serviceObject } from "../cluster/objects.ts";
+import { createSlice, deleteSlice, moveEndpoints } from "../cluster/load.ts";
+import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
 import type { RunningProxy } from "../proxy/running.ts";
 
 /** How often each kind of change is measured. */
