@@ -5,6 +5,7 @@ import { createRunner } from "@fairlead/kernel";
 import { FakeRunner } from "@fairlead/kernel/fake";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { addresses } from "./support/addresses.ts";
 import type { FakeCluster } from "./support/fake-kubectl-main.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -23,14 +24,6 @@ const row = {
   excludedEndpoints: 0,
   frontends: "none",
 };
-const addresses = JSON.stringify([
-  {
-    ifname: "eth0",
-    flags: ["UP"],
-    addr_info: [{ family: "inet", local: "10.201.0.10", prefixlen: 24, scope: "global" }],
-  },
-]);
-
 let dir = "";
 const before = { PATH: process.env["PATH"], FAKE_KUBECTL: process.env["FAKE_KUBECTL"] };
 

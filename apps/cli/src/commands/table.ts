@@ -4,6 +4,7 @@ import { consoleCommand } from "./console/index.ts";
 import { diffCommand } from "./diff/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { explainCommand } from "./explain/index.ts";
+import { migrateCommand } from "./migrate/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
 import { traceCommand } from "./trace/index.ts";
@@ -19,5 +20,6 @@ export const COMMANDS: readonly Command[] = [
   ownershipCommand,
   doctorCommand,
   consoleCommand,
+  migrateCommand,
   completionCommand(() => COMMANDS),
 ];

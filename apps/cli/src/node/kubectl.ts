@@ -1,4 +1,4 @@
-import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
+import { type Argv, CommandError, type Runner, type RunOptions } from "@fairlead/kernel";
 import { CommandFailure } from "../frame/errors.ts";
 
 /** The pod of an agent, or of kube-proxy itself. */
@@ -76,9 +76,14 @@ function withoutLog(error: unknown): unknown {
   return new CommandError({ argv, reason, exitCode, signal, stderr: saidBy(stderr), stdout, cause });
 }
 
-async function kubectl(args: readonly string[], { runner, kubeconfig }: KubectlOptions) {
+/** @throws CommandFailure with what kubectl says */
+export async function kubectl(
+  args: readonly string[],
+  { runner, kubeconfig }: KubectlOptions,
+  options: RunOptions = {},
+) {
   try {
-    return await runner.run(["kubectl", ...clusterFlags(kubeconfig), ...args]);
+    return await runner.run(["kubectl", ...clusterFlags(kubeconfig), ...args], options);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     throw new CommandFailure(`kubectl: ${saidBy(error.stderr) || error.message}`, { cause: error });

@@ -1,0 +1,17 @@
+import { flag, list, text } from "../../frame/options.ts";
+import { sourceOptions } from "../../inputs/cluster-options.ts";
+import { outputOption } from "../../output/output.ts";
+
+export const migrateOptions = {
+  kubeconfig: sourceOptions.kubeconfig,
+  image: text("IMAGE", "Fairlead's image. Default: the one of this version."),
+  "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead leaves alone."),
+  "api-server": text("URL", "The API server's own address. Default: the one of kube-proxy's kubeconfig."),
+  "output-dir": text("FOLDER", "Write the manifests there, a file for each object.", { completes: "path" }),
+  apply: flag("Carry it out, node by node; goes on where an earlier run ended."),
+  revert: flag("Go back to kube-proxy, node by node, and remove Fairlead."),
+  "skip-verify": flag("Change nodes without comparing their kernels with what should be programmed."),
+  hold: text("SECONDS", "How long a node must stay well before the next one is changed.", { defaultText: "10" }),
+  timeout: text("SECONDS", "How long a node may take to be served by the other proxy.", { defaultText: "180" }),
+  output: outputOption,
+} as const;

@@ -1,0 +1,83 @@
+import type { MigrationState, NodeState, Outcome, ProxyName, Step, SurveyFinding } from "@fairlead/migrate";
+import type { Style } from "../../frame/style.ts";
+import { tableText } from "../../output/table.ts";
+
+export function findingsText(findings: readonly SurveyFinding[], style: Style): string {
+  const signs = { fits: style.good("✓"), differs: style.warn("!"), blocks: style.bad("✗") };
+  return findings
+    .map(({ topic, state, found, advice }) => {
+      const what = advice === undefined ? "" : `\n    ${style.bold("→")} ${advice}`;
+      return `${signs[state]} ${topic}: ${found}${what}\n`;
+    })
+    .join("");
+}
+
+export function nodesText({ nodes }: MigrationState): string {
+  const rows = nodes.map((node) => [node.name, node.ready ? "yes" : "no", servedBy(node), node.problem ?? ""]);
+  return tableText(["node", "ready", "served by", "problem"], rows);
+}
+
+/** By its pods, as they are. */
+function servedBy({ pods }: NodeState): string {
+  const names = (["kube-proxy", "fairlead"] as const).flatMap((proxy) => {
+    const pod = pods[proxy];
+    return pod === undefined ? [] : [pod.ready ? proxy : `${proxy} (not ready)`];
+  });
+  return names.join(", ") || "nobody";
+}
+
+/** What --apply would do. */
+export function planText({ nodes }: MigrationState, image: string): string {
+  const left = nodes
+    .filter(({ label, proven }) => label !== "fairlead" || proven !== "fairlead")
+    .map(({ name }) => name);
+  if (left.length === 0) return "Every node has Fairlead.\n";
+  return [
+    "With --apply:",
+    "  1. kube-proxy's DaemonSet leaves nodes with the label fairlead.dev/proxy=fairlead; its pods start once more",
+    `  2. Fairlead's DaemonSet (${image}) is installed for nodes with that label`,
+    `  3. one after the other, verified before and after: ${left.join(", ")}`,
+    "  4. nodes to come get Fairlead; kube-proxy's DaemonSet stays, without pods, for --revert",
+    "",
+  ].join("\n");
+}
+
+/** A line of progress; undefined for what is told by others. */
+export function stepText(step: Step): string | undefined {
+  switch (step.do) {
+    case "install":
+      return "Fairlead's objects are written";
+    case "uninstall":
+      return "Fairlead's objects are removed";
+    case "place":
+      return `${step.proxy}: ${placementTexts[step.placement]}`;
+    case "wait":
+      return `waiting: ${step.for.join("; ")}`;
+    case "check":
+      return `${step.node}: verified before its change`;
+    case "switch":
+      return `${step.node}: gets ${step.to}`;
+    case "prove":
+      return `${step.node}: verified with ${step.proxy}, and watched for a while`;
+    case "put-back":
+      return `${step.node}: put back to ${step.to}: ${step.reason}`;
+    case "unmark":
+      return "labels and marks are taken off the nodes";
+    case "stop":
+    case "done":
+      return undefined;
+  }
+}
+
+const placementTexts = {
+  everywhere: "on every node, as before",
+  "unless-other": "on nodes that are not the other's",
+  labelled: "only on nodes with its label",
+} as const;
+
+export function outcomeText(outcome: Outcome, goal: ProxyName): string {
+  if (outcome.kind === "done") return `Every node, and those to come, has ${goal}.\n`;
+  if (outcome.kind === "stopped")
+    return `Stopped: ${outcome.reason}\nRun it again once that is put right: it goes on.\n`;
+  return "Interrupted between two steps. Run it again: it goes on.\n";
+}

@@ -1,0 +1,89 @@
+import { errorText } from "@fairlead/base";
+import { CommandError } from "@fairlead/kernel";
+import { checkPod, type Installation, type Verified } from "@fairlead/migrate";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure } from "../../frame/errors.ts";
+import { plannedNode } from "../../inputs/planned.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
+import { type AgentPod, type KubectlOptions, kubectl, podRunner } from "../../node/kubectl.ts";
+import { listedRunner } from "../../node/listings.ts";
+import { reportsOf } from "../verify/look.ts";
+
+/** Until Fairlead's image is on the node and runs there. */
+const START_S = 120;
+const CALL_MS = (START_S + 30) * 1000;
+
+/** How many services that differ are named. */
+const NAMED = 5;
+
+/**
+ * Compares the kernels of nodes with what should be programmed there, from a pod of Fairlead's image that is on the node only
+ * for that: kube-proxy's own has no tools, and the image is there before the node's proxy is changed.
+ *
+ * @param config the file of the configuration that Fairlead is given
+ */
+export function nodeVerifier(
+  { options: { image }, flags }: Installation,
+  config: string,
+  kubectlOptions: KubectlOptions,
+  context: Context,
+): (node: string) => Promise<Verified> {
+  const values = {
+    file: [],
+    kubeconfig: kubectlOptions.kubeconfig,
+    config,
+    mode: "iptables",
+    "cluster-cidr": [],
+    "exclude-cluster-cidr": [],
+    "agent-flag": flags,
+    "node-address": [],
+    memory: undefined,
+  } as const;
+  // What is wrong with single objects was told by the survey, or is told by `fairlead verify`.
+  const quiet = { ...context, warn: () => {} };
+  return async (node) => {
+    try {
+      return await withCheckPod(node, image, kubectlOptions, async (pod) => {
+        const runner = await listedRunner(podRunner(pod, kubectlOptions));
+        const live = await nodeAddresses(runner);
+        const { planned, setup } = await plannedNode({ ...values, node }, quiet, { live });
+        const reports = await reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner });
+        const services = reports.flatMap((report) => report.services);
+        return services.length === 0 ? { kind: "clean" } : { kind: "different", what: differingText(services) };
+      });
+    } catch (error) {
+      if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
+      return { kind: "unseen", reason: errorText(error) };
+    }
+  };
+}
+
+type Services = Awaited<ReturnType<typeof reportsOf>>[number]["services"];
+
+function differingText(services: Services): string {
+  const named = services.slice(0, NAMED).map(({ service, kind }) => `${service ?? "rules of no service"} is ${kind}`);
+  const more = services.length > NAMED ? ` and ${services.length - NAMED} more` : "";
+  return `${named.join(", ")}${more} (fairlead verify tells what)`;
+}
+
+async function withCheckPod<T>(
+  node: string,
+  image: string,
+  options: KubectlOptions,
+  use: (pod: AgentPod) => Promise<T>,
+): Promise<T> {
+  const manifest = checkPod(node, image);
+  const { name, namespace } = manifest.metadata;
+  const own = [`--namespace=${namespace}`, "--ignore-not-found"];
+  const remove = () => kubectl(["delete", "pod", name, ...own], options, { timeoutMs: CALL_MS });
+  // One that a killed run has left may be ending.
+  await remove();
+  try {
+    await kubectl(["apply", "--filename=-"], options, { input: JSON.stringify(manifest) });
+    const ready = ["wait", `pod/${name}`, `--namespace=${namespace}`, "--for=condition=Ready", `--timeout=${START_S}s`];
+    await kubectl(ready, options, { timeoutMs: CALL_MS });
+    return await use({ name, namespace, container: "check" });
+  } finally {
+    await remove();
+  }
+}

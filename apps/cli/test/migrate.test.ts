@@ -1,0 +1,237 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goldenScenario } from "@fairlead/testkit";
+import { collectionOf, LightApiServer } from "@fairlead/testkit/api-server";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { addresses } from "./support/addresses.ts";
+import { KubectlCluster } from "./support/kubectl-cluster.ts";
+import { fairlead } from "./support/run.ts";
+
+const now = ["--skip-verify", "--hold", "0", "--timeout", "0"];
+const nodeNames = ["node-a", "node-b", "node-c"];
+
+const configConf = [
+  "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
+  "kind: KubeProxyConfiguration",
+  "clientConnection:",
+  "  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf",
+  "clusterCIDR: 10.144.0.0/16",
+  "",
+].join("\n");
+
+/** As kubeadm has it. */
+function kubeadmCluster(names: readonly string[] = nodeNames): KubectlCluster {
+  const cluster = new KubectlCluster();
+  const labels = { "k8s-app": "kube-proxy" };
+  const volumeMounts = [{ name: "kube-proxy", mountPath: "/var/lib/kube-proxy" }];
+  const command = ["kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--hostname-override=$(NODE_NAME)"];
+  const spec = {
+    containers: [{ name: "kube-proxy", image: "kube-proxy:v1.36.3", command, volumeMounts }],
+    volumes: [{ name: "kube-proxy", configMap: { name: "kube-proxy" } }],
+  };
+  cluster.add({
+    kind: "DaemonSet",
+    metadata: { name: "kube-proxy" },
+    spec: { selector: { matchLabels: labels }, template: { spec } },
+  });
+  const kubeconfig = "clusters:\n- cluster: {server: 'https://192.0.2.1:6443'}\n  name: default\n";
+  const data = { "config.conf": configConf, "kubeconfig.conf": kubeconfig };
+  cluster.add({ kind: "ConfigMap", metadata: { name: "kube-proxy" }, data });
+  cluster.add({ kind: "Service", metadata: { name: "kubernetes" }, spec: { clusterIP: "10.96.0.1" } });
+  for (const name of names) {
+    const status = { conditions: [{ type: "Ready", status: "True" }] };
+    cluster.add({ kind: "Node", metadata: { name, labels: { "kubernetes.io/os": "linux" } }, status });
+  }
+  return cluster;
+}
+
+async function served(cluster: KubectlCluster): Promise<readonly string[]> {
+  const { out } = await fairlead(["migrate", "-o", "json"], cluster);
+  const { nodes } = JSON.parse(out);
+  return nodes.map(({ pods }: { pods: object }) => Object.keys(pods).join("+"));
+}
+
+const changes = ({ calls }: KubectlCluster) => calls.filter(([verb]) => /^(?:apply|patch|delete)$/.test(verb ?? ""));
+
+describe("migrate", () => {
+  test("says what fits and what it would do, and changes nothing", async () => {
+    const cluster = kubeadmCluster();
+    const { out, code } = await fairlead(["migrate"], cluster);
+    expect(out).toMatchInlineSnapshot(`
+      "✓ configuration: mode iptables, clusterCIDR 10.144.0.0/16
+      ✓ API server: https://192.0.2.1:6443
+
+      NODE     READY   SERVED BY    PROBLEM
+      node-a   yes     kube-proxy
+      node-b   yes     kube-proxy
+      node-c   yes     kube-proxy
+
+      With --apply:
+        1. kube-proxy's DaemonSet leaves nodes with the label fairlead.dev/proxy=fairlead; its pods start once more
+        2. Fairlead's DaemonSet (ghcr.io/fairlead-dev/fairlead:0.0.0-dev) is installed for nodes with that label
+        3. one after the other, verified before and after: node-a, node-b, node-c
+        4. nodes to come get Fairlead; kube-proxy's DaemonSet stays, without pods, for --revert
+      "
+    `);
+    expect(code).toBe(0);
+    expect(changes(cluster)).toEqual([]);
+  });
+
+  test("writes the manifests", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fairlead-"));
+    try {
+      const argv = [
+        "migrate",
+        "--output-dir",
+        folder,
+        "--image",
+        "registry/fairlead:1",
+        "--exclude-cluster-cidr",
+        "10.244.0.0/16",
+      ];
+      expect(await fairlead(argv, kubeadmCluster())).toMatchObject({ code: 0 });
+      expect((await readdir(folder)).sort()).toEqual([
+        "clusterrolebinding.yaml",
+        "configmap.yaml",
+        "daemonset.yaml",
+        "serviceaccount.yaml",
+      ]);
+      const text = await readFile(join(folder, "daemonset.yaml"), "utf8");
+      expect(parse(text).spec.template.spec.containers[0].image).toBe("registry/fairlead:1");
+      expect(await readFile(join(folder, "configmap.yaml"), "utf8")).toContain("10.244.0.0/16");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("what is in the way is exit 1, and nothing is changed", async () => {
+    const cluster = kubeadmCluster();
+    cluster.add({ kind: "Service", metadata: { name: "kubernetes" }, spec: { clusterIP: "192.0.2.1" } });
+    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    expect(out).toContain("✗ API server: https://192.0.2.1:6443 is the address of a Service");
+    expect(code).toBe(1);
+    expect(changes(cluster)).toEqual([]);
+  });
+
+  test("carries it out node by node, and goes back", async () => {
+    const cluster = kubeadmCluster();
+    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    expect(out).toMatch(/node-a: gets fairlead\n[\s\S]*node-b: gets fairlead\n[\s\S]*node-c: gets fairlead\n/);
+    expect(out).toMatch(/Every node, and those to come, has fairlead\.\n$/);
+    expect(code).toBe(0);
+    expect(await served(cluster)).toEqual(["fairlead", "fairlead", "fairlead"]);
+    const before = changes(cluster).length;
+    expect(await fairlead(["migrate", "--apply", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(changes(cluster)).toHaveLength(before);
+
+    expect(await fairlead(["migrate", "--revert", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(await served(cluster)).toEqual(["kube-proxy", "kube-proxy", "kube-proxy"]);
+    const kinds = [...cluster.objects.keys()].filter((key) => !key.startsWith("pod/"));
+    expect(kinds.sort()).toEqual([...kubeadmCluster().objects.keys()].sort());
+    for (const { metadata } of cluster.objects.values()) {
+      expect(metadata.labels ?? {}).not.toHaveProperty(["fairlead.dev/proxy"]);
+      expect(metadata.annotations ?? {}).toEqual({});
+    }
+  });
+
+  test("a killed run is gone on with, also without the options of the first one", async () => {
+    const cluster = kubeadmCluster();
+    cluster.onChange = (argv) => {
+      if (argv.includes("node-b")) throw new Error("killed");
+    };
+    const given = ["--image", "registry/fairlead:1", "--exclude-cluster-cidr", "10.244.0.0/16"];
+    expect(await fairlead(["migrate", "--apply", ...now, ...given], cluster)).toMatchObject({ code: 3 });
+    expect(await served(cluster)).toEqual(["fairlead", "kube-proxy", "kube-proxy"]);
+    cluster.onChange = () => {};
+    const config = cluster.objects.get("daemonset/fairlead").metadata.annotations;
+    expect(await fairlead(["migrate", "--apply", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(cluster.objects.get("daemonset/fairlead").metadata.annotations).toEqual(config);
+  });
+
+  test("a node on which Fairlead does not become ready is put back and says why", async () => {
+    const cluster = kubeadmCluster();
+    cluster.unready.add("node-b fairlead");
+    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    expect(out).toContain("Stopped: node-b: fairlead is not ready; kube-proxy serves it\n");
+    expect(code).toBe(1);
+    expect(await served(cluster)).toEqual(["fairlead", "kube-proxy", "kube-proxy"]);
+    expect((await fairlead(["migrate"], cluster)).out).toMatch(
+      /^node-b .* kube-proxy +node-b: fairlead is not ready$/m,
+    );
+  });
+
+  test.each([
+    ["--apply --revert", 2, /^--apply and --revert: only one of them/],
+    ["--hold soon", 2, /^--hold=soon: give seconds, 0 to 99999/],
+  ])("%s is a usage error", async (words, code, err) => {
+    const told = await fairlead(["migrate", ...words.split(" ")], kubeadmCluster());
+    expect(told.err).toMatch(err);
+    expect(told.code).toBe(code);
+  });
+
+  test("somebody else's DaemonSet of the same name is left alone, and a cluster without kube-proxy is told", async () => {
+    const cluster = kubeadmCluster();
+    cluster.add({ kind: "DaemonSet", metadata: { name: "fairlead" }, spec: { selector: {}, template: { spec: {} } } });
+    const { err, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    expect(err).toMatch(/DaemonSet kube-system\/fairlead is there, and not from `fairlead migrate`/);
+    expect(code).toBe(3);
+    const none = await fairlead(["migrate"], new KubectlCluster());
+    expect(none.err).toMatch(/DaemonSet kube-system\/kube-proxy is not there/);
+    expect(none.code).toBe(3);
+  });
+});
+
+describe("verified", () => {
+  const server = new LightApiServer();
+  const scenario = goldenScenario("09-loadbalancer");
+  let dir = "";
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "fairlead-migrate-"));
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } };
+    for (const object of [...scenario.objects, node]) server.store.put(collectionOf(object), object);
+    const url = await server.start();
+    const context = { name: "c", context: { cluster: "c", user: "u" } };
+    const config = { clusters: [{ name: "c", cluster: { server: url } }], contexts: [context], "current-context": "c" };
+    await writeFile(join(dir, "kubeconfig"), JSON.stringify({ ...config, users: [{ name: "u", user: {} }] }));
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    await rm(dir, { recursive: true });
+  });
+
+  /** Of a host without IPv6. */
+  const programs = (rules: string) => ({
+    "iptables-nft-save": rules,
+    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+    "iptables --version": "iptables v1.8.9 (nf_tables)\n",
+    "ip -json address": addresses,
+    ip: "[]",
+  });
+  const apply = () => ["migrate", "--apply", "--hold", "0", "--timeout", "0", "--kubeconfig", join(dir, "kubeconfig")];
+  const checkPods = (cluster: KubectlCluster) =>
+    [...cluster.objects.keys()].filter((key) => key.startsWith("pod/fairlead-check"));
+
+  test("before and after its change, by a pod of Fairlead's image that is there only for that", async () => {
+    const cluster = kubeadmCluster(["node-a"]);
+    cluster.programs = () => programs(scenario.iptables);
+    const { out, err, code } = await fairlead(apply(), cluster);
+    expect({ err, code }).toEqual({ err: "", code: 0 });
+    expect(out).toMatch(/node-a: verified before its change\nnode-a: gets fairlead\nnode-a: verified with fairlead/);
+    expect(checkPods(cluster)).toEqual([]);
+  });
+
+  test("a node whose rules differ after its change is put back", async () => {
+    const cluster = kubeadmCluster(["node-a"]);
+    const damaged = scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
+    const isChanged = () => cluster.objects.get("node/node-a").metadata.labels["fairlead.dev/proxy"] === "fairlead";
+    cluster.programs = () => programs(isChanged() ? damaged : scenario.iptables);
+    const { out, code } = await fairlead(apply(), cluster);
+    expect(out).toMatch(/Stopped: node-a, served by fairlead: default\/lb.*; kube-proxy serves it/);
+    expect(code).toBe(1);
+    expect(checkPods(cluster)).toEqual([]);
+  });
+});

@@ -1,0 +1,18 @@
+/** Where both proxies are: that of kubeadm, kind and kubespray. */
+export const NAMESPACE = "kube-system";
+
+/** Of kube-proxy's DaemonSet and its ConfigMap. */
+export const KUBE_PROXY = "kube-proxy";
+
+/** Of all of Fairlead's objects. */
+export const FAIRLEAD = "fairlead";
+
+export const NAME_LABEL = "app.kubernetes.io/name";
+export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
+export const MANAGER = "fairlead-migrate";
+
+/** Annotation of Fairlead's DaemonSet: what of its objects it was made with. */
+export const MANIFESTS_ANNOTATION = "fairlead.dev/manifests";
+
+/** Annotation of Fairlead's DaemonSet: the options of the run that made it, as JSON. */
+export const OPTIONS_ANNOTATION = "fairlead.dev/migrate-options";

@@ -1,0 +1,28 @@
+export { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, NAMESPACE } from "./cluster/names.ts";
+export { placementOf, placementPatch } from "./cluster/placement.ts";
+export { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "./cluster/state.ts";
+export {
+  CHECK_LABEL,
+  checkPod,
+  fairleadObjects,
+  fingerprint,
+  type Installation,
+  type InstallationOptions,
+} from "./manifests/objects.ts";
+export { nextStep, type Session, type Step } from "./plan/next-step.ts";
+export {
+  type MigrationState,
+  type NodeState,
+  type Placement,
+  type PodState,
+  PROBLEM_ANNOTATION,
+  PROVEN_ANNOTATION,
+  PROXY_LABEL,
+  type ProxyName,
+} from "./plan/state.ts";
+export { type MigrateOptions, migrate, type Outcome, type Patience } from "./run/migrate.ts";
+export type { MigrationPort, Verified } from "./run/port.ts";
+export type { SurveyFinding } from "./survey/finding.ts";
+export { type KubeProxySetup, kubeProxySetup } from "./survey/kube-proxy.ts";
+export { networkResources } from "./survey/networks.ts";
+export { type Survey, type SurveyObjects, type SurveyOptions, survey } from "./survey/survey.ts";

@@ -1,0 +1,135 @@
+import { unsettled } from "./settled.ts";
+import {
+  assignedProxy,
+  type MigrationState,
+  type NodeState,
+  otherProxy,
+  type Placement,
+  type ProxyName,
+} from "./state.ts";
+
+/** What this run knows beside the cluster. A run that begins anew knows nothing and loses nothing. */
+export interface Session {
+  /** Nodes that were verified before their change. */
+  readonly checked: ReadonlySet<string>;
+  /** What went wrong; nothing is changed after it but that node, which goes back. */
+  readonly failure?: { readonly node: string; readonly reason: string };
+  /** What is waited for has not come in time. */
+  readonly overdue: boolean;
+}
+
+export type Step =
+  /** Writes Fairlead's objects. */
+  | { readonly do: "install"; readonly placement: Exclude<Placement, "everywhere"> }
+  | { readonly do: "place"; readonly proxy: ProxyName; readonly placement: Placement }
+  | { readonly do: "wait"; readonly for: readonly string[] }
+  /** Verifies a node before it is changed. */
+  | { readonly do: "check"; readonly node: string }
+  | { readonly do: "switch"; readonly node: string; readonly to: ProxyName }
+  /** Verifies a node after its change, sees that it stays well, and marks it. */
+  | { readonly do: "prove"; readonly node: string; readonly proxy: ProxyName }
+  | { readonly do: "put-back"; readonly node: string; readonly to: ProxyName; readonly reason: string }
+  /** Removes labels and marks from nodes, then Fairlead's objects. */
+  | { readonly do: "unmark" }
+  | { readonly do: "uninstall" }
+  | { readonly do: "stop"; readonly reason: string }
+  | { readonly do: "done" };
+
+/**
+ * What is to be done next, so that in the end `goal` serves every node. Everything that counts is in the cluster: whoever is
+ * ended at any moment goes on from there. One node at a time is in change, and none is ever without a proxy.
+ */
+export function nextStep(state: MigrationState, goal: ProxyName, session: Session): Step {
+  if (session.failure !== undefined) return afterFailure(state, session.failure, goal, session.overdue);
+  return beginning(state, goal) ?? waiting(state, goal, session) ?? change(state, goal, session) ?? ending(state, goal);
+}
+
+function afterFailure(
+  state: MigrationState,
+  { node: name, reason }: NonNullable<Session["failure"]>,
+  goal: ProxyName,
+  overdue: boolean,
+): Step {
+  const origin = otherProxy(goal);
+  const node = state.nodes.find((one) => one.name === name);
+  if (node === undefined) return { do: "stop", reason };
+  if (assignedProxy(state, node) === goal) return { do: "put-back", node: name, to: origin, reason };
+  const left = node.ready ? unsettled(state, node) : undefined;
+  if (left === undefined) return { do: "stop", reason: `${reason}; ${origin} serves it` };
+  return overdue ? { do: "stop", reason: `${reason}; put back, but ${left}` } : { do: "wait", for: [left] };
+}
+
+/** Both in their places: nodes without a label are kube-proxy's until all others have changed, and from the first step back. */
+function beginning(state: MigrationState, goal: ProxyName): Step | undefined {
+  const { kubeProxy, fairlead } = state;
+  if (goal === "kube-proxy" && fairlead === undefined) return undefined;
+  const changed = goal === "fairlead" && isChanged(state, goal);
+  if (kubeProxy.placement === "everywhere" || (kubeProxy.placement === "labelled" && !changed)) {
+    return { do: "place", proxy: "kube-proxy", placement: "unless-other" };
+  }
+  if (fairlead?.placement === "unless-other" && !changed) {
+    return { do: "place", proxy: "fairlead", placement: "labelled" };
+  }
+  if (goal === "kube-proxy" || fairlead?.current === true) return undefined;
+  return { do: "install", placement: fairlead?.placement ?? "labelled" };
+}
+
+function waiting(state: MigrationState, goal: ProxyName, { overdue }: Session): Step | undefined {
+  const looked = state.nodes.filter((node) => node.ready && counts(state, node, goal));
+  const open = looked.flatMap((node) => {
+    const text = unsettled(state, node);
+    return text === undefined ? [] : [{ node, text }];
+  });
+  const [first] = open;
+  if (first === undefined) return undefined;
+  if (!overdue) return { do: "wait", for: open.map(({ text }) => text) };
+  const failed = open.find(({ node }) => isTrial(node, goal)) ?? open.find(({ node }) => node.label === goal);
+  const reason = open.map(({ text }) => text).join("; ");
+  if (failed === undefined) return { do: "stop", reason };
+  return { do: "put-back", node: failed.node.name, to: otherProxy(goal), reason };
+}
+
+/** On the way back what Fairlead does on nodes that it still has does not count: it may be the reason. */
+function counts(state: MigrationState, node: NodeState, goal: ProxyName): boolean {
+  return goal === "fairlead" || assignedProxy(state, node) === goal;
+}
+
+function change(state: MigrationState, goal: ProxyName, { checked }: Session): Step | undefined {
+  const trial = state.nodes.find((node) => node.ready && isTrial(node, goal));
+  if (trial !== undefined) return { do: "prove", node: trial.name, proxy: goal };
+  const left = state.nodes.filter((node) => assignedProxy(state, node) !== goal);
+  const next = left.find(({ ready }) => ready);
+  if (next === undefined) {
+    const unchanged = [...left, ...state.nodes.filter((node) => isTrial(node, goal))].map(({ name }) => name);
+    if (unchanged.length === 0) return undefined;
+    return { do: "stop", reason: `not Ready and not changed to ${goal}: ${unchanged.join(", ")}` };
+  }
+  if (goal === "fairlead" && !checked.has(next.name)) return { do: "check", node: next.name };
+  return { do: "switch", node: next.name, to: goal };
+}
+
+/** Changed, and not yet seen to be well. */
+function isTrial({ label, proven }: NodeState, goal: ProxyName): boolean {
+  return label === goal && proven !== goal;
+}
+
+/** Nodes to come get what all others have by now. */
+function ending(state: MigrationState, goal: ProxyName): Step {
+  const { kubeProxy, fairlead } = state;
+  if (goal === "fairlead") {
+    if (fairlead?.placement !== "unless-other") return { do: "place", proxy: goal, placement: "unless-other" };
+    if (kubeProxy.placement !== "labelled") return { do: "place", proxy: "kube-proxy", placement: "labelled" };
+    return { do: "done" };
+  }
+  if (fairlead !== undefined) return { do: "uninstall" };
+  if (kubeProxy.placement !== "everywhere") return { do: "place", proxy: goal, placement: "everywhere" };
+  const marked = state.nodes.some(({ label, proven, problem }) => (label ?? proven ?? problem) !== undefined);
+  return marked ? { do: "unmark" } : { do: "done" };
+}
+
+/** Every node, those to come included. */
+function isChanged(state: MigrationState, goal: ProxyName): boolean {
+  return (
+    state.fairlead?.placement === "unless-other" && state.nodes.every((node) => assignedProxy(state, node) === goal)
+  );
+}

@@ -1,0 +1,183 @@
+import type { MigrationPort, MigrationState, NodeState, Placement, ProxyName, Verified } from "../../src/index.ts";
+import { assignedProxy, isPlacedOn, otherProxy } from "../../src/plan/state.ts";
+
+/** What goes wrong on a node, with one of the proxies. */
+export type Fault = "none" | "never ready" | "crashes" | "rules differ" | "not Ready";
+
+/** Thrown in the place of a kill. */
+export class Killed extends Error {}
+
+type Pod = { age: number; template: number; restarts: number };
+type Node = {
+  name: string;
+  label?: ProxyName | undefined;
+  proven?: ProxyName;
+  problem?: string;
+  fault: Fault;
+  of: ProxyName;
+  pods: Map<ProxyName, Pod>;
+};
+
+const READY_AT = 2;
+const proxies = ["kube-proxy", "fairlead"] as const;
+
+/**
+ * Nodes, two DaemonSets and their controller, which gets on by one step whenever somebody looks. It fails the test that
+ * leaves a node without a proxy.
+ */
+export class SimulatedCluster implements MigrationPort {
+  readonly nodes: Node[];
+  readonly #placements = new Map<ProxyName, Placement>([["kube-proxy", "everywhere"]]);
+  readonly #templates = new Map<ProxyName, number>(proxies.map((proxy) => [proxy, 1]));
+  /** Changes until the next kill; each counts twice, before and after it is there. */
+  killAfter = Number.POSITIVE_INFINITY;
+  /** Every change of a label. */
+  readonly assigned: string[] = [];
+
+  constructor(faults: readonly (readonly [Fault, ProxyName])[]) {
+    this.nodes = faults.map(([fault, of], at) => {
+      return { name: `node-${at}`, fault, of, pods: new Map([["kube-proxy", { age: 9, template: 1, restarts: 0 }]]) };
+    });
+  }
+
+  placement(proxy: ProxyName): Placement | undefined {
+    return this.#placements.get(proxy);
+  }
+
+  serving(node: Node): readonly ProxyName[] {
+    return proxies.filter((proxy) => node.pods.has(proxy));
+  }
+
+  async observe(): Promise<MigrationState> {
+    this.#reconcile();
+    const fairlead = this.#placements.get("fairlead");
+    return {
+      kubeProxy: { placement: this.#placements.get("kube-proxy") ?? "everywhere" },
+      ...(fairlead === undefined || fairlead === "everywhere"
+        ? {}
+        : { fairlead: { placement: fairlead, current: true } }),
+      nodes: this.nodes.map((node) => this.#seen(node)),
+    };
+  }
+
+  install(placement: Placement): Promise<void> {
+    return this.#change(() => this.#placements.set("fairlead", placement));
+  }
+
+  uninstall(): Promise<void> {
+    return this.#change(() => this.#placements.delete("fairlead"));
+  }
+
+  place(proxy: ProxyName, placement: Placement): Promise<void> {
+    return this.#change(() => {
+      this.#placements.set(proxy, placement);
+      this.#templates.set(proxy, (this.#templates.get(proxy) ?? 0) + 1);
+    });
+  }
+
+  async verify(name: string): Promise<Verified> {
+    const node = this.#node(name);
+    const proxy = this.serving(node)[0];
+    const isDifferent = node.fault === "rules differ" && proxy === node.of;
+    return isDifferent ? { kind: "different", what: "default/web differs" } : { kind: "clean" };
+  }
+
+  assign(name: string, to: ProxyName): Promise<void> {
+    return this.#change(() => {
+      const node = this.#node(name);
+      this.assigned.push(`${name} ${to}`);
+      node.label = to;
+      delete node.proven;
+      delete node.problem;
+    });
+  }
+
+  async putBack(name: string, to: ProxyName, reason: string): Promise<void> {
+    await this.assign(name, to);
+    this.#node(name).problem = reason;
+  }
+
+  prove(name: string, proxy: ProxyName): Promise<void> {
+    return this.#change(() => {
+      this.#node(name).proven = proxy;
+    });
+  }
+
+  unmark(): Promise<void> {
+    return this.#change(() => {
+      for (const node of this.nodes) {
+        delete node.label;
+        delete node.proven;
+        delete node.problem;
+      }
+    });
+  }
+
+  #seen({ name, label, proven, problem, fault, of, pods }: Node): NodeState {
+    const states = [...pods].map(([proxy, { age, template, restarts }]) => {
+      const isReady = age >= READY_AT && !(fault === "never ready" && proxy === of);
+      return [proxy, { ready: isReady, current: template === this.#templates.get(proxy), restarts }] as const;
+    });
+    return { name, ready: fault !== "not Ready", label, proven, problem, pods: Object.fromEntries(states) };
+  }
+
+  #reconcile(): void {
+    for (const proxy of proxies) this.#roll(proxy);
+    for (const node of this.nodes) {
+      if (node.fault === "not Ready") continue;
+      for (const [proxy, pod] of node.pods) {
+        pod.age += 1;
+        if (node.fault === "crashes" && proxy === node.of && pod.age > READY_AT) pod.restarts += 1;
+      }
+    }
+  }
+
+  /** Ends pods that are not wanted, starts those that are missing, and renews one of an earlier template. */
+  #roll(proxy: ProxyName): void {
+    const placement = this.#placements.get(proxy);
+    const template = this.#templates.get(proxy) ?? 0;
+    const running = this.nodes.filter(({ fault }) => fault !== "not Ready");
+    for (const node of running) {
+      const isWanted = placement !== undefined && isPlacedOn(proxy, placement, { label: node.label });
+      if (!isWanted) node.pods.delete(proxy);
+      else if (!node.pods.has(proxy)) node.pods.set(proxy, { age: 0, template, restarts: 0 });
+    }
+    const isDown = running.some(({ pods }) => (pods.get(proxy)?.age ?? READY_AT) < READY_AT);
+    const old = running.find(({ pods }) => (pods.get(proxy)?.template ?? template) !== template);
+    if (!isDown) old?.pods.set(proxy, { age: 0, template, restarts: 0 });
+  }
+
+  async #change(change: () => void): Promise<void> {
+    this.#countDown();
+    change();
+    this.#demandProxies();
+    this.#countDown();
+  }
+
+  #countDown(): void {
+    this.killAfter -= 1;
+    if (this.killAfter === 0) throw new Killed();
+  }
+
+  #demandProxies(): void {
+    for (const node of [...this.nodes, { name: "a node to come", label: undefined }]) {
+      const placed = [...this.#placements].some(([proxy, placement]) =>
+        isPlacedOn(proxy, placement, { label: node.label }),
+      );
+      if (!placed) throw new Error(`${node.name} is to have no proxy at all`);
+    }
+  }
+
+  #node(name: string): Node {
+    const node = this.nodes.find((one) => one.name === name);
+    if (node === undefined) throw new Error(`there is no ${name}`);
+    return node;
+  }
+}
+
+/** Who was meant to serve each node, by its label. */
+export function assignments(state: MigrationState): Readonly<Record<string, ProxyName>> {
+  return Object.fromEntries(state.nodes.map((node) => [node.name, assignedProxy(state, node)]));
+}
+
+export { otherProxy };

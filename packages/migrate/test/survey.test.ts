@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { survey } from "../src/index.ts";
+import { apiService, configConf, configMap, kubeconfigConf, kubeProxy, kubeProxyWith } from "./support/objects.ts";
+
+const objects = { kubeProxy, configMap, apiService, networks: new Map<string, readonly unknown[]>() };
+const options = { image: "fairlead:1", excludeClusterCIDRs: [], apiServer: undefined, version: "0.0.0" };
+
+const documents = (text = "") => [...parseAllDocuments(text)].map((document) => document.toJS());
+
+test("kubeadm's configuration fits: its file, with Fairlead's own path of the kubeconfig", () => {
+  const { findings, installation } = survey(objects, options);
+  expect(findings).toEqual([
+    { topic: "configuration", state: "fits", found: "mode nftables, clusterCIDR 10.144.0.0/16" },
+    { topic: "API server", state: "fits", found: "https://cp.example:6443" },
+  ]);
+  expect(installation).toMatchObject({
+    options: { image: "fairlead:1" },
+    flags: [],
+    files: { "kubeconfig.conf": kubeconfigConf },
+  });
+  const text = installation?.files["config.conf"];
+  expect(text).toBe(configConf.replace("/var/lib/kube-proxy", "/etc/fairlead"));
+});
+
+test("CIDRs of other networks go into a document of Fairlead's own", () => {
+  const { installation, config } = survey(objects, { ...options, excludeClusterCIDRs: ["10.244.0.0/16"] });
+  expect(config?.multiCNI.excludeClusterCIDRs).toEqual(["10.244.0.0/16"]);
+  expect(documents(installation?.files["config.conf"]).map(({ kind }) => kind)).toEqual([
+    "KubeProxyConfiguration",
+    "FairleadConfiguration",
+  ]);
+});
+
+test("flags beside --config are taken over, and those that do not count are told", () => {
+  const { findings, installation } = survey(
+    { ...objects, kubeProxy: kubeProxyWith({}, ["--v=4", "--cluster-cidr=10.0.0.0/8"]) },
+    options,
+  );
+  expect(installation?.flags).toEqual(["--v=4", "--cluster-cidr=10.0.0.0/8"]);
+  const differing = findings.filter(({ state }) => state === "differs").map(({ found }) => found);
+  expect(differing).toEqual(["--config is given, so these flags are ignored: --cluster-cidr"]);
+});
+
+describe("what blocks", () => {
+  test.each([
+    ["a Service's address", kubeconfigConf.replace("cp.example", "10.96.0.1"), /10\.96\.0\.1.*address of a Service/],
+    ["of IPv6", kubeconfigConf.replace("cp.example", "[fd00::1]"), /\[fd00::1\].*address of a Service/],
+    ["no address", kubeconfigConf.replace("https://cp.example:6443", "''"), /is no URL/],
+  ])("%s for the API server, until --api-server names another", (_what, kubeconfig, found) => {
+    const own = { data: { ...configMap.data, "kubeconfig.conf": kubeconfig } };
+    const blocked = survey({ ...objects, configMap: own }, options);
+    expect(blocked.findings.at(-1)).toMatchObject({ state: "blocks", found: expect.stringMatching(found) });
+    expect(blocked.installation).toBeUndefined();
+    const { installation } = survey(
+      { ...objects, configMap: own },
+      { ...options, apiServer: "https://192.0.2.1:6443" },
+    );
+    expect(documents(installation?.files["kubeconfig.conf"])[0].clusters[0].cluster.server).toBe(
+      "https://192.0.2.1:6443",
+    );
+  });
+
+  test.each([
+    ["a wrong value", configConf.replace("10.144.0.0/16", "10.144.0.0/99"), /clusterCIDR\[0\]: 10\.144\.0\.0\/99/],
+    ["no YAML", "kind: [", /config\.conf: /],
+  ])("%s in the file", (_what, text, found) => {
+    const { findings, installation } = survey(
+      { ...objects, configMap: { data: { ...configMap.data, "config.conf": text } } },
+      options,
+    );
+    expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
+    expect(installation).toBeUndefined();
+  });
+
+  test.each([
+    ["no ConfigMap", undefined, kubeProxy, /has no config\.conf/],
+    ["no file at all", configMap, kubeProxyWith({ volumes: [] }), /no --config that a ConfigMap is mounted for/],
+    ["a flag that nobody has", configMap, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
+  ])("%s", (_what, own, daemonSet, found) => {
+    const { findings } = survey({ ...objects, configMap: own, kubeProxy: daemonSet }, options);
+    expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
+  });
+});
+
+describe("networks", () => {
+  const subnet = { metadata: { name: "ovn-default" }, spec: { cidrBlock: "10.244.0.0/16" } };
+  const pool = { metadata: { name: "default" }, spec: { cidr: "10.144.0.0/16" } };
+  const networks = new Map([
+    ["subnets.kubeovn.io", [subnet]],
+    ["ippools.crd.projectcalico.org", [pool]],
+  ]);
+
+  test("the one that clusterCIDR has fits, another is told with what can be done", () => {
+    const told = survey({ ...objects, networks }, options).findings.filter(({ topic }) => topic === "networks");
+    expect(told).toEqual([
+      expect.objectContaining({
+        state: "differs",
+        advice: expect.stringContaining("--exclude-cluster-cidr=10.244.0.0/16;"),
+      }),
+      { topic: "networks", state: "fits", found: "calico-ippools: 10.144.0.0/16" },
+    ]);
+  });
+
+  test("excluded, it fits", () => {
+    const told = survey({ ...objects, networks }, { ...options, excludeClusterCIDRs: ["10.244.0.0/16"] }).findings;
+    expect(told.map(({ state }) => state)).toEqual(["fits", "fits", "fits", "fits"]);
+  });
+});
