@@ -8,7 +8,7 @@ type Any = any;
 /** What a node's programs print in a pod, by the whole command or by its first word. */
 export type Programs = Readonly<Record<string, string>>;
 
-/** A kubectl over a cluster in memory, with a controller of DaemonSets that has done its work whenever somebody asks. */
+/** A kubectl over a cluster in memory. Its controller of DaemonSets has done its work whenever somebody asks. */
 export class KubectlCluster {
   readonly runner = new FakeRunner({ kubectl: (args, input) => this.#kubectl(args, input) });
   readonly objects = new Map<string, Any>();

@@ -21,8 +21,8 @@ export function placementOf(proxy: ProxyName, daemonSet: unknown): Placement {
 }
 
 /**
- * What `kubectl patch --type=merge` takes, so that a DaemonSet places its pods so. All else that it asks of nodes stays.
- * Terms are alternatives: each of them gets the requirement.
+ * What `kubectl patch --type=merge` takes, so that a DaemonSet places its pods so. All else that it asks of nodes
+ * stays. Terms are alternatives: each of them gets the requirement.
  */
 export function placementPatch(proxy: ProxyName, daemonSet: unknown, placement: Placement): object {
   const requiredDuringSchedulingIgnoredDuringExecution =

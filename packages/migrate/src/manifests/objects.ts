@@ -36,8 +36,8 @@ export function fingerprint(installation: Installation): string {
 }
 
 /**
- * Fairlead's objects, as deploy/base has them. The ConfigMap's name ends with a hash of what is in it, so that a change is a new
- * pod on one node after the other.
+ * Fairlead's objects, as deploy/base has them. The ConfigMap's name ends with a hash of what is in it, so that a change
+ * is a new pod on one node after the other.
  */
 export function fairleadObjects(installation: Installation, placement: Placement): readonly Manifest[] {
   const { options, flags, files } = installation;

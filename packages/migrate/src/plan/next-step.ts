@@ -36,8 +36,8 @@ export type Step =
   | { readonly do: "done" };
 
 /**
- * What is to be done next, so that in the end `goal` serves every node. Everything that counts is in the cluster: whoever is
- * ended at any moment goes on from there. One node at a time is in change, and none is ever without a proxy.
+ * What is to be done next, so that in the end `goal` serves every node. Everything that counts is in the cluster:
+ * whoever is ended at any moment goes on from there. One node at a time is in change, and none is ever without a proxy.
  */
 export function nextStep(state: MigrationState, goal: ProxyName, session: Session): Step {
   if (session.failure !== undefined) return afterFailure(state, session.failure, goal, session.overdue);
@@ -59,7 +59,7 @@ function afterFailure(
   return overdue ? { do: "stop", reason: `${reason}; put back, but ${left}` } : { do: "wait", for: [left] };
 }
 
-/** Both in their places: nodes without a label are kube-proxy's until all others have changed, and from the first step back. */
+/** Nodes without a label are kube-proxy's until all others have changed, and again from the first step back. */
 function beginning(state: MigrationState, goal: ProxyName): Step | undefined {
   const { kubeProxy, fairlead } = state;
   if (goal === "kube-proxy" && fairlead === undefined) return undefined;

@@ -11,8 +11,8 @@ export const PROVEN_ANNOTATION = "fairlead.dev/proxy-proven";
 export const PROBLEM_ANNOTATION = "fairlead.dev/migration-problem";
 
 /**
- * Which nodes a DaemonSet has pods on: all, as before any migration; those whose label does not name the other proxy; only
- * those whose label names it.
+ * Which nodes a DaemonSet has pods on: all, as before any migration; those whose label does not name the other proxy;
+ * only those whose label names it.
  */
 export type Placement = "everywhere" | "unless-other" | "labelled";
 

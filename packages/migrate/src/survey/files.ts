@@ -5,8 +5,8 @@ import { CONFIG_FOLDER } from "../manifests/containers.ts";
 const OWN_KIND = "FairleadConfiguration";
 
 /**
- * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig beside it, other networks' CIDRs in the second document. All else,
- * comments included, stays.
+ * kube-proxy's file as Fairlead's DaemonSet mounts it: the kubeconfig beside it, other networks' CIDRs in the second
+ * document. All else, comments included, stays.
  *
  * @throws Error when it is no YAML
  */

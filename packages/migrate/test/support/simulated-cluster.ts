@@ -1,5 +1,5 @@
 import type { MigrationPort, MigrationState, NodeState, Placement, ProxyName, Verified } from "../../src/index.ts";
-import { assignedProxy, isPlacedOn, otherProxy } from "../../src/plan/state.ts";
+import { assignedProxy, isPlacedOn } from "../../src/plan/state.ts";
 
 /** What goes wrong on a node, with one of the proxies. */
 export type Fault = "none" | "never ready" | "crashes" | "rules differ" | "not Ready";
@@ -179,5 +179,3 @@ export class SimulatedCluster implements MigrationPort {
 export function assignments(state: MigrationState): Readonly<Record<string, ProxyName>> {
   return Object.fromEntries(state.nodes.map((node) => [node.name, assignedProxy(state, node)]));
 }
-
-export { otherProxy };

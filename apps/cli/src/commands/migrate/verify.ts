@@ -17,8 +17,8 @@ const CALL_MS = (START_S + 30) * 1000;
 const NAMED = 5;
 
 /**
- * Compares the kernels of nodes with what should be programmed there, from a pod of Fairlead's image that is on the node only
- * for that: kube-proxy's own has no tools, and the image is there before the node's proxy is changed.
+ * Compares the kernels of nodes with what should be programmed there, from a pod of Fairlead's image that is on the
+ * node only for that: kube-proxy's own has no tools, and the image is there before the node's proxy is changed.
  *
  * @param config the file of the configuration that Fairlead is given
  */
