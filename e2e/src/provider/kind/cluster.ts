@@ -69,7 +69,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       kubectl: kind.kubectl,
       kubectlProgram: images.programs.kubectl,
       addFairlead,
-      addKubeProxy: () => addKubeProxy(kind),
+      addKubeProxy: () => addKubeProxy(kind, shape.mode),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](index(node), gates()),

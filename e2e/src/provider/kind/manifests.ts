@@ -39,7 +39,7 @@ export function withValues(manifest: Manifest, shape: ClusterShape, apiServer: s
       ...proxy,
       clusterCIDR: networkCIDRs(shape, { excluded: false }).join(","),
       // Specs wait for changes; a cluster of two nodes can take them at once.
-      iptables: { ...proxy.iptables, minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` },
+      [shape.mode]: { ...proxy[shape.mode], minSyncPeriod: "50ms", syncPeriod: `${SYNC_PERIOD_MS}ms` },
       logging: { verbosity: 2 },
     },
     { ...fairlead, multiCNI: { excludeClusterCIDRs: networkCIDRs(shape, { excluded: true }) } },
