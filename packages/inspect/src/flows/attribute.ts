@@ -15,8 +15,8 @@ export type AttributeFlow = (connection: TrackedConnection) => Flow | undefined;
  * translated is the host's own, and so is one that a pod has with another by their own addresses: none of these is
  * given.
  *
- * @param nodeAddresses the node's own addresses, where node ports are served; absent: a port that is some service's node
- * port is taken for it at any address
+ * @param nodeAddresses the node's own addresses, where node ports are served; absent: a port that is some service's
+ * node port is taken for it at any address
  */
 export function flowAttribution(
   planned: PlannedNode,
