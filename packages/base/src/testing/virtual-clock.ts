@@ -1,16 +1,11 @@
 import type { Clock } from "../time/clock.ts";
-
-interface Timer {
-  readonly at: number;
-  readonly ms: number;
-  readonly run: () => void;
-}
+import { type Timer, TimerHeap } from "./timer-heap.ts";
 
 /** A clock that stands still until `advance`. Timers fire in the order of their time, then of their making. */
 export class VirtualClock implements Clock {
   readonly #start: number;
   #elapsed = 0;
-  readonly #timers = new Set<Timer>();
+  readonly #timers = new TimerHeap();
   #expected: { readonly matches: (ms: number) => boolean; readonly found: (ms: number) => void }[] = [];
 
   /** @param start wall time at the beginning, milliseconds since the epoch */
@@ -27,8 +22,7 @@ export class VirtualClock implements Clock {
   }
 
   after(ms: number, run: () => void): () => void {
-    const timer: Timer = { at: this.#elapsed + Math.max(0, ms), ms, run };
-    this.#timers.add(timer);
+    const timer = this.#timers.add(this.#elapsed + Math.max(0, ms), ms, run);
     const met = this.#expected.filter(({ matches }) => matches(ms));
     this.#expected = this.#expected.filter((one) => !met.includes(one));
     for (const { found } of met) found(ms);
@@ -37,7 +31,7 @@ export class VirtualClock implements Clock {
 
   /** Milliseconds that the timers which wait were set for, in the order of their making. */
   get pending(): readonly number[] {
-    return Array.from(this.#timers, ({ ms }) => ms);
+    return this.#timers.inOrder().map(({ ms }) => ms);
   }
 
   /** Resolves with the milliseconds of a timer that matches, once there is one. */
@@ -70,11 +64,8 @@ export class VirtualClock implements Clock {
   }
 
   #earliest(end: number): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (timer.at <= end && (first === undefined || timer.at < first.at)) first = timer;
-    }
-    return first;
+    const first = this.#timers.first();
+    return first !== undefined && first.at <= end ? first : undefined;
   }
 }
 

@@ -1,0 +1,93 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import { expect, test } from "vitest";
+import { createApiSource, type Subscription } from "../src/index.ts";
+import { FleetServer, type Limits } from "./support/fleet-server.ts";
+import { endAfterEach, later } from "./support/run.ts";
+
+endAfterEach();
+
+/** A fifth of what was simulated for bench/findings.md, of a server with a fifth of the seats: FAIRLEAD_FLEET=5. */
+const SCALE = Number(process.env["FAIRLEAD_FLEET"] ?? "1");
+const AGENTS = 1000 * SCALE;
+/** Services, EndpointSlices and the own Node. */
+const RESOURCES = 3;
+const ALL = AGENTS * RESOURCES;
+
+/**
+ * The nodes' priority level has 74 of the 600 seats that an API server has by default
+ * (kubernetes.io/docs/concepts/cluster-administration/flow-control: system, 30 of 245 shares). Half a second for a list
+ * is slow: 10,000 services take less.
+ */
+const LIMITS: Limits = { seats: 15 * SCALE, queue: 100 * SCALE, listMilliseconds: 500 };
+/** Seconds that the server needs for a list of each, if nobody ever asks twice and it is never idle. */
+const LEAST = (ALL / LIMITS.seats) * (LIMITS.listMilliseconds / 1000);
+
+function fleet(clock: VirtualClock, server: FleetServer): void {
+  const stop = new AbortController();
+  const subscription: Subscription<unknown> = { decode: (raw) => raw, onChange: () => {} };
+  // A generator with a seed: what this test shows does not depend on luck.
+  let state = 1;
+  const random = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  const ended = Array.from({ length: AGENTS }, (_, number) =>
+    createApiSource({
+      connection: { server: "http://api", credentials: async () => ({ headers: {}, tls: {} }) },
+      nodeName: `node-${number}`,
+      userAgent: "fairlead-proxy/0.0.0",
+      transport: server.transport,
+      clock,
+      random,
+    }).run({ services: subscription, endpointSlices: subscription, node: subscription }, stop.signal),
+  );
+  later(async () => {
+    stop.abort();
+    await Promise.all(ended);
+  });
+}
+
+/** Seconds until every watch is there. */
+async function untilAllWatch(clock: VirtualClock, server: FleetServer): Promise<number> {
+  const start = clock.monotonic();
+  while (server.watches < ALL) {
+    if (clock.monotonic() - start > 3_600_000) throw new Error(`${server.watches} of ${ALL} watches after an hour`);
+    await clock.advance(1000);
+  }
+  return (clock.monotonic() - start) / 1000;
+}
+
+/** What the server saw since `before`, and how long it took. */
+function seen(server: FleetServer, seconds: number, before: { requests: number; refused: number; lists: number }) {
+  return {
+    seconds,
+    requests: server.requests - before.requests,
+    refused: server.refused - before.refused,
+    lists: server.lists - before.lists,
+    mostInASecond: Math.max(...server.seconds.values()),
+  };
+}
+
+test("agents that start together, and lose their server together, share it", { timeout: 600_000 }, async () => {
+  const clock = new VirtualClock();
+  const server = new FleetServer(clock, LIMITS);
+  fleet(clock, server);
+  const nothing = { requests: 0, refused: 0, lists: 0 };
+  const start = seen(server, await untilAllWatch(clock, server), nothing);
+  const before = { requests: server.requests, refused: server.refused, lists: server.lists };
+  server.stop();
+  server.seconds.clear();
+  await clock.advance(60_000);
+  server.up = true;
+  const outage = seen(server, await untilAllWatch(clock, server), before);
+  if (SCALE > 1) process.stdout.write(`${JSON.stringify({ least: LEAST, start, outage })}\n`);
+  for (const { seconds, requests, lists } of [start, outage]) {
+    // Each has its list once: what the server has begun is never thrown away.
+    expect(lists).toBe(ALL);
+    // It is hardly idle while somebody waits, and nobody asks in vain again and again.
+    expect(seconds).toBeLessThan(2 * LEAST);
+    expect(requests).toBeLessThan(10 * ALL);
+  }
+  // Back after an outage they do not come in one second: watches, the lists that follow, and those that were refused.
+  expect(outage.mostInASecond).toBeLessThan(ALL / 2);
+});
