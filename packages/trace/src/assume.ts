@@ -1,4 +1,4 @@
-import type { Assumption, Visit } from "./types.ts";
+import type { Assumption, Visit } from "./outcome.ts";
 import type { List, Walk } from "./walk.ts";
 
 /** A way that takes more for granted than this tells nobody anything. */

@@ -1,5 +1,5 @@
 import { familyOf, type IPFamily, parseAddress } from "@fairlead/base";
-import type { Packet } from "./types.ts";
+import type { Packet } from "./packet.ts";
 
 /** A packet or an environment that cannot be. The message names the field, its value, and what would be right. */
 export class PacketError extends Error {

@@ -1,5 +1,5 @@
+import type { RouteAnswer, RouteQuery } from "./environment.ts";
 import type { Host } from "./host.ts";
-import type { RouteAnswer, RouteQuery } from "./types.ts";
 import type { Walk } from "./walk.ts";
 
 /** Why a packet goes no further. */

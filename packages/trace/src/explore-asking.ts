@@ -1,5 +1,7 @@
+import type { Environment, RouteAnswer, RouteQuery } from "./environment.ts";
+import type { Exploration } from "./outcome.ts";
+import type { Packet } from "./packet.ts";
 import type { Tracer } from "./trace.ts";
-import type { Environment, Exploration, Packet, RouteAnswer, RouteQuery } from "./types.ts";
 
 /** Answers as many queries as are asked, in their order. */
 export type AskRoutes = (queries: readonly RouteQuery[]) => Promise<readonly RouteAnswer[]>;

@@ -9,7 +9,7 @@ import {
 } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/netfilter";
 import { checkHostAddress } from "./check-packet.ts";
-import type { Environment } from "./types.ts";
+import type { Environment } from "./environment.ts";
 import { VirtualServers } from "./virtual-servers.ts";
 
 const LOOPBACK: Readonly<Record<IPFamily, AddressRange>> = {

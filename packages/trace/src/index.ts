@@ -1,33 +1,15 @@
 export { PacketError } from "./check-packet.ts";
+export type { Environment, PacketSet, RecentLists, RouteAnswer, RouteQuery, SetQuery } from "./environment.ts";
 export { TraceError } from "./errors.ts";
 export { type AskRoutes, exploreAsking } from "./explore-asking.ts";
+export type { Ipvs, PersistenceTemplate } from "./ipvs.ts";
 export { type Landing, landings } from "./landings.ts";
+export type { Assumption, Exploration, IptablesVisit, NftVisit, Outcome, Undecided, Visit } from "./outcome.ts";
+export type { Endpoint, Hook, Packet, Rules, Stage } from "./packet.ts";
 export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";
+export type { Remembered } from "./remembered.ts";
 export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";
 export { parseRoutes, type Route, routing } from "./routes.ts";
 export { packetSet, packetSets } from "./sets.ts";
 export type { TableName } from "./table-name.ts";
 export { createTracer, explore, type Tracer, trace } from "./trace.ts";
-export type {
-  Assumption,
-  Endpoint,
-  Environment,
-  Exploration,
-  Hook,
-  IptablesVisit,
-  Ipvs,
-  NftVisit,
-  Outcome,
-  Packet,
-  PacketSet,
-  PersistenceTemplate,
-  RecentLists,
-  Remembered,
-  RouteAnswer,
-  RouteQuery,
-  Rules,
-  SetQuery,
-  Stage,
-  Undecided,
-  Visit,
-} from "./types.ts";

@@ -3,10 +3,10 @@ import type { CompiledChain } from "./compile.ts";
 import { TraceError } from "./errors.ts";
 import { matchesHeader } from "./header.ts";
 import { matchProbability } from "./matches.ts";
+import type { Visit } from "./outcome.ts";
 import type { Place } from "./place.ts";
 import { NEXT, type Step } from "./step.ts";
 import { applyTarget, isNeutral } from "./targets.ts";
-import type { Visit } from "./types.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 
 /** A chain of an iptables table. */

@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import type { Outcome } from "./types.ts";
+import type { Outcome } from "./outcome.ts";
 
 /** Outcomes that nobody but the host itself could tell apart, taken together. */
 export interface Landing {

@@ -1,4 +1,4 @@
-import type { RouteAnswer, RouteQuery } from "./types.ts";
+import type { RouteAnswer, RouteQuery } from "./environment.ts";
 
 /**
  * The query as a line for `ip -json -force -batch -` (RTM_GETROUTE): the kernel itself decides, with its rules of

@@ -1,5 +1,6 @@
 import type { Host } from "./host.ts";
-import type { Hook, Outcome } from "./types.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Hook } from "./packet.ts";
 import type { Walk } from "./walk.ts";
 
 /** The hook that follows; undefined: the packet has arrived. The routing decision falls after the translation. */

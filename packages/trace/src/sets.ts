@@ -1,5 +1,6 @@
 import { type AddressRange, addressRange, addressWords, inRange } from "@fairlead/base";
-import type { Endpoint, PacketSet, SetQuery } from "./types.ts";
+import type { PacketSet, SetQuery } from "./environment.ts";
+import type { Endpoint } from "./packet.ts";
 
 type Dimension = "ip" | "port" | "net";
 

@@ -1,10 +1,10 @@
 import { parseAddress } from "@fairlead/base";
 import type { Table, Target } from "@fairlead/netfilter";
 import { type Host, LOOPBACK_ADDRESS } from "./host.ts";
+import type { Hook } from "./packet.ts";
 import { type Place, undecidable } from "./place.ts";
 import { outInterface } from "./route.ts";
 import { ACCEPT, NEXT, type Step } from "./step.ts";
-import type { Hook } from "./types.ts";
 import { side, type Walk } from "./walk.ts";
 
 type TargetOf<Kind extends Target["kind"]> = Extract<Target, { readonly kind: Kind }>;

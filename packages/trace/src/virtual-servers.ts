@@ -1,6 +1,6 @@
 import { addressWords, wordsText } from "@fairlead/base";
 import type { Destination, IPFamily, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
-import type { Ipvs } from "./types.ts";
+import type { Ipvs } from "./ipvs.ts";
 
 /** A destination that a packet may get, and in how many of all cases. */
 export interface Share {

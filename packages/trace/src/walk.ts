@@ -1,19 +1,14 @@
 import { type AddressWords, addressWords, wordsText } from "@fairlead/base";
 import type { IPFamily, VirtualServerState } from "@fairlead/netfilter";
+import type { RouteAnswer } from "./environment.ts";
 import type { TraceError } from "./errors.ts";
 import type { Host } from "./host.ts";
+import type { PersistenceTemplate } from "./ipvs.ts";
+import type { Assumption, Visit } from "./outcome.ts";
+import type { Endpoint, Hook, Packet } from "./packet.ts";
+import type { Remembered } from "./remembered.ts";
 import type { Step } from "./step.ts";
 import type { TableName } from "./table-name.ts";
-import type {
-  Assumption,
-  Endpoint,
-  Hook,
-  Packet,
-  PersistenceTemplate,
-  Remembered,
-  RouteAnswer,
-  Visit,
-} from "./types.ts";
 
 /** A chain as packets walk it, of iptables or of nftables. */
 export interface Chain {

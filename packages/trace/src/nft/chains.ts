@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/netfilter";
 import { type BaseChain, IP_FAMILY, type NftTable } from "@fairlead/netfilter/nft";
+import type { Hook } from "../packet.ts";
 import type { TableName } from "../table-name.ts";
-import type { Hook } from "../types.ts";
 import type { Chain } from "../walk.ts";
 import { NftRuleChain } from "./rule-chain.ts";
 import { NftSets } from "./sets.ts";

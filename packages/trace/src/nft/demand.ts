@@ -1,4 +1,4 @@
-import type { Hook } from "../types.ts";
+import type { Hook } from "../packet.ts";
 import type { NftPlace } from "./place.ts";
 
 /** @throws TraceError where the kernel would not load a translation */

@@ -1,8 +1,8 @@
 import type { NftChain, NftRule, NftTable } from "@fairlead/netfilter/nft";
 import { mayAssumeMore, withAssumption } from "../assume.ts";
 import { TraceError } from "../errors.ts";
+import type { Visit } from "../outcome.ts";
 import type { Step } from "../step.ts";
-import type { Visit } from "../types.ts";
 import type { Chain, Walk, Ways } from "../walk.ts";
 import { type Branch, evaluate } from "./evaluate.ts";
 import { Registers } from "./registers.ts";

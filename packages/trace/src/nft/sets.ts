@@ -1,6 +1,6 @@
 import type { Hex, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { Remembered } from "../remembered.ts";
 import type { TableName } from "../table-name.ts";
-import type { Remembered } from "../types.ts";
 import type { List } from "../walk.ts";
 import { intervalsOf } from "./intervals.ts";
 import { isKnown, mayBe } from "./registers.ts";

@@ -1,5 +1,5 @@
 import { lengthOf } from "@fairlead/netfilter/nft";
-import type { Remembered } from "../../types.ts";
+import type { Remembered } from "../../remembered.ts";
 import { isKnown } from "../registers.ts";
 import type { Evaluate } from "./kind.ts";
 

@@ -1,0 +1,81 @@
+import type { IPFamily } from "@fairlead/netfilter";
+import type { Ipvs } from "./ipvs.ts";
+import type { Endpoint } from "./packet.ts";
+import type { Remembered } from "./remembered.ts";
+
+/** Entries of `xt_recent` lists: list name → address → seconds since each time it was seen there. */
+export type RecentLists = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>;
+
+/** What an ipset is asked about. Ports are absent where the protocol has none. */
+export interface SetQuery {
+  readonly family: IPFamily;
+  readonly protocol: string;
+  readonly source: Endpoint;
+  readonly destination: Endpoint;
+  /** One for each dimension of the set. */
+  readonly flags: readonly ("src" | "dst")[];
+}
+
+export interface PacketSet {
+  matches(query: SetQuery): boolean;
+}
+
+/** What the kernel decides about a packet's route by: its tables, and the rules of policy routing. */
+export interface RouteQuery {
+  readonly family: IPFamily;
+  readonly destination: string;
+  /** Absent: whatever sends it on has no source for it yet (ip_vs). */
+  readonly source?: string;
+  /** The interface that it came in by; absent: it is the host's own. */
+  readonly inInterface?: string;
+  readonly mark: number;
+  readonly protocol: string;
+  readonly sport?: number;
+  readonly dport?: number;
+}
+
+export type RouteAnswer =
+  | { readonly kind: "local" }
+  | { readonly kind: "unicast"; readonly outInterface: string }
+  /** No route takes it. */
+  | {
+      readonly kind: "refused";
+      /** Why, `no route to 10.144.2.6`. */
+      readonly problem: string;
+      /** What the sender is told; absent: nothing, the packet is dropped. */
+      readonly rejectWith?: string;
+    }
+  /** It cannot be told; the packet goes on as without `Environment.route`. */
+  | { readonly kind: "unknown"; readonly problem: string };
+
+/** The host that the packet meets. Everything may be left out; a rule that asks for an absent fact is an error. */
+export interface Environment {
+  /** The host's own addresses; 127.0.0.0/8 and ::1 are always among them. */
+  readonly localAddresses?: Iterable<string>;
+  /** Broadcast addresses beside 255.255.255.255. */
+  readonly broadcastAddresses?: Iterable<string>;
+  /** The interface that packets to the address leave by; lo for the host's own. */
+  readonly outInterface?: (destination: string) => string | undefined;
+  /**
+   * The host's routing decision. Absent: routes are not known; what is for an address of the host is for the host, and
+   * all else is sent on, by `outInterface`.
+   */
+  readonly route?: (query: RouteQuery) => RouteAnswer;
+  /**
+   * The address that MASQUERADE takes on the interface; default: the first of `localAddresses` in the packet's family.
+   */
+  readonly masqueradeAddress?: (outInterface: string | undefined) => string | undefined;
+  /**
+   * The address that REDIRECT takes of what comes in by the interface: its first; default: the first of
+   * `localAddresses`.
+   */
+  readonly redirectAddress?: (inInterface: string) => string | undefined;
+  /** Whether the packet came in by a bridge's port, goes out by one, is bridged (`-m physdev`); default: none of it. */
+  readonly physdev?: { readonly in?: boolean; readonly out?: boolean };
+  readonly recent?: RecentLists;
+  /** What packets before this one put into sets of nftables, beside the elements that the tables have. */
+  readonly remembered?: readonly Remembered[];
+  readonly sets?: ReadonlyMap<string, PacketSet>;
+  /** Absent: there are no virtual servers. */
+  readonly ipvs?: Ipvs;
+}

@@ -1,0 +1,99 @@
+import type { Rule, Table, VirtualServerKey } from "@fairlead/netfilter";
+import type { NftRule, NftTable } from "@fairlead/netfilter/nft";
+import type { TraceError } from "./errors.ts";
+import type { PersistenceTemplate } from "./ipvs.ts";
+import type { Endpoint, Hook, Stage } from "./packet.ts";
+import type { Remembered } from "./remembered.ts";
+import type { TableName } from "./table-name.ts";
+
+/** A rule that matched, in the order of the packet's way. */
+export type Visit = IptablesVisit | NftVisit;
+
+interface VisitPlace {
+  readonly hook: Hook;
+  readonly chain: string;
+  /** Place of the rule in its chain, from 0. */
+  readonly index: number;
+}
+
+export interface IptablesVisit extends VisitPlace {
+  readonly table: Table;
+  readonly rule: Rule;
+}
+
+export interface NftVisit extends VisitPlace {
+  readonly table: TableName;
+  readonly nft: { readonly table: NftTable; readonly rule: NftRule };
+}
+
+/** What a way takes for granted of a rule that can't be decided. */
+export type Assumption = Visit & {
+  readonly matched: boolean;
+  /** Why it can't be decided. */
+  readonly problem: string;
+};
+
+/** A way that nobody can follow to its end. */
+export interface Undecided {
+  /** As of an outcome. */
+  readonly probability: number;
+  /** The rule, and what of it can't be decided. */
+  readonly problem: TraceError;
+  readonly visits: readonly Visit[];
+  readonly assumed: readonly Assumption[];
+}
+
+/** What can be told of a packet where not all rules can be decided. */
+export interface Exploration {
+  readonly outcomes: readonly Outcome[];
+  readonly undecided: readonly Undecided[];
+}
+
+/** One way that the packet may take, with what becomes of it. */
+export interface Outcome {
+  /**
+   * Product of the random choices on the way: 0 < probability ≤ 1. The outcomes of a packet sum up to 1; those of an
+   * exploration do for each way in which its assumptions may turn out.
+   */
+  readonly probability: number;
+  readonly verdict: "accept" | "reject" | "drop";
+  /** Type of the ICMP message or tcp-reset, where the verdict is reject. */
+  readonly rejectWith?: string;
+  /** Why no route takes the packet, where it ended at the stage routing. */
+  readonly noRoute?: string;
+  /**
+   * What of its routes could not be told: whether it gets there depends on that. Absent without `Environment.route`.
+   */
+  readonly routeUnknown?: string;
+  /** Where it ended: hook and table of the verdict; for accept the last of the way. */
+  readonly hook: Hook;
+  readonly table: Stage;
+  /** Only of accepted packets: delivered on this host, sent on for another host, or sent by this one. */
+  readonly path?: "input" | "forward" | "output";
+  /** After translation; equal to the packet's where nothing translates. */
+  readonly destination: Endpoint;
+  /**
+   * A DNAT or REDIRECT rule or a virtual server took the packet, or (`Packet.dnat`) had taken its connection before.
+   */
+  readonly translated: boolean;
+  readonly redirected: boolean;
+  /** The virtual server that took the packet; where the verdict is reject at the stage ipvs, it had no destination. */
+  readonly virtualServer?: VirtualServerKey;
+  /** What a persistent server now knows of the client. */
+  readonly template?: PersistenceTemplate;
+  /** MASQUERADE or SNAT gave it another source. */
+  readonly masqueraded: boolean;
+  /** After that, as far as the environment tells. */
+  readonly source: Endpoint;
+  readonly mark: number;
+  /** As far as the environment tells. */
+  readonly outInterface?: string;
+  /** The rules that matched on the way. */
+  readonly visits: readonly Visit[];
+  /** Only of an exploration: what has to be so for the packet to take this way. Absent: nothing, it is certain. */
+  readonly assumed?: readonly Assumption[];
+  /** Addresses that `-m recent --set` put into lists on the way. */
+  readonly recentlySeen: readonly { readonly list: string; readonly address: string }[];
+  /** What the packet put into sets of nftables on the way, or took out of them. */
+  readonly remembered: readonly Remembered[];
+}

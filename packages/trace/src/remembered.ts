@@ -1,0 +1,13 @@
+import type { Hex, Verdict } from "@fairlead/netfilter/nft";
+import type { TableName } from "./table-name.ts";
+
+/** An element that a packet put into a set of nftables, or took out of it. */
+export interface Remembered {
+  /** `ip kube-proxy` */
+  readonly table: TableName;
+  readonly set: string;
+  readonly key: Hex;
+  /** Of a map. */
+  readonly value?: Hex | Verdict;
+  readonly deleted?: true;
+}
