@@ -1,10 +1,11 @@
 import { attemptAll } from "@fairlead/base";
 import {
+  type CleanupOptions,
   type Command,
   deleteChains,
   type Links,
+  leadsToOne,
   payloadText,
-  type Rule,
   restoreLines,
   ruleKey,
   type Table,
@@ -17,11 +18,6 @@ import { isGroupChain } from "./plan/group-names.ts";
 import { JUMPS } from "./plan/jumps.ts";
 import { MARK_MASQ } from "./plan/names.ts";
 import type { RulesPort } from "./port.ts";
-
-export interface CleanupOptions {
-  /** Chains that another mode uses under the same name and that stay, with the jumps to them. Default: none. */
-  readonly keep?: (table: Table, chain: string) => boolean;
-}
 
 /**
  * Removes everything that this mode or kube-proxy in it has ever made in one family: the jumps to our chains, the
@@ -43,7 +39,7 @@ export async function removeIptablesMode(port: RulesPort, options: CleanupOption
 async function cleanTable(
   port: RulesPort,
   table: keyof typeof FIXED_CHAINS,
-  keep: (table: Table, chain: string) => boolean,
+  keep: NonNullable<CleanupOptions["keep"]>,
   resolved: ResolvedOptions,
 ): Promise<void> {
   const existing = await port.chains(table);
@@ -66,8 +62,7 @@ async function cleanTable(
 function* linksTo(chains: readonly string[], table: Table): Generator<Links> {
   for (const { table: of, chain, rules } of JUMPS) {
     if (of !== table) continue;
-    const leadsToOne = ({ target }: Rule) => target?.kind === "jump" && chains.includes(target.chain);
-    const ours = new Set(rules.filter(leadsToOne).map(ruleKey));
+    const ours = new Set(rules.filter(leadsToOne(chains)).map(ruleKey));
     if (ours.size > 0) yield { table, chain, isLink: (rule) => ours.has(ruleKey(rule)) };
   }
 }

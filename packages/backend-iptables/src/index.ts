@@ -1,5 +1,5 @@
 export { createIptablesBackend } from "./backend.ts";
-export { type CleanupOptions, removeIptablesMode } from "./cleanup.ts";
+export { removeIptablesMode } from "./cleanup.ts";
 export { iptablesFacts } from "./facts.ts";
 export type { IptablesOptions } from "./options.ts";
 export { FIXED_CHAINS } from "./plan/frame.ts";

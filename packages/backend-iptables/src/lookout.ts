@@ -1,5 +1,5 @@
 import type { Clock } from "@fairlead/base";
-import type { Table } from "@fairlead/netfilter";
+import { EACH_TOLD, type Table } from "@fairlead/netfilter";
 import type { RulesPort } from "./port.ts";
 
 /** fixed: what is there however many services there are. all: the rules of services in shared chains, too. */
@@ -10,9 +10,6 @@ export type Look = (extent: Extent) => Promise<Extent | undefined>;
 
 /** Rules of a table up to which everything is looked at each time. */
 const SMALL = 5000;
-
-/** Entries of a legacy table up to which its state is about each of them; beyond, about their number and size. */
-const EACH_TOLD = 5000;
 
 /**
  * Milliseconds of rest between looks at all services' rules in a large table, for each rule of it: so they take some

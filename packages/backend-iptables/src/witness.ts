@@ -1,21 +1,11 @@
+import { EACH_TOLD, expectChange, type Glances, glancesAt } from "@fairlead/netfilter";
 import type { Written } from "./commit.ts";
 import type { Totals } from "./plan/totals.ts";
 import type { RulesPort } from "./port.ts";
 
-/**
- * Entries up to which the kernel's word of a legacy table is about each of them; beyond, about their number and size.
- */
-const EACH_TOLD = 5000;
+const TABLES = ["filter", "nat"] as const satisfies readonly (keyof Totals)[];
 
-type ServiceTable = keyof Totals;
-
-/** What the kernel said of the tables before something was written; undefined: nothing. */
-type States = Readonly<Record<ServiceTable, Awaited<ReturnType<NonNullable<RulesPort["glance"]>>>>>;
-
-/**
- * Holds what a tool says against what the kernel says: a tool that ends with exit code 0 and has written nothing would
- * leave a new service unserved, and nobody would know.
- */
+/** Holds what a tool says of filter and nat against what the kernel says. */
 export class Witness {
   readonly #port: RulesPort;
 
@@ -23,8 +13,9 @@ export class Witness {
     this.#port = port;
   }
 
-  async states(): Promise<States> {
-    return { filter: await this.#port.glance?.("filter"), nat: await this.#port.glance?.("nat") };
+  /** What the kernel says of the tables before something is written. */
+  async states(): Promise<Glances> {
+    return glancesAt(this.#port, TABLES);
   }
 
   /**
@@ -33,12 +24,12 @@ export class Witness {
    *
    * @throws Error that names the table in which nothing has changed
    */
-  async confirm(before: States, written: Written, [from, to]: readonly [Totals, Totals]): Promise<void> {
+  async confirm(before: Glances, written: Written, [from, to]: readonly [Totals, Totals]): Promise<void> {
     const after = await this.states();
-    for (const table of ["filter", "nat"] as const) {
-      const { entries = 0 } = before[table] ?? {};
+    for (const table of TABLES) {
+      const { entries = 0 } = before.get(table) ?? {};
       const shows = entries <= EACH_TOLD || to[table] > from[table];
-      if (shows && (written.get(table) ?? 0) > 0) this.#expectOther(table, before, after);
+      if (shows && (written.get(table) ?? 0) > 0) expectChange(this.#port, table, before, after);
     }
   }
 
@@ -47,14 +38,7 @@ export class Witness {
    *
    * @throws Error that names the table in which nothing has changed
    */
-  async confirmAll(before: States): Promise<void> {
-    if (this.#port.variant === "nft") this.#expectOther("nat", before, await this.states());
-  }
-
-  #expectOther(table: ServiceTable, before: States, after: States): void {
-    if (before[table] === undefined || before[table].state !== after[table]?.state) return;
-    throw new Error(
-      `iptables-restore (${this.#port.family}) reported success, but the kernel says that the ${table} table is as it was before`,
-    );
+  async confirmAll(before: Glances): Promise<void> {
+    if (this.#port.variant === "nft") expectChange(this.#port, "nat", before, await this.states());
   }
 }

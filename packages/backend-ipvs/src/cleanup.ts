@@ -1,5 +1,6 @@
 import { attemptAll, familyOf, nextTurn } from "@fairlead/base";
 import {
+  type CleanupOptions,
   deleteChains,
   type Links,
   payloadText,
@@ -9,7 +10,6 @@ import {
   ruleKey,
   type ServerCommand,
   type SetCommand,
-  type Table,
   unlinkCommands,
 } from "@fairlead/netfilter";
 import { readAddresses, readSets } from "./kernel-state.ts";
@@ -22,9 +22,8 @@ import { DEVICE } from "./plan/names.ts";
 import { setName } from "./plan/sets.ts";
 import type { IpvsPort } from "./port.ts";
 
-export interface CleanupOptions {
-  /** Chains that another mode uses under the same name and that stay. Default: none. */
-  readonly keep?: (table: Table, chain: string) => boolean;
+/** How this mode is removed. */
+export interface IpvsCleanupOptions extends CleanupOptions {
   /** ipvs.excludeCIDRs. Default: none. */
   readonly excludeCIDRs?: readonly string[];
 }
@@ -35,7 +34,7 @@ export interface CleanupOptions {
  *
  * @throws AggregateError with what failed, after everything was tried
  */
-export async function removeIpvsMode(port: IpvsPort, options: CleanupOptions = {}): Promise<void> {
+export async function removeIpvsMode(port: IpvsPort, options: IpvsCleanupOptions = {}): Promise<void> {
   const { keep = () => false, excludeCIDRs = [] } = options;
   await attemptAll(
     [
@@ -51,7 +50,7 @@ export async function removeIpvsMode(port: IpvsPort, options: CleanupOptions = {
 async function removeRules(
   port: IpvsPort,
   table: FrameTable,
-  keep: (table: Table, chain: string) => boolean,
+  keep: NonNullable<CleanupOptions["keep"]>,
 ): Promise<void> {
   const existing = await port.rules.chains(table);
   const chains = CHAINS[table].filter((chain) => existing.has(chain) && !keep(table, chain));
@@ -61,7 +60,7 @@ async function removeRules(
 }
 
 /** A jump that another mode has word for word stays with its chain; what only this mode has goes in any case. */
-function* links(table: FrameTable, keep: (table: Table, chain: string) => boolean): Generator<Links> {
+function* links(table: FrameTable, keep: NonNullable<CleanupOptions["keep"]>): Generator<Links> {
   for (const { table: of, chain, rules, shared } of JUMPS) {
     if (of !== table) continue;
     const stay = new Set(

@@ -1,5 +1,5 @@
 export { createIpvsBackend, type DeviceChange, type IpvsModeBackend } from "./backend.ts";
-export { type CleanupOptions, removeIpvsMode } from "./cleanup.ts";
+export { type IpvsCleanupOptions, removeIpvsMode } from "./cleanup.ts";
 export { ipvsFacts } from "./facts.ts";
 export type { IpvsOptions } from "./options.ts";
 export { CHAINS } from "./plan/frame.ts";

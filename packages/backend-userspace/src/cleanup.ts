@@ -1,21 +1,17 @@
 import { attemptAll, nextTurn } from "@fairlead/base";
 import {
+  type CleanupOptions,
   deleteChains,
+  leadsToOne,
   payloadText,
   type Rule,
   restoreLines,
   ruleKey,
-  type Table,
   unlinkCommands,
 } from "@fairlead/netfilter";
 import { BUILTIN_CHAINS, CHAINS, OWN_CHAINS, type RuleTable, TABLES } from "./plan/chains.ts";
 import { jumps, leadsToOwn } from "./plan/jumps.ts";
 import type { RulesPort } from "./port.ts";
-
-export interface CleanupOptions {
-  /** Chains that another mode uses under the same name and that stay, with the jumps to them. Default: none. */
-  readonly keep?: (table: Table, chain: string) => boolean;
-}
 
 /**
  * Removes the rules that this mode, or kube-proxy in it until v1.25, has made in one family. Does nothing where no
@@ -69,13 +65,12 @@ async function removeChains(port: RulesPort, table: RuleTable, chains: readonly 
 
 /** Our jumps to chains that other modes have as well, of those that go. Other jumps to them are not ours to remove. */
 function sharedJumps(table: RuleTable, chains: readonly string[]): ReadonlySet<string> {
-  const leadsToOne = ({ target }: Rule) => target?.kind === "jump" && chains.includes(target.chain);
   const node = { detector: { kind: "none" }, nodePortAddresses: { kind: "all" } } as const;
   return new Set(
     jumps({ family: "IPv4", host: "", node, localhostNodePorts: true })
       .filter((each) => each.table === table)
       .flatMap(({ first }) => first)
-      .filter(leadsToOne)
+      .filter(leadsToOne(chains))
       .map(ruleKey),
   );
 }

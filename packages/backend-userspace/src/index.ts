@@ -1,5 +1,5 @@
 export { createUserspaceBackend, type RelayingBackend } from "./backend.ts";
-export { type CleanupOptions, removeUserspaceMode } from "./cleanup.ts";
+export { removeUserspaceMode } from "./cleanup.ts";
 export { userspaceFacts } from "./facts.ts";
 export { createLocalBackend, type LocalBackend, type LocalService } from "./local-backend.ts";
 export { relayLookup } from "./lookup.ts";

@@ -42,6 +42,19 @@ test("a hundred thousand endpoints are taken up in many steps, and each connecti
   expect(reads.count).toBeLessThan(100);
 });
 
+test("clients are looked at one in a step when endpoints go, and choose anew at once", () => {
+  const { made } = balancer({ cluster: endpoints(2), affinitySeconds: 60 });
+  for (let client = 0; client < 1_000; client++) made.choose("cluster", `10.144.0.${client}`, none);
+  const steps = made.update({ cluster: endpoints(1, 3), local: [], affinitySeconds: 60 });
+  let most = 0;
+  for (let before = made.clients; steps.next().done !== true; before = made.clients) {
+    most = Math.max(most, before - made.clients);
+    if (before === 900) expect(made.choose("cluster", "10.144.0.999", none)).toEqual(endpoints(1, 3)[0]);
+  }
+  expect(most).toBe(1);
+  expect(made.clients).toBe(1);
+});
+
 describe("round robin", () => {
   test("nobody has more than one client more than anybody else", () => {
     fc.assert(

@@ -16,8 +16,15 @@ export {
   type ServiceChainKind,
   servicePortChainName,
 } from "./kube-proxy/names.ts";
-export { deleteChains, emptyChain, type Links, unlinkCommands } from "./kube-proxy/removal.ts";
-export { witnessed } from "./kube-proxy/witnessed.ts";
+export {
+  type CleanupOptions,
+  deleteChains,
+  emptyChain,
+  type Links,
+  leadsToOne,
+  unlinkCommands,
+} from "./kube-proxy/removal.ts";
+export { EACH_TOLD, expectChange, type Glances, glancesAt, witnessed } from "./kube-proxy/witnessed.ts";
 export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
 export {

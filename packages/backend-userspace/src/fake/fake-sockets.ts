@@ -25,7 +25,7 @@ export class FakeSockets {
     takeSockets(request, 1);
     return {
       port,
-      refresh() {},
+      *refresh() {},
       close: () => {
         takeSockets(request, -1);
         this.#listening.delete(key);

@@ -36,8 +36,8 @@ export class Balancer {
   }
 
   /**
-   * Who was with an endpoint that is there no more chooses anew. Yields after each endpoint; the old ones are chosen
-   * from until the last.
+   * Who was with an endpoint that is there no more chooses anew. Yields after each endpoint, of which the old ones are
+   * chosen from until the last, and after each client that is remembered.
    */
   *update(sets: Sets): Generator<void, void, void> {
     const byKey = { cluster: yield* indexOf(sets.cluster), local: yield* indexOf(sets.local) };
@@ -46,6 +46,7 @@ export class Balancer {
     if (sets.affinitySeconds === undefined) this.#clients.clear();
     for (const [client, { endpoint }] of this.#clients) {
       if (!byKey.cluster.has(endpoint) && !byKey.local.has(endpoint)) this.#clients.delete(client);
+      yield;
     }
   }
 

@@ -60,11 +60,14 @@ export class GroupRelays {
     throw problem;
   }
 
-  /** In the end the endpoints are these, and relays of other sets are closed. Yields after each endpoint. */
+  /**
+   * In the end the endpoints are these, and relays of other sets are closed. Yields after each endpoint, client and
+   * flow.
+   */
   *serve(group: ServicePortGroup, sets: readonly EndpointSetName[]): Generator<void, void, void> {
     yield* this.#balancer.update(group);
     for (const [set, relay] of this.#relays) {
-      if (sets.includes(set)) relay.refresh();
+      if (sets.includes(set)) yield* relay.refresh();
       else this.#close(set, relay);
     }
   }

@@ -37,8 +37,11 @@ export interface RelayRequest {
 /** A listening socket with everything behind it. */
 export interface OpenRelay {
   readonly port: number;
-  /** The service's endpoints are others now: flows to those that are gone end. TCP connections are never cut. */
-  refresh(): void;
+  /**
+   * The service's endpoints are others now: flows to those that are gone end. TCP connections are never cut. Yields
+   * after each flow.
+   */
+  refresh(): Generator<void, void, void>;
   /** Nobody is let in any more; TCP connections go on to their end, UDP flows end. */
   close(): void;
 }

@@ -17,7 +17,7 @@ export async function openTcpRelay(request: RelayRequest): Promise<OpenRelay> {
   server.on("error", (error) => request.onProblem(`${request.service.name}: a connection was not accepted: ${error}`));
   return {
     port: portOf(server),
-    refresh() {},
+    *refresh() {},
     close() {
       takeSockets(request, -1);
       server.close();

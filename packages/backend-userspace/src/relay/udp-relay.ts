@@ -51,8 +51,11 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
 
   return {
     port: socket.address().port,
-    refresh() {
-      for (const flow of [...flows.values()]) if (!flow.isServed()) flow.end();
+    *refresh() {
+      for (const flow of [...flows.values()]) {
+        if (!flow.isServed()) flow.end();
+        yield;
+      }
     },
     close() {
       for (const flow of [...flows.values()]) flow.end();

@@ -63,7 +63,7 @@ export async function relayed(
     traffic,
     serve(next) {
       serve(next);
-      relay.refresh();
+      for (const _ of relay.refresh());
     },
   };
 }

@@ -1,11 +1,22 @@
 import type { Command, Rule, Table } from "../rule/rule.ts";
 import type { IptablesPort } from "./iptables-port.ts";
 
+/** How the chains of a mode are removed. */
+export interface CleanupOptions {
+  /** Chains that another mode uses under the same name and that stay, with the jumps to them. Default: none. */
+  readonly keep?: (table: Table, chain: string) => boolean;
+}
+
 /** What leads from a built-in chain to chains that go. */
 export interface Links {
   readonly table: Table;
   readonly chain: string;
   readonly isLink: (rule: Rule) => boolean;
+}
+
+/** Whether a rule jumps to one of some chains. */
+export function leadsToOne(chains: readonly string[]): (rule: Rule) => boolean {
+  return ({ target }) => target?.kind === "jump" && chains.includes(target.chain);
 }
 
 /** Takes every copy of the links out of their built-in chains. */
