@@ -1,5 +1,14 @@
+import { systemClock } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type ClusterView, type NodeState, type Problem, type ServiceKey } from "@fairlead/core";
-import { type Resource, subscriptions } from "@fairlead/intake";
+import {
+  type LearntOnce,
+  NetworksOnce,
+  type NetworksOnceParts,
+  type Resource,
+  ruleAnnotations,
+  subscriptions,
+} from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import { selectedSlices } from "./selected-slices.ts";
 
@@ -10,6 +19,8 @@ export interface Cluster {
   readonly node?: NodeState;
   /** The ranges of services, of both families; absent: they were not asked for. */
   readonly serviceCIDRs?: readonly string[];
+  /** Absent: no network is learnt. */
+  readonly learnt?: LearntOnce;
   /** What is wrong with single objects. */
   readonly problems: readonly Problem[];
 }
@@ -20,6 +31,10 @@ export interface ReadOptions {
   readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
   /** Whether the ranges of services are wanted: by modes that tell ClusterIPs that no service has. Default false. */
   readonly serviceCIDRs?: boolean;
+  /** Networks that the agent would learn. Default: none. */
+  readonly networks?: NetworksOnceParts["settings"] | undefined;
+  /** The configuration whose rules for services ask for annotations; absent: there are none. */
+  readonly config?: AgentConfig;
 }
 
 /**
@@ -31,21 +46,25 @@ export interface ReadOptions {
 export async function readCluster(
   source: ObjectSource,
   signal: AbortSignal,
-  { slicesOf, serviceCIDRs = false }: ReadOptions = {},
+  { slicesOf, networks: settings, config, ...options }: ReadOptions = {},
 ): Promise<Cluster> {
   const state = new ClusterState();
   const problems: Problem[] = [];
-  const missing = new Set<Resource | "serviceCIDRs">(["services", "endpointSlices", "node"]);
+  // Whether a learnt CIDR meets them is asked.
+  const serviceCIDRs = options.serviceCIDRs === true || settings !== undefined;
+  const missing = new Set<Resource | "serviceCIDRs" | "networks">(["services", "endpointSlices", "node"]);
+  if (settings !== undefined) missing.add("networks");
   if (serviceCIDRs) missing.add("serviceCIDRs");
   const done = new AbortController();
   let node: NodeState | undefined;
   let ranges: readonly string[] | undefined;
-  const synced = (resource: Resource | "serviceCIDRs") => {
+  const synced = (resource: Resource | "serviceCIDRs" | "networks") => {
     missing.delete(resource);
     if (missing.size === 0) done.abort();
   };
   const into = subscriptions({
     state,
+    annotations: config && ruleAnnotations(config),
     problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
     onChange: () => {},
     onNode: (known) => {
@@ -62,10 +81,13 @@ export async function readCluster(
       },
     }),
   });
+  const once = settings && new NetworksOnce({ settings, clock: systemClock, onReady: () => synced("networks") });
+  const others = once && { others: once.subscriptions };
   const slices = selectedSlices(into.endpointSlices);
   const stop = AbortSignal.any([signal, done.signal]);
-  if (slicesOf === undefined) await source.run(into, stop);
-  else await source.run({ ...into, endpointSlices: slices.subscription }, stop);
+  if (slicesOf === undefined) await source.run({ ...into, ...others }, stop);
+  else await source.run({ ...into, ...others, endpointSlices: slices.subscription }, stop);
   if (missing.size > 0) throw new Error(`given up before all ${[...missing].join(", ")} were read`);
-  return { state, problems, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
+  const learnt = once && { learnt: once.decide(state, ranges ?? []) };
+  return { state, problems, ...learnt, ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
 }

@@ -62,9 +62,10 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
     filter: createEndpointFilter(filter),
     mode: facts,
   });
-  const { node, serviceCIDRs } = cluster;
+  const { node, serviceCIDRs, learnt } = cluster;
   if (node !== undefined) inputs.setNode(node);
   if (serviceCIDRs !== undefined) inputs.setServiceCIDRs(serviceCIDRs);
+  if (learnt !== undefined) inputs.setNetworks(learnt.decision);
   const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));
   const options = inputs.options();

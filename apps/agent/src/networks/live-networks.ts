@@ -1,6 +1,6 @@
 import { type Clock, inSlices } from "@fairlead/base";
 import type { ClusterState, ServiceKey } from "@fairlead/core";
-import { ClusterServices, networkSubscriptions } from "@fairlead/intake";
+import { asksForNamespaces, ClusterServices, networkSubscriptions } from "@fairlead/intake";
 import { type LastKnown, Networks, type NetworksDecision, type NetworksReport } from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
 import type { Log } from "../log/log.ts";
@@ -46,7 +46,7 @@ export class LiveNetworks {
     this.#services = new ClusterServices(state);
     this.subscriptions = networkSubscriptions({
       networks: this.#networks,
-      namespaces: (settings.rules ?? []).some((rule) => "namespaceLabel" in rule),
+      namespaces: (settings.rules ?? []).some(asksForNamespaces),
       sources: [...settings.sources.excluded, ...settings.sources.own],
       onChange: () => this.#arm(),
       onProblem: (source, object, problem) => {

@@ -3,7 +3,7 @@ import { errorText } from "@fairlead/base";
 import { type AgentConfig, formatError, parseArguments } from "@fairlead/config";
 import { type FilterOptions, Memory, parseMemory } from "@fairlead/endpoint-filter";
 import { MODES, type Mode } from "@fairlead/inspect";
-import { filterSettings, networksSettings } from "@fairlead/intake";
+import { filterSettings, type NetworksOnceParts, networksSettings } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
@@ -17,6 +17,8 @@ export interface AgentSetup {
   readonly mode: Mode;
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
+  /** Undefined: the agent learns no network. */
+  readonly networks: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
 }
 
@@ -34,15 +36,19 @@ export function agentSetup(options: AgentValues, { warn }: Pick<Context, "warn">
   const { config } = parsed;
   const filter = filterSettings(config);
   if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
-  if (networksSettings(config, filter.options) !== undefined) {
-    warn("what an agent learns of networks is not known here; give it with --exclude-cluster-cidr and --cluster-cidr");
-  }
   return {
     mode: modeOf(config),
     config,
     filter: filter.options,
+    networks: networksSettings(config, filter.options),
     memory: memoryOf(options.memory, filter.options, warn),
   };
+}
+
+/** For what does not read networks' objects. */
+export function warnOfUnlearnt({ networks }: AgentSetup, { warn }: Pick<Context, "warn">): void {
+  if (networks === undefined) return;
+  warn("what an agent learns of networks is not known here; give it with --exclude-cluster-cidr and --cluster-cidr");
 }
 
 function agentArguments(options: AgentValues): string[] {

@@ -7,11 +7,13 @@ import {
   relatedServices,
   type Target,
 } from "@fairlead/inspect";
+import type { LearntOnce } from "@fairlead/intake";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
+import { learntDoubts } from "./learnt.ts";
 import { clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
@@ -29,13 +31,21 @@ export interface PlannedNodeOptions {
   readonly everywhere?: boolean;
 }
 
+export interface PlannedSetup {
+  readonly planned: PlannedNode;
+  readonly setup: AgentSetup;
+  /** Undefined: the agent learns no network. */
+  readonly learnt: LearntOnce | undefined;
+}
+
 /** What the agent of the node that is asked about makes of the objects that are given, and how it is set up. */
 export async function plannedNode(
   options: ClusterValues,
   context: Context,
   { live, about, everywhere = false }: PlannedNodeOptions = {},
-): Promise<{ readonly planned: PlannedNode; readonly setup: AgentSetup }> {
+): Promise<PlannedSetup> {
   const setup = agentSetup(options, context);
+  const { networks, config } = setup;
   let services: ReadonlySet<ServiceKey> | undefined;
   const related = (state: ClusterView, to: Target) => {
     services = relatedServices(state, to);
@@ -43,7 +53,7 @@ export async function plannedNode(
   };
   const slicesOf = about && ((state: ClusterView) => related(state, about));
   const { serviceCIDRs = false } = factsOf(setup.mode).needs;
-  const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs });
+  const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs, networks, config });
   const nodeName = nodeNameOf(options);
   if (!everywhere) demandNode(options, cluster, nodeName);
   const given = options["node-address"];
@@ -57,8 +67,10 @@ export async function plannedNode(
     nodeName,
   });
   warnOfProblems(planned.problems, context);
+  const { learnt } = cluster;
+  if (learnt !== undefined) for (const line of learntDoubts(learnt)) context.warn(line);
   if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
-  return { planned, setup };
+  return { planned, setup, learnt };
 }
 
 /** @throws CommandFailure where the node is none of those that there are */

@@ -76,7 +76,8 @@ async function fromManifests(
       else warnOf(report, context);
     },
     onOtherNode: (name) => otherNodes.push(name),
-    ...(about && { prepare: (contents) => leaveOutOthers(contents, about) }),
+    // What describes networks has nothing to do with one service, and says whose it is.
+    ...(about && wanted.networks === undefined && { prepare: (contents) => leaveOutOthers(contents, about) }),
   });
   const cluster = await context.progress(`reading ${options.file.join(", ")}`, () =>
     orFailure("-f ", readCluster(source, signal, wanted)),

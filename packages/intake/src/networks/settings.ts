@@ -50,7 +50,7 @@ export function ruleAnnotations({ multiCNI }: AgentConfig): ReadonlySet<string> 
   return new Set(multiCNI.serviceRules.flatMap((rule) => ("annotation" in rule ? [rule.annotation] : [])));
 }
 
-function asksForNamespaces(rule: ServiceRuleSetting): boolean {
+export function asksForNamespaces(rule: ServiceRuleSetting): boolean {
   return "namespaceLabel" in rule;
 }
 

@@ -33,15 +33,20 @@ export async function* readManifest(
   const yielding = slices();
   const skipped = new Map<string, number>();
   for await (const raw of parseManifest(file, content)) {
-    const spec = specs.find((one) => one.apiVersion === textAt(raw, "apiVersion") && one.kind === textAt(raw, "kind"));
-    if (spec === undefined || !isObject(raw)) {
+    // Of Nodes the own one is wanted, and perhaps all.
+    const wanted = specs.filter(({ apiVersion, kind }) => isOf(raw, apiVersion, kind));
+    if (wanted.length === 0 || !isObject(raw)) {
       const meant = meantBy(raw, specs);
       if (meant === undefined) count(skipped, kindText(raw));
       else onReport({ type: "badObject", resource: meant.name, file, error: versionText(raw, meant) });
-    } else yield* objectOf(file, raw, spec, onReport);
+    } else for (const spec of wanted) yield* objectOf(file, raw, spec, onReport);
     await yielding();
   }
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
+}
+
+function isOf(raw: unknown, apiVersion: string, kind: string): boolean {
+  return apiVersion === textAt(raw, "apiVersion") && kind === textAt(raw, "kind");
 }
 
 function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {

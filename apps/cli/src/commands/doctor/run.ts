@@ -2,7 +2,7 @@ import { type Diagnosis, diagnose } from "@fairlead/verify";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
-import { agentSetup } from "../../inputs/agent.ts";
+import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
@@ -10,6 +10,7 @@ import type { doctorOptions } from "./options.ts";
 
 export async function run({ options }: CommandInput<typeof doctorOptions>, context: Context): Promise<ExitCode> {
   const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
+  warnOfUnlearnt(setup, context);
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
   const facts = await context.progress("looking at this node", () =>
     nodeFacts(setup, options["service-cidr"], api, context.runner),

@@ -3,7 +3,7 @@ import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { agentSetup } from "../../inputs/agent.ts";
+import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { type AgentAddress, askAgent } from "../../node/agent-endpoint.ts";
@@ -32,14 +32,15 @@ interface Report {
 }
 
 async function fromObjects(options: Options, context: Context): Promise<Report> {
-  const { planned, setup } = await plannedNode(options, context, { everywhere: true });
+  const { planned, setup, learnt } = await plannedNode(options, context, { everywhere: true });
   const { config, filter } = setup;
-  const known = [...config.clusterCIDRs, ...filter.excludeCIDRs];
+  const own = learnt?.decision.clusterCIDRs ?? config.clusterCIDRs;
+  const known = [...own, ...(learnt?.decision.excludeCIDRs ?? filter.excludeCIDRs)];
   const nodeAddresses = Object.values(planned.options.nodeIPs);
   return {
-    ...ownershipReport(planned.planner.ownerships()),
+    ...ownershipReport(planned.planner.ownerships(), learnt?.report),
     // Without a CIDR of the own pods every pod would look like another network's.
-    suggestedCIDRs: config.clusterCIDRs.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
+    suggestedCIDRs: own.length === 0 ? [] : suggestCIDRs(planned.state, { known, nodeAddresses }),
   };
 }
 
@@ -89,7 +90,9 @@ async function report({ output }: Options, found: Report, context: Context): Pro
 async function watch(options: Options, context: Context): Promise<void> {
   const { out, style, signal, untilStopped } = context;
   const source = await liveSource(options, context);
-  const request = { ...agentSetup(options, context), nodeName: nodeNameOf(options) };
+  const setup = agentSetup(options, context);
+  warnOfUnlearnt(setup, context);
+  const request = { ...setup, nodeName: nodeNameOf(options) };
   const listener = {
     onAll: (rows: readonly OwnershipRow[]) => out(ownershipText(rows, [], style)),
     onChange: (row: OwnershipRow) => out(changeText(row, style)),

@@ -1,0 +1,52 @@
+import type { Clock } from "@fairlead/base";
+import type { ClusterView } from "@fairlead/core";
+import { Networks, type NetworksDecision, type NetworksReport, type NetworksSettings } from "@fairlead/networks";
+import type { OtherSubscription } from "@fairlead/watch";
+import { ClusterServices } from "./cluster-services.ts";
+import { asksForNamespaces } from "./settings.ts";
+import { networkSubscriptions } from "./subscriptions.ts";
+
+export interface NetworksOnceParts {
+  readonly settings: NetworksSettings;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** All that there is to know is known. May come more than once. */
+  readonly onReady: () => void;
+}
+
+/** What is learnt of networks at one time. */
+export interface LearntOnce {
+  readonly decision: NetworksDecision;
+  readonly report: NetworksReport;
+  /** What is wrong with objects: `Subnet/typo: spec.cidrBlock …` */
+  readonly problems: readonly string[];
+}
+
+/** The networks of a cluster as they are now, for tools that look once. */
+export class NetworksOnce {
+  readonly subscriptions: readonly OtherSubscription[];
+  readonly #networks: Networks;
+  readonly #problems: string[] = [];
+
+  constructor({ settings, clock, onReady }: NetworksOnceParts) {
+    const networks = new Networks(settings, clock);
+    this.#networks = networks;
+    this.subscriptions = networkSubscriptions({
+      networks,
+      sources: [...settings.sources.excluded, ...settings.sources.own],
+      namespaces: (settings.rules ?? []).some(asksForNamespaces),
+      onChange: () => {
+        if (networks.ready) onReady();
+      },
+      onProblem: (_source, object, problem) => this.#problems.push(`${object}: ${problem}`),
+    });
+  }
+
+  /** @param state all services, with the EndpointSlices of those that are asked about */
+  decide(state: ClusterView, serviceCIDRs: readonly string[]): LearntOnce {
+    const services = new ClusterServices(state);
+    for (const _one of services.refresh(state.keys()));
+    this.#networks.setServiceCIDRs(serviceCIDRs);
+    const decision = this.#networks.decide(services);
+    return { decision, report: this.#networks.report(), problems: this.#problems };
+  }
+}
