@@ -1,4 +1,4 @@
-import type { EndpointFilter, IPFamily, OwnershipDecision } from "@fairlead/core";
+import { createIntern, type EndpointFilter, type IPFamily, type OwnershipDecision } from "@fairlead/core";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
 import { regionsOf } from "./cidr/regions.ts";
 import { type CIDRTable, createTable } from "./cidr/table.ts";
@@ -7,8 +7,8 @@ import { findOwner, readAnnotation } from "./owner.ts";
 import { survey } from "./survey.ts";
 
 /**
- * Decides which services and endpoints are this proxy's, in a cluster with more than one pod network. Pure: it keeps
- * nothing between two decisions.
+ * Decides which services and endpoints are this proxy's, in a cluster with more than one pod network. Pure: what it
+ * keeps between two decisions is the text of reasons, since thousands of services have the same one.
  *
  * @throws TypeError for a CIDR that `parseExcludeCIDRs` would refuse by itself
  */
@@ -16,6 +16,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
   const { neutralAddresses: neutral } = options;
   const table = excludedTable(options.excludeCIDRs, options.ownCIDRs ?? []);
   const clients = options.excludedFrontends === "excluded-clients" ? excludedClients(options) : undefined;
+  const shared = createIntern(MOST_REASONS);
   const isExcluded = (address: string) => neutral?.has(address) !== true && table.find(address) !== undefined;
   return {
     isForeign: isExcluded,
@@ -30,7 +31,7 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
         ownership,
         decided,
         decidedBy,
-        why: `${why}${LEFT[frontends]}`,
+        why: shared(`${why}${LEFT[frontends]}`),
         frontends,
         ...(ownership === "mixed" ? { excludes: isExcluded } : {}),
         decidingCIDRs: found.cidrs,
@@ -41,6 +42,9 @@ export function createEndpointFilter(options: FilterOptions): EndpointFilter {
     },
   };
 }
+
+/** Reasons that are kept for the next service. */
+const MOST_REASONS = 1_000;
 
 const LEFT: Readonly<Record<OwnershipDecision["frontends"], string>> = {
   all: "",

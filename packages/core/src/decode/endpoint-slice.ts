@@ -1,3 +1,4 @@
+import { ipFamilies } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
@@ -75,9 +76,9 @@ function readSlice(
 }
 
 function readFamily(value: unknown, problems: ProblemList): IPFamily | undefined {
-  if (value === "IPv4" || value === "IPv6") return value;
-  problems.add("addressType", value, "must be IPv4 or IPv6");
-  return undefined;
+  const known = ipFamilies.find((family) => family === value);
+  if (known === undefined) problems.add("addressType", value, "must be IPv4 or IPv6");
+  return known;
 }
 
 function readSlicePorts(items: readonly unknown[], intern: Intern, problems: ProblemList): readonly SlicePort[] {

@@ -4,6 +4,8 @@ import { type Fields, fieldsOf, isAbsent, isPort, itemsOf } from "./fields.ts";
 import type { Intern } from "./intern.ts";
 import { isLabel, LABEL_FORM } from "./names.ts";
 
+/** What is kept is one of these, not the text of each object. */
+const PROTOCOLS: readonly Protocol[] = ["TCP", "UDP", "SCTP"];
 const PORT_FORM = "must be a number from 1 to 65535";
 
 /** The usable ports of a Service. A bad port is reported and left out; a bad node port alone costs just that. */
@@ -48,9 +50,9 @@ function readPortName(field: string, value: unknown, problems: ProblemList): str
 /** Absent means TCP, as in the API. */
 export function readProtocol(field: string, value: unknown, problems: ProblemList): Protocol | undefined {
   if (isAbsent(value) || value === "") return "TCP";
-  if (value === "TCP" || value === "UDP" || value === "SCTP") return value;
-  problems.add(field, value, "must be TCP, UDP or SCTP");
-  return undefined;
+  const known = PROTOCOLS.find((protocol) => protocol === value);
+  if (known === undefined) problems.add(field, value, "must be TCP, UDP or SCTP");
+  return known;
 }
 
 function readPort(field: string, value: unknown, problems: ProblemList): number | undefined {
