@@ -224,13 +224,29 @@ describe("verified", () => {
     expect(checkPods(cluster)).toEqual([]);
   });
 
+  test("what others' rules do to traffic, and who stands first in a built-in chain, is not the proxy's", async () => {
+    const cluster = kubeadmCluster(["node-a"]);
+    const masquerade = "-A POSTROUTING -s 10.144.0.0/16 -j MASQUERADE\n";
+    const firewall = /^-A INPUT -j KUBE-FIREWALL\n/m;
+    const rules = scenario.iptables
+      .replace(/^(-A POSTROUTING .*\n)/m, `$1${masquerade}`)
+      .replace(firewall, "")
+      .replace(/((?:^-A INPUT .*\n)+)/m, "$1-A INPUT -j KUBE-FIREWALL\n");
+    expect(rules).toContain(masquerade);
+    expect(rules).toMatch(firewall);
+    cluster.programs = () => programs(rules);
+    expect(await fairlead(apply(), cluster)).toMatchObject({ code: 0 });
+  });
+
   test("a node whose rules differ after its change is put back", async () => {
     const cluster = kubeadmCluster(["node-a"]);
     const damaged = scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
     const isChanged = () => cluster.objects.get("node/node-a").metadata.labels["fairlead.dev/proxy"] === "fairlead";
     cluster.programs = () => programs(isChanged() ? damaged : scenario.iptables);
     const { out, code } = await fairlead(apply(), cluster);
-    expect(out).toMatch(/Stopped: node-a, served by fairlead: default\/lb.*; kube-proxy serves it/);
+    expect(out).toMatch(
+      /Stopped: node-a, served by fairlead: default\/lb.*missing: nat KUBE-SERVICES.*; kube-proxy serves it/,
+    );
     expect(code).toBe(1);
     expect(checkPods(cluster)).toEqual([]);
   });

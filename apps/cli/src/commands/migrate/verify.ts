@@ -48,7 +48,7 @@ export function nodeVerifier(
         const live = await nodeAddresses(runner);
         const { planned, setup } = await plannedNode({ ...values, node }, quiet, { live });
         const reports = await reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner });
-        const services = reports.flatMap((report) => report.services);
+        const services = reports.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));
         return services.length === 0 ? { kind: "clean" } : { kind: "different", what: differingText(services) };
       });
     } catch (error) {
@@ -58,12 +58,25 @@ export function nodeVerifier(
   };
 }
 
+const BUILT_IN = /^\w+ (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)$/;
+
+/**
+ * Whether a finding is about what the proxy has programmed. What others' rules do to traffic, such as a pod network that
+ * masquerades, and who of all stands first in a built-in chain are the same before and after the change.
+ */
+function isOurs({ kind, where }: Services[number]["findings"][number]): boolean {
+  return kind !== "different" || !(where.startsWith("traffic ") || BUILT_IN.test(where));
+}
+
 type Services = Awaited<ReturnType<typeof reportsOf>>[number]["services"];
 
 function differingText(services: Services): string {
-  const named = services.slice(0, NAMED).map(({ service, kind }) => `${service ?? "rules of no service"} is ${kind}`);
+  const named = services.slice(0, NAMED).map(({ service, kind, findings }) => {
+    const first = findings.find(isOurs);
+    return `${service ?? "what all services share"} is ${kind} (${first?.kind}: ${first?.where} ${first?.what})`;
+  });
   const more = services.length > NAMED ? ` and ${services.length - NAMED} more` : "";
-  return `${named.join(", ")}${more} (fairlead verify tells what)`;
+  return `${named.join("; ")}${more}`;
 }
 
 async function withCheckPod<T>(
