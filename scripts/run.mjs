@@ -34,9 +34,13 @@ async function demo(args) {
   if (!(await install())) return 1;
   sayStep("build the agent");
   if (!(await buildAgent(manifest.packageManager))) return 1;
+  if (args.includes("--console") && !(await runStep(pnpm(manifest.packageManager, toolBuild), { quiet: true })))
+    return 1;
   const demoArgs = ["--silent", "--filter=@fairlead/e2e", "run", "demo", ...args];
   return (await runStep(pnpm(manifest.packageManager, demoArgs))) ? 0 : 1;
 }
+
+const toolBuild = ["exec", "turbo", "run", "build", "--filter=@fairlead/cli", "--output-logs=errors-only"];
 
 const turboTest = ["--concurrency=2", "--continue", "--output-logs=new-only"];
 

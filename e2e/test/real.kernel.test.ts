@@ -22,6 +22,7 @@ if (missing === undefined) {
   await import("./kernel/userspace.ts");
   await import("./kernel/faults.ts");
   await import("./kernel/repair.ts");
+  await import("./kernel/console.ts");
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
   if (kubeProxy !== undefined) {
     (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);

@@ -50,6 +50,7 @@ export async function localStage(objects: readonly RawObject[]): Promise<Stage> 
       change: (next) => folder.write(localObjects(next, ports)),
       ask: (ask) => requests(ask, tableIn(agent.log())),
       rules: async () => tableIn(agent.log()),
+      manifests: folder.manifests,
       tour: [],
       close: async () => {
         await kept.disposeAsync();

@@ -4,6 +4,7 @@ import { errorText } from "@fairlead/base";
 import { clientA } from "@fairlead/testkit";
 import { modeNamed } from "../modes/index.ts";
 import { missingHere } from "../support/machine.ts";
+import { openConsole } from "./console.ts";
 import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";
 import { realStage } from "./real-stage.ts";
@@ -14,8 +15,9 @@ import type { Stage } from "./stage.ts";
 /** Modes whose rules this kernel, and not only one in User-Mode Linux, can take. */
 const offered = ["iptables", "nftables"] as const;
 
-const usage = `Usage: npm run demo [-- --keep] [-- --memory] [-- --mode MODE]
+const usage = `Usage: npm run demo [-- --keep] [-- --console] [-- --memory] [-- --mode MODE]
   --keep    leaves everything running to look around in, until Ctrl-C
+  --console leaves it running, and opens the console in the browser on its services, until Ctrl-C
   --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used
   --mode    ${offered.join(" or ")} on the real kernel; default ${offered[0]}`;
 
@@ -29,7 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     let code = 0;
-    for (const open of await stages(flags)) code ||= await perform(await open(), flags.keep);
+    for (const open of await stages(flags)) code ||= await perform(await open(), flags);
     return code;
   } catch (error) {
     console.error(`Failed: ${errorText(error)}`);
@@ -41,7 +43,7 @@ function parseFlags(args: readonly string[]) {
   try {
     const flag = { type: "boolean", default: false } as const;
     const mode = { type: "string", default: offered[0] } as const;
-    const { values } = parseArgs({ args: [...args], options: { keep: flag, memory: flag, mode } });
+    const { values } = parseArgs({ args: [...args], options: { keep: flag, memory: flag, console: flag, mode } });
     return offered.some((name) => name === values.mode) ? values : undefined;
   } catch {
     return undefined;
@@ -60,7 +62,7 @@ async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<
 }
 
 /** Ctrl-C ends the show wherever it is; everything is taken down all the same. */
-async function perform(stage: Stage, keep: boolean): Promise<number> {
+async function perform(stage: Stage, flags: { readonly keep: boolean; readonly console: boolean }): Promise<number> {
   const stopped = once(process, "SIGINT").then(() => undefined);
   const started = performance.now();
   console.log(`\nFairlead on ${stage.ground}`);
@@ -72,7 +74,8 @@ async function perform(stage: Stage, keep: boolean): Promise<number> {
     throw error;
   });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  if (keep && stage.real && findings !== undefined) await keepRunning(stage, stopped);
+  if (flags.console && findings !== undefined) await openConsole(stage, stopped);
+  else if (flags.keep && stage.real && findings !== undefined) await keepRunning(stage, stopped);
   const left = await stage.close();
   console.log(findings === undefined ? "\nStopped." : `\n${verdict(stage, findings, left)} (${seconds} s)`);
   return findings?.every(({ ok }) => ok) && left.length === 0 ? 0 : 1;

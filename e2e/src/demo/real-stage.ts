@@ -66,6 +66,7 @@ async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposa
       const listed = await Promise.all(listings.map((argv) => node.run(argv)));
       return listed.flatMap(({ stdout: listing }) => linesOf(listing));
     },
+    manifests: folder.manifests,
     tour: tourOf({ lab, folder, agent, mode }),
     close: async () => {
       await opened.disposeAsync();

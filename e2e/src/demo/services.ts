@@ -78,6 +78,12 @@ export const demoFlags: readonly string[] = [
   "--hostname-override=node-a",
 ];
 
+/** The same for the console, which looks at the objects. */
+export const consoleFlags: readonly string[] = [
+  `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
+  `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
+];
+
 /** The same without a rule. */
 export const localFlags: readonly string[] = [
   "--proxy-mode=userspace",

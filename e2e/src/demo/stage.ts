@@ -47,6 +47,8 @@ export interface Stage {
   ask(ask: Ask): Promise<readonly Reply[]>;
   /** Every rule of both families, as the mode's own tool prints them. */
   rules(): Promise<readonly string[]>;
+  /** The folder of manifests that the agent follows; absent: there is none. */
+  readonly manifests?: string;
   /** How to look around in it while it is there; nothing where there is nothing to enter. */
   readonly tour: readonly string[];
   /** Ends it. Gives what was left behind: nothing, if all is well. */

@@ -101,9 +101,11 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
   const nodeOf = (query: URLSearchParams) => query.get("node") ?? cluster.nodeName;
   return {
     "/api/search": async (query): Promise<SearchAnswer> => {
+      await cluster.ready;
       return { services: searchServices(cluster.state, query.get("q") ?? "") };
     },
-    "/api/service": (query): Promise<ServiceAnswer> => {
+    "/api/service": async (query): Promise<ServiceAnswer> => {
+      await cluster.ready;
       const text = query.get("target") ?? "";
       return cluster.withPlan(nodeOf(query), (planned) => {
         const found = findTarget(planned, targetOf(text));
@@ -113,8 +115,11 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
         return { planAt: cluster.changedAt, explanation };
       });
     },
-    "/api/networks": (query): Promise<NetworksAnswer> =>
-      cluster.withPlan(nodeOf(query), (planned) => ({ planAt: cluster.changedAt, ...networksOf(planned, setup) })),
+    "/api/networks": async (query): Promise<NetworksAnswer> => {
+      await cluster.ready;
+      const networks = await cluster.withPlan(nodeOf(query), (planned) => networksOf(planned, setup));
+      return { planAt: cluster.changedAt, ...networks };
+    },
   };
 }
 

@@ -14,6 +14,7 @@ function scene() {
     clock,
     now: () => clock.now(),
     ports: {
+      reaches: (node) => node !== "far-away",
       kernel: async (node) => {
         asked.push(node);
         return [{ family: "IPv4", services: [] }];
@@ -41,7 +42,7 @@ test("nodes that nobody has in view are not looked at", async () => {
   await clock.advance(10_000);
   expect(asked).toEqual([]);
   looks.view("1", ["node-a"]);
-  looks.view("2", ["node-a", "node-b"]);
+  looks.view("2", ["node-a", "node-b", "far-away"]);
   await clock.advance(0);
   expect(asked).toEqual(["node-a", "node-b"]);
   looks.view("1", []);

@@ -117,7 +117,8 @@ export class LiveCluster {
   }
 
   /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */
-  withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
+  async withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
+    await this.ready;
     return this.#turns.run(async () => work(await this.#plan(nodeName)));
   }
 

@@ -4,6 +4,8 @@ import type { FamilyFindings, Seen } from "../protocol.ts";
 
 /** What can be looked at of a node. */
 export interface NodePorts {
+  /** Whether a node can be looked at from here at all. */
+  readonly reaches: (node: string) => boolean;
   /** Compares the kernel with the plan, as `fairlead verify -o json`. */
   readonly kernel: (node: string) => Promise<readonly FamilyFindings[]>;
   readonly agent: (node: string) => Promise<AgentStatus>;
@@ -26,7 +28,7 @@ export interface LooksOptions {
 /** Milliseconds between two looks at a node. */
 const PAUSE = 1_500;
 /** What takes long is asked for more seldom: a node has better things to do. */
-const TIMES_AS_LONG = 4;
+const TIMES_AS_LONG = 1;
 
 /** Looks at nodes again and again, for as long as somebody has them in view. */
 export class Looks {
@@ -46,8 +48,9 @@ export class Looks {
 
   /** The nodes that a page shows now; none, when it is gone. */
   view(page: string, nodes: readonly string[]): void {
-    if (nodes.length === 0) this.#views.delete(page);
-    else this.#views.set(page, new Set(nodes));
+    const reached = nodes.filter((node) => this.#options.ports.reaches(node));
+    if (reached.length === 0) this.#views.delete(page);
+    else this.#views.set(page, new Set(reached));
     const wanted = new Set([...this.#views.values()].flatMap((one) => [...one]));
     for (const node of wanted) if (!this.#looking.has(node)) void this.#follow(node);
     for (const [node, stop] of this.#looking) {

@@ -5,11 +5,15 @@ import { NetworksView } from "./views/networks.tsx";
 import { OverviewView } from "./views/overview.tsx";
 import { ServiceView } from "./views/service.tsx";
 import { ServicesView } from "./views/services.tsx";
+import { TraceView } from "./views/trace.tsx";
+import { WhatIfView } from "./views/what-if.tsx";
 
 const PAGES = [
   ["overview", "Overview"],
   ["services", "Services"],
+  ["trace", "Trace"],
   ["networks", "Networks"],
+  ["what-if", "What if"],
 ] as const;
 
 const LINKS: Readonly<Record<Store["link"], string>> = {
@@ -85,6 +89,10 @@ function View({ store, place }: { readonly store: Store; readonly place: Place }
       return <ServiceView store={store} service={`${namespace}/${name}`} node={place.query.get("node") ?? ""} />;
     case "networks":
       return <NetworksView store={store} />;
+    case "trace":
+      return <TraceView store={store} query={place.query} />;
+    case "what-if":
+      return <WhatIfView key={place.query.toString()} store={store} query={place.query} />;
     default:
       return <p role="alert">There is no such page.</p>;
   }

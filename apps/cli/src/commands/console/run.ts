@@ -8,6 +8,7 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
+import { commandAnswers } from "./answers.ts";
 import { openBrowser } from "./browser.ts";
 import { nodePorts } from "./node-ports.ts";
 import type { consoleOptions } from "./options.ts";
@@ -30,6 +31,7 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     source: await sourceOf(options, context),
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
+    answers: (cluster) => commandAnswers(cluster, setup, options, context),
     ...(looked && { looking: (cluster) => nodePorts(cluster, setup, options, context) }),
   } satisfies Parameters<typeof startConsole>[0];
   await context.untilStopped(async () => {

@@ -1,12 +1,14 @@
 import type { Asked } from "../ask.ts";
 
 /** In place of what is not there yet, or cannot be told. */
-export function Waiting({ title, asked }: { readonly title: string; readonly asked: Asked<unknown> }) {
+export function Waiting({ title, asked }: { readonly title?: string; readonly asked: Asked<unknown> }) {
   return (
     <>
-      <div class="head">
-        <h1>{title}</h1>
-      </div>
+      {title !== undefined && (
+        <div class="head">
+          <h1>{title}</h1>
+        </div>
+      )}
       {asked.state === "failed" ? (
         <p class="notice bad" role="alert">
           {asked.error}

@@ -175,7 +175,7 @@ function Frontend({
   return (
     <tr>
       <th scope="row" class="mono">
-        {frontendName(frontend)}
+        <TraceLink frontend={frontend} />
         {frontend.policy === "Local" ? " (Local)" : ""}
       </th>
       {(
@@ -191,6 +191,14 @@ function Frontend({
       ))}
     </tr>
   );
+}
+
+/** Its way, for those that have an address. */
+function TraceLink({ frontend }: { readonly frontend: FrontendExplanation }) {
+  const { address, port } = frontend;
+  const name = frontendName(frontend);
+  if (address === undefined) return <>{name}</>;
+  return <a href={addressOf("trace", [], { from: "pod", to: socket(address, port) })}>{name}</a>;
 }
 
 function treatmentVerdict(treatment: Treatment, endpoints: readonly EndpointFate[]) {

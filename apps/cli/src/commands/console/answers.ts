@@ -1,0 +1,127 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ipFamilies } from "@fairlead/base";
+import {
+  type AgentSetup,
+  type Answers,
+  type Change,
+  changedPlans,
+  type LiveCluster,
+  RequestError,
+  type TraceAnswer,
+  type WhatIfAnswer,
+} from "@fairlead/console";
+import type { IPFamily } from "@fairlead/core";
+import { dryRun, type PlannedNode } from "@fairlead/inspect";
+import type { CommandInput } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { diffCommand } from "../diff/index.ts";
+import { rulesText } from "../plan/rules-text.ts";
+import { traceCommand } from "../trace/index.ts";
+import type { consoleOptions } from "./options.ts";
+import { saidBy } from "./said.ts";
+
+type Values = CommandInput<typeof consoleOptions>["options"];
+
+/** What other commands answer, on the objects that the console has. */
+export function commandAnswers(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): Answers {
+  return {
+    gets: { "/api/trace": (query) => traced(cluster, setup, options, query, context) },
+    posts: { "/api/what-if": (_query, body) => whatIf(cluster, setup, readChange(body), context) },
+  };
+}
+
+async function traced(
+  cluster: LiveCluster,
+  setup: AgentSetup,
+  options: Values,
+  query: URLSearchParams,
+  context: Context,
+): Promise<TraceAnswer> {
+  await cluster.ready;
+  const node = query.get("node") ?? cluster.nodeName;
+  const to = query.get("to") ?? "";
+  const from = query.get("from") ?? "pod";
+  const { clusterCIDRs } = setup.config;
+  const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
+  const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
+  const command = `fairlead trace --from ${from} --to ${to}${cidrs}`;
+  const { live, kubeconfig } = options;
+  if (live || options.file.length === 0) {
+    const where = live
+      ? { live: [""] }
+      : { on: [node], kubeconfig: kubeconfig === undefined ? undefined : [kubeconfig] };
+    const trace = await saidBy<TraceAnswer["trace"]>(traceCommand, [], { ...packet, ...where }, context);
+    return {
+      at: Date.now(),
+      source: `kernel of ${node}`,
+      command: `${command} ${live ? "--live" : `--on ${node}`}`,
+      trace,
+    };
+  }
+  const { text, addresses } = await cluster.withPlan(node, async (planned) => ({
+    text: await planText(planned, setup, to.startsWith("[") ? "IPv6" : "IPv4"),
+    addresses: Object.values(planned.options.nodeIPs),
+  }));
+  const readStandardInput = async () => Buffer.from(text);
+  const own = { rules: ["-"], ...(addresses.length > 0 && { "node-address": addresses }) };
+  const trace = await saidBy<TraceAnswer["trace"]>(
+    traceCommand,
+    [],
+    { ...packet, ...own },
+    { ...context, readStandardInput },
+  );
+  const at = cluster.changedAt;
+  return { at, source: `plan of ${node}`, command: `fairlead plan … | ${command} --rules -`, trace };
+}
+
+async function planText({ planner, mode }: PlannedNode, { config }: AgentSetup, family: IPFamily): Promise<string> {
+  return rulesText(await dryRun(planner.plan(family), { mode, config }));
+}
+
+/** More services than that are compared by `fairlead diff`: here somebody waits. */
+const MOST_SERVICES = 200;
+
+async function whatIf(
+  cluster: LiveCluster,
+  setup: AgentSetup,
+  change: Change & { readonly node?: string },
+  context: Context,
+): Promise<WhatIfAnswer> {
+  await cluster.ready;
+  const { node = cluster.nodeName } = change;
+  const { before, after, services } = await changedPlans(cluster, setup, node, change);
+  if (services.length > MOST_SERVICES) {
+    throw new RequestError(
+      400,
+      `${services.length} services change, at most ${MOST_SERVICES} are compared here: use fairlead diff`,
+    );
+  }
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-what-if-"));
+  try {
+    const families: WhatIfAnswer["families"][number][] = [];
+    for (const family of ipFamilies) {
+      const [old, now] = [join(folder, "before.txt"), join(folder, "after.txt")];
+      await writeFile(old, await planText(before, setup, family));
+      await writeFile(now, await planText(after, setup, family));
+      const addresses = Object.values(before.options.nodeIPs);
+      const given = { family: [family.toLowerCase()], "traffic-only": [""], "node-address": addresses };
+      families.push(await saidBy<WhatIfAnswer["families"][number]>(diffCommand, [old, now], given, context));
+    }
+    return { planAt: cluster.changedAt, node, services, families };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function readChange(body: unknown): Change & { readonly node?: string } {
+  const text = (name: string) => {
+    const value: unknown = typeof body === "object" && body !== null ? Reflect.get(body, name) : undefined;
+    return typeof value === "string" ? value : "";
+  };
+  const change = { manifests: text("manifests"), excludeCIDR: text("cidr") };
+  if (change.manifests === "" && change.excludeCIDR === "") throw new RequestError(400, "give manifests or a CIDR");
+  const node = text("node");
+  return node === "" ? change : { ...change, node };
+}

@@ -1,0 +1,155 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Argv, Runner } from "@fairlead/kernel";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Output } from "./support/output.ts";
+import { fairlead, type Run } from "./support/run.ts";
+
+const page = await readFile(join(import.meta.dirname, "..", "..", "..", "docs", "tools.md"), "utf8");
+const [, manifests = ""] = /^```yaml\n(.*?)^```/ms.exec(page) ?? [];
+const networks = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
+
+let dir = "";
+let file = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "fairlead-console-"));
+  file = join(dir, "services.yaml");
+  await writeFile(file, manifests);
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+/** The console of the manifests, asked as its page asks. */
+async function opened(...args: readonly string[]) {
+  const stop = new AbortController();
+  const output = new Output();
+  let text = "";
+  const onOut = (piece: string) => {
+    text += piece;
+    output.add(piece);
+  };
+  const calls: Argv[] = [];
+  const runner: Runner = {
+    run: async (argv) => {
+      calls.push(argv);
+      throw new Error("there is none");
+    },
+    stream: () => {
+      throw new Error("nothing is read here");
+    },
+  };
+  const ended = fairlead(["console", "-f", file, "--node", "node-a", ...networks, ...args], {
+    signal: stop.signal,
+    onOut,
+    runner,
+  });
+  await Promise.race([output.until(/#token=\S+/), ended]);
+  const [base = "", token = ""] = (/http:\S+/.exec(text)?.[0] ?? "").split("#token=");
+  const origin = base === "" ? "" : new URL(base).origin;
+  const post = (path: string, body: unknown, headers = {}) =>
+    fetch(`${base}${path}`, { method: "POST", body: JSON.stringify(body), headers: { origin, ...headers } });
+  const cookie = (await post("session", { token })).headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  return {
+    calls,
+    get: async (path: string) => JSON.parse(await (await fetch(`${base}${path}`, { headers: { cookie } })).text()),
+    post: async (path: string, body: unknown) => JSON.parse(await (await post(path, body, { cookie })).text()),
+    close: async (): Promise<Run> => {
+      stop.abort();
+      return ended;
+    },
+  };
+}
+
+test("it runs until it is interrupted, and says so", async () => {
+  const running = await opened("--no-open");
+  const { code, out, err } = await running.close();
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/.*\nGood for one browser, once; Ctrl-C ends it\.\n$/);
+  expect(running.calls).toEqual([]);
+});
+
+describe("trace", () => {
+  test("through the plan, where there is no kernel: as fairlead trace has it", async () => {
+    const running = await opened("--no-open");
+    const { source, trace } = await running.get("api/trace?from=pod&to=10.96.0.10:80");
+    expect(source).toBe("plan of node-a");
+    expect(trace.outcomes.map((one: { destination: { address: string } }) => one.destination.address)).toEqual([
+      "10.144.1.5",
+      "10.144.2.6",
+    ]);
+    expect(trace.outcomes[0].visits[0]).toMatchObject({ table: "nat", chain: "PREROUTING", text: expect.any(String) });
+    expect(await running.get("api/trace?to=odd")).toEqual({
+      error: expect.stringMatching(/^--to=odd: must be ADDRESS/),
+    });
+    await running.close();
+  });
+});
+
+describe("what if", () => {
+  test("a CIDR were another network's", async () => {
+    const running = await opened("--no-open");
+    const { services, families } = await running.post("api/what-if", { cidr: "10.144.2.0/24" });
+    expect(services).toEqual(["shop/web"]);
+    const [{ traffic }] = families;
+    expect(traffic.changes).toContainEqual({
+      destination: "tcp 10.96.0.10:80",
+      from: expect.arrayContaining([expect.any(String)]),
+      before: { ways: { "10.144.1.5:8080": 0.5, "10.144.2.6:8080": 0.5 } },
+      after: expect.anything(),
+    });
+    await running.close();
+  });
+
+  test("manifests came: only what they change is compared, and nothing is applied", async () => {
+    const running = await opened("--no-open");
+    const slice = {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { name: "web-1", namespace: "shop", labels: { "kubernetes.io/service-name": "web" } },
+      addressType: "IPv4",
+      ports: [{ name: "http", port: 8080 }],
+      endpoints: [{ addresses: ["10.144.1.5"], nodeName: "node-a", conditions: { ready: true } }],
+    };
+    const { services, families } = await running.post("api/what-if", { manifests: JSON.stringify(slice) });
+    expect(services).toEqual(["shop/web"]);
+    expect(families[0].traffic.changes.length).toBeGreaterThan(0);
+    expect(families[1].traffic.changes).toEqual([]);
+    const { explanation } = await running.get("api/service?target=shop/web");
+    expect(explanation.families[0].ports[0].endpoints).toHaveLength(3);
+    await running.close();
+  });
+
+  test.each([
+    [{}, "give manifests or a CIDR"],
+    [{ cidr: "10.0.0.0/33" }, /CIDR 10\.0\.0\.0\/33: /],
+    [{ manifests: "kind: [" }, /^manifests/],
+    [{ manifests: "kind: ConfigMap\napiVersion: v1\nmetadata: { name: x }" }, /neither a Service nor an EndpointSlice/],
+  ])("%j is told", async (change, message) => {
+    const running = await opened("--no-open");
+    expect((await running.post("api/what-if", change)).error).toMatch(message);
+    await running.close();
+  });
+});
+
+test.each([
+  [["--port", "70000"], "--port=70000: must be a number from 0 (any that is free) to 65535"],
+  [["--port", "x"], "--port=x: must be a number"],
+])("%j is told", async (args, message) => {
+  const { code, err } = await fairlead(["console", "-f", file, ...args]);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
+
+test("--live without manifests is told", async () => {
+  const { code, err } = await fairlead(["console", "--live"]);
+  expect(code).toBe(2);
+  expect(err).toContain("--live: is for manifests");
+});
+
+test("a browser is opened by a file of the user's own, not by an address that others could see", async () => {
+  const running = await opened();
+  const { err } = await running.close();
+  expect(err).toMatch(/^no browser could be started \(.*\): open the address yourself\n$/);
+  expect(running.calls).toHaveLength(1);
+  expect(JSON.stringify(running.calls)).not.toContain("token");
+});

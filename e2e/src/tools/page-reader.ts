@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
+import { tool } from "./fairlead.ts";
+
+const reader = fileURLToPath(new URL("page-reader-main.ts", import.meta.url));
+
+/** A page of the console, read in the same namespace as it is served in. */
+export interface PageReader extends AsyncDisposable {
+  /** Goes to a place of the page, such as `#/services`. */
+  go(place: string): void;
+  /**
+   * Resolves with the text of the page as soon as it matches.
+   *
+   * @throws Error with the text that is there instead, after half a minute
+   */
+  until(pattern: RegExp): Promise<string>;
+}
+
+/** Starts `fairlead console` in a namespace, and a browser that has it open. */
+export async function readConsole(namespace: NetworkNamespace, args: readonly string[]): Promise<PageReader> {
+  await using opened = new AsyncDisposableStack();
+  const start = (argv: readonly string[]) => {
+    const [program = "", ...rest] = [...namespace.argvPrefix, "setpriv", "--pdeathsig", "KILL", ...argv];
+    const child = execa(program, rest, { env: { ...namespace.env }, stdin: "pipe", buffer: false, reject: false });
+    opened.defer(async () => {
+      child.kill("SIGTERM");
+      await child;
+    });
+    return child;
+  };
+  const served = start([process.execPath, tool, "console", "--no-open", ...args]);
+  const [url = ""] = await once(createInterface(served.stdout), "line");
+  const profile = await mkdtemp(join(tmpdir(), "fairlead-browser-"));
+  opened.defer(() => rm(profile, { recursive: true, force: true }));
+  const browser = start([process.execPath, "--no-warnings", reader, String(url), profile]);
+  const texts = new Texts();
+  createInterface(browser.stdout).on("line", (line) => texts.take(JSON.parse(line)));
+  const kept = opened.move();
+  return {
+    go: (place) => void browser.stdin.write(`go ${place}\n`),
+    until: (pattern) => texts.until(pattern),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** On a busy machine. */
+const PATIENCE_MS = 30_000;
+
+/** The last text, and who waits for another one. */
+class Texts {
+  #text = "";
+  #check = () => {};
+
+  take(text: string): void {
+    this.#text = text;
+    this.#check();
+  }
+
+  until(pattern: RegExp): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`${pattern} does not match:\n${this.#text}`)), PATIENCE_MS);
+      this.#check = () => {
+        if (!pattern.test(this.#text)) return;
+        clearTimeout(late);
+        resolve(this.#text);
+      };
+      this.#check();
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import { networks } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-file.ts";
+import { inflict } from "../../src/faults/iptables-rules.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { labPorts, objects } from "../../src/one-node/objects.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
+import { requireTool } from "../../src/tools/fairlead.ts";
+import { type PageReader, readConsole } from "../../src/tools/page-reader.ts";
+
+describe("fairlead console beside the running agent, in a browser", () => {
+  let lab: Lab;
+  let scene: Scene;
+  let page: PageReader;
+
+  beforeAll(async () => {
+    await Promise.all([requireAgent(), requireTool()]);
+    lab = await openLab(labPorts);
+    // So long that nothing but a restart makes it look at every rule.
+    scene = await openScene(lab, objects, { flags: ["--iptables-sync-period=1h"] });
+    const own = ["--cluster-cidr", networks.calico.IPv4, "--cluster-cidr", networks.calico.IPv6];
+    const others = ["--exclude-cluster-cidr", networks.ovn.IPv4, "--exclude-cluster-cidr", networks.ovn.IPv6];
+    const where = ["-f", scene.folder.manifests, "--live", "--node", "node-a"];
+    page = await readConsole(lab.namespace("node-a"), [...where, ...own, ...others]);
+  });
+
+  afterAll(async () => {
+    await page[Symbol.asyncDispose]();
+    await scene.close();
+    await lab.dispose();
+  });
+
+  test("a healthy node", async () => {
+    page.go("#/overview");
+    const text = await page.until(/node-a[\s\S]*✓\s*as planned/);
+    expect(text).toMatch(/✓\s*healthy/);
+    expect(text).not.toMatch(/cannot be read|does not answer/);
+  });
+
+  test("a rule that somebody deletes: its service is red and the rule is named", async ({ annotate }) => {
+    page.go("#/service/default/nginx-calico");
+    await page.until(/✓\s*as planned/);
+    const began = performance.now();
+    await inflict(lab.runner("node-a"), { table: "nat", remove: /nginx-calico.* -j DNAT / });
+    const text = await page.until(/differs from the plan/);
+    await annotate(`red after ${Math.round(performance.now() - began)} ms`);
+    expect(text).toMatch(/missing in nat KUBE-SEP-\w+: .*default\/nginx-calico.* -j DNAT --to-destination/);
+    page.go("#/services");
+    await page.until(/default\/nginx-calico[\s\S]*✕\s*differs on node-a/);
+  });
+
+  test("the agent writes it again: green by itself", async () => {
+    page.go("#/service/default/nginx-calico");
+    await page.until(/differs from the plan/);
+    await scene.agent().kill();
+    await scene.restart();
+    expect(await page.until(/✓\s*as planned/)).not.toMatch(/differs from the plan/);
+  });
+
+  test("an agent that was stopped is shown as such, and the kernel beside it", async () => {
+    page.go("#/overview");
+    await page.until(/✓\s*healthy/);
+    await scene.agent().kill();
+    const text = await page.until(/✕\s*stopped or not reachable/);
+    expect(text).toMatch(/127\.0\.0\.1:10249\/metrics does not answer/);
+    await page.until(/✓\s*as planned/);
+  });
+});
