@@ -31,6 +31,26 @@ describe("the chart", () => {
     expect(agentOf(await helm(apiServer, "hardened=false")).container.securityContext).toEqual({ privileged: true });
   });
 
+  test("sources of networks come with a role for what they read, and no other", async () => {
+    const roles = async (...settings: readonly string[]) =>
+      parseManifests(await helm(apiServer, ...settings)).filter(({ kind }) => kind === "ClusterRole");
+    expect(await roles()).toEqual([]);
+    const custom = ["source=custom", "resource=pools.v1.example.org", "fields={spec.cidr}"];
+    const [role, ...others] = await roles(
+      "multiCNI.clusterCIDRsFrom={calico-ippools}",
+      ...custom.map((field) => `multiCNI.excludeCIDRsFrom[0].${field}`),
+      "multiCNI.serviceRules[0].namespaceLabel=udn",
+      "multiCNI.serviceRules[0].ownership=foreign",
+    );
+    const verbs = ["list", "watch"];
+    expect(others).toEqual([]);
+    expect(role?.["rules"]).toEqual([
+      { apiGroups: ["example.org"], resources: ["pools"], verbs },
+      { apiGroups: ["crd.projectcalico.org", "projectcalico.org"], resources: ["ippools"], verbs },
+      { apiGroups: [""], resources: ["namespaces"], verbs },
+    ]);
+  });
+
   test("a changed configuration is a changed pod template, and what else changes is none", async () => {
     const parts = async (...settings: readonly string[]) => {
       const manifests = parseManifests(await helm(apiServer, ...settings));

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { NAMESPACES, sourceKinds } from "@fairlead/networks";
+import { NAMESPACES, type ResourceRef, sourceKinds } from "@fairlead/networks";
 import { expect, test } from "vitest";
 
 const role = readFileSync(new URL("../../../deploy/components/networks/clusterrole.yaml", import.meta.url), "utf8");
@@ -22,3 +22,29 @@ test("the role lets an agent read what the sources read, and nothing more", () =
   expect(allowed.sort()).toEqual([...new Set(wanted)].sort());
   expect(rules.map(([, , , verbs]) => verbs)).toEqual(rules.map(() => ["list", "watch"]));
 });
+
+test("the chart's roles have of each source what it reads", () => {
+  const table = readFileSync(new URL("../../../deploy/helm/fairlead/templates/_networks.tpl", import.meta.url), "utf8");
+  const rows = [...table.matchAll(/^([a-z-]+): \[(.*)\]$/gm)].map(([, name = "", rules = ""]) => [
+    name,
+    allowedIn(rules),
+  ]);
+  const wanted = Object.entries(sourceKinds).map(([name, { resources }]) => [
+    name,
+    [...new Set(resources.flatMap(neededFor))].sort(),
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(wanted));
+});
+
+/** Of rules in YAML's short form: `group/plural name`. */
+function allowedIn(rules: string): readonly string[] {
+  const items = [...rules.matchAll(/\{ apiGroups: \[(.*?)\], resources: \[(.*?)\](?:, resourceNames: \[(.*?)\])? \}/g)];
+  const found = items.flatMap(([, groups = "", plurals = "", names = ""]) =>
+    groups.split(", ").flatMap((group) => plurals.split(", ").map((plural) => `${group}/${plural} ${names}`)),
+  );
+  return found.map((text) => text.replaceAll('"', "")).sort();
+}
+
+function neededFor({ group, plural, only }: ResourceRef): readonly string[] {
+  return plural === "nodes" ? [] : [`${group}/${plural} ${only?.name ?? ""}`];
+}
