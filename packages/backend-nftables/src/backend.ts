@@ -112,8 +112,9 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     try {
       return await this.#port.sets(family, TABLE, remembers);
     } catch (error) {
-      if (error instanceof UnreadableNft) return new Map();
-      throw error;
+      if (!(error instanceof UnreadableNft)) throw error;
+      this.#options.onForgottenClients(error);
+      return new Map();
     }
   }
 

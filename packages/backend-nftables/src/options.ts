@@ -12,17 +12,20 @@ export interface NftablesOptions {
   readonly turn?: () => Promise<void>;
   /** Default the system's. */
   readonly clock?: Pick<Clock, "monotonic">;
+  /** Is told why a full sync does not know which clients have affinity to which endpoints. Default: nobody. */
+  readonly onForgottenClients?: (reason: Error) => void;
 }
 
 /** The options with every default filled in. */
 export interface ResolvedOptions extends PlanSettings {
   readonly turn: () => Promise<void>;
   readonly clock: Pick<Clock, "monotonic">;
+  readonly onForgottenClients: (reason: Error) => void;
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */
 export function resolveOptions(options: NftablesOptions): ResolvedOptions {
-  const resolved = { ...DEFAULTS, turn: nextTurn, clock: systemClock, ...options };
+  const resolved = { ...DEFAULTS, turn: nextTurn, clock: systemClock, onForgottenClients: () => {}, ...options };
   const bit = resolved.masqueradeBit;
   if (!Number.isInteger(bit) || bit < 0 || bit > 31) {
     throw new RangeError(`masqueradeBit is ${bit}; it must be a whole number from 0 to 31`);

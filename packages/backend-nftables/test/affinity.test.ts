@@ -51,7 +51,7 @@ test("after a change that was refused, what the kernel holds is taken over", asy
   expect(Object.keys(clients(node.table()))).toEqual(["clients-60-3"]);
 });
 
-test("sets of kinds that nobody knows cost the clients, and not the sync", async () => {
+test("sets of kinds that nobody knows cost the clients, which is told, and not the sync", async () => {
   const node = await openNode();
   node.world.change([[1, ALL]]);
   const { port } = recorded(node.fake);
@@ -59,8 +59,11 @@ test("sets of kinds that nobody knows cost the clients, and not the sync", async
     ...port,
     sets: () => Promise.reject(new UnreadableNft("set x: its types are not known")),
   };
-  const backend = createNftablesBackend(unreadable, { family: "IPv4", clock: node.clock });
+  const told: string[] = [];
+  const onForgottenClients = ({ message }: Error) => told.push(message);
+  const backend = createNftablesBackend(unreadable, { family: "IPv4", clock: node.clock, onForgottenClients });
   expect((await backend.sync(node.world.plan)).kind).toBe("full");
+  expect(told).toEqual(["set x: its types are not known"]);
   expect(slots(node.table())[3]).toBe("10.144.128.7:8080");
 });
 

@@ -4,6 +4,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } from "@fairlead/kernel";
 import type { Kernel } from "../host/kernel.ts";
+import type { Log } from "../log/log.ts";
 import type { Mode, ServedNode, Serving } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
@@ -73,11 +74,22 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
   const tables = new WatchedTables(await kernel.nftables(), log);
   const backends = families.map((family) => {
     const turn = progress.turnOf(family);
-    return [family, createNftablesBackend(tables.port, { family, masqueradeBit, masqueradeAll, turn })] as const;
+    const onForgottenClients = forgottenClients(family, log);
+    const options = { family, masqueradeBit, masqueradeAll, turn, onForgottenClients };
+    return [family, createNftablesBackend(tables.port, options)] as const;
   });
   return {
     backends: new Map(backends),
     familiesAtOnce: nftablesFacts.familiesAtOnce,
     watchForeign: (tell, signal) => tables.watch(tell, signal),
   };
+}
+
+function forgottenClients(ipFamily: IPFamily, log: Log): (reason: Error) => void {
+  return (reason) =>
+    log.warn(
+      "The table kube-proxy has sets that cannot be read: which endpoint a client with session affinity had is forgotten, and " +
+        "each is given one anew; all services are served",
+      { ipFamily, reason: errorChainText(reason) },
+    );
 }
