@@ -7,6 +7,7 @@ import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
+import { excludedClients } from "./multi-cni/excluded-clients.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { everySource } from "./networks/sources.ts";
@@ -35,6 +36,7 @@ export const specs: readonly Spec[] = [
   ...sideBySide,
   ...changes,
   ...elsewhere,
+  excludedClients,
   underLoad,
   everySource,
   networksFromServer,

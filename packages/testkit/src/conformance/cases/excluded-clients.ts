@@ -107,8 +107,8 @@ export const excludedClientsCases = [
     options,
     expected: left,
   }),
-  row("the service turned ours", workload(181, { endpoints: [webA1], loadBalancer: "VIP" }), {
-    before: [ovn.objects],
+  row("the service turned ours", workload(188, { endpoints: [webA1] }), {
+    before: [workload(188, { endpoints: [ovnA] }).objects],
     from: ovnClient,
     options,
     expected: everyMode(masqueraded([webA1])),
