@@ -17,6 +17,7 @@ export function* endpointChains(
   const shared = partsOf(group, context);
   for (const endpoint of usedEndpoints(group)) {
     const chain = names.endpoint(endpoint);
+    names.pagers.cluster.step();
     yield { chain, rules: [hairpin(endpoint, shared), translation(endpoint, shared, remember(group, chain, context))] };
   }
 }

@@ -1,6 +1,7 @@
 import { socketText } from "@fairlead/base";
 import type { EndpointSetName, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { endpointChainName, hashedName, servicePortChainName } from "@fairlead/netfilter";
+import { Pager } from "./pages.ts";
 
 /** Chains of the service ports are told from everybody else's by these prefixes only. */
 const PREFIXES = ["KUBE-FW-", "KUBE-EXT-", "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-"] as const;
@@ -37,10 +38,13 @@ export function groupNames({ name, protocol }: ServicePortGroup): GroupNames {
 export interface ChainNames extends GroupNames {
   /** Each name is made once, as its hash is what costs. */
   readonly endpoint: (endpoint: PlanEndpoint) => string;
+  readonly pagers: Readonly<Record<EndpointSetName, Pager>>;
 }
 
 export function chainNames(group: ServicePortGroup): ChainNames {
-  return { ...groupNames(group), endpoint: endpointNames(group) };
+  const endpoint = endpointNames(group);
+  const pagers = { cluster: new Pager(group.cluster, endpoint), local: new Pager(group.local, endpoint) };
+  return { ...groupNames(group), endpoint, pagers };
 }
 
 function endpointNames({ name, protocol }: ServicePortGroup): ChainNames["endpoint"] {

@@ -1,5 +1,4 @@
-import type { EndpointSetName, PlanEndpoint } from "@fairlead/core";
-import type { ChainNames } from "./group-names.ts";
+import type { PlanEndpoint } from "@fairlead/core";
 
 /** Some of a large set's endpoints, which have chains of their own to be chosen from. */
 export interface Page {
@@ -21,22 +20,46 @@ const FLAT = 5_000;
 const FEW_PAGES = 32_768;
 
 /**
- * Cuts a large set into pages. An endpoint's page follows from the hash in its own chain's name, so that whoever comes
- * or goes changes no page but one.
- *
- * @returns none for a set that fits into one chain
+ * Sorts a large set's endpoints into pages, one at a time, as there may be a hundred thousand. An endpoint's page
+ * follows from the hash in its own chain's name, so that whoever comes or goes changes no page but one.
  */
-export function pagesOf(endpoints: readonly PlanEndpoint[], set: EndpointSetName, names: ChainNames): readonly Page[] {
-  if (endpoints.length <= FLAT) return [];
-  const digits = endpoints.length > FEW_PAGES ? 2 : 1;
-  const pages = Map.groupBy(endpoints, (endpoint) => names.endpoint(endpoint).slice(HASH_AT, HASH_AT + digits));
-  return [...pages]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([page, some]) => ({
-      endpoints: some,
-      chain: `${names.set[set]}-${page}`,
-      knownChain: `${names.set[set]}.${page}`,
-    }));
+export class Pager {
+  readonly #endpoints: readonly PlanEndpoint[];
+  readonly #chainOf: (endpoint: PlanEndpoint) => string;
+  readonly #pages = new Map<string, PlanEndpoint[]>();
+  readonly #digits: number;
+  #sorted = 0;
+
+  /** @param chainOf the name of an endpoint's chain */
+  constructor(endpoints: readonly PlanEndpoint[], chainOf: (endpoint: PlanEndpoint) => string) {
+    this.#endpoints = endpoints;
+    this.#chainOf = chainOf;
+    this.#digits = endpoints.length > FEW_PAGES ? 2 : 1;
+  }
+
+  /** Sorts one more endpoint in. */
+  step(): void {
+    const endpoint = this.#endpoints[this.#sorted];
+    if (endpoint === undefined || this.#endpoints.length <= FLAT) return;
+    this.#sorted++;
+    const page = this.#chainOf(endpoint).slice(HASH_AT, HASH_AT + this.#digits);
+    const known = this.#pages.get(page);
+    if (known === undefined) this.#pages.set(page, [endpoint]);
+    else known.push(endpoint);
+  }
+
+  /**
+   * The pages, with what was not sorted in yet.
+   *
+   * @param chain the set's
+   * @returns none for a set that fits into one chain
+   */
+  pages(chain: string): readonly Page[] {
+    if (this.#endpoints.length <= FLAT) return [];
+    while (this.#sorted < this.#endpoints.length) this.step();
+    const pages = [...this.#pages].sort(([a], [b]) => (a < b ? -1 : 1));
+    return pages.map(([page, endpoints]) => ({ endpoints, chain: `${chain}-${page}`, knownChain: `${chain}.${page}` }));
+  }
 }
 
 const HASH_AT = "KUBE-SEP-".length;

@@ -4,7 +4,7 @@ import { comment, jump, type Match, type Rule, type RuleList } from "@fairlead/n
 import type { ChainRules } from "./chain-rules.ts";
 import type { ChainNames } from "./group-names.ts";
 import { masqueradeRules } from "./masquerade.ts";
-import { type Page, pagesOf } from "./pages.ts";
+import type { Page } from "./pages.ts";
 import { internalSet } from "./reach.ts";
 import { recent } from "./recent.ts";
 import type { RenderContext } from "./settings.ts";
@@ -21,7 +21,7 @@ export interface EndpointSet {
 /** The chain that spreads over a set, after the pages that it jumps to where it is large. */
 export function* setChains(set: EndpointSet): Generator<ChainRules> {
   const { group, name, names } = set;
-  const pages = pagesOf(group[name], name, names);
+  const pages = names.pagers[name].pages(names.set[name]);
   for (const { chain, knownChain, endpoints } of pages) {
     yield { chain, rules: ruleList(endpoints.length, () => spread(choices(endpoints, set), endpoints.length)) };
     if (group.affinitySeconds === undefined) continue;
