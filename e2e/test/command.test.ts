@@ -29,6 +29,10 @@ describe("options", () => {
     [{ nodes: "two" }, /--nodes two/],
     [{ ipFamily: "ipv5" }, /--ip-family ipv5: give one of ipv4/],
     [{ spec: "(" }, /--spec \(/],
+    [{ hours: "0" }, /--hours 0: give a number above 0/],
+    [{ hours: "a day" }, /--hours a day/],
+    [{ seed: "-1" }, /--seed -1: give a whole number from 0/],
+    [{ seed: "" }, /--seed : give a whole number/],
     [{ suite: "all" }, /--suite all: give one of services/],
     [{ kubernetes: "latest" }, /--kubernetes: Kubernetes latest/],
   ];

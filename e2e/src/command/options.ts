@@ -1,7 +1,9 @@
+import { randomInt } from "node:crypto";
 import type { IPFamily } from "@fairlead/core";
 import { defaultKubernetes, kubernetesVersion } from "../control-plane/versions.ts";
 import { modes } from "../modes/index.ts";
 import { MAX_NODES } from "../provider/netns/addresses.ts";
+import type { SoakSettings } from "../specs/soak/soak.ts";
 import { type Subject, type Suite, subjects, suites } from "../specs/spec.ts";
 import { messageOf } from "../support/errors.ts";
 
@@ -23,6 +25,8 @@ export interface RunOptions {
   /** Undefined: the manifests of the mode. */
   readonly overlay: string | undefined;
   readonly junit: string | undefined;
+  /** Of the suite that is one. */
+  readonly soak: SoakSettings;
 }
 
 /** A wrong value; the message names the option, the value and what would be right. */
@@ -40,6 +44,8 @@ const families: Readonly<Record<string, readonly IPFamily[]>> = {
 };
 
 const modeNames: Readonly<Record<string, string>> = Object.fromEntries(modes.map(({ name }) => [name, name]));
+
+const MOST_SEED = 2 ** 31 - 1;
 
 /** Run when neither a suite nor a package is named: all but the slow ones. */
 const defaultSuites: readonly Suite[] = ["services", "multi-cni"];
@@ -64,6 +70,7 @@ export function readOptions(raw: RawOptions): RunOptions {
     kubernetes: kubernetesOption(text("kubernetes") ?? defaultKubernetes),
     overlay: text("overlay"),
     junit: text("junit"),
+    soak: { hours: hours(text("hours") ?? "0.1"), seed: seedOf(text("seed")) },
   };
 }
 
@@ -74,6 +81,20 @@ function list(option: string, value: string): readonly string[] {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`${option} ${value}: ${twice} is named twice`);
   return names;
+}
+
+/** A day at most: what is longer is a service, and no test. */
+function hours(value: string): number {
+  const found = Number(value);
+  if (value.trim() !== "" && found > 0 && found <= 24) return found;
+  throw new UsageError(`--hours ${value}: give a number above 0, 24 at most, such as 0.5`);
+}
+
+/** One of its own for each run that names none. */
+function seedOf(value: string | undefined): number {
+  const found = value === undefined ? randomInt(MOST_SEED) : Number(value);
+  if (value !== "" && Number.isInteger(found) && found >= 0 && found <= MOST_SEED) return found;
+  throw new UsageError(`--seed ${value}: give a whole number from 0 to ${MOST_SEED}`);
 }
 
 function nodeCount(value: string): number {

@@ -6,7 +6,7 @@ import type { ClusterRequest, Provider } from "../provider/provider.ts";
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
-import { specs } from "../specs/index.ts";
+import { specsFor } from "../specs/index.ts";
 import { lackText } from "../support/lack.ts";
 import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { buildPrograms } from "./build-programs.ts";
@@ -80,7 +80,7 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const { provider, request, options, folder, signal, look } = run;
   const started = performance.now();
   const shape = await provider.shape(request);
-  const planned = planSpecs(specs, shape, { ...options, pattern: options.spec });
+  const planned = planSpecs(specsFor(options.soak), shape, { ...options, pattern: options.spec });
   if (planned.length === 0) throw new UsageError("no spec of these suites matches --spec");
   console.log(`${planText(shape, planned, request.kubernetes)}\n`);
   const progress = (line: string) => console.log(`  ${seconds(started)}  ${line}`);

@@ -11,5 +11,6 @@ export const iptablesMode: Mode = {
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
   byHand: iptablesByHand,
+  repairMs: 5_000,
   rules: iptablesRules,
 };

@@ -11,6 +11,7 @@ export const ipvsMode: Mode = {
   // They lead to endpoints elsewhere, whose answers pass them by unless the pod network masquerades.
   dropsExternalLocal: false,
   nodePorts: "all",
+  repairMs: 30_000,
   rules: {
     listings: [...iptablesRules.listings, ["ipvsadm", "-Sn"]],
     linesOf: iptablesRules.linesOf,

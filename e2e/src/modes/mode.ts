@@ -19,6 +19,8 @@ export interface Mode {
   readonly nodePorts: "all, and 127.0.0.1" | "all" | "primary";
   /** How specs take single promises away; absent: they cannot. */
   readonly byHand?: ByHand;
+  /** How long what is broken by hand may stay so, as the test ground runs its agents: a look, and time to write. */
+  readonly repairMs: number;
   /** How its rules are read, and shown to people. */
   readonly rules: ModeRules;
 }

@@ -18,6 +18,7 @@ export const nftablesMode: Mode = {
   dropsExternalLocal: true,
   nodePorts: "primary",
   byHand: nftablesByHand,
+  repairMs: 1_000,
   rules: {
     listings: tables.map((table) => ["nft", "list", "table", ...table.split(" ")] as const),
     linesOf: (listing) =>

@@ -11,5 +11,6 @@ export const userspaceMode: Mode = {
   emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
+  repairMs: 5_000,
   rules: iptablesRules,
 };

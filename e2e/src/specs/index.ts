@@ -22,10 +22,11 @@ import { reach } from "./services/reach.ts";
 import { tools } from "./services/tools.ts";
 import { watch } from "./services/watch.ts";
 import { sigNetwork } from "./sig-network/kubernetes.ts";
+import { type SoakSettings, soak } from "./soak/soak.ts";
 import type { Spec } from "./spec.ts";
 
 /** All specs, in the order in which they are run. */
-export const specs: readonly Spec[] = [
+export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...reach,
   ...policies,
   ...endpoints,
@@ -48,6 +49,7 @@ export const specs: readonly Spec[] = [
   ...swaps,
   ...attacks,
   ...checker,
+  soak(settings),
   ...sigNetwork,
   ...rollout,
 ];

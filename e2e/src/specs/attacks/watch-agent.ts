@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClusterNode, nodePorts } from "../../provider/cluster.ts";
-import { forgetPeak, peakMiB } from "../../support/peak-memory.ts";
+import { forgetPeak, peakMiB } from "../../support/memory.ts";
 import { isRunning, processId } from "../../support/processes.ts";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";

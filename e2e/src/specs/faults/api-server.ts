@@ -27,7 +27,7 @@ const away = withoutLoss(
 );
 
 /** Ends connections at the API server, which the other end is told by a reset. Gives how many. */
-async function cutConnections({ cluster, nodes, family }: Scene): Promise<number> {
+export async function cutConnections({ cluster, nodes, family }: Scene): Promise<number> {
   const answers = await Promise.all(
     nodes.map(({ addresses }) => cluster.apiServer.run(cutArgv("6443", addresses[family] ?? ""))),
   );

@@ -1,13 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { kubeconfig } from "../../control-plane/users.ts";
-import type { Cluster } from "../../provider/cluster.ts";
-import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
-import { requireTool, tool } from "../../tools/fairlead.ts";
 import { onlyIn } from "../needs.ts";
-import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
+import { openTool } from "../tool-on.ts";
 
 const ports = [{ port: 80 }];
 
@@ -18,25 +11,6 @@ interface Explanation {
     readonly ports: readonly { readonly endpoints: readonly { readonly address: string }[] }[];
   }[];
   readonly kernel: readonly { readonly checked: number; readonly disagreements: readonly unknown[] }[];
-}
-
-/** Exit code 1: something differs, and what that is was said. */
-const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
-
-/** Where the command line tool finds the cluster, and how its agents are set up. */
-async function toolOn(scene: Scene, { apiServer, ...shape }: Cluster) {
-  await requireTool();
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
-  scene.later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
-  const [node] = scene.nodes;
-  const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
-  const agent = [...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true), "--mode", shape.mode];
-  return async (...args: readonly string[]): Promise<string> => {
-    const argv = [process.execPath, tool, ...args, "--kubeconfig", file, "--node", node.name, ...agent];
-    return (await node.run(["sh", "-c", ONE_IS_AN_ANSWER, "sh", ...argv])).stdout;
-  };
 }
 
 /** The command line tool of an administrator on a node: objects by the real API server, rules of the running agent. */
@@ -53,7 +27,8 @@ export const tools: Spec = {
   run: async (scene, cluster) => {
     const pods = await Promise.all(scene.nodes.map((node) => scene.pod({ node, app: "web" })));
     const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports });
-    const fairlead = await toolOn(scene, cluster);
+    const tool = await openTool(scene);
+    const fairlead = (...args: readonly string[]) => tool(scene.nodes[0], cluster.mode, ...args);
     const name = `${scene.namespace}/web`;
     const family = scene.family.toLowerCase();
     const addresses = pods.map((pod) => pod.addresses[scene.family] ?? "").sort();

@@ -1,0 +1,31 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { kubeconfig } from "../control-plane/users.ts";
+import type { ClusterNode } from "../provider/cluster.ts";
+import { networkCIDRs } from "../provider/netns/proxy-flags.ts";
+import { requireTool, tool } from "../tools/fairlead.ts";
+import type { Scene } from "./scene.ts";
+
+/** Exit code 1: something differs, and what that is was said. */
+const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
+
+/** Runs `fairlead` on a node, set up as its agent in that mode is. Gives what it printed. */
+export type Tool = (node: ClusterNode, mode: string, ...args: readonly string[]) => Promise<string>;
+
+/** The command line tool of an administrator on the nodes, which asks the real API server. */
+export async function openTool(scene: Scene): Promise<Tool> {
+  await requireTool();
+  const { apiServer, ...shape } = scene.cluster;
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
+  scene.later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "kubeconfig");
+  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
+  const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
+  const agent = [...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true)];
+  return async (node, mode, ...args) => {
+    const where = ["--kubeconfig", file, "--node", node.name, "--mode", mode];
+    const argv = [process.execPath, tool, ...args, ...where, ...agent];
+    return (await node.run(["sh", "-c", ONE_IS_AN_ANSWER, "sh", ...argv])).stdout;
+  };
+}
