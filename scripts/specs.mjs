@@ -45,22 +45,34 @@ export async function specs(packageManager) {
     process.env.FAIRLEAD_AGENT = agentFile;
   }
   const sum = { passed: 0, failed: 0, skipped: 0 };
+  const add = (counts) => {
+    for (const kind of Object.keys(sum)) sum[kind] += counts[kind];
+  };
   for (const mode of modes) {
-    for (const counts of await Promise.all(clusters.map((cni) => specsOn(packageManager, cni, mode)))) {
-      for (const kind of Object.keys(sum)) sum[kind] += counts[kind];
-    }
+    for (const counts of await Promise.all(clusters.map((cni) => specsOn(packageManager, cni, mode)))) add(counts);
   }
+  // By itself: it starts agents again and again.
+  add(await soak(packageManager));
   return sum;
 }
 
-async function specsOn(packageManager, cni, mode) {
-  const results = join(root, "e2e", ".e2e", `${cni}-${mode}.xml`);
-  const options = ["--provider", "netns", "--cni", cni, "--mode", mode, "--junit", results];
-  const status = await runBeside(`${cni} ${mode}`, pnpm(packageManager, ["run", "e2e", ...options]));
+function specsOn(packageManager, cni, mode) {
+  return run(packageManager, `${cni} ${mode}`, ["--cni", cni, "--mode", mode]);
+}
+
+async function run(packageManager, name, args) {
+  const results = join(root, "e2e", ".e2e", `${name.replaceAll(" ", "-")}.xml`);
+  const options = ["--provider", "netns", ...args, "--junit", results];
+  const status = await runBeside(name, pnpm(packageManager, ["run", "e2e", ...options]));
   if (status === CANNOT_RUN) return { passed: 0, failed: 0, skipped: 1 };
   const { passed, failed } = counted(results);
   // A run that broke off, or left something behind, must not pass for a green one.
   return { passed, failed: status === 0 || failed > 0 ? failed : 1, skipped: 0 };
+}
+
+/** A cluster is put through random steps under load, always the same ones: half a minute of what `--hours` does for longer. */
+function soak(packageManager) {
+  return run(packageManager, "soak", ["--cni", "bridge", "--suite", "soak", "--hours", "0.01", "--seed", "30"]);
 }
 
 /** What JUnit's file says of all suites; nothing passed where there is none. */

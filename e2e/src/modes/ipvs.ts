@@ -15,6 +15,7 @@ export const ipvsMode: Mode = {
   rules: {
     listings: [...iptablesRules.listings, ["ipvsadm", "-Sn"]],
     linesOf: iptablesRules.linesOf,
+    canonical: true,
     version: ["ipvsadm", "--version"],
     look: "ipvsadm -ln",
   },

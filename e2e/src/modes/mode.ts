@@ -30,6 +30,8 @@ export interface ModeRules {
   readonly listings: readonly Argv[];
   /** The lines of a listing that send packets somewhere. */
   readonly linesOf: (listing: string) => readonly string[];
+  /** Whether the same cluster leads to the same lines, whatever it was before. */
+  readonly canonical: boolean;
   /** The tool that people look at them with says its version. */
   readonly version: Argv;
   /** What somebody who looks around types. */

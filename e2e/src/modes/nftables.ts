@@ -27,6 +27,8 @@ export const nftablesMode: Mode = {
         .split("\n")
         .map((line) => line.trim())
         .filter((line) => line !== "" && !FRAME.test(line)),
+    // Places of endpoints, and which services share a chain, depend on the order in which they came.
+    canonical: false,
     version: ["nft", "--version"],
     look: `nft list table ${tables[0]}`,
   },

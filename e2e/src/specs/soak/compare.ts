@@ -2,6 +2,8 @@ import { modeNamed } from "../../modes/index.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
 import type { Tool } from "../tool-on.ts";
+import { findingsIn } from "./findings.ts";
+import { damages } from "./model.ts";
 
 /** The rules of every node in both families, as a set of lines. */
 export type RulesSeen = ReadonlyMap<string, ReadonlySet<string>>;
@@ -10,21 +12,10 @@ export async function readRules({ cluster }: Scene, mode: string): Promise<Rules
   const { listings, linesOf } = modeNamed(mode).rules;
   const onNode = async ({ name, run }: ClusterNode) => {
     const listed = await Promise.all(listings.map((argv) => run(argv)));
-    const lines = listed.flatMap(({ stdout }, at) => linesOf(stdout).flatMap((line) => partsOf(line, at)));
+    const lines = listed.flatMap(({ stdout }, at) => linesOf(stdout).map((line) => `${listings[at]?.[0]} ${line}`));
     return [name, new Set(lines)] as const;
   };
   return new Map(await Promise.all(cluster.nodes.map(onNode)));
-}
-
-/** nft writes several elements on a line, in the order of its hash tables. @param listing which one, to be told apart */
-function partsOf(line: string, listing: number): readonly string[] {
-  const elements = line
-    .replace(/^elements = \{/, "")
-    .replace(/\}$/, "")
-    .split(",");
-  return (line.startsWith("-A ") ? [line] : elements)
-    .map((part) => `${listing} ${part.trim()}`)
-    .filter((part) => part !== `${listing} `);
 }
 
 /** @throws Error with what only one of them has */
@@ -38,14 +29,35 @@ export function expectSameRules(before: RulesSeen, now: RulesSeen): void {
 }
 
 /**
+ * The comparison must be able to fail: what is damaged while the agent cannot repair it has to be found.
+ *
+ * @throws Error when nothing is found
+ */
+export async function expectDamageFound({ nodes, family }: Scene, mode: string, tool: Tool): Promise<void> {
+  const [node] = nodes;
+  const { byHand } = modeNamed(mode);
+  if (byHand === undefined) throw new Error(`nobody knows what to break in ${mode} mode`);
+  await node.agent.signal("SIGSTOP");
+  try {
+    for (const what of damages) {
+      await node.run(byHand[what](family));
+      const found = findingsIn(await tool(node, mode, "verify", "-o", "json"));
+      if (found.length === 0) throw new Error(`verify finds nothing although ${what} was done in ${mode} mode`);
+    }
+  } finally {
+    await node.agent.signal("SIGCONT");
+  }
+}
+
+/**
  * Waits until every node has just what a fresh start would program for the objects that the API server has now, object
  * by object (`fairlead verify`).
  */
 export async function expectAsPlanned({ cluster, until }: Scene, mode: string, tool: Tool): Promise<void> {
   await until("the nodes to have what a fresh start would program", async () => {
-    const told = await Promise.all(cluster.nodes.map((node) => tool(node, mode, "verify").catch(String)));
-    const wrong = told.flatMap((text, at) =>
-      text.startsWith("nothing differs") ? [] : [`${cluster.nodes[at]?.name}: ${text}`],
+    const reports = await Promise.all(cluster.nodes.map((node) => tool(node, mode, "verify", "-o", "json")));
+    const wrong = reports.flatMap((text, at) =>
+      findingsIn(text).map((finding) => `${cluster.nodes[at]?.name}: ${finding}`),
     );
     return wrong.length === 0 ? undefined : wrong.join("\n");
   });

@@ -1,6 +1,6 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import { after, type Damage, firstModel, type Hardship, type SoakModel, type SoakStep } from "./model.ts";
+import { after, damages, firstModel, type Hardship, type SoakModel, type SoakStep } from "./model.ts";
 
 /** A step, and the cluster that it leads to. */
 export interface Drawn {
@@ -21,7 +21,6 @@ type Draw = (below: number) => number;
 const NODES = [0, 1] as const;
 const MOST_SERVICES = 5;
 const MOST_PODS = 8;
-const damages: readonly Damage[] = ["noServices", "noMasquerade", "noRefusal"];
 
 /** Steps without end, always the same ones for a seed and a scope. */
 export function* drawSteps(seed: number, { modes, hardships }: SoakScope): Generator<Drawn, never> {
@@ -35,14 +34,14 @@ export function* drawSteps(seed: number, { modes, hardships }: SoakScope): Gener
       ...nodeSteps(now),
       ...hardships.map((kind) => ({ kind })),
       ...modes.filter((mode) => mode !== now.mode).map((mode) => ({ kind: "mode switched", mode }) as const),
-      { kind: "damaged by hand", node: oneOf(draw, NODES), damage: oneOf(draw, damages) },
+      ...NODES.map((node) => ({ kind: "damaged by hand", node, damage: oneOf(draw, damages) }) as const),
     ]);
     model = after(model, step);
     yield { step, model };
   }
 }
 
-/** Twice each: most of what happens in a cluster is of this kind. */
+/** Three times each: most of what happens in a cluster is of this kind. */
 function workloadSteps({ services, pods, names }: SoakModel, draw: Draw): readonly SoakStep[] {
   const once = () => [
     ...(services.length < MOST_SERVICES ? [{ kind: "service added", service: `service-${names}` } as const] : []),
@@ -54,7 +53,7 @@ function workloadSteps({ services, pods, names }: SoakModel, draw: Draw): readon
     ...some(draw, pods).map(({ name }) => ({ kind: "pod removed", pod: name }) as const),
     ...some(draw, pods).map(({ name, ready }) => ({ kind: "readiness changed", pod: name, ready: !ready }) as const),
   ];
-  return [...once(), ...once()];
+  return [...once(), ...once(), ...once()];
 }
 
 /** What comes to a node that has it not, and goes where it is. */

@@ -7,7 +7,7 @@ import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { openTool, type Tool } from "../tool-on.ts";
-import { expectAsPlanned } from "./compare.ts";
+import { expectAsPlanned, expectDamageFound } from "./compare.ts";
 import { type Drawn, drawSteps, type SoakScope } from "./draw.ts";
 import { hardshipsOf } from "./hardships.ts";
 import { entryText, failuresOf, isDamage, type SoakEntry, soakFigures, soakTable, stepText } from "./log.ts";
@@ -44,6 +44,8 @@ export function soak({ hours, seed }: SoakSettings): Spec {
       const tool = await openTool(scene);
       const { mode } = scene.cluster;
       scene.later(() => switchMode(stage, mode));
+      await expectDamageFound(scene, mode, tool);
+      await expectAsPlanned(scene, mode, tool);
       const deadline = performance.now() + hours * HOUR_MS;
       const entries: SoakEntry[] = [];
       let before = firstModel(mode);

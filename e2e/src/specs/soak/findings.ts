@@ -1,0 +1,30 @@
+import type { Finding, ServiceReport } from "@fairlead/verify";
+
+interface FamilyReport {
+  readonly services: readonly ServiceReport[];
+}
+
+/**
+ * What `fairlead verify -o json` has found, a line each. Who masquerades does not count: pod networks do it on their
+ * own account, with what leaves them for another network.
+ */
+export function findingsIn(text: string): readonly string[] {
+  const reports: readonly FamilyReport[] = JSON.parse(text);
+  return reports
+    .flatMap(({ services }) => services.flatMap(({ findings }) => findings))
+    .filter((finding) => !isOthersMasquerade(finding) && !isFirewallPlace(finding))
+    .map(({ kind, service = "", where, what }) => `${kind} ${service} ${where}: ${what}`);
+}
+
+/**
+ * KUBE-FIREWALL is kubelet's, too, and stays in nftables mode; back in iptables mode the agent puts its other jumps
+ * before it. It drops what nothing else lets pass: its place means nothing to packets.
+ */
+function isFirewallPlace({ what }: Finding): boolean {
+  return what.startsWith("-j KUBE-FIREWALL must stand before ");
+}
+
+function isOthersMasquerade({ where, what }: Finding): boolean {
+  const [have, want] = what.replaceAll(" masqueraded", "").split(", expected ");
+  return where.startsWith("traffic ") && have === want;
+}
