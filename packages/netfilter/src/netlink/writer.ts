@@ -4,14 +4,16 @@ import { aligned, HEADER } from "./walk.ts";
 /** An attribute's length has 16 bits. */
 const LONGEST = 0xffff;
 
-/** Writes netlink attributes one behind the other into a buffer that grows. Numbers are in network byte order. */
+/**
+ * Writes netlink attributes one behind the other into a buffer that grows. Numbers are in network byte order. What is
+ * longer than an attribute can be is a RangeError.
+ */
 export class AttributeWriter {
   #bytes: Buffer;
   #end = 0;
-  readonly #open: number[] = [];
 
   constructor(size = 4096) {
-    this.#bytes = Buffer.allocUnsafe(size);
+    this.#bytes = Buffer.alloc(size);
   }
 
   /** Bytes that were written. */
@@ -28,24 +30,23 @@ export class AttributeWriter {
   room(length: number): { readonly bytes: Buffer; readonly at: number } {
     const at = this.#end;
     if (at + length > this.#bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, at + length));
+      const larger = Buffer.alloc(Math.max(2 * this.#bytes.length, at + length));
       this.#bytes.copy(larger, 0, 0, at);
       this.#bytes = larger;
     }
-    this.#bytes.fill(0, at, at + length);
     this.#end += length;
     return { bytes: this.#bytes, at };
   }
 
   /** @throws RangeError when what `write` wrote is longer than an attribute can be */
   nest(type: number, write: (writer: this) => void): this {
-    this.#open.push(this.#end);
+    const start = this.#end;
     this.#header(type | NESTED, 0);
     write(this);
-    const start = this.#open.pop() ?? 0;
     const length = this.#end - start;
     if (length > LONGEST) throw new RangeError(`a nested attribute of ${length} bytes; ${LONGEST} is the most`);
-    this.#bytes.writeUInt16LE(length, start);
+    this.#bytes[start] = length;
+    this.#bytes[start + 1] = length >> 8;
     return this;
   }
 
@@ -87,9 +88,14 @@ export class AttributeWriter {
   }
 
   #header(type: number, length: number): { readonly bytes: Buffer; readonly at: number } {
-    const { bytes, at } = this.room(aligned(HEADER + length));
-    bytes.writeUInt16LE(HEADER + length, at);
-    bytes.writeUInt16LE(type, at + 2);
+    const whole = HEADER + length;
+    if (whole > LONGEST) throw new RangeError(`an attribute of ${whole} bytes; ${LONGEST} is the most`);
+    const { bytes, at } = this.room(aligned(whole));
+    // Byte by byte: a start writes a million of these with code that is not optimised yet.
+    bytes[at] = whole;
+    bytes[at + 1] = whole >> 8;
+    bytes[at + 2] = type;
+    bytes[at + 3] = type >> 8;
     return { bytes, at: at + HEADER };
   }
 }
