@@ -203,10 +203,11 @@ describe("verified", () => {
     await rm(dir, { recursive: true });
   });
 
-  /** Of a host without IPv6. */
+  /** Of a host where nothing is programmed for IPv6. */
   const programs = (rules: string) => ({
     "iptables-nft-save": rules,
     "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+    "ip6tables-nft-save": "",
     "iptables --version": "iptables v1.8.9 (nf_tables)\n",
     "ip -json address": addresses,
     ip: "[]",

@@ -48,7 +48,9 @@ export function nodeVerifier(
         const live = await nodeAddresses(runner);
         const { planned, setup } = await plannedNode({ ...values, node }, quiet, { live });
         const reports = await reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner });
-        const services = reports.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));
+        // In a cluster of one family kube-proxy has nothing in the other one.
+        const served = reports.filter(({ family }) => planned.planner.plan(family).groups.size > 0);
+        const services = served.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));
         return services.length === 0 ? { kind: "clean" } : { kind: "different", what: differingText(services) };
       });
     } catch (error) {
