@@ -2,22 +2,18 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { fairleadImage } from "../../provider/kind/fairlead.ts";
-import { expectAnswers } from "../expect.ts";
-import { startTraffic, withoutFailure } from "../faults/traffic.ts";
+import { withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
-import { nearAndFar } from "../near-and-far.ts";
-import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, whole } from "../whole-kubernetes.ts";
+import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
+import { migrated } from "./migrate.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
 const START_MS = 60_000;
-/** All the rollouts of one spec. */
-const TRAFFIC_MS = 15 * 60_000;
-
 /** The manifest that operators run for two pod networks; its image is the one thing that is Fairlead's. */
 const foundingCase = fileURLToPath(new URL("../../../../deploy/test/fixtures/founding-case.yaml", import.meta.url));
 
@@ -79,7 +75,7 @@ const founding: Spec = {
   },
 };
 
-export const rollout: readonly Spec[] = [swap, founding];
+export const rollout: readonly Spec[] = [swap, migrated, founding];
 
 async function rolledOut(kubernetes: WholeKubernetes): Promise<void> {
   await kubectlSystem(kubernetes, "rollout", "status", "daemonset/kube-proxy", `--timeout=${ROLLOUT_MS / 1000 - 10}s`);
@@ -96,39 +92,4 @@ async function expectFairlead({ nodes }: Cluster): Promise<void> {
     },
     START_MS,
   );
-}
-
-/** A pod at a ClusterIP and at UDP port 53, somebody outside at a node port. */
-async function startLoad(scene: Scene) {
-  const { cluster, family, nodes } = scene;
-  const { caller, by } = await nearAndFar(scene);
-  const service = await scene.service("load", {
-    type: "NodePort",
-    selector: { app: "web" },
-    ports: [
-      { name: "http", port: 80 },
-      { name: "dns", port: 53, protocol: "UDP" },
-    ],
-  });
-  const atService = { to: service.clusterIP, port: 80 };
-  const atNode = { to: nodes[1].addresses[family] ?? "", port: service.nodePort };
-  const dns = { to: service.clusterIP, port: 53, protocol: "UDP" } as const;
-  await expectAnswers(caller, atService, { by });
-  await expectAnswers(caller, dns, { by });
-  await expectAnswers(cluster.outside, atNode, { by });
-  const ways = [
-    { from: caller, ...atService },
-    { from: cluster.outside, ...atNode },
-    { from: caller, ...dns },
-  ];
-  return startTraffic(ways, scene.later, TRAFFIC_MS);
-}
-
-/** Whoever serves takes in a new service. */
-async function expectServed(scene: Scene, name: string): Promise<void> {
-  const app = `app-${name}`;
-  const pod = await scene.pod({ node: scene.nodes[1], app });
-  const caller = await scene.pod({ node: scene.nodes[0] });
-  const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
-  await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
 }
