@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";
 import { startTraffic, withoutFailure } from "./traffic.ts";
+
+export { each, restoreAgents } from "../every-node.ts";
 
 export const common = { suite: "faults", eachFamily: false, alone: true } as const;
 
@@ -58,10 +59,6 @@ export function withoutLoss(
   };
 }
 
-export async function each(scene: Scene, act: (node: ClusterNode) => Promise<void>): Promise<void> {
-  await Promise.all(scene.cluster.nodes.map(act));
-}
-
 /** A service and its endpoint that come now are served on every node. */
 export async function expectLate(
   scene: Scene,
@@ -76,11 +73,6 @@ export async function expectLate(
 /** How long traffic may last, in milliseconds: everything takes longer in a guest, where requests are few. */
 export function longestTraffic({ cluster }: Scene): number | undefined {
   return cluster.ownKernel === true ? 300_000 : undefined;
-}
-
-/** Afterwards every agent is started as usual. */
-export function restoreAgents(scene: Scene): void {
-  scene.later(() => each(scene, ({ agent }) => agent.restart()));
 }
 
 /** @throws Error with the log when it has no such line */

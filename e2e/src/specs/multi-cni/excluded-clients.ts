@@ -1,5 +1,5 @@
+import { each, restoreAgents } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
-import { each, restoreAgents } from "../faults/stage.ts";
 import { needs, notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
