@@ -6,6 +6,7 @@ import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { Ending } from "./frame/ending.ts";
 import { lazyRunner } from "./frame/runner.ts";
 import { styleFor } from "./frame/style.ts";
+import { CONNECTIONS } from "./node/connections-call.ts";
 import { LISTINGS } from "./node/listings-call.ts";
 import { createProgress } from "./output/progress.ts";
 
@@ -17,7 +18,15 @@ process.stdout.write("", () => process.exit(ending.codeOf(code)));
 
 function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
+  if (argv[0] === CONNECTIONS) return connections();
   return argv[0] === LISTINGS ? list() : command();
+}
+
+async function connections(): Promise<number> {
+  const { printConnections } = await import("./node/connections.ts");
+  const work = () => printConnections(argv, lazyRunner(), ending.signal, (text) => process.stdout.write(text));
+  await ending.untilStopped(work);
+  return 0;
 }
 
 async function list(): Promise<number> {

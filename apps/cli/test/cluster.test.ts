@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
@@ -69,7 +69,27 @@ describe("a cluster behind a kubeconfig", () => {
   test("a node that the cluster does not have is an error", async () => {
     const line = ["plan", "--kubeconfig", file("kubeconfig"), "--node", "node-x"];
     const { err, code } = await fairlead(line);
-    expect(err).toBe("--node=node-x: there is no such Node; kubectl get nodes lists those that there are\n");
+    expect(err).toBe("--node=node-x: there is no such Node; there are: node-a; did you mean node-a?\n");
+    expect(code).toBe(3);
+  });
+
+  test("--context names the cluster and the namespace of services that are named without one", async () => {
+    const config = JSON.parse(await readFile(file("kubeconfig"), "utf8"));
+    const contexts = [
+      { name: "gone", context: { cluster: "none" } },
+      { name: "here", context: { cluster: "c", user: "u", namespace: "default" } },
+      { name: "shop", context: { cluster: "c", user: "u", namespace: "shop" } },
+    ];
+    await writeFile(file("contexts"), JSON.stringify({ ...config, contexts, "current-context": "gone" }));
+    const explain = (...more: readonly string[]) =>
+      fairlead(["explain", "lb", "--kubeconfig", file("contexts"), ...node, ...more]);
+    expect(await explain("--context", "here")).toMatchObject({ code: 0, err: "" });
+    expect((await explain("--context", "shop")).err).toMatch(
+      /^lb: there is no such Service.*; did you mean default\/lb\?/,
+    );
+    expect(await explain("--context", "shop", "-n", "default")).toMatchObject({ code: 0, err: "" });
+    const { code, err } = await explain("--context", "home");
+    expect(err).toContain('there is no context "home" in contexts; there are: gone, here, shop\n');
     expect(code).toBe(3);
   });
 

@@ -32,13 +32,13 @@ test.each([
   const objects = [...hinted, node("node-b"), node("node-a")];
   const { code, out, err } = await ask(objects, command, ...args, "--node", "node-x");
   expect({ code, out }).toEqual({ code: 3, out: "" });
-  expect(err).toBe("--node=node-x: there is no such Node; there are: node-a, node-b\n");
+  expect(err).toBe("--node=node-x: there is no such Node; there are: node-a, node-b; did you mean node-a or node-b?\n");
   expect(await ask(objects, command, ...args, "--node", "node-a")).toMatchObject({ code: 0, err: "" });
 });
 
 test("who names no node is told as well: this host is none of them", async () => {
   const { code, err } = await ask([...hinted, node("node-a")], "plan");
-  expect(err).toMatch(/^this host's name is no Node: give --node, one of: node-a$/m);
+  expect(err).toMatch(/^this host's name is no Node: give --node; there are: node-a$/m);
   expect(code).toBe(3);
 });
 

@@ -45,7 +45,7 @@ describe("help", () => {
 test.each([
   [["plan", "--odd"], "unknown option '--odd'", "plan [options]", "plan"],
   [["explain"], "missing required argument 'target'", "explain <target> [options]", "explain"],
-  [["trace", "--to", "x"], "--to=x: must be ADDRESS:PORT/PROTOCOL", "trace [options]", "trace"],
+  [["trace", "--to", "x?"], "--to=x?: must be ADDRESS:PORT/PROTOCOL", "trace [options]", "trace"],
   [["completion", "tcsh"], '"tcsh": must be bash', "completion <shell> [options]", "completion"],
   [["plan", "-o", "odd"], "--output=odd: must be rules or json or yaml or summary", "plan [options]", "plan"],
 ])("an error of %j comes with that command's own usage", async (argv, message, usage, name) => {

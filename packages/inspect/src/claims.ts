@@ -1,4 +1,5 @@
 import type { Service } from "@fairlead/core";
+import type { Target } from "./explain/target.ts";
 
 /** Something that only one service can have. */
 export type Claim =
@@ -14,12 +15,11 @@ export function claimsOf({ clusterIPs, externalIPs, loadBalancerIPs, ports }: Se
   ];
 }
 
-/** The claims that lead to the service of an address and port: the port may be a node's. */
-export function claimsOn(address: string, port: number): readonly Claim[] {
-  return [
-    { kind: "address", address },
-    { kind: "nodePort", port },
-  ];
+/** The claims that lead to the services of a target that names none: its port may be a node's. */
+export function claimsOn(target: Exclude<Target, { kind: "service" }>): readonly Claim[] {
+  if (target.kind === "nodePort") return [{ kind: "nodePort", port: target.port }];
+  const address: Claim = { kind: "address", address: target.address };
+  return target.kind === "host" ? [address] : [address, { kind: "nodePort", port: target.port }];
 }
 
 /** `10.96.0.10`, `node port 30080` */

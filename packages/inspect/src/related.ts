@@ -4,15 +4,15 @@ import type { Target } from "./explain/target.ts";
 
 /**
  * The services that decide about a target: the one that it names, or those that have its address or node port, and all
- * that share an address or a node port with one of them, since only one can have it. No other matters.
+ * that share an address or a node port with one of them, since only one can have it. No other matters. An address that
+ * no service claims may be a pod's of any service: then all do.
  */
 export function relatedServices(state: ClusterView, target: Target): ReadonlySet<ServiceKey> {
   const holders = holdersIn(state);
   const queue = new Set(
-    target.kind === "service"
-      ? [target.service]
-      : claimsOn(target.address, target.port).map(claimText).flatMap(holders),
+    target.kind === "service" ? [target.service] : claimsOn(target).map(claimText).flatMap(holders),
   );
+  if (queue.size === 0 && target.kind === "host") return new Set(state.keys());
   // What is added on the way is gone through as well.
   for (const key of queue) {
     const service = state.service(key);

@@ -62,7 +62,7 @@ const target = fc
       return socketText(to, port);
     }),
   )
-  .map(parseTarget);
+  .map((text) => parseTarget(text));
 
 const encode = (all: readonly string[]) => all.map((one) => Buffer.from(one));
 const never = new AbortController().signal;

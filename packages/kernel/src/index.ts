@@ -1,9 +1,13 @@
 export type { NodeAddress, NodeAddresses, ServiceDeviceChange, WatchOptions } from "./addresses/addresses.ts";
 export { createNodeAddresses, type NodeAddressesOptions } from "./addresses/open.ts";
-export { type Connection, listConnections } from "./conntrack/connections.ts";
+export type { Connection, ConnectionEvent, Volume } from "./conntrack/connection.ts";
+export { listConnections } from "./conntrack/connections.ts";
 export type { Choose, Conntrack, ConntrackFlow } from "./conntrack/conntrack.ts";
 export { type ConntrackOptions, createConntrack } from "./conntrack/open.ts";
+export { openTracking, type TrackingOptions } from "./conntrack/open-tracking.ts";
 export type { Direction } from "./conntrack/parse-flow.ts";
+export { createTrackingTools } from "./conntrack/tools-tracking.ts";
+export type { Tracking } from "./conntrack/tracking.ts";
 export { duplicateDescriptor } from "./descriptor/duplicate.ts";
 export type { IPFamily, Protocol } from "./family.ts";
 export type { IpsetClient } from "./ipset/client.ts";

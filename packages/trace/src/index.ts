@@ -13,3 +13,4 @@ export { parseRoutes, type Route, routing } from "./routes.ts";
 export { packetSet, packetSets } from "./sets.ts";
 export type { TableName } from "./table-name.ts";
 export { createTracer, explore, type Tracer, trace } from "./trace.ts";
+export { traceText } from "./trace-text.ts";

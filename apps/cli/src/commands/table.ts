@@ -4,9 +4,11 @@ import { consoleCommand } from "./console/index.ts";
 import { diffCommand } from "./diff/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { explainCommand } from "./explain/index.ts";
+import { flowsCommand } from "./flows/index.ts";
 import { migrateCommand } from "./migrate/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
+import { topCommand } from "./top/index.ts";
 import { traceCommand } from "./trace/index.ts";
 import { verifyCommand } from "./verify/index.ts";
 
@@ -18,6 +20,8 @@ export const COMMANDS: readonly Command[] = [
   traceCommand,
   verifyCommand,
   ownershipCommand,
+  flowsCommand,
+  topCommand,
   doctorCommand,
   consoleCommand,
   migrateCommand,

@@ -1,12 +1,8 @@
 import type { Mode } from "@fairlead/inspect";
 import { choice, list, text } from "../frame/options.ts";
 
-/** Where the objects come from. */
-export const sourceOptions = {
-  file: list("PATH", "Manifests in place of a cluster: a file, a folder, or - for standard input.", {
-    short: "f",
-    completes: "path",
-  }),
+/** Which cluster, as kubectl is told. */
+export const accessOptions = {
   kubeconfig: text(
     "FILE",
     "The cluster's kubeconfig. Default: $KUBECONFIG, then ~/.kube/config, then the pod's account.",
@@ -14,6 +10,26 @@ export const sourceOptions = {
       completes: "path",
     },
   ),
+  context: text("NAME", "The context of the kubeconfig. Default: its current one."),
+} as const;
+
+/** For commands that are about services. */
+export const namespaceOption = text(
+  "NAME",
+  "Where services are looked for that are named without a namespace. Default: the context's, else default.",
+  { short: "n" },
+);
+
+/** For commands that tell of all services. */
+export const onlyNamespaceOption = text("NAME", "Only services of that namespace. Default: all.", { short: "n" });
+
+/** Where the objects come from. */
+export const sourceOptions = {
+  file: list("PATH", "Manifests in place of a cluster: a file, a folder, or - for standard input.", {
+    short: "f",
+    completes: "path",
+  }),
+  ...accessOptions,
   node: text("NAME", "The node to look from. Default: this host's name."),
 } as const;
 

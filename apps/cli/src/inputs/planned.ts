@@ -13,8 +13,9 @@ import { CommandFailure } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
+import { didYouMean } from "./did-you-mean.ts";
 import { learntDoubts } from "./learnt.ts";
-import { clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
+import { allNodes, clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
 
@@ -55,7 +56,7 @@ export async function plannedNode(
   const { serviceCIDRs = false } = factsOf(setup.mode).needs;
   const cluster = await clusterNow(options, context, { slicesOf, about, serviceCIDRs, networks, config });
   const nodeName = nodeNameOf(options);
-  if (!everywhere) demandNode(options, cluster, nodeName);
+  if (!everywhere) await demandNode(options, context, cluster);
   const given = options["node-address"];
   const known = given.length > 0 ? [...LOOPBACK, ...given] : live;
   const addresses = known === undefined ? {} : { addresses: known };
@@ -74,13 +75,20 @@ export async function plannedNode(
 }
 
 /** @throws CommandFailure where the node is none of those that there are */
-function demandNode({ node }: ClusterValues, { node: found, otherNodes }: ReadCluster, nodeName: string): void {
-  if (found !== undefined || otherNodes?.length === 0) return;
-  const names = otherNodes?.join(", ");
-  if (node === undefined) {
-    const which = names === undefined ? "kubectl get nodes lists them" : `one of: ${names}`;
-    throw new CommandFailure(`this host's name is no Node: give --node, ${which}`);
+async function demandNode(options: ClusterValues, context: Context, { node, otherNodes }: ReadCluster): Promise<void> {
+  if (node !== undefined || otherNodes?.length === 0) return;
+  const names = otherNodes ?? (await nodeNames(options, context));
+  const given = options.node === undefined ? undefined : nodeNameOf(options);
+  const list = names === undefined ? "kubectl get nodes lists those that there are" : `there are: ${names.join(", ")}`;
+  if (given === undefined) throw new CommandFailure(`this host's name is no Node: give --node; ${list}`);
+  throw new CommandFailure(`--node=${given}: there is no such Node; ${list}${didYouMean(given, names ?? [])}`);
+}
+
+/** Undefined: they may not be listed. */
+async function nodeNames(options: ClusterValues, context: Context): Promise<readonly string[] | undefined> {
+  try {
+    return [...(await allNodes(options, context)).keys()];
+  } catch {
+    return undefined;
   }
-  const others = names === undefined ? "kubectl get nodes lists those that there are" : `there are: ${names}`;
-  throw new CommandFailure(`--node=${nodeName}: there is no such Node; ${others}`);
 }

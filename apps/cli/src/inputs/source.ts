@@ -2,10 +2,11 @@ import { existsSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import { errorText } from "@fairlead/base";
-import type { Problem } from "@fairlead/core";
-import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, type Target } from "@fairlead/inspect";
+import type { NodeState, Problem } from "@fairlead/core";
+import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, readNodes, type Target } from "@fairlead/inspect";
 import {
   type ApiConnection,
+  contextNamespace,
   createApiSource,
   createManifestsSnapshot,
   createManifestsSource,
@@ -17,7 +18,7 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { version } from "../version.ts";
-import type { sourceOptions } from "./cluster-options.ts";
+import type { accessOptions, sourceOptions } from "./cluster-options.ts";
 
 type SourceValues = OptionValues<typeof sourceOptions>;
 
@@ -103,6 +104,31 @@ async function fromApi(options: SourceValues, context: Context, { about: _, ...w
 }
 
 /**
+ * All Nodes of manifests or of a cluster, by their names in their order.
+ *
+ * @throws CommandFailure when they cannot be read, or may not be
+ */
+export async function allNodes(options: SourceValues, context: Context): Promise<ReadonlyMap<string, NodeState>> {
+  const down = new AbortController();
+  const source =
+    options.file.length > 0
+      ? createManifestsSnapshot({
+          paths: options.file,
+          nodeName: nodeNameOf(options),
+          readStandardInput: context.readStandardInput,
+        })
+      : apiSource(await connect(options, context), options, (report) => {
+          if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
+        });
+  const work = orFailure("nodes: ", readNodes(source, AbortSignal.any([context.signal, down.signal])));
+  try {
+    return await context.progress("reading nodes", () => work);
+  } catch (error) {
+    throw down.signal.aborted ? down.signal.reason : error;
+  }
+}
+
+/**
  * The objects and every change of them, of one manifest path or of a cluster. What goes wrong is warned of and tried
  * again.
  *
@@ -138,24 +164,45 @@ function connect(options: SourceValues, context: Context): Promise<ApiConnection
 }
 
 /** Whether a cluster is named at all, by the options, the environment or the user's own kubeconfig. */
-export function hasCluster(options: Pick<SourceValues, "kubeconfig">, { env }: Pick<Context, "env">): boolean {
+export function hasCluster(options: ClusterAccess, { env }: Pick<Context, "env">): boolean {
   return kubeconfigOf(options, env) !== undefined || env["KUBERNETES_SERVICE_HOST"] !== undefined;
 }
 
-function kubeconfigOf(options: Pick<SourceValues, "kubeconfig">, env: Context["env"]): string | undefined {
+function kubeconfigOf(options: ClusterAccess, env: Context["env"]): string | undefined {
   return options.kubeconfig ?? env["KUBECONFIG"] ?? defaultKubeconfig();
 }
 
+/** Which cluster is meant, as kubectl is told. */
+export type ClusterAccess = OptionValues<typeof accessOptions>;
+
 /** @throws Error when no cluster is known, or its kubeconfig is none */
 export async function apiConnection(
-  options: Pick<SourceValues, "kubeconfig">,
+  options: ClusterAccess,
   { env, warn }: Pick<Context, "env" | "warn">,
 ): Promise<ApiConnection> {
   const file = kubeconfigOf(options, env);
   // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
-  const kubeconfig = file === undefined ? {} : { kubeconfig: file };
+  const kubeconfig = file === undefined ? {} : { kubeconfig: file, context: options.context ?? "" };
   return loadConnection({ ...kubeconfig, allowExecCredentials: true, onWarning: warn });
 }
+
+/**
+ * The namespace of a service that is named without one: what -n says, else the context's. Of manifests it is default.
+ *
+ * @throws CommandFailure when the kubeconfig is none
+ */
+export async function namespaceOf(
+  options: ClusterAccess & Pick<SourceValues, "file"> & { readonly namespace: string | undefined },
+  { env }: Pick<Context, "env">,
+): Promise<string> {
+  if (options.namespace !== undefined) return options.namespace;
+  const file = options.file.length > 0 ? undefined : kubeconfigOf(options, env);
+  if (file === undefined) return DEFAULT_NAMESPACE;
+  const named = orFailure("no cluster (or give manifests with -f): ", contextNamespace(file, options.context));
+  return (await named) ?? DEFAULT_NAMESPACE;
+}
+
+const DEFAULT_NAMESPACE = "default";
 
 function defaultKubeconfig(): string | undefined {
   const file = join(homedir(), ".kube", "config");

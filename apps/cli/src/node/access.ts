@@ -6,14 +6,14 @@ import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
-import type { sourceOptions } from "../inputs/cluster-options.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
+import type { ClusterAccess } from "../inputs/source.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
 import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
-type KernelValues = OptionValues<typeof kernelOptions> & Pick<OptionValues<typeof sourceOptions>, "kubeconfig">;
+type KernelValues = OptionValues<typeof kernelOptions> & ClusterAccess;
 
 /** The kernel that is asked about. */
 export interface NodeKernel {
@@ -57,10 +57,10 @@ export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions
  * @throws CommandFailure when it cannot be reached
  */
 export function runnerFor(
-  { on, kubeconfig }: Pick<KernelValues, "on" | "kubeconfig">,
+  { on, kubeconfig, context }: Pick<KernelValues, "on"> & ClusterAccess,
   { runner }: Pick<Context, "runner">,
 ): Promise<Runner> {
-  return on === undefined ? Promise.resolve(runner) : runnerOn(on, { runner, kubeconfig });
+  return on === undefined ? Promise.resolve(runner) : runnerOn(on, { runner, cluster: { kubeconfig, context } });
 }
 
 /** Starts programs in the network namespace of a cluster's node. */

@@ -1,13 +1,14 @@
 import { errorText } from "@fairlead/base";
-import { lines, type Runner } from "@fairlead/kernel";
+import { lines } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { type AgentPod, clusterFlags, findAgentPod } from "./kubectl.ts";
+import type { ClusterAccess } from "../inputs/source.ts";
+import { type AgentPod, clusterFlags, findAgentPod, type KubectlOptions } from "./kubectl.ts";
 
 export interface AgentAddress {
   /** The node whose agent is asked, through kubectl; absent: this one. */
   readonly on?: string | undefined;
-  readonly kubeconfig?: string | undefined;
+  readonly cluster: ClusterAccess;
   /** Port of the agent's metricsBindAddress. */
   readonly port: number;
 }
@@ -25,12 +26,12 @@ const patience = 15_000;
  */
 export async function askAgent(
   path: string,
-  { on, kubeconfig, port }: AgentAddress,
+  { on, cluster, port }: AgentAddress,
   { runner }: Pick<Context, "runner">,
   method: Method = "GET",
 ): Promise<string> {
   if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`, method);
-  const options = { runner, kubeconfig };
+  const options = { runner, cluster };
   const pod = await findAgentPod(on, options);
   return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`, method));
 }
@@ -38,11 +39,11 @@ export async function askAgent(
 async function withPortForward<T>(
   { namespace, name }: AgentPod,
   port: number,
-  { runner, kubeconfig }: { readonly runner: Runner; readonly kubeconfig: string | undefined },
+  { runner, cluster }: KubectlOptions,
   use: (localPort: string) => Promise<T>,
 ): Promise<T> {
   const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, `:${port}`];
-  const output = runner.stream(["kubectl", ...clusterFlags(kubeconfig), ...forward], { timeoutMs: patience });
+  const output = runner.stream(["kubectl", ...clusterFlags(cluster), ...forward], { timeoutMs: patience });
   // Leaving the loop ends kubectl.
   for await (const line of lines(output)) {
     const local = /^Forwarding from 127\.0\.0\.1:(\d+) -> /.exec(line)?.[1];

@@ -1,5 +1,6 @@
 import { type Argv, CommandError, type Runner, type RunOptions } from "@fairlead/kernel";
 import { CommandFailure } from "../frame/errors.ts";
+import type { ClusterAccess } from "../inputs/source.ts";
 
 /** The pod of an agent, or of kube-proxy itself. */
 export interface AgentPod {
@@ -11,7 +12,7 @@ export interface AgentPod {
 export interface KubectlOptions {
   /** Starts kubectl. */
   readonly runner: Runner;
-  readonly kubeconfig?: string | undefined;
+  readonly cluster: ClusterAccess;
 }
 
 /**
@@ -36,9 +37,9 @@ export async function findAgentPod(node: string, options: KubectlOptions): Promi
 }
 
 /** Starts programs in the agent's pod, which sees the node's network namespace. */
-export function podRunner({ namespace, name, container }: AgentPod, { runner, kubeconfig }: KubectlOptions): Runner {
+export function podRunner({ namespace, name, container }: AgentPod, { runner, cluster }: KubectlOptions): Runner {
   const exec = ["exec", "--stdin", `--namespace=${namespace}`, name, `--container=${container}`, "--"];
-  const inPod = (argv: Argv): Argv => ["kubectl", ...clusterFlags(kubeconfig), ...exec, ...argv];
+  const inPod = (argv: Argv): Argv => ["kubectl", ...clusterFlags(cluster), ...exec, ...argv];
   return {
     run: async (argv, options) => {
       try {
@@ -79,19 +80,23 @@ function withoutLog(error: unknown): unknown {
 /** @throws CommandFailure with what kubectl says */
 export async function kubectl(
   args: readonly string[],
-  { runner, kubeconfig }: KubectlOptions,
+  { runner, cluster }: KubectlOptions,
   options: RunOptions = {},
 ) {
   try {
-    return await runner.run(["kubectl", ...clusterFlags(kubeconfig), ...args], options);
+    return await runner.run(["kubectl", ...clusterFlags(cluster), ...args], options);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     throw new CommandFailure(`kubectl: ${saidBy(error.stderr) || error.message}`, { cause: error });
   }
 }
 
-export function clusterFlags(kubeconfig: string | undefined): readonly string[] {
-  return kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`];
+/** For kubectl to talk to the same cluster. */
+export function clusterFlags({ kubeconfig, context }: ClusterAccess): readonly string[] {
+  return [
+    ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
+    ...(context === undefined ? [] : [`--context=${context}`]),
+  ];
 }
 
 interface PodList {

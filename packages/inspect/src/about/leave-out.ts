@@ -12,6 +12,8 @@ import { servicesIn } from "./services-in.ts";
  * @param contents of files. Where one of them is no JSON array or list of objects, all of them are given back whole.
  */
 export function leaveOutOthers(contents: readonly Uint8Array[], target: Target): readonly Uint8Array[] {
+  // It may be a pod's, of which only EndpointSlices know the service.
+  if (target.kind === "host") return contents;
   const texts = contents.flatMap((content) => ObjectTexts.of(content) ?? []);
   if (texts.length < contents.length) return contents;
   const state = new ClusterState();
@@ -33,8 +35,7 @@ export function leaveOutOthers(contents: readonly Uint8Array[], target: Target):
 const MOST_TRAITS = 24;
 
 function traitsOf(state: ClusterState, target: Target): ReadonlyMap<string, Trait> {
-  const asked: readonly Trait[] =
-    target.kind === "service" ? [text(nameOf(target.service))] : claimsOn(target.address, target.port);
+  const asked: readonly Trait[] = target.kind === "service" ? [text(nameOf(target.service))] : claimsOn(target);
   const related = [...relatedServices(state, target)].flatMap((key) => state.service(key) ?? []);
   const all = [text("Node"), ...asked, ...related.flatMap(traitsOfService)];
   return new Map(all.map((trait) => [traitKey(trait), trait]));

@@ -1,22 +1,60 @@
-import { familyOf } from "@fairlead/base";
+import { familyOf, ipFamilies } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
 import type { PlannedNode } from "../node-plan.ts";
 import type { Target } from "./target.ts";
 
-/** The service that a target means, and the one port of it; undefined: nobody has that address and port. */
-export function findTarget(
-  planned: PlannedNode,
-  target: Target,
-): { readonly service: ServiceKey; readonly port?: string } | undefined {
-  if (target.kind === "service") {
-    const { service, port } = target;
-    return port === undefined ? { service } : { service, port };
+/** A service that a target means, and the one port of it that it means. */
+export interface FoundTarget {
+  readonly service: ServiceKey;
+  /** Name or number; absent: all of them. */
+  readonly port?: string;
+}
+
+/** The services that a target means; of an address without a port there may be several. */
+export function findTarget(planned: PlannedNode, target: Target): readonly FoundTarget[] {
+  switch (target.kind) {
+    case "service": {
+      const { service, port } = target;
+      return [port === undefined ? { service } : { service, port }];
+    }
+    case "host":
+      return withAddress(planned.state, target.address);
+    case "nodePort":
+      return portsOf(behindNodePort(planned, target));
+    case "address":
+      return portsOf(held(planned, target) ?? asked(planned, target));
   }
-  const found = held(planned, target) ?? asked(planned, target);
-  return found === undefined ? undefined : { service: found.service, port: String(found.port) };
+}
+
+function portsOf(found: Found | undefined): readonly FoundTarget[] {
+  return found === undefined ? [] : [{ service: found.service, port: String(found.port) }];
+}
+
+/** Those that are served there, and those that have an endpoint there. */
+function withAddress(state: PlannedNode["state"], address: string): readonly FoundTarget[] {
+  const has = (key: ServiceKey) => {
+    const { clusterIPs = [], externalIPs = [], loadBalancerIPs = [] } = state.service(key) ?? {};
+    return (
+      [...clusterIPs, ...externalIPs, ...loadBalancerIPs].includes(address) ||
+      state.slices(key).some(({ endpoints }) => endpoints.some((one) => one.address === address))
+    );
+  };
+  const keys = [...state.keys()].filter((key) => state.service(key) !== undefined && has(key));
+  return keys.sort().map((service) => ({ service }));
+}
+
+/** In either family: by what is programmed here, else by the objects. */
+function behindNodePort({ planner, state }: PlannedNode, { port, protocol }: NodePort): Found | undefined {
+  const groups = ipFamilies.flatMap((family) => planner.lookup(family).atNodePort(protocol, port) ?? []);
+  for (const key of [...groups.map(({ service }) => service), ...state.keys()]) {
+    const spec = state.service(key)?.ports.find((one) => one.nodePort === port && one.protocol === protocol);
+    if (spec !== undefined) return { service: key, port: spec.port };
+  }
+  return undefined;
 }
 
 type Address = Extract<Target, { kind: "address" }>;
+type NodePort = Extract<Target, { kind: "nodePort" }>;
 type Found = { readonly service: ServiceKey; readonly port: number };
 
 /** By the plan: what is programmed here. */

@@ -9,9 +9,12 @@ import type { ConntrackFlow } from "./conntrack.ts";
 const types = { get: 0x101, delete: 0x102 } as const;
 
 /** Types of attributes, each within the one before it (the same header). */
-const entry = { original: 1, reply: 2, id: 12, zone: 18, filter: 25 } as const;
+export const entry = {
+  ...{ original: 1, reply: 2, status: 3, protocol: 4, timeout: 7, sent: 9, received: 10 },
+  ...{ id: 12, zone: 18, filter: 25 },
+} as const;
 const tuple = { address: 1, protocol: 2, zone: 3 } as const;
-const address = {
+export const address = {
   IPv4: { source: 1, destination: 2 },
   IPv6: { source: 3, destination: 4 },
 } as const;
@@ -25,7 +28,7 @@ const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
 /** The zone of the entries that are ours. Other networks track the same addresses in zones of their own (OVN). */
 const zone0 = attribute(entry.zone, Buffer.from([0, 0]));
 
-const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
+export const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
 
 /**
  * Asks for all entries of a family and protocol in zone 0. Old kernels give those of all zones, before 5.8 those of all
@@ -71,7 +74,7 @@ export function decodeEntry(
 }
 
 /** The kernel tells the zone of both directions beside them, that of one direction in it, and zone 0 not at all. */
-function isInOtherZone(bytes: Buffer, zone: Range | undefined): boolean {
+export function isInOtherZone(bytes: Buffer, zone: Range | undefined): boolean {
   return zone !== undefined && bytes.readUInt16BE(zone.start) !== 0;
 }
 
@@ -92,7 +95,7 @@ export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): 
   });
 }
 
-interface Tuple {
+export interface Tuple {
   readonly addresses: Range;
   readonly protocol: number;
   readonly sourcePort: number;
@@ -100,7 +103,7 @@ interface Tuple {
 }
 
 /** One direction of an entry; undefined where the protocol has no ports, or the direction is in another zone than 0. */
-function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefined {
+export function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefined {
   if (within === undefined) return undefined;
   const addresses = findAttribute(bytes, within, tuple.address);
   const part = findAttribute(bytes, within, tuple.protocol);
@@ -118,7 +121,7 @@ function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefine
   };
 }
 
-function formatAddress(bytes: Buffer, { start, end }: Range): string {
+export function formatAddress(bytes: Buffer, { start, end }: Range): string {
   if (end - start === 4) return `${bytes[start]}.${bytes[start + 1]}.${bytes[start + 2]}.${bytes[start + 3]}`;
   return bytesText(bytes.subarray(start, end));
 }

@@ -20,20 +20,21 @@ export interface ListeningSocket {
   close(): void;
 }
 
-export type OpenListening = () => Promise<ListeningSocket>;
+/** @param groups the kinds that are heard of: numbers of `GROUPS` */
+export type OpenListening = (groups: readonly number[]) => Promise<ListeningSocket>;
 
-/** NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h. */
-const nftables = 7;
+/** enum nfnetlink_groups of linux/netfilter/nfnetlink.h. */
+export const GROUPS = { conntrack: [1, 2, 3], nftables: [7] } as const;
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
 
 /**
- * Opens a socket that hears of the transactions of nf_tables, once it joins.
+ * Opens a socket that hears of the groups, once it joins.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
  */
-export async function openListening(namespace?: string): Promise<ListeningSocket> {
+export async function openListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
   const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
   await bind(descriptor);
   const { set } = await optionsOf(descriptor);
@@ -41,15 +42,19 @@ export async function openListening(namespace?: string): Promise<ListeningSocket
   const { default: koffi } = await import("koffi");
   const receive = koffi.load(null).func("long recv(int, void *, size_t, int)");
   return {
-    join: () => void set("join", nftables),
-    leave: () => void set("leave", nftables),
+    join() {
+      for (const group of groups) set("join", group);
+    },
+    leave() {
+      for (const group of groups) set("leave", group);
+    },
     receive(into) {
       // Mostly there is nothing: Node's readSync would make an error of that, ten times a second.
       const length = Number(receive(descriptor, into, into.length, 0));
       if (length >= 0) return into.subarray(0, length);
       const errno = koffi.errno();
       if (errno === constants.errno.EAGAIN) return undefined;
-      throw new NetlinkError("reading what nf_tables tells", errno);
+      throw new NetlinkError("reading what netfilter tells", errno);
     },
     close: () => closeSync(descriptor),
   };

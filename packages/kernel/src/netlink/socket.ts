@@ -71,7 +71,7 @@ export function socketsIn(file: string): Readonly<Record<"route" | "netfilter" |
   readonly listening: OpenListening;
 } {
   return {
-    listening: () => openListening(file),
+    listening: (groups) => openListening(groups, file),
     transactions: () => openTransactions(file),
     route: () => openSocket("NETLINK_ROUTE", file),
     netfilter: () => openSocket("NETLINK_NETFILTER", file),

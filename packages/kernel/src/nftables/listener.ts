@@ -1,5 +1,5 @@
 import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
-import type { ListeningSocket, OpenListening } from "../netlink/listening.ts";
+import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
 import { NewsReader } from "./news.ts";
 import { concerns, type NftablesNews, type NftablesWatchOptions } from "./watch.ts";
 
@@ -100,7 +100,7 @@ async function* listenOnce(
   signal: AbortSignal,
   since: number | undefined,
 ): AsyncGenerator<NftablesNews, void, void> {
-  const listener = new Listener(await listen(), ownPort);
+  const listener = new Listener(await listen(GROUPS.nftables), ownPort);
   try {
     listener.resume();
     listeners.add(listener);

@@ -30,7 +30,7 @@ const PORT_AT = 12;
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
  */
 export async function openNftables(options: NftablesOptions = {}): Promise<NftablesClient> {
-  const { open = openTransactionSocket, listen = () => openListening(), timers = systemClock } = options;
+  const { open = openTransactionSocket, listen = openListening, timers = systemClock } = options;
   const socket = await open();
   const inTurn = queue();
   const listeners = new Set<Listener>();

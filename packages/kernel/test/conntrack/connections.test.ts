@@ -10,6 +10,7 @@ test("connections are listed with both directions, their addresses in canonical 
   for await (const connection of listConnections(runner, "IPv6", "TCP")) found.push(connection);
   expect(found).toEqual([
     {
+      ...{ family: "IPv6", protocol: "TCP", state: "SYN_SENT", replied: false, expires: 117 },
       original: { source: "fd00:198:51::7", destination: "fd00:10:96::71", sourcePort: 40_000, destinationPort: 80 },
       reply: { source: "fd00:144::1:5", destination: "fd00:201::10", sourcePort: 8080, destinationPort: 61_000 },
     },

@@ -17,19 +17,29 @@ export interface Kubeconfig {
   readonly cluster: RawObject;
   /** Empty where the context names no user. */
   readonly user: RawObject;
+  /** The context's; absent: it names none. */
+  readonly namespace?: string;
 }
 
-/** @throws ConnectionError */
-export async function readKubeconfig(file: string): Promise<Kubeconfig> {
+/**
+ * @param asked the context's name; "" or absent: the current one
+ * @throws ConnectionError
+ */
+export async function readKubeconfig(file: string, asked = ""): Promise<Kubeconfig> {
   const raw = parse(file, await read(file));
-  const contextName = textAt(raw, "current-context");
+  const contextName = asked === "" ? textAt(raw, "current-context") : asked;
   const context =
     contextName === undefined ? onlyContext(file, raw) : named(file, raw, "contexts", "context", contextName);
   const cluster = textAt(context, "cluster");
-  if (cluster === undefined) throw new ConnectionError(`${file}: the current context names no cluster`);
+  if (cluster === undefined)
+    throw new ConnectionError(
+      `${file}: the ${asked === "" ? "current context" : `context "${asked}"`} names no cluster`,
+    );
   const user = textAt(context, "user");
+  const namespace = textAt(context, "namespace");
   return {
     file,
+    ...(namespace !== undefined && { namespace }),
     cluster: named(file, raw, "clusters", "cluster", cluster),
     user: user === undefined ? {} : named(file, raw, "users", "user", user),
   };
@@ -75,7 +85,13 @@ function onlyContext(file: string, raw: RawObject): RawObject {
 }
 
 function named(file: string, raw: RawObject, list: string, item: string, name: string): RawObject {
-  const found = objectsAt(raw, list).find((entry) => valueAt(entry, "name") === name);
-  if (found === undefined) throw new ConnectionError(`${file}: there is no ${item} "${name}" in ${list}`);
+  const entries = objectsAt(raw, list);
+  const found = entries.find((entry) => valueAt(entry, "name") === name);
+  if (found === undefined) {
+    const names = entries.flatMap((entry) => textAt(entry, "name") ?? []).join(", ");
+    throw new ConnectionError(
+      `${file}: there is no ${item} "${name}" in ${list}${names === "" ? "" : `; there are: ${names}`}`,
+    );
+  }
   return objectAt(found, item);
 }

@@ -9,6 +9,8 @@ import { urlForMessages } from "./redact.ts";
 export interface ConnectionOptions {
   /** Path of a kubeconfig file; absent or "": the service account of the pod that this runs in. */
   readonly kubeconfig?: string;
+  /** The context of the kubeconfig; absent or "": its current one. */
+  readonly context?: string;
   /** `--master`: overrides the server's URL; only, without kubeconfig, it means no credentials at all. */
   readonly master?: string;
   /** Follows `exec` and `auth-provider` of a user, which start programs or ask other servers. Default: refused. */
@@ -33,11 +35,22 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
  */
 export async function loadConnection(options: ConnectionOptions): Promise<ApiConnection> {
   const warn = options.onWarning ?? (() => {});
-  const { kubeconfig = "", master: asked = "" } = options;
+  const { kubeconfig = "", context, master: asked = "" } = options;
   const master = asked === "" ? undefined : serverUrl("--master", asked, warn);
-  if (kubeconfig !== "") return fromKubeconfig(await readKubeconfig(kubeconfig), master, options);
+  if (kubeconfig !== "") return fromKubeconfig(await readKubeconfig(kubeconfig, context), master, options);
   if (master !== undefined) return { server: master, credentials: async () => ({ headers: {}, tls: {} }) };
   return inCluster(options.env ?? process.env, options.serviceAccountDir ?? serviceAccount);
+}
+
+/**
+ * The namespace of a kubeconfig's context, as kubectl takes it where none is given.
+ *
+ * @param context its name; absent: the current one
+ * @returns undefined: the context names none
+ * @throws ConnectionError naming the file, the field and what would be right
+ */
+export async function contextNamespace(kubeconfig: string, context?: string): Promise<string | undefined> {
+  return (await readKubeconfig(kubeconfig, context)).namespace;
 }
 
 function fromKubeconfig(

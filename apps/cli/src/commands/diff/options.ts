@@ -1,12 +1,10 @@
 import { choice, flag, text } from "../../frame/options.ts";
-import { agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions, agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
-const { kubeconfig, node } = sourceOptions;
-
 export const diffOptions = {
-  kubeconfig,
-  node,
+  ...accessOptions,
+  node: sourceOptions.node,
   ...agentOptions,
   on: text("NODE", "The node whose kernel the word node means, through kubectl exec. Default: this one."),
   family: choice(["ipv4", "ipv6"], "ipv4", "The IP family that is compared."),

@@ -60,8 +60,7 @@ async function plannedSide(
 }
 
 async function liveSide(family: IPFamily, options: Options, context: Context): Promise<Side> {
-  const { on, kubeconfig } = options;
-  const kernel = await openKernel({ on, kubeconfig, live: on === undefined, rules: undefined }, context);
+  const kernel = await openKernel({ ...options, live: options.on === undefined, rules: undefined }, context);
   if (kernel === undefined) throw new CommandFailure("node: no kernel to look at");
   return { planned: false, state: await kernel.state(family, options["node-address"]) };
 }

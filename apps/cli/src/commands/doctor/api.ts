@@ -2,7 +2,7 @@ import { errorText } from "@fairlead/base";
 import type { ApiFacts } from "@fairlead/verify";
 import { type Access, isAllowed } from "@fairlead/watch";
 import type { Context } from "../../frame/context.ts";
-import { apiConnection, hasCluster } from "../../inputs/source.ts";
+import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
 
 /** What system:node-proxier allows and the agent needs. */
@@ -17,10 +17,7 @@ const NEEDED: readonly Access[] = [
 ];
 
 /** Asks the cluster's API server what it allows; nobody is asked where no cluster is known. */
-export async function apiFacts(
-  options: { readonly kubeconfig: string | undefined },
-  context: Pick<Context, "env" | "warn">,
-): Promise<ApiFacts> {
+export async function apiFacts(options: ClusterAccess, context: Pick<Context, "env" | "warn">): Promise<ApiFacts> {
   if (!hasCluster(options, context)) return { kind: "unasked" };
   try {
     const connection = await apiConnection(options, context);

@@ -1,5 +1,5 @@
 import { list } from "../../frame/options.ts";
-import { agentOptions, sourceOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions, agentOptions } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const doctorOptions = {
@@ -9,6 +9,6 @@ export const doctorOptions = {
   "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
   "agent-flag": agentOptions["agent-flag"],
   "service-cidr": list("CIDR", "Where the services' addresses are."),
-  kubeconfig: sourceOptions.kubeconfig,
+  ...accessOptions,
   output: outputOption,
 } as const;

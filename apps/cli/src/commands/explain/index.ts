@@ -12,7 +12,7 @@ export const explainCommand = defineCommand(
     arguments: [
       {
         name: "target",
-        help: "[NAMESPACE/]SERVICE[:PORT], or ADDRESS:PORT[/PROTOCOL]",
+        help: "[NAMESPACE/]SERVICE[:PORT] or svc/SERVICE, ADDRESS[:PORT[/PROTOCOL]] (of a pod too), or :NODEPORT",
       },
     ],
     options: explainOptions,

@@ -1,6 +1,5 @@
 import type { ServicePortGroup } from "@fairlead/core";
 import {
-  type Agreement,
   agreementOf,
   explainService,
   findTarget,
@@ -13,6 +12,8 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { plannedNode } from "../../inputs/planned.ts";
+import { servicesLike } from "../../inputs/services-like.ts";
+import { namespaceOf } from "../../inputs/source.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
@@ -22,33 +23,50 @@ import { explanationText, findingData } from "./text.ts";
 type Input = CommandInput<typeof explainOptions>;
 
 export async function run({ arguments: [text = ""], options }: Input, context: Context): Promise<ExitCode> {
-  const target = targetOf(text);
+  const target = targetOf(text, await namespaceOf(options, context));
   const kernel = await openKernel(options, context);
   const node = options.node ?? options.on;
-  const { planned } = await plannedNode({ ...options, node }, context, { live: kernel?.addresses, about: target });
-  const found = findTarget(planned, target);
-  const explanation = found && explainService(planned, found.service, found.port);
-  if (explanation === undefined) throw new CommandFailure(`${text}: ${whyNothing(target)}`);
-  const agreements = kernel === undefined ? [] : await compare(planned, explanation, kernel);
-  const data = {
-    ...explanation,
-    kernel: agreements.map(({ family, agreement }) => ({ family, ...dataOf(agreement) })),
-  };
-  await print(options.output, data, () => explanationText(explanation, agreements, context.style), context);
-  return agreements.some(({ agreement }) => agreement.disagreements.length > 0) ? 1 : 0;
+  const values = { ...options, node };
+  const { planned } = await plannedNode(values, context, { live: kernel?.addresses, about: target });
+  const explained = findTarget(planned, target).flatMap(
+    ({ service, port }) => explainService(planned, service, port) ?? [],
+  );
+  if (explained.length === 0) throw new CommandFailure(`${text}: ${await whyNothing(target, values, context)}`);
+  const answers: Answer[] = [];
+  for (const explanation of explained) {
+    const agreements = kernel === undefined ? [] : await compare(planned, explanation, kernel);
+    answers.push({ explanation, agreements });
+  }
+  const data = answers.map(dataOf);
+  // An address can be several services'; whatever else is asked for is one.
+  await print(
+    options.output,
+    target.kind === "host" ? data : data[0],
+    () => answers.map((one) => explanationText(one.explanation, one.agreements, context.style)).join("\n"),
+    context,
+  );
+  return data.some(({ kernel: found }) => found.some(({ disagreements }) => disagreements.length > 0)) ? 1 : 0;
 }
 
-function targetOf(text: string): Target {
+interface Answer {
+  readonly explanation: ServiceExplanation;
+  readonly agreements: readonly FamilyAgreement[];
+}
+
+function targetOf(text: string, namespace: string): Target {
   try {
-    return parseTarget(text);
+    return parseTarget(text, namespace);
   } catch (error) {
     throw error instanceof RangeError ? new UsageError(error.message) : error;
   }
 }
 
-function whyNothing(target: Target): string {
+async function whyNothing(target: Target, options: Input["options"], context: Context): Promise<string> {
+  if (target.kind === "host") return "no service and no endpoint has that address";
+  if (target.kind === "nodePort") return "no service has that node port";
   if (target.kind === "address") return "no service has that address and port";
-  return "there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)";
+  const why = "there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)";
+  return why + (await servicesLike(target.service, options, context));
 }
 
 async function compare(
@@ -68,6 +86,9 @@ async function compare(
   return found;
 }
 
-function dataOf({ checked, disagreements }: Agreement) {
-  return { checked, disagreements: disagreements.map(findingData) };
+function dataOf({ explanation, agreements }: Answer) {
+  const kernel = agreements.map(({ family, agreement: { checked, disagreements } }) => {
+    return { family, checked, disagreements: disagreements.map(findingData) };
+  });
+  return { ...explanation, kernel };
 }

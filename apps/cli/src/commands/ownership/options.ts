@@ -1,9 +1,10 @@
 import { flag, text } from "../../frame/options.ts";
-import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { clusterOptions, onlyNamespaceOption } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
   ...clusterOptions,
+  namespace: onlyNamespaceOption,
   watch: flag("Print every change that follows, until interrupted.", { short: "w" }),
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through kubectl port-forward."),

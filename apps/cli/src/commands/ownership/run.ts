@@ -4,6 +4,7 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { type AgentAddress, askAgent } from "../../node/agent-endpoint.ts";
@@ -58,7 +59,8 @@ function addressOf(options: Options): AgentAddress {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new UsageError(`--metrics-port=${options["metrics-port"]}: must be a number from 1 to 65535`);
   }
-  return { on: options.on, kubeconfig: options.kubeconfig, port };
+  const { on, kubeconfig, context } = options;
+  return { on, cluster: { kubeconfig, context }, port };
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {
@@ -83,7 +85,8 @@ function isReport(answer: unknown): answer is { readonly services: readonly Owne
 
 const TEXTS = ["service", "ipFamily", "ownership", "why", "frontends"] as const;
 
-async function report({ output }: Options, found: Report, context: Context): Promise<void> {
+async function report({ output, namespace }: Options, all: Report, context: Context): Promise<void> {
+  const found = { ...all, services: all.services.filter(({ service }) => isIn(namespace, service)) };
   await print(output, found, () => ownershipText(found.services, found.suggestedCIDRs, context.style), context);
 }
 
@@ -93,10 +96,11 @@ async function watch(options: Options, context: Context): Promise<void> {
   const setup = agentSetup(options, context);
   warnOfUnlearnt(setup, context);
   const request = { ...setup, nodeName: nodeNameOf(options) };
+  const wanted = ({ service }: OwnershipRow) => isIn(options.namespace, service);
   const listener = {
-    onAll: (rows: readonly OwnershipRow[]) => out(ownershipText(rows, [], style)),
-    onChange: (row: OwnershipRow) => out(changeText(row, style)),
-    onGone: (row: OwnershipRow) => out(goneText(row)),
+    onAll: (rows: readonly OwnershipRow[]) => out(ownershipText(rows.filter(wanted), [], style)),
+    onChange: (row: OwnershipRow) => void (wanted(row) && out(changeText(row, style))),
+    onGone: (row: OwnershipRow) => void (wanted(row) && out(goneText(row))),
   };
   await untilStopped(() => followOwnership(source, request, listener, signal));
 }

@@ -1,16 +1,17 @@
 import { flag, list, text } from "../../frame/options.ts";
-import { sourceOptions } from "../../inputs/cluster-options.ts";
+import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
 import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const traceOptions = {
   from: text("ADDRESS|pod|node|outside", "Who sends. A word stands for an address of that kind. Default: node."),
   to: text(
-    "ADDRESS:PORT/PROTO",
-    "Where to: 10.96.0.10:53/udp, [fd00::1]:80; the protocol is tcp unless said otherwise.",
+    "ADDRESS:PORT/PROTO|SERVICE",
+    "Where to: 10.96.0.10:53/udp, [fd00::1]:80 (tcp unless said otherwise), shop/web:http, svc/web, :30080.",
   ),
   ...kernelOptions,
-  kubeconfig: sourceOptions.kubeconfig,
+  ...clusterOptions,
+  namespace: namespaceOption,
   "in-interface": text("NAME", "The interface that the packet comes in by. Default: by the routes, else eth0."),
   sport: text("PORT", "The port that it is sent from; connection tracking is asked for that connection then."),
   "cluster-cidr": list("CIDR", "Where pods are: what --from pod and --from outside mean."),

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { familyOf } from "@fairlead/base";
-import type { IPFamily } from "@fairlead/core";
+import type { IPFamily, Protocol } from "@fairlead/core";
 import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
@@ -21,17 +21,31 @@ export interface Destination {
 const TO = /^(?:\[([^\]]+)\]|([^:/]+))(?::(\d+))?(?:\/([a-z0-9-]+))?$/i;
 const PROTOCOLS_WITH_PORTS: ReadonlySet<string> = new Set(["tcp", "udp", "sctp"]);
 
-/** @throws UsageError naming the option and what would be right */
-export function readDestination({ to }: Pick<Values, "to">): Destination {
-  const wanted = "must be ADDRESS:PORT/PROTOCOL, such as 10.96.0.10:53/udp or [fd00::1]:80";
-  if (to === undefined) throw new UsageError(`--to: ${wanted}`);
-  const [, bracketed, plain, port, protocol = "tcp"] = TO.exec(to) ?? [];
+/** What is said of a --to that is none. */
+export const NO_DESTINATION =
+  "must be ADDRESS:PORT/PROTOCOL, such as 10.96.0.10:53/udp or [fd00::1]:80, or a service, such as shop/web:http or :30080";
+
+/**
+ * A destination that is written as an address; undefined: it is none.
+ *
+ * @throws UsageError naming the option and what would be right
+ */
+export function socketDestination({ to }: Pick<Values, "to">): Destination | undefined {
+  const [, bracketed, plain, port, protocol = "tcp"] = TO.exec(to ?? "") ?? [];
   const address = bracketed ?? plain ?? "";
-  if (isIP(address) === 0) throw new UsageError(`--to=${to}: ${wanted}`);
+  if (isIP(address) === 0) return undefined;
   const name = protocol.toLowerCase();
-  if (PROTOCOLS_WITH_PORTS.has(name) !== (port !== undefined)) throw new UsageError(`--to=${to}: ${wanted}`);
+  const hasPorts = PROTOCOLS_WITH_PORTS.has(name);
+  // An address without anything behind it may be a service's.
+  if (hasPorts && port === undefined && !to?.includes("/")) return undefined;
+  if (hasPorts !== (port !== undefined)) throw new UsageError(`--to=${to}: ${NO_DESTINATION}`);
   const family = isIP(address) === 4 ? "IPv4" : "IPv6";
   return { family, address, protocol: name, ...(port !== undefined && { port: portOf("to", port) }) };
+}
+
+/** The destination of a service's frontend. */
+export function destinationAt(address: string, port: number, protocol: Protocol): Destination {
+  return { family: familyOf(address), address, port, protocol: protocol.toLowerCase() };
 }
 
 function portOf(option: string, text: string): number {
@@ -47,7 +61,7 @@ const SPORT = 40_000;
  * The packet that the options describe.
  *
  * @param environment what is known of the host: its addresses and routes decide who is the node and what comes in where
- * @throws UsageError as `readDestination`
+ * @throws UsageError naming the option and what would be right
  */
 export function readPacket(options: Values, destination: Destination, environment: Environment): Packet {
   const { family, address, port, protocol } = destination;
@@ -75,8 +89,8 @@ function senderOf(
     inInterface: options["in-interface"] ?? environment.outInterface?.(source) ?? OUTER_INTERFACE,
   });
   if (from === "node") {
-    // What a host sends to an address of its own it sends from there.
     const known = options.rules === undefined || options["node-address"].length > 0;
+    // What a host sends to an address of its own it sends from there.
     const source = own.includes(address) ? address : own[0];
     if (source === undefined || !known)
       throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
@@ -106,8 +120,12 @@ function podAddress(options: Values, family: IPFamily): string {
   return addressIn(cidr);
 }
 
-/** What the options say of the host, over what was read of it. */
-export function withFacts(options: Values, family: IPFamily, live: Environment): Environment {
+/**
+ * What the options say of the host, over what was read of it.
+ *
+ * @param live whether that was its kernel; a plan for ipvs mode has the services' own addresses beside the node's
+ */
+export function withFacts(options: Values, family: IPFamily, read: Environment, live: boolean): Environment {
   const given = options["node-address"].filter((one) => familyOf(one) === family);
   const routes = options.route.map((text) => {
     const [cidr = "", outInterface = ""] = text.split("=");
@@ -116,10 +134,9 @@ export function withFacts(options: Values, family: IPFamily, live: Environment):
     return { cidr, outInterface };
   });
   return {
-    ...live,
-    // A plan for ipvs mode has the services' own addresses beside the node's.
+    ...read,
     ...(given.length > 0 && {
-      localAddresses: options.rules === undefined ? given : [...given, ...(live.localAddresses ?? [])],
+      localAddresses: live ? given : [...given, ...(read.localAddresses ?? [])],
     }),
     ...(routes.length > 0 && { outInterface: routing(routes) }),
   };

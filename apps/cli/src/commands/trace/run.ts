@@ -9,7 +9,8 @@ import { readRules } from "../../node/rules.ts";
 import { print } from "../../output/output.ts";
 import { knownOf } from "./known.ts";
 import type { traceOptions } from "./options.ts";
-import { readDestination, readPacket, withFacts } from "./packet.ts";
+import { readPacket, withFacts } from "./packet.ts";
+import { readWay } from "./planned.ts";
 import { answerData, answerText } from "./show.ts";
 import { watch } from "./watch.ts";
 
@@ -17,17 +18,19 @@ type Values = CommandInput<typeof traceOptions>["options"];
 
 export async function run({ options }: CommandInput<typeof traceOptions>, context: Context): Promise<ExitCode> {
   oneKernel(options);
-  const destination = readDestination(options);
-  const live = options.rules === undefined;
   if (options.watch && (options.rules ?? options.on) !== undefined) {
     throw new UsageError("--watch follows packets of this host: leave out --rules and --on");
   }
+  // Manifests only tell then which service is meant.
+  const values = { ...options, live: options.live || options.watch };
+  const { destination, planned } = await readWay(values, context);
+  const live = options.rules === undefined && planned === undefined;
   const runner = await runnerFor(options, context);
   const read = () => readRules(options.rules, destination.family, runner, context);
-  const saved = live ? undefined : await read();
+  const saved = live ? undefined : (planned ?? (await read()));
   const host = saved?.environment ?? (await liveEnvironment(runner, destination.family));
-  const environment = withFacts(options, destination.family, host);
-  const ask = asksKernel(options) ? askRoutes(runner) : undefined;
+  const environment = withFacts(options, destination.family, host, live);
+  const ask = live && asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
   if (options.watch) return watch(asked, options, { ...context, runner });
   const { rules, nftables = [] } = saved ?? (await read());
@@ -40,15 +43,15 @@ export async function run({ options }: CommandInput<typeof traceOptions>, contex
   await print(
     options.output,
     answerData(answer, rules),
-    () => answerText(answer, rules, !live, context.style),
+    () => answerText(answer, rules, options.rules !== undefined, context.style),
     context,
   );
   return arrives(exploration) ? 0 : 1;
 }
 
 /** What is given of the host stands in place of its own addresses and routes. */
-function asksKernel({ rules, route, "node-address": addresses }: Values): boolean {
-  return rules === undefined && route.length === 0 && addresses.length === 0;
+function asksKernel({ route, "node-address": addresses }: Values): boolean {
+  return route.length === 0 && addresses.length === 0;
 }
 
 /** Where nothing else is said the packet comes in by where answers to it go, with all rules of policy routing. */

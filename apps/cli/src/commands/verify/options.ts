@@ -1,10 +1,11 @@
 import { flag } from "../../frame/options.ts";
-import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { clusterOptions, onlyNamespaceOption } from "../../inputs/cluster-options.ts";
 import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const verifyOptions = {
   ...clusterOptions,
+  namespace: onlyNamespaceOption,
   ...kernelOptions,
   repair: flag("Ask the agent of this host for a full sync where anything differs, and look again."),
   output: outputOption,

@@ -1,6 +1,7 @@
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
+import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -11,6 +12,8 @@ import type { verifyOptions } from "./options.ts";
 import { askForFullSync } from "./repair.ts";
 import { reportText } from "./show.ts";
 
+type Values = CommandInput<typeof verifyOptions>["options"];
+
 export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
   oneKernel(options);
   if (options.repair && (options.rules ?? options.on) !== undefined) {
@@ -20,11 +23,17 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   const node = options.node ?? options.on;
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
   const { planned, setup } = await plannedNode({ ...options, node }, context, { live: addresses });
-  const look = () => reportsOf(planned, setup, options, { ...context, runner });
+  const look = async () =>
+    (await reportsOf(planned, setup, options, { ...context, runner })).map((report) => within(options, report));
   let reports = await look();
   if (options.repair && differs(reports)) reports = await askForFullSync(reports, look, differs, context);
   await print(options.output, reports, () => reportText(reports, context.style), context);
   return differs(reports) ? 1 : 0;
+}
+
+/** Of the namespace that is asked for, with what all services share. */
+function within({ namespace }: Pick<Values, "namespace">, { family, services }: FamilyReport): FamilyReport {
+  return { family, services: services.filter(({ service }) => service === undefined || isIn(namespace, service)) };
 }
 
 function differs(reports: readonly FamilyReport[]): boolean {

@@ -1,0 +1,70 @@
+import { type Flow, findTarget, flowAttribution, type PlannedNode, parseTarget, type Target } from "@fairlead/inspect";
+import { type Connection, openTracking, type Tracking } from "@fairlead/kernel";
+import type { CommandInput } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { plannedNode } from "../../inputs/planned.ts";
+import { servicesLike } from "../../inputs/services-like.ts";
+import { namespaceOf } from "../../inputs/source.ts";
+import { runnerFor } from "../../node/access.ts";
+import { podTracking } from "../../node/connections.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
+import type { connectionOptions } from "./options.ts";
+
+type Values = CommandInput<typeof connectionOptions>["options"];
+
+/** A node's connections, and whose each of them is. */
+export interface Attribution {
+  readonly node: string;
+  readonly tracking: Tracking;
+  /** Undefined: it is no service's, or not one's that was asked for. */
+  readonly flowOf: (connection: Connection) => Flow | undefined;
+}
+
+/** @throws CommandFailure when objects or kernel cannot be read, or there is no such service */
+export async function openAttribution(options: Values, context: Context): Promise<Attribution> {
+  const { service: asked, on } = options;
+  const target = asked === undefined ? undefined : targetOf(asked, await namespaceOf(options, context));
+  const runner = await runnerFor(options, context);
+  const addresses = await nodeAddresses(runner);
+  const values = { ...options, node: options.node ?? on };
+  const { planned } = await plannedNode(values, context, { live: addresses });
+  const attribute = flowAttribution(planned, new Set(addresses));
+  const wanted = target === undefined ? () => true : await chosen(planned, target, values, context);
+  return {
+    node: planned.nodeName,
+    tracking: on === undefined ? await openTracking(runner) : podTracking(runner),
+    flowOf: (connection) => {
+      const flow = attribute(connection);
+      return flow !== undefined && wanted(flow) ? flow : undefined;
+    },
+  };
+}
+
+function targetOf(text: string, namespace: string): Target {
+  try {
+    return parseTarget(text, namespace);
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(`--service: ${error.message}`) : error;
+  }
+}
+
+async function chosen(
+  planned: PlannedNode,
+  target: Target,
+  options: Values,
+  context: Context,
+): Promise<(flow: Flow) => boolean> {
+  const found = findTarget(planned, target).filter(({ service }) => planned.state.service(service) !== undefined);
+  if (found.length === 0) {
+    const like = target.kind === "service" ? await servicesLike(target.service, options, context) : "";
+    throw new CommandFailure(`--service=${options.service}: there is no such Service with a ClusterIP${like}`);
+  }
+  const ports = found.flatMap(({ service, port }) =>
+    (planned.state.service(service)?.ports ?? [])
+      .filter((one) => port === undefined || one.name === port || String(one.port) === port)
+      .map(({ name }) => `${service} ${name}`),
+  );
+  const wanted = new Set(ports);
+  return ({ service, port }) => wanted.has(`${service} ${port}`);
+}

@@ -1,0 +1,22 @@
+import { defineCommand } from "../../frame/command.ts";
+import { flowsOptions } from "./options.ts";
+
+export const flowsCommand = defineCommand(
+  {
+    name: "flows",
+    summary: "Show the connections that clients have with services through a node, and with which endpoint each is",
+    description:
+      "Reads connection tracking of this host (root), or with --on of another node, and tells for each connection of a service\n" +
+      "who called it, by which frontend, which endpoint answers and whether that still exists, who serves the service, the\n" +
+      "connection's state, and bytes where the kernel counts them (net.netfilter.nf_conntrack_acct). Connections of nobody's\n" +
+      "service are left out. Nothing is read on the node while the command does not run.",
+    arguments: [],
+    options: flowsOptions,
+    examples: [
+      { line: "fairlead flows --on node-a --service shop/web", what: "The connections of one service on node-a" },
+      { line: "fairlead flows --follow --for 60", what: "What begins and ends on this host for a minute" },
+    ],
+    finding: "a connection hangs on an endpoint that is gone",
+  },
+  () => import("./run.ts"),
+);

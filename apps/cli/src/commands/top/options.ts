@@ -1,0 +1,3 @@
+import { connectionOptions } from "../flows/options.ts";
+
+export const topOptions = connectionOptions;

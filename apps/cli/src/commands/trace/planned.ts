@@ -1,0 +1,84 @@
+import { dryRun, type PlannedNode, parseTarget, type Target } from "@fairlead/inspect";
+import type { CommandInput } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { plannedNode } from "../../inputs/planned.ts";
+import { servicesLike } from "../../inputs/services-like.ts";
+import { namespaceOf } from "../../inputs/source.ts";
+import { stateOfParts } from "../../node/plan-text.ts";
+import type { ReadRules } from "../../node/rules.ts";
+import type { traceOptions } from "./options.ts";
+import { type Destination, NO_DESTINATION, socketDestination } from "./packet.ts";
+import { serviceDestination } from "./service-destination.ts";
+
+type Values = CommandInput<typeof traceOptions>["options"];
+
+/** Where a packet goes, with the rules that it meets where those are a plan's. */
+export interface Way {
+  readonly destination: Destination;
+  /** What an agent would write for the manifests; absent: the rules are a file's or a kernel's. */
+  readonly planned?: ReadRules;
+}
+
+/**
+ * Reads --to. A service by its name or node port is looked up in the manifests, or else in the cluster.
+ *
+ * @throws UsageError or CommandFailure naming the option and what would be right
+ */
+export async function readWay(options: Values, context: Context): Promise<Way> {
+  const { to, file, rules, live, on } = options;
+  const socket = socketDestination(options);
+  const plans = file.length > 0 && rules === undefined && on === undefined && !live;
+  if (socket !== undefined && !plans) return { destination: socket };
+  const target = socket === undefined ? targetOf(to, await namespaceOf(options, context)) : undefined;
+  // Rules of somewhere: whose the address is there nobody can be asked.
+  if (target?.kind === "host" && rules !== undefined && file.length === 0) throw noDestination(to);
+  const everywhere = !plans && target?.kind !== "nodePort";
+  const values = { ...options, node: options.node ?? on };
+  const { planned, setup } = await plannedNode(values, context, { everywhere });
+  const destination = socket ?? (await destinationOf(planned, target, options, context));
+  return { destination, ...(plans && { planned: await plannedRules(planned, setup, destination) }) };
+}
+
+function targetOf(to: string | undefined, namespace: string): Exclude<Target, { kind: "address" }> {
+  try {
+    const target = parseTarget(to ?? "", namespace);
+    if (target.kind !== "address") return target;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  throw noDestination(to);
+}
+
+function noDestination(to: string | undefined): UsageError {
+  return new UsageError(`--to${to === undefined ? "" : `=${to}`}: ${NO_DESTINATION}`);
+}
+
+async function destinationOf(
+  planned: PlannedNode,
+  target: Exclude<Target, { kind: "address" }> | undefined,
+  options: Values,
+  context: Context,
+): Promise<Destination> {
+  const { to = "" } = options;
+  const found = target && serviceDestination(planned, target, to);
+  if (found !== undefined) return found;
+  const like = target?.kind === "service" ? await servicesLike(target.service, options, context) : "";
+  throw new CommandFailure(`--to=${to}: there is no such service with a ClusterIP${like}`);
+}
+
+async function plannedRules(
+  { planner, mode, options }: PlannedNode,
+  { config }: AgentSetup,
+  { family }: Destination,
+): Promise<ReadRules> {
+  const own = options.nodeIPs[family];
+  const host = { localAddresses: own === undefined ? [] : [own] };
+  const { ruleSet, nftables, environment } = stateOfParts(
+    await dryRun(planner.plan(family), { mode, config }),
+    family,
+    host,
+  );
+  return { rules: ruleSet, nftables, environment };
+}

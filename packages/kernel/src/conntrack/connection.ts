@@ -1,0 +1,31 @@
+import type { IPFamily, Protocol } from "../family.ts";
+import type { Direction } from "./parse-flow.ts";
+
+/** Bytes and packets of one direction. */
+export interface Volume {
+  readonly bytes: number;
+  readonly packets: number;
+}
+
+/** An entry of connection tracking in zone 0, both directions with their addresses and ports. */
+export interface Connection {
+  readonly family: IPFamily;
+  readonly protocol: Protocol;
+  readonly original: Direction;
+  /** Its source answers, its destination is whom the answer goes to: the client, or the address that masquerades it. */
+  readonly reply: Direction;
+  /** Of TCP and SCTP, as conntrack calls it: `ESTABLISHED`. */
+  readonly state?: string;
+  /** Whether anything was answered. */
+  readonly replied: boolean;
+  /** Seconds until it is forgotten unless another packet comes. */
+  readonly expires?: number;
+  /** Both only where accounting is on (net.netfilter.nf_conntrack_acct). */
+  readonly sent?: Volume;
+  readonly received?: Volume;
+}
+
+/** lost: the kernel had more to tell than was read in time, or tells no single ones. */
+export type ConnectionEvent =
+  | { readonly kind: "new" | "update" | "gone"; readonly connection: Connection }
+  | { readonly kind: "lost" };

@@ -1,0 +1,113 @@
+import { sleep, slices, type Timers } from "@fairlead/base";
+import type { Protocol } from "../family.ts";
+import { NetlinkError } from "../netlink/error.ts";
+import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
+import { decodeReplies } from "../netlink/messages.ts";
+import { datagramSize, type OpenNetlink } from "../netlink/socket.ts";
+import type { Connection, ConnectionEvent } from "./connection.ts";
+import { decodeConnection } from "./decode-connection.ts";
+import { encodeDump } from "./messages.ts";
+import type { Tracking } from "./tracking.ts";
+
+const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
+/** Milliseconds between two looks whether something was told. */
+const PAUSE_MS = 100;
+
+export interface NetlinkTrackingOptions {
+  readonly open: OpenNetlink;
+  readonly listen: OpenListening;
+  readonly timers: Timers;
+}
+
+/** Talks to the kernel by itself. */
+export function createNetlinkTracking({ open, listen, timers }: NetlinkTrackingOptions): Tracking {
+  return {
+    async *list() {
+      for (const family of ["IPv4", "IPv6"] as const) {
+        for (const protocol of PROTOCOLS) {
+          for await (const connection of dumped(open, encodeDump(family, protocol))) {
+            // Kernels before 5.8 give those of all protocols.
+            if (connection.family === family && connection.protocol === protocol) yield connection;
+          }
+        }
+      }
+    },
+    async follow(signal) {
+      const socket = await listen(GROUPS.conntrack);
+      socket.join();
+      return heard(socket, timers, signal);
+    },
+  };
+}
+
+async function* heard(
+  socket: ListeningSocket,
+  timers: Timers,
+  signal: AbortSignal,
+): AsyncGenerator<ConnectionEvent, void, void> {
+  try {
+    const room = Buffer.alloc(datagramSize);
+    while (!signal.aborted) {
+      yield* told(socket, room);
+      await sleep(timers, PAUSE_MS, signal);
+    }
+  } finally {
+    socket.close();
+  }
+}
+
+async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Connection, void, void> {
+  const socket = await open();
+  try {
+    const room = Buffer.alloc(datagramSize);
+    await socket.send(request);
+    for (let done = false; !done; ) {
+      const bytes = await socket.receive(room);
+      for (const reply of decodeReplies(bytes)) {
+        if (reply.kind === "result") throw new NetlinkError("reading conntrack entries", reply.errno);
+        if (reply.kind === "done") done = true;
+        const connection = reply.kind === "data" ? decodeConnection(bytes, reply.attributes) : undefined;
+        if (connection !== undefined) yield connection;
+      }
+    }
+  } finally {
+    await socket.close();
+  }
+}
+
+/** What was told until now, in turns. */
+async function* told(socket: ListeningSocket, room: Buffer): AsyncGenerator<ConnectionEvent, void, void> {
+  const yielding = slices();
+  for (let bytes = receive(socket, room); bytes !== undefined; bytes = receive(socket, room)) {
+    if (bytes === "lost") yield { kind: "lost" };
+    else yield* eventsIn(bytes);
+    await yielding();
+  }
+}
+
+function receive(socket: ListeningSocket, room: Buffer): Buffer | "lost" | undefined {
+  try {
+    return socket.receive(room);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOBUFS") return "lost";
+    throw error;
+  }
+}
+
+/** IPCTNL_MSG_CT_NEW (also what changed) and IPCTNL_MSG_CT_DELETE of NFNL_SUBSYS_CTNETLINK. */
+const messages = { new: 0x100, gone: 0x102 } as const;
+/** NLM_F_CREATE: it is new. */
+const CREATE = 0x400;
+/** From the flags of a message to its attributes: nlmsghdr's rest and nfgenmsg. */
+const FLAGS_BEFORE = 14;
+
+function* eventsIn(bytes: Buffer): Generator<ConnectionEvent, void, void> {
+  for (const reply of decodeReplies(bytes)) {
+    if (reply.kind !== "data") continue;
+    const connection = decodeConnection(bytes, reply.attributes);
+    if (connection === undefined) continue;
+    const created = (bytes.readUInt16LE(reply.attributes.start - FLAGS_BEFORE) & CREATE) !== 0;
+    if (reply.message === messages.gone) yield { kind: "gone", connection };
+    else if (reply.message === messages.new) yield { kind: created ? "new" : "update", connection };
+  }
+}
