@@ -108,7 +108,7 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
       await cluster.ready;
       const text = query.get("target") ?? "";
       return cluster.withPlan(nodeOf(query), (planned) => {
-        const found = findTarget(planned, targetOf(text));
+        const [found] = findTarget(planned, targetOf(text));
         const explanation = found && explainService(planned, found.service, found.port);
         if (explanation === undefined)
           throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);

@@ -1,6 +1,6 @@
+import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily, Protocol } from "../family.ts";
 import { addressFamilies } from "../netlink/address-families.ts";
-import { findAttribute, type Range } from "../netlink/attributes.ts";
 import type { Connection, Volume } from "./connection.ts";
 import { address, decodeTuple, entry, formatAddress, isInOtherZone, protocolNumbers, type Tuple } from "./messages.ts";
 import type { Direction } from "./parse-flow.ts";

@@ -1,4 +1,4 @@
-import { sleep, slices, type Timers } from "@fairlead/base";
+import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
 import type { Protocol } from "../family.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
@@ -89,7 +89,7 @@ function receive(socket: ListeningSocket, room: Buffer): Buffer | "lost" | undef
   try {
     return socket.receive(room);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOBUFS") return "lost";
+    if (errorCode(error) === "ENOBUFS") return "lost";
     throw error;
   }
 }

@@ -18,18 +18,19 @@ const HEALTH_PORT = 10_256;
 export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): NodePorts {
   // A page says itself how long something takes.
   const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
-  const { kubeconfig, live } = options;
+  const { kubeconfig, context: named, live } = options;
+  const reached = { kubeconfig, context: named };
   const on = (node: string) => (live ? undefined : node);
   return {
     // --live is this host.
     reaches: (node) => !live || node === cluster.nodeName,
     kernel: async (node) => {
-      const runner = await runnerFor({ on: on(node), kubeconfig }, quiet);
+      const runner = await runnerFor({ on: on(node), ...reached }, quiet);
       cluster.setAddresses(node, await nodeAddresses(runner));
       return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner }));
     },
     agent: async (node) => {
-      const at = { on: on(node), kubeconfig };
+      const at = { on: on(node), cluster: reached };
       const port = Number(options["metrics-port"] ?? 10_249);
       // Without this one nothing is known; the others only leave something out.
       const metrics = await askAgent("/metrics", { ...at, port }, quiet);
