@@ -140,6 +140,91 @@ describe("--on NODE", () => {
   });
 });
 
+test("doctor looks at the node, not at this host", async () => {
+  await node();
+  const { out } = await fairlead(["doctor", "--on", "node-a", "-o", "json"], real);
+  const found: readonly { readonly check: string; readonly state: string; readonly found: string }[] = JSON.parse(out);
+  expect(found.find(({ check }) => check === "iptables")).toMatchObject({ state: "good", found: "nft variant" });
+  const execs = (await calls()).flatMap((call) => (call[0] === "exec" ? [call.slice(call.indexOf("--") + 1)] : []));
+  expect(execs).toContainEqual(["cat", "/proc/sys/net/ipv4/ip_forward"]);
+  // Whether its process runs there cannot be told from here: another's rule would be taken away.
+  expect(execs.flat()).not.toContain("raw");
+});
+
+describe("all nodes", () => {
+  const nodes = ["node-a", "node-b"].map((name) => ({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name },
+    status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
+  }));
+  const manifests = (file: string) => ["-f", file, "--cluster-cidr", "10.144.0.0/16", "--context", "production"];
+  const pages = {
+    "/metrics": 'fairlead_build_info{version="1.4.0"} 1\n',
+    "/proxyMode": "iptables",
+    "/livez": { healthy: true },
+    "/ownership": { services: [row, { ...row, ownership: "ours" }] },
+  };
+
+  async function cluster(state: Parameters<typeof node>[0] = {}): Promise<string> {
+    await node({ endpoint: pages, ...state });
+    const file = join(dir, "cluster.json");
+    await writeFile(file, JSON.stringify([...scenario.objects, ...nodes]));
+    return file;
+  }
+
+  test("status: a row a node, one without an agent among them", async () => {
+    const { out, code } = await fairlead(["status", ...manifests(await cluster())], real);
+    expect(out).toBe(
+      `NODE     MODE       VERSION   HEALTHY     LAST SYNC   OWNERS              DIFFERS
+node-a   iptables   v1.4.0    yes         -           1 ours, 1 foreign   -
+node-b   -          -         no answer   -           -                   -
+`,
+    );
+    expect(code).toBe(1);
+    expect((await calls()).every((call) => call.includes("--context=production"))).toBe(true);
+  });
+
+  test("status --verify of one node: it has no rules of IPv6, which is one difference", async () => {
+    const args = [...manifests(await cluster()), "--on", "node-a", "--verify", "-o", "json"];
+    const { out, err, code } = await fairlead(["status", ...args], real);
+    expect({ err, code }).toEqual({ err: "", code: 1 });
+    expect(JSON.parse(out)).toMatchObject([{ node: "node-a", answers: true, healthy: true, differences: 1 }]);
+    const well = await fairlead(["status", ...manifests(await cluster()), "--on", "node-a"], real);
+    expect(well).toMatchObject({ code: 0, err: "" });
+  });
+
+  test("status: an agent that is not healthy, and a node that there is not", async () => {
+    const sick = { endpoint: { ...pages, "/livez": { healthy: false } } };
+    const { out, code } = await fairlead(["status", ...manifests(await cluster(sick)), "--on", "node-a"], real);
+    expect(out).toMatch(/^node-a +iptables +v1\.4\.0 +no /m);
+    expect(code).toBe(1);
+    const unknown = await fairlead(["status", ...manifests(await cluster()), "--on", "node-c"], real);
+    expect(unknown.err).toMatch(/^--on=node-c: there is no such Node; there are: node-a, node-b; did you mean node-a/);
+    expect(unknown.code).toBe(3);
+  });
+
+  test("verify --all-nodes: what differs by node; one that cannot be looked at is told as well", async () => {
+    const damaged = { rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") };
+    const args = manifests(await cluster(damaged));
+    const { out, code } = await fairlead(["verify", "--all-nodes", ...args], real);
+    expect(out).toMatch(/^node-a: default\/lb IPv4: different\n {2}- nat KUBE-SERVICES/m);
+    expect(out).toMatch(/^node-b: not looked at: no agent runs there$/m);
+    expect(code).toBe(1);
+    const json = await fairlead(["verify", "--all-nodes", "-o", "json", ...manifests(await cluster())], real);
+    expect(JSON.parse(json.out)).toMatchObject([
+      { node: "node-a", families: [{ family: "IPv4", services: [] }, { family: "IPv6" }] },
+      { node: "node-b", problem: "no agent runs there" },
+    ]);
+  });
+
+  test("verify --all-nodes is not asked about one", async () => {
+    const { code, err } = await fairlead(["verify", "--all-nodes", "--on", "node-a"], real);
+    expect(err).toMatch(/^--all-nodes: leave out --node, --on, --live, --rules and --repair\n/);
+    expect(code).toBe(2);
+  });
+});
+
 test("as kubectl-fairlead on PATH it calls itself kubectl fairlead", async () => {
   const bundle = join(import.meta.dirname, "..", "dist", "main.js");
   await symlink(bundle, join(dir, "kubectl-fairlead"));

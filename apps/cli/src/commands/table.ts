@@ -8,6 +8,7 @@ import { flowsCommand } from "./flows/index.ts";
 import { migrateCommand } from "./migrate/index.ts";
 import { ownershipCommand } from "./ownership/index.ts";
 import { planCommand } from "./plan/index.ts";
+import { statusCommand } from "./status/index.ts";
 import { topCommand } from "./top/index.ts";
 import { traceCommand } from "./trace/index.ts";
 import { verifyCommand } from "./verify/index.ts";
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   ownershipCommand,
   flowsCommand,
   topCommand,
+  statusCommand,
   doctorCommand,
   consoleCommand,
   migrateCommand,

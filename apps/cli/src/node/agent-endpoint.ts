@@ -1,4 +1,5 @@
 import { errorText } from "@fairlead/base";
+import type { AgentPages } from "@fairlead/inspect";
 import { lines } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
@@ -33,21 +34,64 @@ export async function askAgent(
   if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`, method);
   const options = { runner, cluster };
   const pod = await findAgentPod(on, options);
-  return withPortForward(pod, port, options, (local) => fetchText(`http://127.0.0.1:${local}${path}`, method));
+  return withPortForward(pod, [port], options, (local) => fetchText(`http://127.0.0.1:${local(port)}${path}`, method));
+}
+
+/** The ports at which an agent answers. */
+export interface AgentPorts {
+  /** metricsBindAddress */
+  readonly metrics: number;
+  /** healthzBindAddress */
+  readonly health: number;
+}
+
+/**
+ * Everything that an agent says of itself, by one port-forward; a page that does not answer is left out.
+ *
+ * @param pod absent: the agent of this host
+ * @throws CommandFailure when its metrics port does not answer
+ */
+export async function agentPages(
+  pod: AgentPod | undefined,
+  { metrics, health }: AgentPorts,
+  options: KubectlOptions,
+): Promise<AgentPages> {
+  if (pod === undefined) return pagesAt(metrics, health);
+  return withPortForward(pod, [metrics, health], options, (local) => pagesAt(local(metrics), local(health)));
+}
+
+async function pagesAt(metrics: number, health: number): Promise<AgentPages> {
+  const page = (path: string) => fetchText(`http://127.0.0.1:${metrics}${path}`, "GET").catch(() => undefined);
+  const proxyMode = await fetchText(`http://127.0.0.1:${metrics}/proxyMode`, "GET");
+  const [counters, ownership, livez] = await Promise.all([page("/metrics"), page("/ownership"), livezAt(health)]);
+  return { metrics: counters, proxyMode, ownership, livez };
+}
+
+/** It says as well why it is not healthy. */
+async function livezAt(port: number): Promise<string | undefined> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(patience) });
+    return await response.text();
+  } catch {
+    return undefined;
+  }
 }
 
 async function withPortForward<T>(
   { namespace, name }: AgentPod,
-  port: number,
+  ports: readonly number[],
   { runner, cluster }: KubectlOptions,
-  use: (localPort: string) => Promise<T>,
+  use: (local: (port: number) => number) => Promise<T>,
 ): Promise<T> {
-  const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, `:${port}`];
+  const wanted = ports.map((port) => `:${port}`);
+  const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, ...wanted];
   const output = runner.stream(["kubectl", ...clusterFlags(cluster), ...forward], { timeoutMs: patience });
+  const opened = new Map<number, number>();
   // Leaving the loop ends kubectl.
   for await (const line of lines(output)) {
-    const local = /^Forwarding from 127\.0\.0\.1:(\d+) -> /.exec(line)?.[1];
-    if (local !== undefined) return await use(local);
+    const [, local, remote] = /^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)/.exec(line) ?? [];
+    if (local !== undefined) opened.set(Number(remote), Number(local));
+    if (ports.every((port) => opened.has(port))) return await use((port) => opened.get(port) ?? port);
   }
   throw new CommandFailure(`kubectl port-forward to ${namespace}/${name} ended without a port`);
 }

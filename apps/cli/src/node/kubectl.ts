@@ -36,6 +36,26 @@ export async function findAgentPod(node: string, options: KubectlOptions): Promi
   throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${SELECTORS.join(" or ")})`);
 }
 
+/**
+ * The running agents of all nodes, by the nodes' names: two calls of kubectl, however many there are.
+ *
+ * @throws CommandFailure when kubectl fails
+ */
+export async function agentPods(options: KubectlOptions): Promise<ReadonlyMap<string, AgentPod>> {
+  const agents = new Map<string, AgentPod>();
+  for (const selector of SELECTORS) {
+    const args = ["get", "pods", "--all-namespaces", `--selector=${selector}`, "--field-selector=status.phase=Running"];
+    const { stdout } = await kubectl([...args, "--output=json"], options);
+    const list: PodList = JSON.parse(stdout);
+    for (const item of list.items ?? []) {
+      const { nodeName } = item.spec ?? {};
+      const pod = podOf({ items: [item] });
+      if (nodeName !== undefined && pod !== undefined && !agents.has(nodeName)) agents.set(nodeName, pod);
+    }
+  }
+  return agents;
+}
+
 /** Starts programs in the agent's pod, which sees the node's network namespace. */
 export function podRunner({ namespace, name, container }: AgentPod, { runner, cluster }: KubectlOptions): Runner {
   const exec = ["exec", "--stdin", `--namespace=${namespace}`, name, `--container=${container}`, "--"];
@@ -102,7 +122,10 @@ export function clusterFlags({ kubeconfig, context }: ClusterAccess): readonly s
 interface PodList {
   readonly items?: readonly {
     readonly metadata?: { readonly name?: string; readonly namespace?: string };
-    readonly spec?: { readonly containers?: readonly { readonly name?: string }[] };
+    readonly spec?: {
+      readonly nodeName?: string;
+      readonly containers?: readonly { readonly name?: string }[];
+    };
   }[];
 }
 

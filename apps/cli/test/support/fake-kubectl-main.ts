@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 
 /**
- * A kubectl for one node with one agent, as a process. FAKE_KUBECTL names a folder: what it is called with goes into
- * calls.jsonl there, what the node's programs and its agent answer comes from state.json.
+ * A kubectl for some nodes with an agent each, as a process. FAKE_KUBECTL names a folder: what it is called with goes
+ * into calls.jsonl there, what the node's programs and its agent answer comes from state.json.
  */
 export interface FakeCluster {
   readonly pods: readonly {
@@ -23,7 +23,7 @@ const { FAKE_KUBECTL: folder = "" } = process.env;
 const argv = process.argv.slice(2);
 appendFileSync(join(folder, "calls.jsonl"), `${JSON.stringify(argv)}\n`);
 const state: FakeCluster = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
-const [verb = "", ...args] = argv.filter((one) => !one.startsWith("--kubeconfig="));
+const [verb = "", ...args] = argv.filter((one) => !/^--(?:kubeconfig|context)=/.test(one));
 const verbs = new Map([
   ["get", get],
   ["exec", exec],
@@ -33,9 +33,11 @@ const verbs = new Map([
 
 function get(): void {
   const node = /spec\.nodeName=([^,]+)/.exec(args.join(" "))?.[1];
-  const found = state.pods.filter((pod) => pod.node === node && args.includes(`--selector=${pod.label}`));
-  const items = found.map(({ name, container }) => {
-    return { metadata: { namespace: "kube-system", name }, spec: { containers: [{ name: container }] } };
+  const found = state.pods.filter(
+    (pod) => (node === undefined || pod.node === node) && args.includes(`--selector=${pod.label}`),
+  );
+  const items = found.map(({ name, container, node: nodeName }) => {
+    return { metadata: { namespace: "kube-system", name }, spec: { nodeName, containers: [{ name: container }] } };
   });
   process.stdout.write(JSON.stringify({ items }));
 }
@@ -50,12 +52,15 @@ function exec(): void {
 function forward(): void {
   const server = createServer(({ url = "" }, response) => {
     response.writeHead(url in state.endpoint ? 200 : 404);
-    response.end(JSON.stringify(state.endpoint[url]));
+    const answer = state.endpoint[url];
+    response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
   });
   server.listen(0, "127.0.0.1", () => {
     const address = server.address();
     const port = typeof address === "object" ? address?.port : undefined;
-    process.stdout.write(`Forwarding from 127.0.0.1:${port} -> 10249\n`);
+    for (const remote of args.filter((one) => one.startsWith(":"))) {
+      process.stdout.write(`Forwarding from 127.0.0.1:${port} -> ${remote.slice(1)}\n`);
+    }
   });
 }
 

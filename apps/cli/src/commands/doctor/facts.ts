@@ -11,11 +11,18 @@ import { type Attempt, attemptWith, isThere, type Seen, textOf } from "./seen.ts
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
-/** Looks at this node. What may not be looked at is undefined, and what is not there is told so. */
+/** What else is known, and where it is looked. */
+interface Asked {
+  readonly serviceCIDRs: readonly string[];
+  readonly api: ApiFacts;
+  /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
+  readonly here: boolean;
+}
+
+/** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  serviceCIDRs: readonly string[],
-  api: ApiFacts,
+  { serviceCIDRs, api, here }: Asked,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -35,7 +42,7 @@ export async function nodeFacts(
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((count) => count.variant === variant && count.readable),
     rules: present,
-    traceRules: await traceRules(runner),
+    traceRules: here ? await traceRules(runner) : undefined,
     nftTables: nftTables(await attempt("nft", "list", "flowtables")),
     sysctls: Object.fromEntries(
       sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),
@@ -44,7 +51,7 @@ export async function nodeFacts(
       "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
       ...(await partsOf(needs, attempt)),
     },
-    proxies: await proxies(attempt),
+    proxies: await proxies(attempt, here),
     allProcesses: await seesAllProcesses(attempt),
     routes: await routes(attempt),
     cidrs: [
@@ -113,8 +120,8 @@ function nftTables(listed: Seen): readonly string[] | undefined {
   return names.flatMap(([, family = "", name = ""]) => (own.has(name) ? [] : [`${family} ${name}`]));
 }
 
-async function proxies(attempt: Attempt): Promise<NodeFacts["proxies"]> {
-  const fairlead = await nodeLockProcess().catch(() => undefined);
+async function proxies(attempt: Attempt, here: boolean): Promise<NodeFacts["proxies"]> {
+  const fairlead = here ? await nodeLockProcess().catch(() => undefined) : undefined;
   const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
   return [

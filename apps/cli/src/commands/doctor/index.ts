@@ -8,7 +8,8 @@ export const doctorCommand = defineCommand(
     description:
       "Looks at the kernel's features and settings, the variant of iptables and who else has rules, other proxies, the routes\n" +
       "to pods, networks that overlap, and what the API server allows. What cannot be looked at is unknown (?), never good.\n" +
-      "Changes nothing but one thing: it removes the rule that a killed `fairlead trace --watch` left. Run it as root on the node.",
+      "Changes nothing but one thing: it removes the rule that a killed `fairlead trace --watch` left. Run it as root on the node,\n" +
+      "or with --on NODE from anywhere: then what its pod may not see is unknown.",
     arguments: [],
     options: doctorOptions,
     examples: [

@@ -1,4 +1,4 @@
-import { list } from "../../frame/options.ts";
+import { list, text } from "../../frame/options.ts";
 import { accessOptions, agentOptions } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
@@ -10,5 +10,6 @@ export const doctorOptions = {
   "agent-flag": agentOptions["agent-flag"],
   "service-cidr": list("CIDR", "Where the services' addresses are."),
   ...accessOptions,
+  on: text("NODE", "Look at that node, through kubectl exec into its agent's pod."),
   output: outputOption,
 } as const;

@@ -3,6 +3,7 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";
 import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { runnerFor } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import { apiFacts } from "./api.ts";
 import { nodeFacts } from "./facts.ts";
@@ -12,8 +13,10 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   const setup = agentSetup({ ...options, "node-address": [], memory: undefined }, context);
   warnOfUnlearnt(setup, context);
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
-  const facts = await context.progress("looking at this node", () =>
-    nodeFacts(setup, options["service-cidr"], api, context.runner),
+  const { on } = options;
+  const runner = await runnerFor(options, context);
+  const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, here: on === undefined }, runner),
   );
   const diagnoses = diagnose(facts);
   await print(

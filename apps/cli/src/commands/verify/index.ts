@@ -13,6 +13,7 @@ export const verifyCommand = defineCommand(
     arguments: [],
     options: verifyOptions,
     examples: [
+      { line: "fairlead verify --all-nodes --context production", what: "Every node of a cluster, from a laptop" },
       { line: "fairlead verify --cluster-cidr 10.144.0.0/16", what: "This node against its cluster" },
       {
         line: "fairlead verify --config /var/lib/kube-proxy/config.conf --repair",

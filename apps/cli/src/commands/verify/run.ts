@@ -6,15 +6,17 @@ import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { print } from "../../output/output.ts";
+import { verifyNodes } from "./all-nodes.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { reportsOf } from "./look.ts";
 import type { verifyOptions } from "./options.ts";
 import { askForFullSync } from "./repair.ts";
-import { reportText } from "./show.ts";
+import { nodeReportsText, reportText } from "./show.ts";
 
 type Values = CommandInput<typeof verifyOptions>["options"];
 
 export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
+  if (options["all-nodes"]) return allNodes(options, context);
   oneKernel(options);
   if (options.repair && (options.rules ?? options.on) !== undefined) {
     throw new UsageError("--repair: only the agent of this host can be asked; leave out --rules and --on");
@@ -34,6 +36,18 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
 /** Of the namespace that is asked for, with what all services share. */
 function within({ namespace }: Pick<Values, "namespace">, { family, services }: FamilyReport): FamilyReport {
   return { family, services: services.filter(({ service }) => service === undefined || isIn(namespace, service)) };
+}
+
+async function allNodes(options: Values, context: Context): Promise<ExitCode> {
+  const { rules, on, live, repair, node } = options;
+  if (rules !== undefined || on !== undefined || live || repair || node !== undefined) {
+    throw new UsageError("--all-nodes: leave out --node, --on, --live, --rules and --repair");
+  }
+  const reports = (await verifyNodes(options, context)).map((report) =>
+    "problem" in report ? report : { ...report, families: report.families.map((one) => within(options, one)) },
+  );
+  await print(options.output, reports, () => nodeReportsText(reports, context.style), context);
+  return reports.some((report) => "problem" in report || differs(report.families)) ? 1 : 0;
 }
 
 function differs(reports: readonly FamilyReport[]): boolean {

@@ -1,8 +1,22 @@
 import type { Finding } from "@fairlead/verify";
 import type { Style } from "../../frame/style.ts";
+import type { NodeReport } from "./all-nodes.ts";
 import type { FamilyReport } from "./family-report.ts";
 
 const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~" };
+
+/** What was found on each node. */
+export function nodeReportsText(reports: readonly NodeReport[], style: Style): string {
+  return reports
+    .map((report) => {
+      const found =
+        "problem" in report
+          ? `${style.warn("not looked at")}: ${report.problem}\n`
+          : reportText(report.families, style);
+      return `${style.bold(report.node)}: ${found}`;
+    })
+    .join("");
+}
 
 /** More of one service tell nobody anything. */
 const MOST = 20;

@@ -1,0 +1,13 @@
+import { choice, flag, text } from "../../frame/options.ts";
+import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { kernelOptions } from "../../inputs/node-options.ts";
+
+export const statusOptions = {
+  ...clusterOptions,
+  on: kernelOptions.on,
+  live: flag("Ask the agent of this host only; needs no kubectl."),
+  verify: flag("Compare each node's kernel with what should be programmed, too."),
+  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", { defaultText: "10249" }),
+  "health-port": text("PORT", "The port of the agents' healthzBindAddress.", { defaultText: "10256" }),
+  output: choice(["table", "wide", "json", "yaml"], "table", "How to print the answer.", { short: "o" }),
+} as const;

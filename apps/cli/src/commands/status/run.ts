@@ -1,0 +1,97 @@
+import { hostname } from "node:os";
+import { errorText } from "@fairlead/base";
+import { agentStatus, type NodeStatus } from "@fairlead/inspect";
+import type { CommandInput, ExitCode } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { didYouMean } from "../../inputs/did-you-mean.ts";
+import { numberOf } from "../../inputs/number.ts";
+import { allNodes } from "../../inputs/source.ts";
+import { type AgentPorts, agentPages } from "../../node/agent-endpoint.ts";
+import { eachNode } from "../../node/each-node.ts";
+import { type AgentPod, agentPods, type KubectlOptions } from "../../node/kubectl.ts";
+import { print } from "../../output/output.ts";
+import { verifyNodes } from "../verify/all-nodes.ts";
+import type { statusOptions } from "./options.ts";
+import { statusText } from "./text.ts";
+
+type Values = CommandInput<typeof statusOptions>["options"];
+
+export async function run({ options }: CommandInput<typeof statusOptions>, context: Context): Promise<ExitCode> {
+  const { live, on, verify, output } = options;
+  if (live && (on !== undefined || verify)) throw new UsageError("--live: leave out --on and --verify");
+  const asked = live
+    ? [await askOne(hostname(), undefined, portsOf(options), kubectlOf(options, context))]
+    : await askAll(options, context);
+  const rows = verify ? await withDifferences(asked, options, context) : asked;
+  const wide = output === "wide";
+  await print(wide ? "table" : output, rows, () => statusText(rows, { wide, now: Date.now() }, context.style), context);
+  return rows.every(isWell) ? 0 : 1;
+}
+
+function isWell({ answers, healthy, differences = 0 }: NodeStatus): boolean {
+  return answers && healthy !== false && differences === 0;
+}
+
+function kubectlOf({ kubeconfig, context: named }: Values, { runner }: Context): KubectlOptions {
+  return { runner, cluster: { kubeconfig, context: named } };
+}
+
+function portsOf(options: Values): AgentPorts {
+  return {
+    metrics: numberOf("metrics-port", options["metrics-port"]) ?? 10_249,
+    health: numberOf("health-port", options["health-port"]) ?? 10_256,
+  };
+}
+
+async function askAll(options: Values, context: Context): Promise<readonly NodeStatus[]> {
+  const names = [...(await allNodes(options, context)).keys()];
+  const { on } = options;
+  if (on !== undefined && !names.includes(on)) {
+    throw new CommandFailure(
+      `--on=${on}: there is no such Node; there are: ${names.join(", ")}${didYouMean(on, names)}`,
+    );
+  }
+  const kubectl = kubectlOf(options, context);
+  const ports = portsOf(options);
+  const agents = await agentPods(kubectl);
+  const ask = async (node: string): Promise<NodeStatus> => {
+    const pod = agents.get(node);
+    if (pod === undefined) return { node, answers: false, problem: "no agent runs there", readAt: now() };
+    return askOne(node, pod, ports, kubectl);
+  };
+  const wanted = on === undefined ? names : [on];
+  return context.progress(`asking ${wanted.length} nodes`, () => eachNode(wanted, ask));
+}
+
+async function askOne(
+  node: string,
+  pod: AgentPod | undefined,
+  ports: AgentPorts,
+  kubectl: KubectlOptions,
+): Promise<NodeStatus> {
+  try {
+    const pages = await agentPages(pod, ports, kubectl);
+    return { node, answers: true, ...agentStatus(pages), readAt: now() };
+  } catch (error) {
+    return { node, answers: false, problem: errorText(error), readAt: now() };
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+async function withDifferences(
+  rows: readonly NodeStatus[],
+  options: Values,
+  context: Context,
+): Promise<readonly NodeStatus[]> {
+  const reports = new Map((await verifyNodes(options, context)).map((report) => [report.node, report]));
+  return rows.map((row) => {
+    const report = reports.get(row.node);
+    if (report === undefined) return row;
+    if ("problem" in report) return { ...row, problem: row.problem ?? `its kernel: ${report.problem}` };
+    return { ...row, differences: report.families.flatMap(({ services }) => services).length };
+  });
+}

@@ -1,0 +1,60 @@
+import type { NodeStatus } from "@fairlead/inspect";
+import type { Style } from "../../frame/style.ts";
+import { tableText } from "../../output/table.ts";
+
+export interface TextOptions {
+  /** With owners of all kinds and the reasons why a node does not answer. */
+  readonly wide: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** One row a node. */
+export function statusText(rows: readonly NodeStatus[], options: TextOptions, style: Style): string {
+  if (rows.length === 0) return "no nodes\n";
+  const head = ["node", "mode", "version", "healthy", "last sync", "owners", "differs"];
+  return tableText(
+    options.wide ? [...head, "age", "remark"] : head,
+    rows.map((row) => cells(row, options, style)),
+  );
+}
+
+function cells(row: NodeStatus, { wide, now }: TextOptions, style: Style): readonly string[] {
+  const { node, mode, version, program, lastSync, readAt, problem = "" } = row;
+  const name = program === "kube-proxy" ? `kube-proxy ${version}` : version;
+  const narrow = [
+    node,
+    mode ?? "-",
+    name ?? "-",
+    healthText(row, style),
+    ageText(lastSync, now),
+    ownersText(row),
+    differsText(row, style),
+  ];
+  return wide ? [...narrow, ageText(readAt, now), problem] : narrow;
+}
+
+function healthText({ answers, healthy }: NodeStatus, style: Style): string {
+  if (!answers) return style.bad("no answer");
+  if (healthy === undefined) return "-";
+  return healthy ? style.good("yes") : style.bad("no");
+}
+
+/** `12 s ago` */
+function ageText(time: string | undefined, now: number): string {
+  if (time === undefined) return "-";
+  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000));
+  if (seconds < 120) return `${seconds} s ago`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;
+}
+
+function ownersText({ owners }: NodeStatus): string {
+  if (owners === undefined) return "-";
+  const parts = (["ours", "foreign", "mixed"] as const).filter((owner) => owner === "ours" || owners[owner] > 0);
+  return parts.map((owner) => `${owners[owner]} ${owner}`).join(", ");
+}
+
+function differsText({ differences }: NodeStatus, style: Style): string {
+  if (differences === undefined) return "-";
+  return differences === 0 ? style.good("nothing") : style.bad(`${differences} services`);
+}

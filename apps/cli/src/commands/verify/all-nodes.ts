@@ -1,0 +1,49 @@
+import { errorText } from "@fairlead/base";
+import type { Context } from "../../frame/context.ts";
+import type { ClusterValues } from "../../inputs/planned.ts";
+import { plannedNodes } from "../../inputs/planned-nodes.ts";
+import { eachNode } from "../../node/each-node.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
+import { type AgentPod, agentPods, podRunner } from "../../node/kubectl.ts";
+import { listedRunner } from "../../node/listings.ts";
+import type { FamilyReport } from "./family-report.ts";
+import { reportsOf } from "./look.ts";
+
+/** What came of looking at one node. */
+export type NodeReport =
+  | { readonly node: string; readonly families: readonly FamilyReport[] }
+  /** It could not be looked at. */
+  | { readonly node: string; readonly problem: string };
+
+/**
+ * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read once.
+ *
+ * @throws CommandFailure when the cluster cannot be read or kubectl does not work
+ */
+export async function verifyNodes(options: ClusterValues, context: Context): Promise<readonly NodeReport[]> {
+  const { kubeconfig, context: named } = options;
+  const kubectl = { runner: context.runner, cluster: { kubeconfig, context: named } };
+  const { setup, names, plan } = await plannedNodes(options, context);
+  const agents = await agentPods(kubectl);
+  const look = async (node: string, pod: AgentPod): Promise<readonly FamilyReport[]> => {
+    const runner = await listedRunner(podRunner(pod, kubectl));
+    const planned = plan(node, await nodeAddresses(runner));
+    return reportsOf(planned, setup, { rules: undefined }, { ...context, runner, progress: (_what, work) => work() });
+  };
+  let done = 0;
+  const report = async (node: string): Promise<NodeReport> => {
+    const pod = agents.get(node);
+    if (pod === undefined) return { node, problem: "no agent runs there" };
+    try {
+      const families = await context.progress(`verifying ${node} (${done} of ${names.length} nodes done)`, () =>
+        look(node, pod),
+      );
+      return { node, families };
+    } catch (error) {
+      return { node, problem: errorText(error) };
+    } finally {
+      done += 1;
+    }
+  };
+  return eachNode(names, report);
+}

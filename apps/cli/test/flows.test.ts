@@ -1,0 +1,108 @@
+import { FakeRunner } from "@fairlead/kernel/fake";
+import { endpointSlice, service } from "@fairlead/testkit";
+import { expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const objects = [
+  service("web", { namespace: "shop", clusterIPs: ["10.96.0.10"], ports: [{ name: "http", port: 80 }] }),
+  endpointSlice("web-1", {
+    namespace: "shop",
+    service: "web",
+    family: "IPv4",
+    ports: [{ name: "http", port: 8080 }],
+    endpoints: [{ address: "10.144.1.5" }],
+  }),
+  service("dns", { clusterIPs: ["10.96.0.53"], ports: [{ port: 53, protocol: "UDP" }] }),
+];
+const pods = {
+  metadata: { namespace: "kube-system", name: "fairlead-x" },
+  spec: { containers: [{ name: "fairlead" }] },
+};
+const entry = (sport: number, answers: string, rest: string) =>
+  `tcp 6 100 ESTABLISHED src=10.144.1.9 dst=10.96.0.10 sport=${sport} dport=80 ${rest} src=${answers} dst=10.144.1.9 sport=8080 dport=${sport} ${rest} mark=0 use=1\n`;
+const listing =
+  entry(1001, "10.144.1.5", "packets=2 bytes=2048") +
+  entry(1002, "10.144.9.9", "packets=1 bytes=60") +
+  "tcp 6 100 ESTABLISHED src=10.144.1.9 dst=10.144.1.5 sport=1 dport=8080 src=10.144.1.5 dst=10.144.1.9 sport=8080 dport=1\n";
+const dns =
+  "udp 17 30 src=10.144.1.9 dst=10.96.0.53 sport=1003 dport=53 [UNREPLIED] src=10.96.0.53 dst=10.144.1.9 sport=53 dport=1003\n";
+
+/** A node behind kubectl whose image has conntrack-tools and no fairlead. */
+function node(events = ""): FakeRunner {
+  return new FakeRunner({
+    kubectl: (args) => {
+      if (args.includes("get")) return JSON.stringify({ items: [pods] });
+      const [program, ...more] = args.slice(args.indexOf("--") + 1);
+      if (program === "fairlead") return { stderr: "no such file", exitCode: 127 };
+      if (program !== "conntrack") return "[]";
+      if (more.includes("-E")) return events;
+      if (more.includes("ipv6")) return "";
+      return more.includes("tcp") ? listing : more.includes("udp") ? dns : "";
+    },
+  });
+}
+
+const run = (command: string, args: readonly string[] = [], runner = node()) =>
+  fairlead([command, "-f", "-", "--on", "node-a", "--cluster-cidr", "10.144.0.0/16", ...args], {
+    stdin: JSON.stringify(objects),
+    runner,
+  });
+
+test("each connection of a service with its endpoint, one that hangs marked, nobody's left out", async () => {
+  const { out, err, code } = await run("flows");
+  expect(err).toBe("");
+  expect(out).toBe(
+    `CLIENT            FRONTEND            SERVICE         ENDPOINT                 OWNER   STATE         SENT      RECEIVED
+10.144.1.9:1001   tcp 10.96.0.10:80   shop/web:http   10.144.1.5:8080          ours    established   2.0 KiB   2.0 KiB
+10.144.1.9:1002   tcp 10.96.0.10:80   shop/web:http   10.144.9.9:8080 (gone)   ours    established   60 B      60 B
+10.144.1.9:1003   udp 10.96.0.53:53   default/dns     not translated           ours    unreplied     -         -
+`,
+  );
+  expect(code).toBe(1);
+});
+
+test("--service and --limit choose, and what hangs elsewhere is no finding then", async () => {
+  const { out, code } = await run("flows", ["--service", "shop/web", "--limit", "1", "-o", "json"]);
+  expect(JSON.parse(out)).toMatchObject([
+    { service: "shop/web", client: { address: "10.144.1.9", port: 1001 }, endpoint: { condition: "ready" } },
+  ]);
+  expect(code).toBe(0);
+  expect((await run("flows", ["--service", "10.96.0.53"])).out).toMatch(/^10\.144\.1\.9:1003 .*default\/dns/m);
+});
+
+test("top sums them up, the service with most connections first", async () => {
+  const { out, code } = await run("top");
+  expect(out).toBe(
+    `SERVICE                    OWNER   CONNECTIONS   UNREPLIED   SENT      RECEIVED
+shop/web:http tcp          ours    2             0           2.1 KiB   2.1 KiB
+  10.144.1.5:8080                  1             0           2.0 KiB   2.0 KiB
+  10.144.9.9:8080 (gone)           1             0           60 B      60 B
+default/dns udp            ours    1             1           -         -
+  not translated                   1             1           -         -
+`,
+  );
+  expect(code).toBe(1);
+});
+
+test("--follow prints what begins and ends", async () => {
+  const events = `[NEW] ${entry(1004, "10.144.1.5", "[UNREPLIED]")}[UPDATE] ${entry(1004, "10.144.1.5", "")}[DESTROY] ${entry(1004, "10.144.1.5", "packets=3 bytes=180")}`;
+  const { out, code } = await run("flows", ["--follow", "--for", "5"], node(events));
+  expect(out).toBe(
+    `+ tcp 10.144.1.9:1004 → 10.96.0.10:80 → 10.144.1.5:8080  shop/web:http, ours
+- tcp 10.144.1.9:1004 → 10.96.0.10:80 → 10.144.1.5:8080  shop/web:http, ours, 180 B sent, 180 B received
+`,
+  );
+  expect(code).toBe(0);
+  const { out: one } = await run("flows", ["--follow", "--limit", "1", "-o", "json"], node(events));
+  expect(JSON.parse(one)).toMatchObject({ event: "new", service: "shop/web", replied: false });
+});
+
+test.each([
+  [["--limit", "0"], 2, "--limit=0: must be a whole number from 1 on"],
+  [["--for", "soon"], 2, "--for=soon: must be a whole number from 1 on"],
+  [["--follow", "-o", "yaml"], 2, "--follow: prints a table, or JSON by lines"],
+  [["--service", "nope"], 3, "--service=nope: there is no such Service with a ClusterIP"],
+  [["--service", "a b"], 2, '--service: "a b" must be'],
+])("%j", async (args, code, message) => {
+  expect(await run("flows", args)).toMatchObject({ code, err: expect.stringContaining(message) });
+});
