@@ -1,8 +1,10 @@
 import { familyOf, parseAddress } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
+import type { Environment } from "./environment.ts";
+import type { Exploration } from "./outcome.ts";
+import type { Packet, Rules } from "./packet.ts";
 import { explore } from "./trace.ts";
-import type { Environment, Exploration, Packet, Rules } from "./types.ts";
 
 /** `192.0.2.9→10.96.0.10:80`, `[fd00::9]:40000->[fd00::10]:53/udp` */
 const PACKET =

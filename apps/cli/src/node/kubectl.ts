@@ -98,11 +98,7 @@ function withoutLog(error: unknown): unknown {
 }
 
 /** @throws CommandFailure with what kubectl says */
-export async function kubectl(
-  args: readonly string[],
-  { runner, cluster }: KubectlOptions,
-  options: RunOptions = {},
-) {
+export async function kubectl(args: readonly string[], { runner, cluster }: KubectlOptions, options: RunOptions = {}) {
   try {
     return await runner.run(["kubectl", ...clusterFlags(cluster), ...args], options);
   } catch (error) {

@@ -1,9 +1,9 @@
 import { flag, list, text } from "../../frame/options.ts";
-import { sourceOptions } from "../../inputs/cluster-options.ts";
+import { accessOptions } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const migrateOptions = {
-  kubeconfig: sourceOptions.kubeconfig,
+  ...accessOptions,
   image: text("IMAGE", "Fairlead's image. Default: the one of this version."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead leaves alone."),
   "api-server": text("URL", "The API server's own address. Default: the one of kube-proxy's kubeconfig."),

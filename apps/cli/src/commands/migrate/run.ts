@@ -41,7 +41,8 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const waitMs = milliseconds("--timeout", options.timeout ?? "180");
   const holdMs = milliseconds("--hold", options.hold ?? "10");
   const patience = { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
-  const kubectl = { runner: context.runner, kubeconfig: options.kubeconfig };
+  const { kubeconfig, context: named } = options;
+  const kubectl = { runner: context.runner, cluster: { kubeconfig, context: named } };
   const objects = await context.progress("reading the cluster", () => clusterObjects(kubectl));
   if (objects.fairlead !== undefined && !isManaged(objects.fairlead)) {
     throw new CommandFailure(

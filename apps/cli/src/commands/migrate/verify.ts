@@ -30,7 +30,7 @@ export function nodeVerifier(
 ): (node: string) => Promise<Verified> {
   const values = {
     file: [],
-    kubeconfig: kubectlOptions.kubeconfig,
+    ...kubectlOptions.cluster,
     config,
     mode: "iptables",
     "cluster-cidr": [],
