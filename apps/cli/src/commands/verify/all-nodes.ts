@@ -16,7 +16,8 @@ export type NodeReport =
   | { readonly node: string; readonly problem: string };
 
 /**
- * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read once.
+ * Compares the kernel of every node with what should be programmed there; a few nodes at once. The cluster is read
+ * once.
  *
  * @throws CommandFailure when the cluster cannot be read or kubectl does not work
  */
