@@ -1,6 +1,7 @@
 import { factsOf, missingNodeDoubts, type PlannedNode, planNode } from "@fairlead/inspect";
 import type { Context } from "../frame/context.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
+import { learntDoubts } from "./learnt.ts";
 import type { ClusterValues } from "./planned.ts";
 import { allNodes, clusterNow } from "./source.ts";
 
@@ -18,7 +19,9 @@ export async function plannedNodes(options: ClusterValues, context: Context): Pr
   const setup = agentSetup(options, context);
   const { serviceCIDRs = false } = factsOf(setup.mode).needs;
   const nodes = await allNodes(options, context);
-  const cluster = await clusterNow(options, context, { serviceCIDRs });
+  const { networks, config } = setup;
+  const cluster = await clusterNow(options, context, { serviceCIDRs, networks, config });
+  if (cluster.learnt !== undefined) for (const line of learntDoubts(cluster.learnt)) context.warn(line);
   return {
     setup,
     names: [...nodes.keys()],
