@@ -47,11 +47,15 @@ async function traced(
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
   const command = `fairlead trace --from ${from} --to ${to}${cidrs}`;
-  const { live, kubeconfig } = options;
+  const { live, kubeconfig, context: named } = options;
   if (live || options.file.length === 0) {
     const where = live
       ? { live: [""] }
-      : { on: [node], kubeconfig: kubeconfig === undefined ? undefined : [kubeconfig] };
+      : {
+          on: [node],
+          kubeconfig: kubeconfig === undefined ? undefined : [kubeconfig],
+          ...(named !== undefined && { context: [named] }),
+        };
     const trace = await saidBy<TraceAnswer["trace"]>(traceCommand, [], { ...packet, ...where }, context);
     return {
       at: Date.now(),
