@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { Options } from "tsup";
-import { inspectorOption } from "./agent-node.ts";
+import { INSPECTOR_OPTION } from "./agent-node.ts";
 
 /**
  * Build settings of a published package: ESM with types beside it, one entry for each public subpath.
@@ -25,7 +25,7 @@ export function libraryBuild(entry: Record<string, string> = { index: "src/index
  * Some bundled packages are CommonJS and call `require` for Node's own modules, which ESM does not have. Taking SIGUSR1
  * keeps Node's inspector closed where the bundle is started by other means than its first line.
  */
-const banner = `#!/usr/bin/env -S node ${inspectorOption}
+const BANNER = `#!/usr/bin/env -S node ${INSPECTOR_OPTION}
 import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);
 process.on("SIGUSR1", () => {});`;
@@ -79,7 +79,7 @@ export function appBundle(entry: Record<string, string>, plugins: readonly Bundl
     keepNames: process.env["FAIRLEAD_KEEP_NAMES"] === "1",
     removeNodeProtocol: false,
     define: { FAIRLEAD_VERSION: JSON.stringify(version) },
-    banner: { js: banner },
+    banner: { js: BANNER },
     esbuildPlugins: [httpWithoutClient, ...plugins],
     esbuildOptions(options) {
       options.conditions = ["@fairlead/source", "node", "import", "module", "default"];
@@ -100,7 +100,7 @@ export const credentialsApart: BundlePlugin = {
     onResolve({ filter: /\/plugin-credentials\.ts$/ }, () => ({ path: "./plugin-credentials.js", external: true })),
 };
 
-export const credentialsEntry = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
+export const CREDENTIALS_ENTRY = { "plugin-credentials": "../../packages/watch/src/api/plugin-credentials.ts" };
 
 /** A thread begins with a file of its own. */
-export const yamlThreadEntry = { "yaml-thread": "../../packages/watch/src/manifests/yaml-thread.ts" };
+export const YAML_THREAD_ENTRY = { "yaml-thread": "../../packages/watch/src/manifests/yaml-thread.ts" };

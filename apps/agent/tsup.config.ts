@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import {
   appBundle,
   type BundlePlugin,
+  CREDENTIALS_ENTRY,
   credentialsApart,
-  credentialsEntry,
-  yamlThreadEntry,
+  YAML_THREAD_ENTRY,
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
@@ -14,7 +14,7 @@ import { defineConfig } from "tsup";
  * Koffi has a package for each machine; those of the machines that the image is made for lie beside the bundle. Without
  * it the agent goes on.
  */
-const machines = ["linux-x64", "linux-arm64"] as const;
+const MACHINES = ["linux-x64", "linux-arm64"] as const;
 const koffiBeside: BundlePlugin = {
   name: "koffi-beside",
   setup({ onLoad, onEnd, initialOptions }) {
@@ -27,18 +27,18 @@ const koffiBeside: BundlePlugin = {
     onEnd(() => {
       const { outdir = "dist" } = initialOptions;
       mkdirSync(outdir, { recursive: true });
-      for (const machine of machines) copyFileSync(koffiBinary(machine), join(outdir, `koffi-${machine}.node`));
+      for (const machine of MACHINES) copyFileSync(koffiBinary(machine), join(outdir, `koffi-${machine}.node`));
     });
   },
 };
 
-function koffiBinary(machine: (typeof machines)[number]): string {
+function koffiBinary(machine: (typeof MACHINES)[number]): string {
   const folder = dirname(createRequire(import.meta.url).resolve(`@koromix/koffi-${machine}/package.json`));
   return join(folder, machine.replace("-", "_"), "koffi.node");
 }
 
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [credentialsApart, koffiBeside]),
-  appBundle(credentialsEntry),
-  appBundle(yamlThreadEntry),
+  appBundle(CREDENTIALS_ENTRY),
+  appBundle(YAML_THREAD_ENTRY),
 ]);

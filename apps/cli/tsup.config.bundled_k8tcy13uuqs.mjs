@@ -7,27 +7,28 @@ import {
   builtinsWhenUsed,
   credentialsApart,
   credentialsEntry,
-  yamlThreadEntry
+  yamlThreadEntry,
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
+
 var withoutNetlink = {
   name: "without-netlink",
-  setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true }))
+  setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true })),
 };
 var consolePage = {
   name: "console-page",
-  setup: ({ initialOptions: { outdir = "dist", sourcemap }, onEnd }) => onEnd(async () => {
-    const { html, sources } = await buildPage();
-    await writeFile(join(outdir, "console.html"), html);
-    if (sourcemap) await writeFile(join(outdir, "console.html.map"), JSON.stringify({ sources }));
-  })
+  setup: ({ initialOptions: { outdir = "dist", sourcemap }, onEnd }) =>
+    onEnd(async () => {
+      const { html, sources } = await buildPage();
+      await writeFile(join(outdir, "console.html"), html);
+      if (sourcemap) await writeFile(join(outdir, "console.html.map"), JSON.stringify({ sources }));
+    }),
 };
 var tsup_config_default = defineConfig([
   appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed, consolePage]),
   appBundle(credentialsEntry),
-  appBundle(yamlThreadEntry)
+  appBundle(yamlThreadEntry),
 ]);
-export {
-  tsup_config_default as default
-};
+
+export { tsup_config_default as default };
 //# sourceMappingURL=data:application/json;base64,ewogICJ2ZXJzaW9uIjogMywKICAic291cmNlcyI6IFsidHN1cC5jb25maWcudHMiXSwKICAic291cmNlc0NvbnRlbnQiOiBbImNvbnN0IF9faW5qZWN0ZWRfZmlsZW5hbWVfXyA9IFwiL3dvcmsvcm9vbXMvcjgvYXBwcy9jbGkvdHN1cC5jb25maWcudHNcIjtjb25zdCBfX2luamVjdGVkX2Rpcm5hbWVfXyA9IFwiL3dvcmsvcm9vbXMvcjgvYXBwcy9jbGlcIjtjb25zdCBfX2luamVjdGVkX2ltcG9ydF9tZXRhX3VybF9fID0gXCJmaWxlOi8vL3dvcmsvcm9vbXMvcjgvYXBwcy9jbGkvdHN1cC5jb25maWcudHNcIjtpbXBvcnQgeyB3cml0ZUZpbGUgfSBmcm9tIFwibm9kZTpmcy9wcm9taXNlc1wiO1xuaW1wb3J0IHsgam9pbiB9IGZyb20gXCJub2RlOnBhdGhcIjtcbmltcG9ydCB7IGJ1aWxkUGFnZSB9IGZyb20gXCJAZmFpcmxlYWQvY29uc29sZS9idWlsZFwiO1xuaW1wb3J0IHtcbiAgYXBwQnVuZGxlLFxuICB0eXBlIEJ1bmRsZVBsdWdpbixcbiAgYnVpbHRpbnNXaGVuVXNlZCxcbiAgY3JlZGVudGlhbHNBcGFydCxcbiAgY3JlZGVudGlhbHNFbnRyeSxcbiAgeWFtbFRocmVhZEVudHJ5LFxufSBmcm9tIFwiQGZhaXJsZWFkL3Rvb2xpbmcvdHN1cFwiO1xuaW1wb3J0IHsgZGVmaW5lQ29uZmlnIH0gZnJvbSBcInRzdXBcIjtcblxuLyoqIE9ubHkgdGhlIGFnZW50IHNwZWFrcyBuZXRsaW5rOyB0aGUgY29tbWFuZCBsaW5lIGFza3MgdGhlIHRvb2xzLiAqL1xuY29uc3Qgd2l0aG91dE5ldGxpbms6IEJ1bmRsZVBsdWdpbiA9IHtcbiAgbmFtZTogXCJ3aXRob3V0LW5ldGxpbmtcIixcbiAgc2V0dXA6ICh7IG9uUmVzb2x2ZSB9KSA9PiBvblJlc29sdmUoeyBmaWx0ZXI6IC9ea29mZmkkLyB9LCAoeyBwYXRoIH0pID0+ICh7IHBhdGgsIGV4dGVybmFsOiB0cnVlIH0pKSxcbn07XG5cbi8qKiBUaGUgY29uc29sZSdzIHBhZ2UgaXMgcmVhZCBieSB0aGF0IGNvbW1hbmQgb25seTogYmVzaWRlIHRoZSBwcm9ncmFtLCBub3QgaW4gaXQuICovXG5jb25zdCBjb25zb2xlUGFnZTogQnVuZGxlUGx1Z2luID0ge1xuICBuYW1lOiBcImNvbnNvbGUtcGFnZVwiLFxuICBzZXR1cDogKHsgaW5pdGlhbE9wdGlvbnM6IHsgb3V0ZGlyID0gXCJkaXN0XCIsIHNvdXJjZW1hcCB9LCBvbkVuZCB9KSA9PlxuICAgIG9uRW5kKGFzeW5jICgpID0+IHtcbiAgICAgIGNvbnN0IHsgaHRtbCwgc291cmNlcyB9ID0gYXdhaXQgYnVpbGRQYWdlKCk7XG4gICAgICBhd2FpdCB3cml0ZUZpbGUoam9pbihvdXRkaXIsIFwiY29uc29sZS5odG1sXCIpLCBodG1sKTtcbiAgICAgIGlmIChzb3VyY2VtYXApIGF3YWl0IHdyaXRlRmlsZShqb2luKG91dGRpciwgXCJjb25zb2xlLmh0bWwubWFwXCIpLCBKU09OLnN0cmluZ2lmeSh7IHNvdXJjZXMgfSkpO1xuICAgIH0pLFxufTtcblxuZXhwb3J0IGRlZmF1bHQgZGVmaW5lQ29uZmlnKFtcbiAgYXBwQnVuZGxlKHsgbWFpbjogXCJzcmMvbWFpbi50c1wiIH0sIFtjcmVkZW50aWFsc0FwYXJ0LCB3aXRob3V0TmV0bGluaywgYnVpbHRpbnNXaGVuVXNlZCwgY29uc29sZVBhZ2VdKSxcbiAgYXBwQnVuZGxlKGNyZWRlbnRpYWxzRW50cnkpLFxuICBhcHBCdW5kbGUoeWFtbFRocmVhZEVudHJ5KSxcbl0pO1xuIl0sCiAgIm1hcHBpbmdzIjogIjtBQUFtTixTQUFTLGlCQUFpQjtBQUM3TyxTQUFTLFlBQVk7QUFDckIsU0FBUyxpQkFBaUI7QUFDMUI7QUFBQSxFQUNFO0FBQUEsRUFFQTtBQUFBLEVBQ0E7QUFBQSxFQUNBO0FBQUEsRUFDQTtBQUFBLE9BQ0s7QUFDUCxTQUFTLG9CQUFvQjtBQUc3QixJQUFNLGlCQUErQjtBQUFBLEVBQ25DLE1BQU07QUFBQSxFQUNOLE9BQU8sQ0FBQyxFQUFFLFVBQVUsTUFBTSxVQUFVLEVBQUUsUUFBUSxVQUFVLEdBQUcsQ0FBQyxFQUFFLEtBQUssT0FBTyxFQUFFLE1BQU0sVUFBVSxLQUFLLEVBQUU7QUFDckc7QUFHQSxJQUFNLGNBQTRCO0FBQUEsRUFDaEMsTUFBTTtBQUFBLEVBQ04sT0FBTyxDQUFDLEVBQUUsZ0JBQWdCLEVBQUUsU0FBUyxRQUFRLFVBQVUsR0FBRyxNQUFNLE1BQzlELE1BQU0sWUFBWTtBQUNoQixVQUFNLEVBQUUsTUFBTSxRQUFRLElBQUksTUFBTSxVQUFVO0FBQzFDLFVBQU0sVUFBVSxLQUFLLFFBQVEsY0FBYyxHQUFHLElBQUk7QUFDbEQsUUFBSSxVQUFXLE9BQU0sVUFBVSxLQUFLLFFBQVEsa0JBQWtCLEdBQUcsS0FBSyxVQUFVLEVBQUUsUUFBUSxDQUFDLENBQUM7QUFBQSxFQUM5RixDQUFDO0FBQ0w7QUFFQSxJQUFPLHNCQUFRLGFBQWE7QUFBQSxFQUMxQixVQUFVLEVBQUUsTUFBTSxjQUFjLEdBQUcsQ0FBQyxrQkFBa0IsZ0JBQWdCLGtCQUFrQixXQUFXLENBQUM7QUFBQSxFQUNwRyxVQUFVLGdCQUFnQjtBQUFBLEVBQzFCLFVBQVUsZUFBZTtBQUMzQixDQUFDOyIsCiAgIm5hbWVzIjogW10KfQo=

@@ -5,9 +5,9 @@ import {
   appBundle,
   type BundlePlugin,
   builtinsWhenUsed,
+  CREDENTIALS_ENTRY,
   credentialsApart,
-  credentialsEntry,
-  yamlThreadEntry,
+  YAML_THREAD_ENTRY,
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
 
@@ -30,6 +30,6 @@ const consolePage: BundlePlugin = {
 
 export default defineConfig([
   appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed, consolePage]),
-  appBundle(credentialsEntry),
-  appBundle(yamlThreadEntry),
+  appBundle(CREDENTIALS_ENTRY),
+  appBundle(YAML_THREAD_ENTRY),
 ]);

@@ -48,15 +48,15 @@ function frontends(listing: string): ReadonlyMap<string, string> {
   return new Map(readTables(listing).flatMap((table) => [...frontendsOf(table)]));
 }
 
-const [a, b, c] = ["10.1.0.1", "10.1.0.2", "10.1.0.3"];
+const [A, B, C] = ["10.1.0.1", "10.1.0.2", "10.1.0.3"];
 
 test("tables of both proxies that lead to the same endpoints are alike, in whatever slots", () => {
-  expect(frontends(ours(a, b)).size).toBe(2);
-  expect(frontends(ours(a, b))).toEqual(frontends(theirs(b, a)));
+  expect(frontends(ours(A, B)).size).toBe(2);
+  expect(frontends(ours(A, B))).toEqual(frontends(theirs(B, A)));
 });
 
 test("an endpoint more, less or another makes a difference", () => {
-  for (const other of [theirs(a, b, c), theirs(a), theirs(a, c), ours(a, c), ours(a)]) {
-    expect(frontends(ours(a, b))).not.toEqual(frontends(other));
+  for (const other of [theirs(A, B, C), theirs(A), theirs(A, C), ours(A, C), ours(A)]) {
+    expect(frontends(ours(A, B))).not.toEqual(frontends(other));
   }
 });

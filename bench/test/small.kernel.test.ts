@@ -1,11 +1,11 @@
 import { missingControlPlane } from "@fairlead/e2e/control-plane/programs";
-import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
+import { DEFAULT_KUBERNETES } from "@fairlead/e2e/control-plane/versions";
 import { missingHere } from "@fairlead/e2e/support/machine";
 import { expect, test } from "vitest";
 import { runBench } from "../src/measure/bench.ts";
 import { rowsOf } from "../src/report/rows.ts";
 
-const missing = (await missingHere()) ?? (await missingControlPlane(defaultKubernetes));
+const missing = (await missingHere()) ?? (await missingControlPlane(DEFAULT_KUBERNETES));
 
 /** The first time the control plane's programs are built. */
 const BUILD_MS = 20 * 60_000;
@@ -21,7 +21,7 @@ test.skipIf(missing !== undefined)(
       mode: "iptables",
       variant: "legacy",
       patience: 60,
-      kubernetes: defaultKubernetes,
+      kubernetes: DEFAULT_KUBERNETES,
       kubeProxyVersion: "v1.37",
     } as const;
     const { fairlead } = (await runBench({ ...options, output: "json" }, () => {})).proxies;

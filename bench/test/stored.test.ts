@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { addressPath, serviceObject, sliceObject } from "../src/cluster/objects.ts";
 import { storedServices } from "../src/cluster/stored.ts";
 
-const added = { uid: "0", resourceVersion: "7", creationTimestamp: "2030-01-01T00:00:00Z", managedFields: [{}] };
+const ADDED = { uid: "0", resourceVersion: "7", creationTimestamp: "2030-01-01T00:00:00Z", managedFields: [{}] };
 
 /** As an API server answers, with what it adds. */
 function samples() {
@@ -10,12 +10,12 @@ function samples() {
   const slice = sliceObject(0, 2);
   const spec = { clusterIPs: ["10.100.0.1"], type: "ClusterIP", ...(service["spec"] as object) };
   return {
-    service: { ...service, metadata: { ...service.metadata, ...added }, spec, status: { loadBalancer: {} } },
-    slice: { ...slice, metadata: { ...slice.metadata, ...added, generation: 1 } },
+    service: { ...service, metadata: { ...service.metadata, ...ADDED }, spec, status: { loadBalancer: {} } },
+    slice: { ...slice, metadata: { ...slice.metadata, ...ADDED, generation: 1 } },
     address: {
       apiVersion: "networking.k8s.io/v1",
       kind: "IPAddress",
-      metadata: { name: "10.100.0.1", ...added },
+      metadata: { name: "10.100.0.1", ...ADDED },
       spec: { parentRef: { group: "", resource: "services", namespace: "bench", name: "svc-0" } },
     },
   };
@@ -31,7 +31,7 @@ test("services are stored as the sample is, each with its own names, addresses a
     ]),
   );
   expect(stored.get("/registry/services/specs/bench/svc-1")).toMatchObject({
-    metadata: { name: "svc-1", namespace: "bench", creationTimestamp: added.creationTimestamp, managedFields: [{}] },
+    metadata: { name: "svc-1", namespace: "bench", creationTimestamp: ADDED.creationTimestamp, managedFields: [{}] },
     spec: { clusterIP: "10.100.0.2", clusterIPs: ["10.100.0.2"], type: "ClusterIP", ports: [{ port: 80 }] },
     status: { loadBalancer: {} },
   });

@@ -9,7 +9,7 @@ import { packageFolders } from "../src/sbom/bundle.ts";
 import { parseControl } from "../src/sbom/debian.ts";
 import { toSpdx } from "../src/sbom/spdx.ts";
 
-const control = `Package: iptables
+const CONTROL = `Package: iptables
 Source: iptables (1.8.9-2)
 Version: 1.8.9-2+b1
 Architecture: amd64
@@ -21,7 +21,7 @@ Description: administration tools for packet filtering and NAT
 `;
 
 test("a Debian package's control data", () => {
-  expect(parseControl(control)).toEqual({
+  expect(parseControl(CONTROL)).toEqual({
     name: "iptables",
     version: "1.8.9-2+b1",
     architecture: "amd64",
@@ -60,7 +60,7 @@ test("the SBOM names every part once and ties it to the image", () => {
     agent: npm("@fairlead/agent", "Apache-2.0"),
     nodeVersion: "24.9.0",
     npm: [npm("hono", "MIT"), npm("@hono/node-server", "MIT")],
-    debian: [parseControl(control)],
+    debian: [parseControl(CONTROL)],
   });
   const ids = spdx.packages.map(({ SPDXID }) => SPDXID);
   expect(new Set(ids).size).toBe(ids.length);

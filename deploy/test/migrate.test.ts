@@ -6,7 +6,7 @@ import { configMapOf, ownManifests } from "./support/kustomization.ts";
 import { only } from "./support/manifests.ts";
 
 const baseDir = join(deployDir, "base");
-const image = "ghcr.io/fairlead-dev/fairlead:0.0.0";
+const IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
 
 /** Without what a migration marks its own by. */
 function unmarked(object: unknown): unknown {
@@ -19,7 +19,7 @@ function unmarked(object: unknown): unknown {
 test("what `fairlead migrate` installs is deploy/base, and the label's affinity", async () => {
   const base = await ownManifests(baseDir);
   const { data, immutable } = await configMapOf(baseDir);
-  const options = { image, excludeClusterCIDRs: [], apiServer: undefined };
+  const options = { image: IMAGE, excludeClusterCIDRs: [], apiServer: undefined };
   const files = data as { "config.conf": string; "kubeconfig.conf": string };
   const installation = { options, flags: [], files };
   const own = fairleadObjects(installation, "everywhere").map(unmarked) as typeof base;

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const own = join(artifactsDir, `image/fairlead-${await agentVersion()}.oci.tar`);
   const { FAIRLEAD_IMAGE: archive = own } = process.env;
   root = await unpackImage(createRunner(), archive, image, ownArch());
-  await writeFile(join(manifests, "web.json"), JSON.stringify(objects));
+  await writeFile(join(manifests, "web.json"), JSON.stringify(OBJECTS));
   namespace = await createNamespace();
 }, 120_000);
 afterAll(async () => {
@@ -103,7 +103,7 @@ async function addNode({ argvPrefix }: NetworkNamespace): Promise<void> {
   }
 }
 
-const objects = [
+const OBJECTS = [
   {
     apiVersion: "v1",
     kind: "Service",

@@ -8,7 +8,7 @@ import { agentConfig } from "../test/support/container.ts";
 import { only, parseManifests } from "../test/support/manifests.ts";
 
 const runner = createRunner();
-const apiServer = "apiServer=https://192.0.2.1:6443";
+const API_SERVER = "apiServer=https://192.0.2.1:6443";
 
 async function helm(...settings: readonly string[]): Promise<string> {
   const set = settings.flatMap((setting) => ["--set", setting]);
@@ -25,15 +25,15 @@ function agentOf(text: string) {
 
 describe("the chart", () => {
   test("is hardened unless told otherwise", async () => {
-    const { container, result } = agentOf(await helm(apiServer));
+    const { container, result } = agentOf(await helm(API_SERVER));
     expect(result).toMatchObject({ kind: "run", warnings: [], config: { mode: "iptables" } });
     expect(container.securityContext.capabilities).toEqual({ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] });
-    expect(agentOf(await helm(apiServer, "hardened=false")).container.securityContext).toEqual({ privileged: true });
+    expect(agentOf(await helm(API_SERVER, "hardened=false")).container.securityContext).toEqual({ privileged: true });
   });
 
   test("sources of networks come with a role for what they read, and no other", async () => {
     const roles = async (...settings: readonly string[]) =>
-      parseManifests(await helm(apiServer, ...settings)).filter(({ kind }) => kind === "ClusterRole");
+      parseManifests(await helm(API_SERVER, ...settings)).filter(({ kind }) => kind === "ClusterRole");
     expect(await roles()).toEqual([]);
     const custom = ["source=custom", "resource=pools.v1.example.org", "fields={spec.cidr}"];
     const [role, ...others] = await roles(
@@ -53,7 +53,7 @@ describe("the chart", () => {
 
   test("a changed configuration is a changed pod template, and what else changes is none", async () => {
     const parts = async (...settings: readonly string[]) => {
-      const manifests = parseManifests(await helm(apiServer, ...settings));
+      const manifests = parseManifests(await helm(API_SERVER, ...settings));
       const { metadata, immutable } = only(manifests, "ConfigMap");
       const { volumes } = only(manifests, "DaemonSet")["spec"].template.spec;
       expect(immutable).toBe(true);
@@ -78,7 +78,7 @@ describe("the chart", () => {
       "extraEnv[0].name=HTTPS_PROXY",
       "extraEnv[0].value=http://proxy",
     ];
-    const text = await helm(apiServer, ...own, ...extra);
+    const text = await helm(API_SERVER, ...own, ...extra);
     const manifests = parseManifests(text);
     expect(manifests.map(({ kind }) => kind)).not.toContain("ServiceAccount");
     expect(only(manifests, "ClusterRoleBinding")["subjects"]).toMatchObject([{ name: "mine" }]);
@@ -91,13 +91,13 @@ describe("the chart", () => {
       expect(container.args.at(-1)).toBe("--mixed-services=skip");
     }
     expect(agentOf(text).result).toMatchObject({ kind: "run", config: { multiCNI: { mixedServices: "skip" } } });
-    const account = parseManifests(await helm(apiServer, "serviceAccount.name=x", "serviceAccount.annotations.a=b"));
+    const account = parseManifests(await helm(API_SERVER, "serviceAccount.name=x", "serviceAccount.annotations.a=b"));
     expect(only(account, "ServiceAccount").metadata).toMatchObject({ name: "x", annotations: { a: "b" } });
   });
 
   test("carries every value into the configuration", async () => {
     const text = await helm(
-      apiServer,
+      API_SERVER,
       "mode=ipvs",
       "clusterCIDRs={10.144.0.0/16,fd00:144::/48}",
       "multiCNI.excludeClusterCIDRs={10.244.0.0/16}",
@@ -120,24 +120,24 @@ describe("the chart", () => {
 
   test("brings alert rules and dashboard as they are", async () => {
     const settings = ["prometheusRule.enabled=true", "prometheusRule.labels.team=net", "dashboard.enabled=true"];
-    const manifests = parseManifests(await helm(apiServer, ...settings));
+    const manifests = parseManifests(await helm(API_SERVER, ...settings));
     const file = (name: string) => readFile(join(deployDir, "helm/fairlead/monitoring", name), "utf8");
     const rule = only(manifests, "PrometheusRule");
     expect(rule["spec"]).toEqual(parse(await file("alerts.yaml")));
     expect(rule.metadata).toMatchObject({ labels: { team: "net" } });
     const dashboard = manifests.find(({ metadata }) => metadata.name === "fairlead-dashboard");
     expect(JSON.parse(dashboard?.["data"]["fairlead.json"])).toEqual(JSON.parse(await file("grafana-dashboard.json")));
-    expect(parseManifests(await helm(apiServer)).map(({ kind }) => kind)).not.toContain("PrometheusRule");
+    expect(parseManifests(await helm(API_SERVER)).map(({ kind }) => kind)).not.toContain("PrometheusRule");
   });
 
   test.each([
     ["no API server", [], /apiServer/],
-    ["a field of its own in config", [apiServer, "config.mode=ipvs"], /config/],
-    ["an unknown value", [apiServer, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
-    ["a digest that is none", [apiServer, "image.digest=latest"], /digest/],
-    ["an argument that is no flag", [apiServer, "extraArgs={cleanup}"], /extraArgs/],
-    ["an account of no name", [apiServer, "serviceAccount.create=false"], /serviceAccount\.name is required/],
-    ["a PodMonitor that reaches nothing", [apiServer, "podMonitor.enabled=true"], /0\.0\.0\.0:10249/],
+    ["a field of its own in config", [API_SERVER, "config.mode=ipvs"], /config/],
+    ["an unknown value", [API_SERVER, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
+    ["a digest that is none", [API_SERVER, "image.digest=latest"], /digest/],
+    ["an argument that is no flag", [API_SERVER, "extraArgs={cleanup}"], /extraArgs/],
+    ["an account of no name", [API_SERVER, "serviceAccount.create=false"], /serviceAccount\.name is required/],
+    ["a PodMonitor that reaches nothing", [API_SERVER, "podMonitor.enabled=true"], /0\.0\.0\.0:10249/],
   ])("refuses %s", async (_what, settings, message) => {
     const error = await helm(...settings).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(CommandError);

@@ -8,15 +8,15 @@ export function nodeImage(kubernetes: string): string {
   return `kindest/node:${kubernetes}`;
 }
 
-const github = "https://raw.githubusercontent.com";
-const kubeOvn = "v1.16.0";
+const GITHUB = "https://raw.githubusercontent.com";
+const KUBE_OVN = "v1.16.0";
 
 /** A pod network's own manifest, or the script that applies it. */
-export const manifests = {
-  flannel: `${github}/flannel-io/flannel/v0.28.4/Documentation/kube-flannel.yml`,
-  calico: `${github}/projectcalico/calico/v3.32.2/manifests/calico.yaml`,
-  ovn: `${github}/kubeovn/kube-ovn/refs/tags/${kubeOvn}/dist/images/install.sh`,
+export const MANIFESTS = {
+  flannel: `${GITHUB}/flannel-io/flannel/v0.28.4/Documentation/kube-flannel.yml`,
+  calico: `${GITHUB}/projectcalico/calico/v3.32.2/manifests/calico.yaml`,
+  ovn: `${GITHUB}/kubeovn/kube-ovn/refs/tags/${KUBE_OVN}/dist/images/install.sh`,
 } as const;
 
 /** kube-ovn's script has the name in parts. */
-export const kubeOvnImages: readonly string[] = [`docker.io/kubeovn/kube-ovn:${kubeOvn}`];
+export const KUBE_OVN_IMAGES: readonly string[] = [`docker.io/kubeovn/kube-ovn:${KUBE_OVN}`];

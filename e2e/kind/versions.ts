@@ -4,32 +4,32 @@ import type { GoModule, GoProgram } from "../src/control-plane/go-build.ts";
  * What kind clusters are made of, each with its version. All of it comes from Go's module proxy, but for Debian's
  * packages.
  */
-const kind: GoModule = { path: "sigs.k8s.io/kind", version: "v0.33.0" };
-const containerd: GoModule = { path: "github.com/containerd/containerd/v2", version: "v2.4.2" };
-const cniPlugins: GoModule = { path: "github.com/containernetworking/plugins", version: "v1.9.1" };
-const coredns: GoModule = { path: "github.com/coredns/coredns", version: "v1.14.2" };
+const KIND: GoModule = { path: "sigs.k8s.io/kind", version: "v0.33.0" };
+const CONTAINERD: GoModule = { path: "github.com/containerd/containerd/v2", version: "v2.4.2" };
+const CNI_PLUGINS: GoModule = { path: "github.com/containernetworking/plugins", version: "v1.9.1" };
+const COREDNS: GoModule = { path: "github.com/coredns/coredns", version: "v1.14.2" };
 /** As Kubernetes' own go.mod has it: it runs Kubernetes' specs. */
-const ginkgo: GoModule = { path: "github.com/onsi/ginkgo/v2", version: "v2.28.1" };
-const flannel: GoModule = {
+const GINKGO: GoModule = { path: "github.com/onsi/ginkgo/v2", version: "v2.28.1" };
+const FLANNEL: GoModule = {
   path: "github.com/flannel-io/flannel",
   version: "v0.28.4",
   replaced: { "github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud/common": "v1.3.78" },
 };
 /** The last one with flannel's plugin; the module that has it since is not to be had. */
-const flannelPlugin: GoModule = { path: cniPlugins.path, version: "v0.9.1" };
+const FLANNEL_PLUGIN: GoModule = { path: CNI_PLUGINS.path, version: "v0.9.1" };
 
 /** Tags that kubeadm of this Kubernetes asks for (cmd/kubeadm/app/constants). What bears them is made here. */
-export const tags = { pause: "3.10.2", etcd: "3.6.8-0", coredns: coredns.version } as const;
+export const TAGS = { pause: "3.10.2", etcd: "3.6.8-0", coredns: COREDNS.version } as const;
 
 type Programs<Name extends string> = Readonly<Record<Name, Omit<GoProgram, "name">>>;
 
-const plugin = (path: string) => ({ package: `${cniPlugins.path}/plugins/${path}`, module: cniPlugins });
-const runtime = (name: string) => ({ package: `${containerd.path}/cmd/${name}`, module: containerd });
+const plugin = (path: string) => ({ package: `${CNI_PLUGINS.path}/plugins/${path}`, module: CNI_PLUGINS });
+const runtime = (name: string) => ({ package: `${CONTAINERD.path}/cmd/${name}`, module: CONTAINERD });
 const kubernetes = (path: string) => ({ package: `k8s.io/kubernetes/${path}` });
 
 /** Beside the control plane's: what nodes and their images hold, and kind itself. */
 export const clusterPrograms = {
-  kind: { package: kind.path, module: kind },
+  kind: { package: KIND.path, module: KIND },
   containerd: runtime("containerd"),
   "containerd-shim-runc-v2": runtime("containerd-shim-runc-v2"),
   ctr: runtime("ctr"),
@@ -38,7 +38,7 @@ export const clusterPrograms = {
   loopback: plugin("main/loopback"),
   "host-local": plugin("ipam/host-local"),
   portmap: plugin("meta/portmap"),
-  coredns: { package: coredns.path, module: coredns },
+  coredns: { package: COREDNS.path, module: COREDNS },
   kubelet: kubernetes("cmd/kubelet"),
   kubeadm: kubernetes("cmd/kubeadm"),
   kubectl: kubernetes("cmd/kubectl"),
@@ -50,7 +50,7 @@ export const clusterPrograms = {
 
 /** Kubernetes' own specs, and what runs them. */
 export const suitePrograms = {
-  ginkgo: { package: `${ginkgo.path}/ginkgo`, module: ginkgo },
+  ginkgo: { package: `${GINKGO.path}/ginkgo`, module: GINKGO },
   "e2e.test": { ...kubernetes("test/e2e"), test: true },
 } as const satisfies Programs<string>;
 
@@ -62,9 +62,9 @@ export const publishedPrograms = {
 } as const satisfies Programs<string>;
 
 /** flannel's daemon and its CNI plugin. */
-export const flannelPrograms = {
-  flanneld: { package: flannel.path, module: flannel, cgo: true },
-  flannel: { package: `${flannelPlugin.path}/plugins/meta/flannel`, module: flannelPlugin },
+export const FLANNEL_PROGRAMS = {
+  flanneld: { package: FLANNEL.path, module: FLANNEL, cgo: true },
+  flannel: { package: `${FLANNEL_PLUGIN.path}/plugins/meta/flannel`, module: FLANNEL_PLUGIN },
 } as const satisfies Programs<string>;
 
 /** Debian packages of a node's root file system. */

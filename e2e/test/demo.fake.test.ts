@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { memoryStage } from "../src/demo/memory-stage.ts";
-import { demoObjects, nginxOvnIP } from "../src/demo/services.ts";
+import { demoObjects, NGINX_OVN_IP } from "../src/demo/services.ts";
 import { play, verdict } from "../src/demo/show.ts";
 import type { Stage } from "../src/demo/stage.ts";
 
@@ -17,7 +17,7 @@ test("the demo proves everything on the kernel in memory", async () => {
 
 /** Each breaks one thing that the demo claims. */
 const broken: readonly { readonly name: string; readonly wrong: (stage: Stage) => Partial<Stage> }[] = [
-  { name: "nginx-ovn", wrong: () => ({ rules: async () => [`-A KUBE-SERVICES -d ${nginxOvnIP}/32`] }) },
+  { name: "nginx-ovn", wrong: () => ({ rules: async () => [`-A KUBE-SERVICES -d ${NGINX_OVN_IP}/32`] }) },
   {
     name: "endpoint removed",
     wrong: ({ ask }) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readGinkgo } from "../src/specs/sig-network/ginkgo.ts";
 
-const failed = `
+const FAILED = `
 ••••••••••
 ------------------------------
 • [FAILED] [12.345 seconds]
@@ -18,7 +18,7 @@ FAIL! -- 45 Passed | 2 Failed | 0 Pending | 7532 Skipped
 `;
 
 test("Ginkgo's summary: counts, and each failure once", () => {
-  expect(readGinkgo(failed)).toEqual({
+  expect(readGinkgo(FAILED)).toEqual({
     passed: 45,
     failed: 2,
     ran: 47,

@@ -10,8 +10,8 @@ const noCluster = () => clusterCalls(new Promise(() => {}));
 function connected(calls: Partial<GuestCalls>) {
   const [here, there] = duplexPair();
   const progress: string[] = [];
-  const tell = answerOver(there, { ...noCluster(), ...calls });
-  return { ask: askOver(here, (line) => progress.push(line)), tell, progress, here };
+  const notify = answerOver(there, { ...noCluster(), ...calls });
+  return { ask: askOver(here, (line) => progress.push(line)), notify, progress, here };
 }
 
 test("answers come to who asked, in whatever order", async () => {
@@ -43,8 +43,8 @@ test("who waits is told when the guest ends, and so is who asks later", async ()
 });
 
 test("progress is no answer", async () => {
-  const { ask, tell, progress } = connected({ dispose: async () => {} });
-  tell("Fairlead runs on every node");
+  const { ask, notify, progress } = connected({ dispose: async () => {} });
+  notify("Fairlead runs on every node");
   await ask("dispose");
   expect(progress).toEqual(["Fairlead runs on every node"]);
 });

@@ -8,7 +8,7 @@ import { imageName } from "../src/provider/kind/networks/network-image.ts";
 import { calicoVariables, kubeOvnScript } from "../src/provider/kind/published/settings.ts";
 import { runtimeClassPatch } from "../src/provider/kind/published/source.ts";
 
-const settings = {
+const SETTINGS = {
   podCIDRs: { IPv4: "10.144.0.0/16", IPv6: "fd00:144::/48" },
   families: ["IPv4"] as const,
   configFolder: "/etc/cni/calico.d",
@@ -45,7 +45,7 @@ const calico: readonly NetworkObject[] = [
 const podOf = (objects: readonly NetworkObject[]) => objects[1]?.spec?.template?.spec;
 
 test("Calico's manifest: pool without tunnels, the API server's real address, the folder of the runtime class", () => {
-  const objects = settled(calico, settings, calicoVariables(settings));
+  const objects = settled(calico, SETTINGS, calicoVariables(SETTINGS));
   const [container] = podOf(objects)?.containers ?? [];
   const env = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
   expect(env).toEqual({
@@ -67,7 +67,7 @@ test("images are pulled once, those of Deployments and init containers too", () 
 
 test("flannel's manifest here has all that is filled in", async () => {
   const text = await readFile(new URL("../kind/flannel.yaml", import.meta.url), "utf8");
-  const objects = settled(objectsIn(text.replace("@BACKEND@", "host-gw")), settings);
+  const objects = settled(objectsIn(text.replace("@BACKEND@", "host-gw")), SETTINGS);
   const network = objects.find(({ data }) => data?.["net-conf.json"] !== undefined)?.data?.["net-conf.json"] ?? "";
   expect(JSON.parse(network)).toEqual({ Network: "10.144.0.0/16", Backend: { Type: "host-gw" } });
   expect(imagesOf(objects)).toEqual([imageName({ name: "flannel" })]);
@@ -80,7 +80,7 @@ test("flannel's manifest here has all that is filled in", async () => {
 test("flannel's network is the cluster's, its backend stays", () => {
   const data = { "net-conf.json": '{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}', "cni-conf.json": "{}" };
   const families = ["IPv4", "IPv6"] as const;
-  const [object] = settled([{ kind: "ConfigMap", data }], { ...settings, families });
+  const [object] = settled([{ kind: "ConfigMap", data }], { ...SETTINGS, families });
   expect(JSON.parse(object?.data?.["net-conf.json"] ?? "")).toEqual({
     Network: "10.144.0.0/16",
     EnableIPv6: true,
@@ -90,8 +90,8 @@ test("flannel's network is the cluster's, its backend stays", () => {
   expect(object?.data?.["cni-conf.json"]).toBe("{}");
 });
 
-const serviceCIDRs = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
-const script = `POD_CIDR="10.16.0.0/16"                # Do NOT overlap
+const SERVICE_CID_RS = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
+const SCRIPT = `POD_CIDR="10.16.0.0/16"                # Do NOT overlap
 POD_GATEWAY="10.16.0.1"
 SVC_CIDR="10.96.0.0/12"
 CNI_CONF_DIR="/etc/cni/net.d"
@@ -102,7 +102,7 @@ kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `;
 
 test("kube-ovn's script has the cluster's values, wherever it sets them", () => {
-  expect(kubeOvnScript(script, { ...settings, families: ["IPv4", "IPv6"] }, serviceCIDRs)).toBe(`\
+  expect(kubeOvnScript(SCRIPT, { ...SETTINGS, families: ["IPv4", "IPv6"] }, SERVICE_CID_RS)).toBe(`\
 POD_CIDR="10.144.0.0/16,fd00:144::/48"
 POD_GATEWAY="10.144.0.1,fd00:144::1"
 SVC_CIDR="10.96.0.0/12,fd00:10:96::/108"
@@ -112,7 +112,7 @@ if [ "$IPV6" = "true" ]; then
 fi
 kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `);
-  expect(() => kubeOvnScript("POD_CIDR=1\n", settings, serviceCIDRs)).toThrow("no POD_GATEWAY any more");
+  expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CID_RS)).toThrow("no POD_GATEWAY any more");
 });
 
 test("nodes of published images are told of the runtime classes", () => {

@@ -10,7 +10,7 @@ const { namespace } = networkOf(process.pid);
 const node = (name: string, index: number): CniNode => {
   return { name, index, addresses: {}, namespace, runner: createRunner() };
 };
-const fields = { network: "calico", image: "localhost/calico:made-here", folder: "/run-1/calico", nodeFolder: "/n" };
+const FIELDS = { network: "calico", image: "localhost/calico:made-here", folder: "/run-1/calico", nodeFolder: "/n" };
 
 const daemon = (name: string): Parameters<CniGround["daemon"]>[0] => ({
   node: node(name, 1),
@@ -20,7 +20,7 @@ const daemon = (name: string): Parameters<CniGround["daemon"]>[0] => ({
 });
 
 describe("a network's daemon as a DaemonSet", () => {
-  const daemonOn = (name: string) => daemonSet(fields, daemon(name));
+  const daemonOn = (name: string) => daemonSet(FIELDS, daemon(name));
 
   test("is the same whichever node asks for it", () => {
     expect(daemonOn("worker").metadata.name).toBe("calico-bird");
@@ -50,7 +50,7 @@ test("a daemon on one more node is one more label, and waited for until it runs"
     },
     patch: async (path, patch) => {
       asked.push(`patch ${path} ${JSON.stringify(patch)}`);
-      return daemonSet(fields, daemon("worker"));
+      return daemonSet(FIELDS, daemon("worker"));
     },
     get: async () => {
       looks++;
@@ -58,7 +58,7 @@ test("a daemon on one more node is one more label, and waited for until it runs"
     },
     delete: async () => {},
   };
-  const start = daemonsInPods(fields, api);
+  const start = daemonsInPods(FIELDS, api);
   await start(daemon("worker"));
   expect(looks).toBe(2);
   await start(daemon("worker-3"));

@@ -14,9 +14,9 @@ import { isProgram } from "../src/support/machine.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-const folders: string[] = [];
+const FOLDERS: string[] = [];
 afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+  for (const folder of FOLDERS.splice(0)) await rm(folder, { recursive: true });
 });
 
 test("kind is told of families, workers and what nodes share with the machine", () => {
@@ -83,7 +83,7 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
 
 test.runIf(await isProgram("jq"))("runc is asked for no capability that cannot be given", async () => {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-runc-"));
-  folders.push(folder);
+  FOLDERS.push(folder);
   await writeFile(join(folder, "runc"), "#!/bin/sh\necho called\n");
   await chmod(join(folder, "runc"), 0o755);
   const asked = ["CAP_NET_ADMIN", "CAP_SYS_RESOURCE"];

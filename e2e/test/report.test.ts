@@ -3,16 +3,20 @@ import { junit } from "../src/report/junit.ts";
 import type { Outcome } from "../src/report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../src/report/table.ts";
 
-const common = { suite: "services", mode: "iptables", ms: 1_500 } as const;
+const COMMON = { suite: "services", mode: "iptables", ms: 1_500 } as const;
 const passed: Outcome = {
-  ...common,
+  ...COMMON,
   name: "reach",
   family: "IPv4",
   result: { kind: "passed", figures: { requests: "9", failed: "0" } },
 };
-const skipped: Outcome = { ...common, name: "v4", family: "IPv6", result: { kind: "skipped", reason: "IPv4 alone" } };
-const message = 'wanted "a" & <b>; came \u0000refused';
-const failed: Outcome = { ...common, name: "policy", result: { kind: "failed", message, artefacts: "/kept/policy" } };
+const skipped: Outcome = { ...COMMON, name: "v4", family: "IPv6", result: { kind: "skipped", reason: "IPv4 alone" } };
+const MESSAGE = 'wanted "a" & <b>; came \u0000refused';
+const failed: Outcome = {
+  ...COMMON,
+  name: "policy",
+  result: { kind: "failed", message: MESSAGE, artefacts: "/kept/policy" },
+};
 const all = [passed, skipped, failed];
 
 test("a line for each spec has its figures or its reason", () => {
@@ -23,7 +27,7 @@ test("a line for each spec has its figures or its reason", () => {
 test("the table counts by mode and suite, and tells failures in full", () => {
   const lines = resultTable(all).split("\n");
   expect(lines[1]).toMatch(/^iptables +services +1 +1 +1 +4\.5 s$/);
-  expect(lines.slice(-3)).toEqual(["FAILED iptables policy", `  ${message}`, "  state of every node: /kept/policy"]);
+  expect(lines.slice(-3)).toEqual(["FAILED iptables policy", `  ${MESSAGE}`, "  state of every node: /kept/policy"]);
   expect(summaryLine(all)).toBe("1 passed, 1 failed, 1 skipped");
   expect(summaryLine([passed])).toBe("1 passed, 0 failed");
 });

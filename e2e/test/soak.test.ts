@@ -4,9 +4,9 @@ import { type Drawn, drawSteps, type SoakScope } from "../src/specs/soak/draw.ts
 import { findingsIn } from "../src/specs/soak/findings.ts";
 import { firstModel, type SoakModel, type SoakStep, servingPods } from "../src/specs/soak/model.ts";
 
-const scope: SoakScope = { modes: ["iptables", "nftables"], hardships: ["agents killed", "watches cut"] };
+const SCOPE: SoakScope = { modes: ["iptables", "nftables"], hardships: ["agents killed", "watches cut"] };
 
-function drawn(seed: number, count: number, what = scope): readonly Drawn[] {
+function drawn(seed: number, count: number, what = SCOPE): readonly Drawn[] {
   const steps = drawSteps(seed, what);
   return Array.from({ length: count }, () => steps.next().value);
 }

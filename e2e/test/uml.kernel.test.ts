@@ -12,11 +12,11 @@ import { runGuest } from "../src/uml/run-guest.ts";
 const missing = await missingForUml();
 
 const { CI = "", FAIRLEAD_UML = "" } = process.env;
-const all = CI !== "" || FAIRLEAD_UML === "all";
+const ALL = CI !== "" || FAIRLEAD_UML === "all";
 /** The suite that takes as long as all others together has a guest of its own. */
 const LONGEST = "conformance";
 
-const chosen = [...suites].filter(([suite]) => all || suite !== "golden");
+const chosen = [...suites].filter(([suite]) => ALL || suite !== "golden");
 
 /** Ten minutes on a core of its own; other checks run beside it, and a busy machine takes many times as long. */
 const LIMIT_MS = 1_800_000;
@@ -38,7 +38,7 @@ if (missing === undefined) {
     });
   }
 
-  if (!all) {
+  if (!ALL) {
     test("golden files with the real tools", ({ skip }) => {
       skip("takes long: FAIRLEAD_UML=all runs them too; backend-ipvs has them on the fakes");
     });

@@ -127,7 +127,7 @@ describe("the bundle", () => {
   });
 
   test("the founding case's configuration is read and written back", async () => {
-    await writeFile(join(dir, "config.conf"), foundingConfig);
+    await writeFile(join(dir, "config.conf"), FOUNDING_CONFIG);
     const { code } = await proxy(`--config=${join(dir, "config.conf")}`, `--write-config-to=${join(dir, "out.yaml")}`);
     expect(code).toBe(0);
     const text = await readFile(join(dir, "out.yaml"), "utf8");
@@ -141,7 +141,7 @@ function withoutManifests(flags: readonly string[]): string[] {
   return flags.some((flag) => flag.startsWith("--kubeconfig")) ? ["--manifests="] : [];
 }
 
-const foundingConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+const FOUNDING_CONFIG = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 bindAddress: 0.0.0.0
 clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /var/lib/kube-proxy/kubeconfig.conf, qps: 0}

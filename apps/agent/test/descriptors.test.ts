@@ -12,7 +12,7 @@ const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 const reason = await whyNoKernel();
 
 /** Holds so many connections to the health port, and squats the name of an abstract socket: any user could. */
-const attack = `
+const ATTACK = `
   const { connect, createServer } = require("node:net");
   const opened = Array.from({ length: 600 }, () => new Promise((resolve) =>
     connect(10256, "127.0.0.1").on("connect", resolve).on("error", resolve).on("close", resolve)));
@@ -79,7 +79,7 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
     for await (const line of stream(...limited, process.execPath, bundle, ...flags)) {
       log.push(line);
       if (line.includes('"Rules are in place" ipFamily="IPv4"')) {
-        attacking = stream(process.execPath, "-e", attack);
+        attacking = stream(process.execPath, "-e", ATTACK);
         expect((await attacking.next()).value).toBe("held");
         await write("second", "10.96.0.20");
       }

@@ -12,12 +12,12 @@ beforeEach(async () => {
 });
 afterEach(() => api.stop());
 
-const protobuf = "application/vnd.kubernetes.protobuf, application/json";
+const PROTOBUF = "application/vnd.kubernetes.protobuf, application/json";
 const byFlag = (type: string) => configOf([`--master=${server}`, `--kube-api-content-type=${type}`]);
 
 test.each([
-  ["by default", () => configOf([`--master=${server}`]), protobuf],
-  ["where the flag says so", () => byFlag("application/vnd.kubernetes.protobuf"), protobuf],
+  ["by default", () => configOf([`--master=${server}`]), PROTOBUF],
+  ["where the flag says so", () => byFlag("application/vnd.kubernetes.protobuf"), PROTOBUF],
   ["not where the flag says JSON", () => byFlag("application/json"), "application/json"],
   ["not where acceptContentTypes says JSON", () => accepting("application/json"), "application/json"],
 ])("protobuf is asked for %s", async (_when, config, accept) => {

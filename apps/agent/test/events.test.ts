@@ -67,8 +67,8 @@ test("a server that does not answer is no failure", async () => {
 });
 
 test("the third failure in a row is told, a success begins anew", () => {
-  const told: string[] = [];
-  const follower = eventFollower({ report: async ({ message }) => void told.push(message) });
+  const reported: string[] = [];
+  const follower = eventFollower({ report: async ({ message }) => void reported.push(message) });
   const failure: FamilyOutcome = { kind: "failed", sync: "full", error: new Error("no"), milliseconds: 1, retryIn: 1 };
   const success: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
   const ran = (outcome: FamilyOutcome) => {
@@ -76,9 +76,9 @@ test("the third failure in a row is told, a success begins anew", () => {
     void follower.ran?.({ family: "IPv4", plan, change: undefined, outcome });
   };
   for (const outcome of [failure, failure, success, failure, failure]) ran(outcome);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   ran(failure);
-  expect(told).toEqual(["The rules of IPv4 could not be written 3 times in a row: no"]);
+  expect(reported).toEqual(["The rules of IPv4 could not be written 3 times in a row: no"]);
 });
 
 describe("ports that cannot be bound", () => {
@@ -125,8 +125,8 @@ describe("ports that cannot be bound", () => {
   test("an agent tells of a Service's port that is in use, and of its own", async () => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const { port } = other.address;
-    const told: NodeEvent[] = [];
-    const report = async (event: NodeEvent) => void told.push(event);
+    const reported: NodeEvent[] = [];
+    const report = async (event: NodeEvent) => void reported.push(event);
     const one = runningAgent({ events: { report }, metricsPort: port });
     const web = service("web", {
       type: "LoadBalancer",
@@ -138,8 +138,8 @@ describe("ports that cannot be bound", () => {
     await settled();
     await one.source.put(web);
     await one.source.synced("services", "endpointSlices", "node");
-    await until(() => told.length === 2);
-    const events = Object.fromEntries(told.map(({ reason, service: about }) => [reason, about]));
+    await until(() => reported.length === 2);
+    const events = Object.fromEntries(reported.map(({ reason, service: about }) => [reason, about]));
     expect(events).toEqual({
       FailedToStartMetricServer: undefined,
       FailedToStartServiceHealthcheck: { namespace: "default", name: "web" },
@@ -150,14 +150,14 @@ describe("ports that cannot be bound", () => {
 
   test("with --bind-address-hard-fail its own ends it, and it tells before that", async () => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
-    const told: string[] = [];
-    const report = async ({ reason }: NodeEvent) => void told.push(reason);
+    const reported: string[] = [];
+    const report = async ({ reason }: NodeEvent) => void reported.push(reason);
     const flags = ["--bind-address-hard-fail"];
     const one = runningAgent({ events: { report }, metricsPort: other.address.port, flags });
-    await until(() => told.length === 1);
+    await until(() => reported.length === 1);
     await one.clock.advance(3_000);
     expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
-    expect(told).toEqual(["FailedToStartMetricServer"]);
+    expect(reported).toEqual(["FailedToStartMetricServer"]);
     await other.close();
   });
 });

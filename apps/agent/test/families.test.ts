@@ -41,11 +41,11 @@ async function fate({ families, nodes, flags = [], addresses = [] }: Cluster): P
 }
 
 const nodeA = (...addresses: string[]) => node("node-a", { addresses });
-const refused = "IPv6, the primary family (of the Node's first address: fd00::5), cannot be served: no tools";
+const REFUSED = "IPv6, the primary family (of the Node's first address: fd00::5), cannot be served: no tools";
 
 test("a Node whose primary family cannot be served ends the agent, whatever the other one could do", async () => {
-  expect(await fate({ families: ["IPv4"], nodes: [nodeA("fd00::5")] })).toBe(refused);
-  expect(await fate({ families: ["IPv4"], nodes: [nodeA("fd00::5", "10.201.0.10")] })).toBe(refused);
+  expect(await fate({ families: ["IPv4"], nodes: [nodeA("fd00::5")] })).toBe(REFUSED);
+  expect(await fate({ families: ["IPv4"], nodes: [nodeA("fd00::5", "10.201.0.10")] })).toBe(REFUSED);
 });
 
 test("the other family may be left out", async () => {
@@ -56,7 +56,7 @@ test("the other family may be left out", async () => {
 test("bindAddress says which is the primary, where it is an address", async () => {
   const nodes = [nodeA("fd00::5", "10.201.0.10")];
   expect(await fate({ families: ["IPv4"], nodes, flags: ["--bind-address=10.201.0.10"] })).toBe("serves");
-  expect(await fate({ families: ["IPv4"], nodes, flags: ["--bind-address=0.0.0.0"] })).toBe(refused);
+  expect(await fate({ families: ["IPv4"], nodes, flags: ["--bind-address=0.0.0.0"] })).toBe(REFUSED);
 });
 
 test("without a Node it is that of the kernel's address, IPv4 where there are both or none", async () => {
@@ -73,7 +73,7 @@ test("a Node that comes to have another primary family ends it, too", async () =
   expect(await fate({ families: ["IPv4"], nodes: [nodeA("10.201.0.10")], flags })).toBe("serves");
   await running?.source.put(nodeA("fd00::5"));
   await running?.clock.advance(3_000);
-  expect(await running?.ended).toBe(refused);
+  expect(await running?.ended).toBe(REFUSED);
 });
 
 test("a configuration for the other family only ends it before anything is written", async () => {

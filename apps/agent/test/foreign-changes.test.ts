@@ -7,17 +7,17 @@ import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 
-const synced: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
+const SYNCED: FamilyOutcome = { kind: "synced", report: { kind: "full", objects: {} }, milliseconds: 1 };
 
 /** An agent of both families whose mode tells what others do. */
-function following(watch?: (tell: ForeignChanges) => Promise<void>) {
+function following(watch?: (notify: ForeignChanges) => Promise<void>) {
   const asked: string[] = [];
   const log = recordedLog();
   const clock = new VirtualClock();
   const all = allSynced(["IPv4", "IPv6"]);
-  let tell: ForeignChanges | undefined;
+  let notify: ForeignChanges | undefined;
   const watchForeign = async (changes: ForeignChanges) => {
-    tell = changes;
+    notify = changes;
     await watch?.(changes);
   };
   const loop = { request: (kind: string) => asked.push(kind), requestCheck: () => asked.push("check") };
@@ -27,45 +27,45 @@ function following(watch?: (tell: ForeignChanges) => Promise<void>) {
     await all.follower.ran?.({ family, plan: undefined as never, change: undefined, outcome });
     await settled();
   };
-  return { asked, clock, log, ran, tell: () => tell };
+  return { asked, clock, log, ran, notify: () => notify };
 }
 
 test("what others do is followed once both families are written: own full syncs are the loudest", async () => {
-  const { ran, tell } = following();
-  await ran("IPv4", synced);
+  const { ran, notify } = following();
+  await ran("IPv4", SYNCED);
   await ran("IPv6", { kind: "waiting" });
-  expect(tell()).toBeUndefined();
-  await ran("IPv6", synced);
-  expect(tell()).toBeDefined();
+  expect(notify()).toBeUndefined();
+  await ran("IPv6", SYNCED);
+  expect(notify()).toBeDefined();
 });
 
 test("a change asks for a full sync at once, and what was not told for a check", async () => {
-  const { asked, ran, tell } = following();
-  await ran("IPv4", synced);
-  await ran("IPv6", synced);
-  tell()?.changed("nft (4711)");
-  tell()?.lost();
+  const { asked, ran, notify } = following();
+  await ran("IPv4", SYNCED);
+  await ran("IPv6", SYNCED);
+  notify()?.changed("nft (4711)");
+  notify()?.lost();
   expect(asked).toEqual(["full", "check"]);
 });
 
 test("who changes it is told, and not again while that goes on", async () => {
-  const { asked, clock, log, ran, tell } = following();
-  await ran("IPv4", synced);
-  await ran("IPv6", synced);
+  const { asked, clock, log, ran, notify } = following();
+  await ran("IPv4", SYNCED);
+  await ran("IPv6", SYNCED);
   for (let change = 0; change < 200; change++) {
-    tell()?.changed("nft (4711)");
+    notify()?.changed("nft (4711)");
     await clock.advance(100);
   }
   expect(asked).toHaveLength(200);
   expect(log.lines).toMatchObject([{ level: "warn", fields: { by: "nft (4711)" } }]);
   await clock.advance(10_000);
-  tell()?.changed("kube-proxy (12)");
+  notify()?.changed("kube-proxy (12)");
   expect(log.lines).toHaveLength(2);
 });
 
 test("where nothing can be told any more, a line says what still finds it", async () => {
   const { ran, log } = following(() => Promise.reject(new Error("no multicast group")));
-  await ran("IPv4", synced);
-  await ran("IPv6", synced);
+  await ran("IPv4", SYNCED);
+  await ran("IPv6", SYNCED);
   expect(log.lines).toMatchObject([{ level: "warn", fields: { syncPeriod: "30000ms", error: "no multicast group" } }]);
 });

@@ -10,12 +10,12 @@ import { describe, expect, test } from "vitest";
 import { whyNoKernel } from "./support/real-kernel.ts";
 
 /** Milliseconds that the rules get to follow a change of the manifests. */
-const patience = 15_000;
+const PATIENCE = 15_000;
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 const reason = await whyNoKernel();
 
 /** The node of the recordings: one interface, its addresses, no default route and no Node object. */
-const interfaces = [
+const INTERFACES = [
   ["link", "add", "eth0", "type", "veth", "peer", "name", "peer0"],
   ["address", "add", "10.201.0.10/24", "dev", "eth0"],
   ["address", "add", "fd00:201::10/64", "dev", "eth0", "nodad"],
@@ -23,7 +23,7 @@ const interfaces = [
   ["link", "set", "eth0", "up"],
 ];
 
-const flags = [
+const FLAGS = [
   "--hostname-override=node-a",
   "--cluster-cidr=10.144.0.0/16,fd00:144::/48",
   "--iptables-min-sync-period=10ms",
@@ -41,13 +41,13 @@ describe.skipIf(reason !== undefined)(
       async (variant) => {
         await using namespace = await createNamespace();
         const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-        for (const args of interfaces) await inside.run(["ip", ...args]);
+        for (const args of INTERFACES) await inside.run(["ip", ...args]);
         // kubelet's chain tells which variant the node has.
         await inside.run([`iptables-${variant}`, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
         const dir = await mkdtemp(join(tmpdir(), "fairlead-golden-"));
         const manifests = join(dir, "manifests");
         await mkdir(manifests);
-        const agent = start(inside, [`--manifests=${manifests}`, `--state-dir=${join(dir, "state")}`, ...flags]);
+        const agent = start(inside, [`--manifests=${manifests}`, `--state-dir=${join(dir, "state")}`, ...FLAGS]);
         try {
           for (const scenario of goldenScenarios()) {
             await swap(dir, scenario);
@@ -84,7 +84,7 @@ async function swap(dir: string, { objects }: GoldenScenario): Promise<void> {
 
 /** What differs once nothing does any more, or when patience ends. */
 async function settledDifferences(inside: Runner, variant: "nft" | "legacy", scenario: GoldenScenario) {
-  const until = performance.now() + patience;
+  const until = performance.now() + PATIENCE;
   for (;;) {
     const found = await differences(inside, variant, scenario);
     if (found.length === 0 || performance.now() > until) return found;

@@ -209,7 +209,7 @@ describe("health-check node ports", () => {
     const bound = new Set<string>();
     /** Every opening and closing, in order. */
     const moves: string[] = [];
-    const told: string[] = [];
+    const reported: string[] = [];
     const servers = new ServiceHealthServers({
       family: "IPv4",
       clock,
@@ -229,10 +229,10 @@ describe("health-check node ports", () => {
           },
         };
       },
-      onOpened: (_check, { host, port }, wasRefused) => told.push(`${wasRefused ? "at last " : ""}${host}:${port}`),
-      onRefused: (_check, { host, port }, error) => told.push(`${host}:${port} ${String(error)}`),
+      onOpened: (_check, { host, port }, wasRefused) => reported.push(`${wasRefused ? "at last " : ""}${host}:${port}`),
+      onRefused: (_check, { host, port }, error) => reported.push(`${host}:${port} ${String(error)}`),
     });
-    return { clock, busy, bound, moves, told, servers };
+    return { clock, busy, bound, moves, reported, servers };
   }
 
   test("ports open, follow and close with the plan", async () => {
@@ -271,19 +271,19 @@ describe("health-check node ports", () => {
   });
 
   test("a port in use is told once, whatever the number of syncs, and again with another reason", async () => {
-    const { servers, told, busy, clock } = listening("0.0.0.0:30000");
+    const { servers, reported, busy, clock } = listening("0.0.0.0:30000");
     for (let sync = 0; sync < 5; sync++) await servers.update(one(30_000), undefined);
     await clock.advance(600_000);
-    expect(told).toEqual(["0.0.0.0:30000 Error: EADDRINUSE"]);
+    expect(reported).toEqual(["0.0.0.0:30000 Error: EADDRINUSE"]);
     busy.clear();
     await servers.update(one(30_000), undefined);
-    expect(told.slice(1)).toEqual(["at last 0.0.0.0:30000"]);
+    expect(reported.slice(1)).toEqual(["at last 0.0.0.0:30000"]);
     await clock.advance(600_000);
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
   });
 
   test("a port goes from one service to another in one update", async () => {
-    const { servers, moves, told } = listening();
+    const { servers, moves, reported } = listening();
     const other: HealthCheck = {
       service: "default/api",
       namespace: "default",
@@ -294,7 +294,7 @@ describe("health-check node ports", () => {
     await servers.update(one(30_000), undefined);
     await servers.update(new Map([[other.service, other]]), undefined);
     expect(moves).toEqual(["+0.0.0.0:30000", "-0.0.0.0:30000", "+0.0.0.0:30000"]);
-    expect(told).toEqual(["0.0.0.0:30000", "0.0.0.0:30000"]);
+    expect(reported).toEqual(["0.0.0.0:30000", "0.0.0.0:30000"]);
   });
 
   test("after the close nothing is tried again", async () => {

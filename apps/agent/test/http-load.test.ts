@@ -3,7 +3,7 @@ import { settled, VirtualClock } from "@fairlead/base/testing";
 import { service } from "@fairlead/testkit";
 import { afterEach, describe, expect, test } from "vitest";
 import { Admission } from "../src/http/admission.ts";
-import { plainText } from "../src/http/answers.ts";
+import { PLAIN_TEXT } from "../src/http/answers.ts";
 import { type App, routes } from "../src/http/app.ts";
 import { type Listener, listen, listenForMany } from "../src/http/listen.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
@@ -14,21 +14,21 @@ import { ask } from "./support/ask.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { until } from "./support/until.ts";
 
-const host = "127.0.0.1";
+const HOST = "127.0.0.1";
 const get = (path: string, requests = 1) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(requests);
 
-const listeners: Listener[] = [];
+const LISTENERS: Listener[] = [];
 const clients = new Set<Socket>();
 
 async function serve(app: App, admission?: Admission): Promise<number> {
-  const listener = await listen(app, { host, port: 0 }, false, admission);
-  listeners.push(listener);
+  const listener = await listen(app, { host: HOST, port: 0 }, false, admission);
+  LISTENERS.push(listener);
   return listener.address.port;
 }
 
 /** A connection that sends `text`, and what came back. */
 function client(port: number, text: string) {
-  const socket = connect(port, host);
+  const socket = connect(port, HOST);
   const state = { socket, received: "", closed: false };
   clients.add(socket);
   socket.setEncoding("utf8");
@@ -49,7 +49,7 @@ function counting() {
   const app = routes({
     "/healthz": () => {
       counts.all++;
-      return { status: 200, headers: plainText, body: "ok" };
+      return { status: 200, headers: PLAIN_TEXT, body: "ok" };
     },
   });
   let milliseconds = 0;
@@ -66,18 +66,18 @@ function counting() {
   return { app, counts, admission: new Admission(turns) };
 }
 
-const at = { host, port: 0 };
+const at = { host: HOST, port: 0 };
 const forMany = (app: App, admission: Admission) => listenForMany(app, at, admission);
 
 /** That many of the shortest requests are in two pieces. */
-const fewInATurn = 40;
+const FEW_IN_A_TURN = 40;
 
 const answers = (text: string) => text.split("HTTP/1.1 200").length - 1;
 
 afterEach(async () => {
   for (const socket of clients) socket.destroy();
   clients.clear();
-  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+  await Promise.all(LISTENERS.splice(0).map((listener) => listener.close()));
 });
 
 describe("clients that ask too much", () => {
@@ -87,7 +87,7 @@ describe("clients that ask too much", () => {
     const one = client(port, get("/healthz", 2_000));
     await until(() => answers(one.received) === 2_000);
     expect(counts.mostInATurn).toBeGreaterThan(0);
-    expect(counts.mostInATurn).toBeLessThanOrEqual(fewInATurn);
+    expect(counts.mostInATurn).toBeLessThanOrEqual(FEW_IN_A_TURN);
   });
 
   test("a probe is answered before the requests of fifty connections that have had answers", async () => {
@@ -112,7 +112,7 @@ describe("clients that ask too much", () => {
     const greedy = ports.map((port) => client(port, get("/healthz", 500)));
     await until(() => greedy.every(({ received }) => answers(received) === 500));
     expect(counts.mostInATurn).toBeGreaterThan(0);
-    expect(counts.mostInATurn).toBeLessThanOrEqual(fewInATurn);
+    expect(counts.mostInATurn).toBeLessThanOrEqual(FEW_IN_A_TURN);
   });
 
   test("what a client asked for is not done any more when it is gone", async () => {
@@ -147,7 +147,7 @@ describe("clients that ask too much", () => {
     const admission = new Admission(new Turns({ nextTurn: setImmediate, now: () => 0 }));
     const serveIt = inATurn === 1 ? (one: App, two: Admission) => listen(one, at, false, two) : forMany;
     const listener = await serveIt(app, admission);
-    listeners.push(listener);
+    LISTENERS.push(listener);
     const held = Array.from({ length: 640 }, () => client(listener.address.port, "GET /"));
     const probe = client(listener.address.port, get("/healthz"));
     let turns = 0;
@@ -190,8 +190,8 @@ describe("clients that ask too much", () => {
 
   test("requests and answers of any size get through in pieces, and what is no request is told so", async () => {
     const big = "x".repeat(3_000_000);
-    const port = await serve(routes({ "/big": () => ({ status: 200, headers: plainText, body: Buffer.from(big) }) }));
-    const answer = await fetch(`http://${host}:${port}/big`, {
+    const port = await serve(routes({ "/big": () => ({ status: 200, headers: PLAIN_TEXT, body: Buffer.from(big) }) }));
+    const answer = await fetch(`http://${HOST}:${port}/big`, {
       method: "POST",
       body: "y".repeat(100_000),
       headers: { "x-long": "z".repeat(8_000) },
@@ -226,7 +226,7 @@ describe("clients that ask too much", () => {
 });
 
 async function freePort(): Promise<number> {
-  const { address, close } = await listen(routes({}), { host, port: 0 });
+  const { address, close } = await listen(routes({}), { host: HOST, port: 0 });
   await close();
   return address.port;
 }

@@ -2,22 +2,22 @@ import { Server } from "node:net";
 import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test, vi } from "vitest";
 import { Admission } from "../src/http/admission.ts";
-import { plainText } from "../src/http/answers.ts";
+import { PLAIN_TEXT } from "../src/http/answers.ts";
 import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { until } from "./support/until.ts";
 
-const app = routes({ "/": () => ({ status: 200, headers: plainText, body: "here" }) });
-const loopback = "127.0.0.1";
+const app = routes({ "/": () => ({ status: 200, headers: PLAIN_TEXT, body: "here" }) });
+const LOOPBACK = "127.0.0.1";
 
 function options(port: number, hardFail = false) {
   const clock = new VirtualClock();
   const log = recordedLog();
   const stop = new AbortController();
   const failed: string[] = [];
-  const at = { address: loopback, port };
+  const at = { address: LOOPBACK, port };
   const onFailure = (_server: string, reason: string) => failed.push(reason);
   return {
     clock,
@@ -41,8 +41,8 @@ test("a handler that throws is answered with 500, an unknown path with 404", asy
   const broken = () => {
     throw new Error("broken");
   };
-  const listener = await listen(routes({ "/broken": broken }), { host: loopback, port: 0 });
-  const statusOf = async (path: string) => (await fetch(`http://${loopback}:${listener.address.port}${path}`)).status;
+  const listener = await listen(routes({ "/broken": broken }), { host: LOOPBACK, port: 0 });
+  const statusOf = async (path: string) => (await fetch(`http://${LOOPBACK}:${listener.address.port}${path}`)).status;
   expect(await statusOf("/broken?query")).toBe(500);
   expect(await statusOf("/elsewhere")).toBe(404);
   await listener.close();
@@ -50,18 +50,18 @@ test("a handler that throws is answered with 500, an unknown path with 404", asy
 
 test("connections that cannot be accepted don't end the process", async () => {
   const opening = vi.spyOn(Server.prototype, "listen");
-  const listener = await listen(app, { host: loopback, port: 0 });
+  const listener = await listen(app, { host: LOOPBACK, port: 0 });
   const server: unknown = opening.mock.contexts[0];
   opening.mockRestore();
   if (!(server instanceof Server)) throw new Error("nothing listens");
   for (let count = 0; count < 2; count++) server.emit("error", new Error("accept ENOBUFS"));
-  expect((await fetch(`http://${loopback}:${listener.address.port}/`)).status).toBe(200);
+  expect((await fetch(`http://${LOOPBACK}:${listener.address.port}/`)).status).toBe(200);
   await listener.close();
 });
 
 describe("serving on an own address", () => {
   test("a port in use is told and tried again until it is free", async () => {
-    const other = await listen(app, { host: loopback, port: 0 });
+    const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { clock, log, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
     await until(() => clock.pending.length === 1);
@@ -69,13 +69,13 @@ describe("serving on an own address", () => {
     await other.close();
     await clock.advance(5_000);
     const listener = await opening;
-    const answer = await fetch(`http://${loopback}:${other.address.port}/`);
+    const answer = await fetch(`http://${LOOPBACK}:${other.address.port}/`);
     expect(await answer.text()).toBe("here");
     await listener?.close();
   });
 
   test("with bindAddressHardFail the first failure ends it", async () => {
-    const other = await listen(app, { host: loopback, port: 0 });
+    const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { failed, bind: bound } = options(other.address.port, true);
     expect(await bind(app, bound)).toBeUndefined();
     expect(failed[0]).toMatch(/^the health server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
@@ -83,7 +83,7 @@ describe("serving on an own address", () => {
   });
 
   test("waiting ends with the agent", async () => {
-    const other = await listen(app, { host: loopback, port: 0 });
+    const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { clock, stop, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
     await until(() => clock.pending.length === 1);

@@ -3,17 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, createRunner, lines } from "@fairlead/kernel";
 import { service } from "@fairlead/testkit";
-import { agentNodeOptions } from "@fairlead/tooling/agent-node";
+import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { afterAll, expect, test } from "vitest";
 
 /** Node's inspector runs whatever it is told by anybody who reaches 127.0.0.1: never in this process. */
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
-const folders: string[] = [];
-afterAll(() => Promise.all(folders.map((dir) => rm(dir, { recursive: true }))));
+const FOLDERS: string[] = [];
+afterAll(() => Promise.all(FOLDERS.map((dir) => rm(dir, { recursive: true }))));
 
 async function folder(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "fairlead-inspector-"));
-  folders.push(dir);
+  FOLDERS.push(dir);
   return dir;
 }
 
@@ -33,7 +33,7 @@ async function listening(pid: number): Promise<readonly string[]> {
 const web = JSON.stringify(service("web", { clusterIPs: ["10.96.0.10"], ports: [{ port: 80 }] }));
 
 test.each([
-  ["as the image starts it", agentNodeOptions],
+  ["as the image starts it", AGENT_NODE_OPTIONS],
   ["by node with nothing said", []],
 ])("SIGUSR1 opens no inspector: %s", { timeout: 60_000 }, async (_how, options) => {
   const dir = await folder();

@@ -102,15 +102,15 @@ test.each([
 ])("%s by hand: told by the kernel, and repaired at once", async (_what, deed, change) => {
   const one = await serving();
   one.ipvs.links.meddle(deed);
-  one.addresses.tell(change);
+  one.addresses.notify(change);
   await one.clock.advance(2_000);
   expect([...(one.ipvs.links.device(DEVICE) ?? [])]).toEqual(["10.96.67.75"]);
 });
 
 test("changes of its own make it look at nothing", async () => {
   const one = await serving();
-  one.addresses.tell({ gone: false, address: "10.96.67.75" });
-  one.addresses.tell({ gone: true, address: "10.96.95.98" });
+  one.addresses.notify({ gone: false, address: "10.96.67.75" });
+  one.addresses.notify({ gone: true, address: "10.96.95.98" });
   const before = one.ipvs.links.faults.calls.length;
   await one.clock.advance(2_000);
   expect(one.ipvs.links.faults.calls).toHaveLength(before);

@@ -31,7 +31,7 @@ function lintMetric(name: string, type: string, described: boolean): readonly st
 }
 
 /** Gauges by names that dashboards know from kube-proxy and from Node's client library. */
-const gaugesOfOthers = [
+const GAUGES_OF_OTHERS = [
   "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
   "kubeproxy_sync_proxy_rules_iptables_total",
   "nodejs_active_resources_total",
@@ -42,7 +42,7 @@ const gaugesOfOthers = [
 test("/metrics passes promlint, but for gauges whose names are others'", async () => {
   const nfacct = { read: async () => ({ packets: 1, bytes: 1 }) };
   const { text } = await createMetrics(new ClusterState(), { mode: ipvsFacts, nfacct }).text();
-  expect(lint(text)).toEqual(gaugesOfOthers.map((name) => `${name}: counters, and nothing else, end in _total`));
+  expect(lint(text)).toEqual(GAUGES_OF_OTHERS.map((name) => `${name}: counters, and nothing else, end in _total`));
 });
 
 test("what promlint complains of is found", () => {

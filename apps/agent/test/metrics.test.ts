@@ -18,14 +18,14 @@ interface Metric {
   readonly buckets: readonly string[];
 }
 
-const packets = new Map([
+const PACKETS = new Map([
   ["ct_state_invalid_dropped_pkts", 3],
   ["localhost_nps_accepted_pkts", 5],
 ]);
 
 function metrics() {
   const read = async (name: string) => {
-    const count = packets.get(name);
+    const count = PACKETS.get(name);
     return count === undefined ? undefined : { packets: count, bytes: 0 };
   };
   return createMetrics(new ClusterState(), { mode: iptablesFacts, nfacct: { read } });
@@ -134,7 +134,7 @@ describe("metrics", () => {
   test("the kernel's own packet counts are read when asked", async () => {
     const all = metrics();
     expect((await all.text()).text).toContain("kubeproxy_iptables_ct_state_invalid_dropped_packets_total 3\n");
-    packets.set("ct_state_invalid_dropped_pkts", 4);
+    PACKETS.set("ct_state_invalid_dropped_pkts", 4);
     expect((await all.text()).text).toContain("kubeproxy_iptables_ct_state_invalid_dropped_packets_total 4\n");
     expect((await all.text()).text).toContain("kubeproxy_iptables_localhost_nodeports_accepted_packets_total 5\n");
   });

@@ -33,19 +33,19 @@ function pool(name: string, cidr: string) {
 }
 
 let running: RunningAgent | undefined;
-const events: NodeEvent[] = [];
+const EVENTS: NodeEvent[] = [];
 
 afterEach(async () => {
   await running?.stop();
   running = undefined;
-  events.length = 0;
+  EVENTS.length = 0;
 });
 
 const FLAGS = ["--cluster-cidr=10.144.0.0/16", "--exclude-cidrs-from=kube-ovn-subnets"];
 
 /** An agent to which all is given but what its networks are. */
 async function started(options: RunningAgentOptions = {}): Promise<RunningAgent> {
-  const report = async (event: NodeEvent) => void events.push(event);
+  const report = async (event: NodeEvent) => void EVENTS.push(event);
   const one = runningAgent({ flags: FLAGS, events: { report }, ...options });
   running = one;
   await settled();
@@ -139,7 +139,7 @@ describe("while it runs", () => {
     await one.source.put(subnet("bad", { a: 1 }), subnet("worse", "0.0.0.0/0"), subnet("bad", { a: 1 }));
     await decided(one);
     expect(serves(one, "10.96.95.98")).toBe(false);
-    expect(events.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden", "NetworkCIDRRefused"]);
+    expect(EVENTS.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden", "NetworkCIDRRefused"]);
     expect(one.log.lines.filter((line) => JSON.stringify(line).includes("spec.cidrBlock"))).toHaveLength(1);
   });
 
@@ -148,7 +148,7 @@ describe("while it runs", () => {
     await one.source.put(subnet("all", "10.144.154.0/24"));
     await decided(one);
     expect(serves(one, "10.96.67.75")).toBe(true);
-    expect(events.map(({ reason }) => reason)).toEqual(["NetworkCIDRHeld"]);
+    expect(EVENTS.map(({ reason }) => reason)).toEqual(["NetworkCIDRHeld"]);
   });
 
   test("endpoints at nodes' addresses are ours: an underlay has both", async () => {
@@ -210,7 +210,7 @@ describe("rules for services", () => {
     await one.source.state("Namespace", "forbidden");
     await decided(one);
     expect(serves(one, "10.96.67.75")).toBe(true);
-    expect(events.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden"]);
+    expect(EVENTS.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden"]);
   });
 });
 

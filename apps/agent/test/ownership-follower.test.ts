@@ -7,14 +7,14 @@ import { ownershipFollower } from "../src/ownership/follower.ts";
 import { MemoryKeeper } from "../src/ownership/keeper.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
-const scope = { excludeCIDRs: [], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
+const SCOPE = { excludeCIDRs: [], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
 
 test("changes of ownership are counted by what decided", async () => {
   const log = recordedLog();
   const metrics = createMetrics(new ClusterState());
   const keeper = new MemoryKeeper(Memory.empty, {
     path: "/dev/null/none/ownership.json",
-    scope,
+    scope: SCOPE,
     clock: new VirtualClock(),
     log,
   });

@@ -8,7 +8,7 @@ import { MemoryKeeper } from "../src/ownership/keeper.ts";
 import { loadMemory, memoryPath } from "../src/ownership/memory-file.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
-const scope: MemoryScope = {
+const SCOPE: MemoryScope = {
   excludeCIDRs: ["10.244.0.0/16"],
   mixedServices: "own-endpoints",
   ownershipAnnotation: true,
@@ -25,22 +25,22 @@ afterEach(async () => {
 function keeper(path: string, memory = Memory.empty) {
   const clock = new VirtualClock();
   const log = recordedLog();
-  return { clock, log, keeper: new MemoryKeeper(memory, { path, scope, clock, log }) };
+  return { clock, log, keeper: new MemoryKeeper(memory, { path, scope: SCOPE, clock, log }) };
 }
 
-const foreign = { service: "default/ovn", family: "IPv4", ownership: "foreign" } as const;
+const FOREIGN = { service: "default/ovn", family: "IPv4", ownership: "foreign" } as const;
 
 describe("the ownership memory", () => {
   test("outlives the agent", async () => {
     const path = memoryPath(join(dir, "not", "there", "yet"));
     const first = keeper(path);
-    first.keeper.apply([foreign, { service: "default/web", family: "IPv6", ownership: "ours" }]);
+    first.keeper.apply([FOREIGN, { service: "default/web", family: "IPv6", ownership: "ours" }]);
     first.keeper.apply([{ service: "default/web", family: "IPv6" }]);
     await first.clock.advance(500);
     await first.keeper.flush();
 
     const log = recordedLog();
-    const memory = await loadMemory(path, scope, log);
+    const memory = await loadMemory(path, SCOPE, log);
     expect([...memory.entries()]).toEqual([["default/ovn", { IPv4: "foreign" }]]);
     expect(log.lines).toEqual([]);
     expect(await readdir(join(dir, "not", "there", "yet"))).toEqual(["ownership.json"]);
@@ -61,12 +61,12 @@ describe("the ownership memory", () => {
     let now = 0;
     // Each look at the clock is 100 ms later than the one before.
     const clock = { now: () => now, monotonic: () => (now += 100), after: timers.after.bind(timers) };
-    const one = new MemoryKeeper(Memory.empty, { path: memoryPath(dir), scope, clock, log: recordedLog() });
-    one.apply([foreign]);
+    const one = new MemoryKeeper(Memory.empty, { path: memoryPath(dir), scope: SCOPE, clock, log: recordedLog() });
+    one.apply([FOREIGN]);
     expect(timers.pending).toEqual([500]);
     await timers.advance(500);
     await one.flush();
-    one.apply([{ ...foreign, ownership: "ours" }]);
+    one.apply([{ ...FOREIGN, ownership: "ours" }]);
     expect(timers.pending[0]).toBeGreaterThan(5_000);
     await one.flush();
     expect(await readFile(memoryPath(dir), "utf8")).toContain("ours");
@@ -74,7 +74,7 @@ describe("the ownership memory", () => {
 
   test("what is not written yet is written at the end", async () => {
     const { keeper: one } = keeper(memoryPath(dir));
-    one.apply([foreign]);
+    one.apply([FOREIGN]);
     await one.flush();
     expect(await readFile(memoryPath(dir), "utf8")).toContain("default/ovn");
   });
@@ -82,9 +82,9 @@ describe("the ownership memory", () => {
   test("a folder that cannot be written is told once, whatever changes", async () => {
     await writeFile(join(dir, "file"), "");
     const { log, keeper: one } = keeper(memoryPath(join(dir, "file")));
-    one.apply([foreign]);
+    one.apply([FOREIGN]);
     await one.flush();
-    one.apply([{ ...foreign, ownership: "ours" }]);
+    one.apply([{ ...FOREIGN, ownership: "ours" }]);
     await one.flush();
     expect(log.messages()).toEqual([
       "Ownership memory is not kept: a restart decides anew for services without endpoints",
@@ -94,13 +94,13 @@ describe("the ownership memory", () => {
   test.each(["", "{", "[]", '{"version":1,"scope":"x","services":{}}'])("damaged or strange: %s", async (text) => {
     await writeFile(memoryPath(dir), text);
     const log = recordedLog();
-    expect((await loadMemory(memoryPath(dir), scope, log)).size).toBe(0);
+    expect((await loadMemory(memoryPath(dir), SCOPE, log)).size).toBe(0);
     expect(log.messages("warn")).toEqual(["Starting with an empty ownership memory"]);
   });
 
   test("missing: one line", async () => {
     const log = recordedLog();
-    expect((await loadMemory(memoryPath(dir), scope, log)).size).toBe(0);
+    expect((await loadMemory(memoryPath(dir), SCOPE, log)).size).toBe(0);
     expect(log.lines).toHaveLength(1);
   });
 });

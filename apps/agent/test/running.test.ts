@@ -62,18 +62,18 @@ describe.skipIf(reason !== undefined)(
     }, async () => {
       const [, ...flags] = (await readmeBlock("sh", /^fairlead-proxy --manifests/)).trim().split(/\s+/);
       const log: string[] = [];
-      let told = 0;
+      let reported = 0;
       for await (const line of running(...flags)) {
         log.push(line);
         if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
         await checkServing();
         await checkGuarded(pidOf(log));
         await checkRepairing(pidOf(log));
-        told = performance.now();
+        reported = performance.now();
         process.kill(pidOf(log), "SIGTERM");
       }
       expect(log.at(-1)).toBe("exit 0");
-      expect(performance.now() - told).toBeLessThan(2_000);
+      expect(performance.now() - reported).toBeLessThan(2_000);
       expect(await nat()).toContain("KUBE-SVC-RH2G6EKXTJDCSNM7");
       expect(JSON.parse(await readFile(join(dir, "state", "ownership.json"), "utf8"))).toMatchObject({
         services: { "default/nginx-calico": { IPv4: "ours" } },
@@ -132,7 +132,7 @@ describe.skipIf(reason !== undefined)(
       for await (const line of runningBehind(withoutNft, flags)) {
         log.push(line);
         if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
-        if (told(log) > 1) continue;
+        if (reported(log) > 1) continue;
         await vi.waitFor(async () => expect(await nat()).not.toContain("KUBE-SERVICES"), { timeout: 10_000 });
         expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 nftables");
         const before = await nftTable();
@@ -154,7 +154,7 @@ describe.skipIf(reason !== undefined)(
       await expect(readFile(join(dir, "nft-was-started"))).rejects.toThrow("ENOENT");
     });
 
-    const told = (log: readonly string[]) =>
+    const reported = (log: readonly string[]) =>
       log.filter((line) => line.includes('"Rules are in place" ipFamily="IPv4"')).length;
 
     /** Runs it until it has written its rules. */

@@ -13,9 +13,9 @@ import { fakeIpvs } from "./support/fake-ipvs.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf } from "./support/running-agent.ts";
 
-const ipv6On = { "net/ipv6/conf/all/disable_ipv6": 0, "net/ipv4/conf/all/route_localnet": 0 };
+const IPV6_ON = { "net/ipv6/conf/all/disable_ipv6": 0, "net/ipv4/conf/all/route_localnet": 0 };
 
-function kernel(sysctls: Readonly<Record<string, number>> = ipv6On, ipvsSupported = true) {
+function kernel(sysctls: Readonly<Record<string, number>> = IPV6_ON, ipvsSupported = true) {
   const nfacct = new FakeNfacct();
   const tables = {
     IPv4: new FakeIptables({ family: "IPv4", nfacct }),
@@ -40,7 +40,7 @@ function kernel(sysctls: Readonly<Record<string, number>> = ipv6On, ipvsSupporte
   return { tables, sysctl, log, kernel: fake };
 }
 
-const denied = {
+const DENIED = {
   kind: "fail",
   exitCode: 4,
   stderr: "Fatal: can't open lock file /run/xtables.lock: Permission denied",
@@ -69,7 +69,7 @@ describe("families", () => {
 
   test("which one is the primary is not known by an unspecified address: either may be left out", async () => {
     const one = kernel();
-    one.tables.IPv4.faults.onCall(() => denied);
+    one.tables.IPv4.faults.onCall(() => DENIED);
     for (const unspecified of ["0.0.0.0", "::"]) {
       expect(await opened(one, unspecified)).toEqual([["IPv6"], { IPv4: expect.stringContaining("run as root") }]);
     }
@@ -77,7 +77,7 @@ describe("families", () => {
 
   test("that of the bind address has to work, and the error says what is missing", async () => {
     const one = kernel();
-    one.tables.IPv4.faults.onCall(() => denied);
+    one.tables.IPv4.faults.onCall(() => DENIED);
     await expect(openFamilies(iptablesMode, one.kernel, "10.0.0.5", one.log)).rejects.toThrow(
       /^IPv4, the primary family \(of bindAddress: 10\.0\.0\.5\), cannot be served: .*run as root/,
     );
@@ -90,7 +90,7 @@ describe("families", () => {
 
   test("one has to work", async () => {
     const one = kernel({});
-    one.tables.IPv4.faults.onCall(() => denied);
+    one.tables.IPv4.faults.onCall(() => DENIED);
     await expect(openFamilies(iptablesMode, one.kernel, "::", one.log)).rejects.toThrow(
       /^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/,
     );
@@ -183,7 +183,7 @@ describe("--cleanup", () => {
 
   test("a family that fails does not keep the other from being cleaned, and the exit code says so", async () => {
     const one = kernel();
-    one.tables.IPv4.faults.onCall(() => denied);
+    one.tables.IPv4.faults.onCall(() => DENIED);
     expect(await cleanUp(modes, one.kernel, one.log)).toBe(1);
     expect(one.log.lines.map(({ level, fields }) => [level, fields["ipFamily"]])).toEqual([
       ["error", "IPv4"],
@@ -222,7 +222,7 @@ describe("ipvs mode", () => {
   });
 
   test("falls back to iptables with a line that says what to do", async () => {
-    const one = kernel(ipv6On, false);
+    const one = kernel(IPV6_ON, false);
     const { mode, fallback } = await chooseMode(modes, configOf(["--proxy-mode=ipvs"]), one.kernel, one.log);
     expect(mode.facts.name).toBe("iptables");
     expect(fallback).toContain("Can't initialize ipvs");
@@ -231,7 +231,7 @@ describe("ipvs mode", () => {
   });
 
   test("--ipvs-fallback=false ends with the same", async () => {
-    const one = kernel(ipv6On, false);
+    const one = kernel(IPV6_ON, false);
     const config = configOf(["--proxy-mode=ipvs", "--ipvs-fallback=false", "--ipvs-scheduler=sh"]);
     await expect(chooseMode(modes, config, one.kernel, one.log)).rejects.toThrow(/modprobe -a ip_vs ip_vs_sh/);
   });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type SyncKind, SyncLoop, type SyncLoopSettings } from "../src/sync/sync-loop.ts";
 
-const settings: SyncLoopSettings = {
+const SETTINGS: SyncLoopSettings = {
   minInterval: 1_000,
   checkInterval: 30_000,
   fullInterval: 3_600_000,
@@ -30,7 +30,7 @@ function recordedLoop(outcome: (run: number) => Outcome = () => ({ ms: 0 })) {
   const checks: number[] = [];
   const state = { intact: true, atOnce: 0, mostAtOnce: 0, order: 0 };
   const loop = new SyncLoop(
-    settings,
+    SETTINGS,
     {
       async sync(kind) {
         const run: Run = { kind, from: clock.monotonic(), order: state.order++ };
@@ -213,13 +213,13 @@ async function run(steps: Step[], outcomes: Outcome[]): Promise<void> {
   for (const { kind, order, at } of requests) {
     const served = runs.find((r) => r.order > order && (kind === "partial" || r.kind === "full"));
     expect(served, `the ${kind} request ${order}`).toBeDefined();
-    expect(served?.from).toBeLessThanOrEqual(at + 9_000 + settings.minInterval);
+    expect(served?.from).toBeLessThanOrEqual(at + 9_000 + SETTINGS.minInterval);
   }
   for (const [i, current] of runs.entries()) {
     const before = runs[i - 1];
     if (before?.to === undefined) continue;
-    expect(current.from - before.to).toBeGreaterThanOrEqual(settings.minInterval);
+    expect(current.from - before.to).toBeGreaterThanOrEqual(SETTINGS.minInterval);
     if (before.retryIn === undefined) continue;
-    expect(current.from - before.to).toBeLessThanOrEqual(Math.max(settings.minInterval, before.retryIn));
+    expect(current.from - before.to).toBeLessThanOrEqual(Math.max(SETTINGS.minInterval, before.retryIn));
   }
 }

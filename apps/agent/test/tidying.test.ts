@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { FamilyOutcome } from "../src/sync/family-sync.ts";
 import { tidying } from "../src/sync/tidying.ts";
 
-const synced: FamilyOutcome = { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 };
+const SYNCED: FamilyOutcome = { kind: "synced", report: { kind: "partial", objects: {} }, milliseconds: 1 };
 
 test("once for all syncs of half a minute, and not while nothing is synced", async () => {
   const clock = new VirtualClock();
@@ -15,12 +15,12 @@ test("once for all syncs of half a minute, and not while nothing is synced", asy
   ran({ kind: "unchanged" });
   await clock.advance(60_000);
   expect(tidied).toEqual([]);
-  ran(synced);
+  ran(SYNCED);
   await clock.advance(10_000);
-  ran(synced);
+  ran(SYNCED);
   await clock.advance(600_000);
   expect(tidied).toEqual([90_000]);
-  ran(synced);
+  ran(SYNCED);
   await clock.advance(30_000);
   expect(tidied).toEqual([90_000, 700_000]);
 });

@@ -10,7 +10,7 @@ const web = service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], port
 const dns = service("dns", { clusterIPs: ["10.96.0.10"], ports: [{ port: 53, protocol: "UDP" }] });
 const ovn = service("ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] });
 const nodeA = node("node-a", { zone: "z1", addresses: ["10.201.0.10"] });
-const node0 = {
+const NODE0 = {
   detector: { kind: "none" },
   nodePortAddresses: { kind: "all" },
   nodeAddresses: ["10.201.0.10"],
@@ -21,7 +21,7 @@ const emptyPlan = {
   healthChecks: new Map(),
   foreignClusterIPs: new Set<string>(),
   endpointCount: 0,
-  node: node0,
+  node: NODE0,
 } as const;
 
 let running: RunningAgent | undefined;

@@ -13,20 +13,20 @@ import { restored } from "@fairlead/verify";
 
 const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
 const program = join(import.meta.dirname, "..", "dist", "main.js");
-const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/12"];
+const NODE = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/12"];
 const folder = mkdtempSync(join(tmpdir(), "fairlead-large-"));
 
 try {
   const [objects, rules] = [join(folder, "objects.json"), join(folder, "rules")];
   writeFileSync(objects, JSON.stringify([...kubernetesService(), ...workload()]));
-  const plan = await fairlead("plan", "-f", objects, "--without-counters", ...node);
+  const plan = await fairlead("plan", "-f", objects, "--without-counters", ...NODE);
   writeFileSync(rules, saved(plan));
   // The page cache is warm from here on.
   for (const to of ["10.96.1.9:80", "10.96.39.15:80"]) {
-    await timed(`trace to ${to}`, "trace", "--rules", rules, "--from", "pod", "--to", to, ...node.slice(2));
+    await timed(`trace to ${to}`, "trace", "--rules", rules, "--from", "pod", "--to", to, ...NODE.slice(2));
   }
-  await timed("explain", "explain", "default/service-7", "-f", objects, "--rules", rules, ...node);
-  await timed("verify, all well", "verify", "-f", objects, "--rules", rules, ...node);
+  await timed("explain", "explain", "default/service-7", "-f", objects, "--rules", rules, ...NODE);
+  await timed("verify, all well", "verify", "-f", objects, "--rules", rules, ...NODE);
   const damaged = join(folder, "damaged");
   writeFileSync(damaged, saved(plan).replace("--to-destination 10.144.0.1:", "--to-destination 10.144.250.250:"));
   await timed(
@@ -39,12 +39,12 @@ try {
     "10.201.0.10",
   );
   writeFileSync(damaged, saved(plan).replace(/^-A KUBE-SEP-\S+ -p tcp .*DNAT.*\n/m, ""));
-  await timed("verify, one rule missing", "verify", "-f", objects, "--rules", damaged, ...node);
+  await timed("verify, one rule missing", "verify", "-f", objects, "--rules", damaged, ...NODE);
   writeFileSync(
     damaged,
     saved(plan).replace("-A PREROUTING", "-A PREROUTING -s 192.0.2.0/24 -j ACCEPT\n-A PREROUTING"),
   );
-  await timed("verify, others' rules: all traffic", "verify", "-f", objects, "--rules", damaged, ...node);
+  await timed("verify, others' rules: all traffic", "verify", "-f", objects, "--rules", damaged, ...NODE);
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -9,7 +9,7 @@ import { fairlead } from "./support/run.ts";
 const scenario = goldenScenario("09-loadbalancer");
 const { iptables } = scenario;
 const objects = [...scenario.objects, { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } }];
-const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
+const NODE = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
 
 describe("a cluster behind a kubeconfig", () => {
   const server = new LightApiServer();
@@ -34,9 +34,9 @@ describe("a cluster behind a kubeconfig", () => {
   });
 
   const fromCluster = (command: string, ...more: readonly string[]) =>
-    fairlead([command, ...more, "--kubeconfig", file("kubeconfig"), ...node]);
+    fairlead([command, ...more, "--kubeconfig", file("kubeconfig"), ...NODE]);
   const fromManifests = (command: string, ...more: readonly string[]) =>
-    fairlead([command, ...more, "-f", file("objects.json"), ...node]);
+    fairlead([command, ...more, "-f", file("objects.json"), ...NODE]);
 
   test.each([
     ["plan", []],
@@ -57,11 +57,11 @@ describe("a cluster behind a kubeconfig", () => {
     const { out, code } = await fromCluster("explain", "default/lb", "--rules", file("rules"));
     expect(out).toMatch(/^Kernel: agrees, \d+ kinds of packets traced$/m);
     expect(code).toBe(0);
-    const same = await fairlead(["diff", "cluster", file("rules"), "--kubeconfig", file("kubeconfig"), ...node]);
+    const same = await fairlead(["diff", "cluster", file("rules"), "--kubeconfig", file("kubeconfig"), ...NODE]);
     expect(same.out).toMatch(/^Traffic: the same, \d+ kinds of packets traced$/m);
     const [rule = ""] = /^-A KUBE-SERVICES -d 203\.0\.113\.9.*\n/m.exec(iptables) ?? [];
     await writeFile(file("damaged"), iptables.replace(rule, ""));
-    const changed = await fairlead(["diff", "cluster", file("damaged"), "--kubeconfig", file("kubeconfig"), ...node]);
+    const changed = await fairlead(["diff", "cluster", file("damaged"), "--kubeconfig", file("kubeconfig"), ...NODE]);
     expect(changed.out).toMatch(/^ {2}tcp 203\.0\.113\.9:80 from /m);
     expect(changed.code).toBe(1);
   });
@@ -82,7 +82,7 @@ describe("a cluster behind a kubeconfig", () => {
     ];
     await writeFile(file("contexts"), JSON.stringify({ ...config, contexts, "current-context": "gone" }));
     const explain = (...more: readonly string[]) =>
-      fairlead(["explain", "lb", "--kubeconfig", file("contexts"), ...node, ...more]);
+      fairlead(["explain", "lb", "--kubeconfig", file("contexts"), ...NODE, ...more]);
     expect(await explain("--context", "here")).toMatchObject({ code: 0, err: "" });
     expect((await explain("--context", "shop")).err).toMatch(
       /^lb: there is no such Service.*; did you mean default\/lb\?/,
@@ -97,7 +97,7 @@ describe("a cluster behind a kubeconfig", () => {
     const gone = { clusters: [{ name: "c", cluster: { server: "http://127.0.0.1:9" } }], "current-context": "c" };
     const context = { name: "c", context: { cluster: "c", user: "u" } };
     await writeFile(file("gone"), JSON.stringify({ ...gone, contexts: [context], users: [{ name: "u", user: {} }] }));
-    const { code, err } = await fairlead(["ownership", "--kubeconfig", file("gone"), ...node.slice(0, 2)]);
+    const { code, err } = await fairlead(["ownership", "--kubeconfig", file("gone"), ...NODE.slice(0, 2)]);
     expect(err).toMatch(/^the API server http:\/\/127\.0\.0\.1:9 does not answer: /m);
     expect(code).toBe(3);
   });

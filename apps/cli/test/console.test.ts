@@ -8,7 +8,7 @@ import { fairlead, type Run } from "./support/run.ts";
 
 const page = await readFile(join(import.meta.dirname, "..", "..", "..", "docs", "tools.md"), "utf8");
 const [, manifests = ""] = /^```yaml\n(.*?)^```/ms.exec(page) ?? [];
-const networks = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
+const NETWORKS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
 
 let dir = "";
 let file = "";
@@ -38,7 +38,7 @@ async function opened(...args: readonly string[]) {
       throw new Error("nothing is read here");
     },
   };
-  const ended = fairlead(["console", "-f", file, "--node", "node-a", ...networks, ...args], {
+  const ended = fairlead(["console", "-f", file, "--node", "node-a", ...NETWORKS, ...args], {
     signal: stop.signal,
     onOut,
     runner,

@@ -5,7 +5,7 @@ import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testk
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
-const agent = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
+const AGENT = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
 
 let dir = "";
 beforeAll(async () => {
@@ -20,12 +20,12 @@ async function put(name: string, content: string | readonly RawObject[]): Promis
 }
 
 async function diff(a: string, b: string, ...args: string[]) {
-  const { code, out, err } = await fairlead(["diff", a, b, "-o", "json", ...agent, ...args]);
+  const { code, out, err } = await fairlead(["diff", a, b, "-o", "json", ...AGENT, ...args]);
   return { code, err, answer: out === "" ? undefined : JSON.parse(out) };
 }
 
 async function planText(objects: readonly RawObject[], ...args: string[]): Promise<string> {
-  return (await fairlead(["plan", "-f", "-", ...agent, ...args], { stdin: JSON.stringify(objects) })).out;
+  return (await fairlead(["plan", "-f", "-", ...AGENT, ...args], { stdin: JSON.stringify(objects) })).out;
 }
 
 describe("golden scenarios: the plan of the objects, printed or not, and kube-proxy's rules are one", () => {
@@ -81,7 +81,7 @@ test("the text for people: packets before rules", async () => {
   const { iptables } = goldenScenario("05-nodeport");
   const before = await put("before.txt", iptables);
   const after = await put("after.txt", iptables.replace("0.50000000000", "0.25000000000"));
-  const { out } = await fairlead(["diff", before, after, ...agent]);
+  const { out } = await fairlead(["diff", before, after, ...AGENT]);
   expect(out).toMatch(/tcp node port 30105 from 10\.144\.0\.0\/16, the node, elsewhere/);
   expect(out.indexOf("25 %")).toBeGreaterThan(0);
   expect(out.indexOf("Rules:")).toBeGreaterThan(out.lastIndexOf("25 %"));

@@ -5,7 +5,7 @@ import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testk
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
-const agent = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
+const AGENT = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16,fd00:144::/48"];
 
 let dir = "";
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 async function explain(objects: readonly RawObject[], ...args: string[]) {
-  const run = await fairlead(["explain", ...args, "-f", "-", "-o", "json", ...agent], {
+  const run = await fairlead(["explain", ...args, "-f", "-", "-o", "json", ...AGENT], {
     stdin: JSON.stringify(objects),
   });
   return { ...run, answer: run.out === "" ? undefined : JSON.parse(run.out) };
@@ -59,10 +59,10 @@ describe("objects that are wrong", () => {
   test.each([
     ["web", "70000", "80000"],
     ["10.96.0.2:80", "80000", "70000"],
-  ])("those that decide about %s are warned of, others are not read", async (target, told, untold) => {
+  ])("those that decide about %s are warned of, others are not read", async (target, reported, untold) => {
     const { err, code } = await explain(objects, target);
     expect(code).toBe(0);
-    expect(err).toContain(told);
+    expect(err).toContain(reported);
     expect(err).not.toContain(untold);
   });
 });
@@ -108,7 +108,7 @@ test("a kernel that does something else is exit 1, and says what", async () => {
 
 test("the text for people has the same in it", async () => {
   const { objects } = goldenScenario("11-lb-local-healthcheck");
-  const { out } = await fairlead(["explain", "lbl", "-f", "-", ...agent], { stdin: JSON.stringify(objects) });
+  const { out } = await fairlead(["explain", "lbl", "-f", "-", ...AGENT], { stdin: JSON.stringify(objects) });
   expect(out).toMatch(/load-balancer 203\.0\.113\.11:80 \(Local\) +2 cluster +2 cluster, masqueraded +1 local$/m);
   expect(out).toMatch(/10\.144\.2\.6:8080 +node-b +in: ready +out: on node-b$/m);
   expect(out).toContain("health check on 31111: 1 ready here");

@@ -14,7 +14,7 @@ const objects = [
   }),
   service("dns", { clusterIPs: ["10.96.0.53"], ports: [{ port: 53, protocol: "UDP" }] }),
 ];
-const pods = {
+const PODS = {
   metadata: { namespace: "kube-system", name: "fairlead-x" },
   spec: { containers: [{ name: "fairlead" }] },
 };
@@ -24,20 +24,20 @@ const listing =
   entry(1001, "10.144.1.5", "packets=2 bytes=2048") +
   entry(1002, "10.144.9.9", "packets=1 bytes=60") +
   "tcp 6 100 ESTABLISHED src=10.144.1.9 dst=10.144.1.5 sport=1 dport=8080 src=10.144.1.5 dst=10.144.1.9 sport=8080 dport=1\n";
-const dns =
+const DNS =
   "udp 17 30 src=10.144.1.9 dst=10.96.0.53 sport=1003 dport=53 [UNREPLIED] src=10.96.0.53 dst=10.144.1.9 sport=53 dport=1003\n";
 
 /** A node behind kubectl whose image has conntrack-tools and no fairlead. */
 function node(events = ""): FakeRunner {
   return new FakeRunner({
     kubectl: (args) => {
-      if (args.includes("get")) return JSON.stringify({ items: [pods] });
+      if (args.includes("get")) return JSON.stringify({ items: [PODS] });
       const [program, ...more] = args.slice(args.indexOf("--") + 1);
       if (program === "fairlead") return { stderr: "no such file", exitCode: 127 };
       if (program !== "conntrack") return "[]";
       if (more.includes("-E")) return events;
       if (more.includes("ipv6")) return "";
-      return more.includes("tcp") ? listing : more.includes("udp") ? dns : "";
+      return more.includes("tcp") ? listing : more.includes("udp") ? DNS : "";
     },
   });
 }

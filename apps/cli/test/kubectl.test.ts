@@ -10,11 +10,11 @@ import type { FakeCluster } from "./support/fake-kubectl-main.ts";
 import { fairlead } from "./support/run.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
-const agent = ["-f", "-", "--cluster-cidr", "10.144.0.0/16", "-o", "json"];
+const AGENT = ["-f", "-", "--cluster-cidr", "10.144.0.0/16", "-o", "json"];
 /** Processes are started in earnest. */
 const real = { runner: createRunner() };
 const stdin = { stdin: JSON.stringify(scenario.objects) };
-const row = {
+const ROW = {
   service: "default/nginx-ovn",
   ipFamily: "IPv4",
   ownership: "foreign",
@@ -67,7 +67,7 @@ async function calls(): Promise<readonly (readonly string[])[]> {
 describe("--on NODE", () => {
   test("explain asks the kernel through the agent's pod", async () => {
     await node();
-    const { code, out } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
+    const { code, out } = await fairlead(["explain", "lb", "--on", "node-a", ...AGENT], {
       ...stdin,
       runner: createRunner(),
     });
@@ -88,7 +88,7 @@ describe("--on NODE", () => {
 
   test("a kernel that does something else is exit 1", async () => {
     await node({ rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") });
-    const { code } = await fairlead(["explain", "lb", "--on", "node-a", ...agent], {
+    const { code } = await fairlead(["explain", "lb", "--on", "node-a", ...AGENT], {
       ...stdin,
       runner: createRunner(),
     });
@@ -96,10 +96,10 @@ describe("--on NODE", () => {
   });
 
   test("ownership asks the running agent through a port-forward, which ends with it", async () => {
-    await node({ label: "k8s-app=kube-proxy", endpoint: { "/ownership": { services: [row] } } });
+    await node({ label: "k8s-app=kube-proxy", endpoint: { "/ownership": { services: [ROW] } } });
     const { code, out } = await fairlead(["ownership", "--on", "node-a", "-o", "json", "--kubeconfig", "/c/k"], real);
     expect(code).toBe(0);
-    expect(JSON.parse(out).services).toEqual([row]);
+    expect(JSON.parse(out).services).toEqual([ROW]);
     expect((await calls()).at(-1)).toEqual([
       "--kubeconfig=/c/k",
       "port-forward",
@@ -163,7 +163,7 @@ describe("all nodes", () => {
     "/metrics": 'fairlead_build_info{version="1.4.0"} 1\n',
     "/proxyMode": "iptables",
     "/livez": { healthy: true },
-    "/ownership": { services: [row, { ...row, ownership: "ours" }] },
+    "/ownership": { services: [ROW, { ...ROW, ownership: "ours" }] },
   };
 
   async function cluster(state: Parameters<typeof node>[0] = {}): Promise<string> {

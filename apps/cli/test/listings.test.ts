@@ -5,7 +5,7 @@ import { readKernelState } from "../src/node/kernel-state.ts";
 import { listedRunner, printListings } from "../src/node/listings.ts";
 
 const { iptables } = goldenScenario("09-loadbalancer");
-const addresses = [
+const ADDRESSES = [
   {
     ifname: "eth0",
     flags: ["UP"],
@@ -18,7 +18,7 @@ function nodeWith(more: Readonly<Record<string, string>> = {}): Runner & { reado
   const programs: Readonly<Record<string, string>> = {
     "iptables-nft-save": iptables,
     "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-    "ip -json address": JSON.stringify(addresses),
+    "ip -json address": JSON.stringify(ADDRESSES),
     "ip -oneline address show dev kube-ipvs0": "",
     "ip -json -4 route show": JSON.stringify([{ dst: "10.144.0.0/16", dev: "cali1" }]),
     ...more,

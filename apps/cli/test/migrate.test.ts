@@ -9,8 +9,8 @@ import { addresses } from "./support/addresses.ts";
 import { KubectlCluster } from "./support/kubectl-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
-const now = ["--skip-verify", "--hold", "0", "--timeout", "0"];
-const nodeNames = ["node-a", "node-b", "node-c"];
+const NOW = ["--skip-verify", "--hold", "0", "--timeout", "0"];
+const NODE_NAMES = ["node-a", "node-b", "node-c"];
 
 const configConf = [
   "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
@@ -22,7 +22,7 @@ const configConf = [
 ].join("\n");
 
 /** As kubeadm has it. */
-function kubeadmCluster(names: readonly string[] = nodeNames): KubectlCluster {
+function kubeadmCluster(names: readonly string[] = NODE_NAMES): KubectlCluster {
   const cluster = new KubectlCluster();
   const labels = { "k8s-app": "kube-proxy" };
   const volumeMounts = [{ name: "kube-proxy", mountPath: "/var/lib/kube-proxy" }];
@@ -109,7 +109,7 @@ describe("migrate", () => {
   test("what is in the way is exit 1, and nothing is changed", async () => {
     const cluster = kubeadmCluster();
     cluster.add({ kind: "Service", metadata: { name: "kubernetes" }, spec: { clusterIP: "192.0.2.1" } });
-    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    const { out, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
     expect(out).toContain("✗ API server: https://192.0.2.1:6443 is the address of a Service");
     expect(code).toBe(1);
     expect(changes(cluster)).toEqual([]);
@@ -117,16 +117,16 @@ describe("migrate", () => {
 
   test("carries it out node by node, and goes back", async () => {
     const cluster = kubeadmCluster();
-    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    const { out, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
     expect(out).toMatch(/node-a: gets fairlead\n[\s\S]*node-b: gets fairlead\n[\s\S]*node-c: gets fairlead\n/);
     expect(out).toMatch(/Every node, and those to come, has fairlead\.\n$/);
     expect(code).toBe(0);
     expect(await served(cluster)).toEqual(["fairlead", "fairlead", "fairlead"]);
     const before = changes(cluster).length;
-    expect(await fairlead(["migrate", "--apply", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(await fairlead(["migrate", "--apply", ...NOW], cluster)).toMatchObject({ code: 0 });
     expect(changes(cluster)).toHaveLength(before);
 
-    expect(await fairlead(["migrate", "--revert", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(await fairlead(["migrate", "--revert", ...NOW], cluster)).toMatchObject({ code: 0 });
     expect(await served(cluster)).toEqual(["kube-proxy", "kube-proxy", "kube-proxy"]);
     const kinds = [...cluster.objects.keys()].filter((key) => !key.startsWith("pod/"));
     expect(kinds.sort()).toEqual([...kubeadmCluster().objects.keys()].sort());
@@ -142,18 +142,18 @@ describe("migrate", () => {
       if (argv.includes("node-b")) throw new Error("killed");
     };
     const given = ["--image", "registry/fairlead:1", "--exclude-cluster-cidr", "10.244.0.0/16"];
-    expect(await fairlead(["migrate", "--apply", ...now, ...given], cluster)).toMatchObject({ code: 3 });
+    expect(await fairlead(["migrate", "--apply", ...NOW, ...given], cluster)).toMatchObject({ code: 3 });
     expect(await served(cluster)).toEqual(["fairlead", "kube-proxy", "kube-proxy"]);
     cluster.onChange = () => {};
     const config = cluster.objects.get("daemonset/fairlead").metadata.annotations;
-    expect(await fairlead(["migrate", "--apply", ...now], cluster)).toMatchObject({ code: 0 });
+    expect(await fairlead(["migrate", "--apply", ...NOW], cluster)).toMatchObject({ code: 0 });
     expect(cluster.objects.get("daemonset/fairlead").metadata.annotations).toEqual(config);
   });
 
   test("a node on which Fairlead does not become ready is put back and says why", async () => {
     const cluster = kubeadmCluster();
     cluster.unready.add("node-b fairlead");
-    const { out, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    const { out, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
     expect(out).toContain("Stopped: node-b: fairlead is not ready; kube-proxy serves it\n");
     expect(code).toBe(1);
     expect(await served(cluster)).toEqual(["fairlead", "kube-proxy", "kube-proxy"]);
@@ -166,15 +166,15 @@ describe("migrate", () => {
     ["--apply --revert", 2, /^--apply and --revert: only one of them/],
     ["--hold soon", 2, /^--hold=soon: give seconds, 0 to 99999/],
   ])("%s is a usage error", async (words, code, err) => {
-    const told = await fairlead(["migrate", ...words.split(" ")], kubeadmCluster());
-    expect(told.err).toMatch(err);
-    expect(told.code).toBe(code);
+    const reported = await fairlead(["migrate", ...words.split(" ")], kubeadmCluster());
+    expect(reported.err).toMatch(err);
+    expect(reported.code).toBe(code);
   });
 
   test("somebody else's DaemonSet of the same name is left alone, and a cluster without kube-proxy is told", async () => {
     const cluster = kubeadmCluster();
     cluster.add({ kind: "DaemonSet", metadata: { name: "fairlead" }, spec: { selector: {}, template: { spec: {} } } });
-    const { err, code } = await fairlead(["migrate", "--apply", ...now], cluster);
+    const { err, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
     expect(err).toMatch(/DaemonSet kube-system\/fairlead is there, and not from `fairlead migrate`/);
     expect(code).toBe(3);
     const none = await fairlead(["migrate"], new KubectlCluster());

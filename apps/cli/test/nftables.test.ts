@@ -12,8 +12,8 @@ const { CI = "" } = process.env;
 const support = await namespaceSupport();
 const { objects, nft: recorded } = goldenScenario("10-lb-source-ranges");
 const stdin = JSON.stringify(objects);
-const node = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
-const agent = [...node, "--mode", "nftables", "-f", "-"];
+const NODE = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
+const agent = [...NODE, "--mode", "nftables", "-f", "-"];
 
 let folder: string;
 let planFile: string;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Output } from "./support/output.ts";
 import { fairlead } from "./support/run.ts";
 
-const cidrs = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
+const CIDRS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
 
 function web(name: string, clusterIP: string, addresses: readonly string[], annotations = {}): readonly RawObject[] {
   const endpoints = addresses.map((address) => ({ address, nodeName: "node-b" }));
@@ -37,7 +37,7 @@ test.each(goldenScenarios())("$name: without an exclusion everything is ours", a
 });
 
 test("an excluded CIDR takes the services behind it, whole or in part", async () => {
-  const { answer } = await ownership([...ours, ...foreign, ...mixed], ...cidrs);
+  const { answer } = await ownership([...ours, ...foreign, ...mixed], ...CIDRS);
   expect(owners(answer)).toEqual({
     "default/both": "mixed",
     "default/nginx-calico": "ours",
@@ -49,7 +49,7 @@ test("an excluded CIDR takes the services behind it, whole or in part", async ()
 test("the annotation says otherwise, and why says that", async () => {
   const { answer } = await ownership(
     web("odd", "10.96.0.8", ["10.244.0.5"], { "fairlead.dev/ownership": "ours" }),
-    ...cidrs,
+    ...CIDRS,
   );
   expect(answer.services[0]).toMatchObject({ ownership: "ours", why: expect.stringMatching(/annotation/) });
 });
@@ -61,9 +61,9 @@ test("a service without endpoints is what the memory says", async () => {
   const services = { "default/nginx-ovn": { IPv4: "foreign" } };
   await writeFile(file, JSON.stringify({ version: 1, scope, services }));
   const empty = web("nginx-ovn", "10.96.95.98", []);
-  const remembered = await ownership(empty, ...cidrs, "--memory", file);
+  const remembered = await ownership(empty, ...CIDRS, "--memory", file);
   expect(owners(remembered.answer)).toEqual({ "default/nginx-ovn": "foreign" });
-  expect(owners((await ownership(empty, ...cidrs)).answer)).toEqual({ "default/nginx-ovn": "ours" });
+  expect(owners((await ownership(empty, ...CIDRS)).answer)).toEqual({ "default/nginx-ovn": "ours" });
   await rm(dir, { recursive: true });
 });
 
@@ -82,7 +82,7 @@ describe("suggested CIDRs", () => {
       endpoints: [{ address: "192.0.2.9" }],
     });
     const objects = [...foreign, ...hosts, list];
-    const { answer } = await ownership(objects, ...cidrs, "--node-address", "10.201.0.10");
+    const { answer } = await ownership(objects, ...CIDRS, "--node-address", "10.201.0.10");
     expect(answer.suggestedCIDRs).toEqual([]);
   });
 });
@@ -104,7 +104,7 @@ describe("--watch", () => {
     const stop = new AbortController();
     const output = new Output();
     await put(ours, foreign);
-    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), ...cidrs], {
+    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), ...CIDRS], {
       signal: stop.signal,
       onOut: (text) => output.add(text),
     });

@@ -7,7 +7,7 @@ import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
-const agent = [
+const AGENT = [
   "--node",
   "node-a",
   "--node-address",
@@ -32,7 +32,7 @@ describe("rules", () => {
         ] as const;
         for (const { family, tool, expected } of families) {
           if (expected === undefined) continue;
-          const { out, code } = await fairlead(["plan", "-f", "-", "--family", family.toLowerCase(), ...agent], {
+          const { out, code } = await fairlead(["plan", "-f", "-", "--family", family.toLowerCase(), ...AGENT], {
             stdin: JSON.stringify(objects),
           });
           expect(code).toBe(0);

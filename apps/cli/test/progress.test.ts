@@ -32,7 +32,7 @@ class StepClock implements ProgressClock {
   }
 }
 
-function telling(isTTY: boolean) {
+function reporting(isTTY: boolean) {
   const clock = new StepClock();
   const stream = { isTTY, text: "", write: (more: string) => (stream.text += more) };
   return { clock, stream, progress: createProgress(stream, clock) };
@@ -41,27 +41,27 @@ function telling(isTTY: boolean) {
 describe("progress", () => {
   test("what is done within a second is not spoken of", async () => {
     for (const isTTY of [true, false]) {
-      const { clock, stream, progress } = telling(isTTY);
+      const { clock, stream, progress } = reporting(isTTY);
       expect(await progress("reading", async () => clock.pass(999))).toBeUndefined();
       expect(stream.text).toBe("");
     }
   });
 
   test("a log gets one line, however long it takes", async () => {
-    const { clock, stream, progress } = telling(false);
+    const { clock, stream, progress } = reporting(false);
     await progress("reading rules", async () => clock.pass(10_000));
     expect(stream.text).toBe("reading rules …\n");
   });
 
   test("a terminal gets one line that tells the seconds, and is empty again in the end", async () => {
-    const { clock, stream, progress } = telling(true);
+    const { clock, stream, progress } = reporting(true);
     await progress("reading rules", async () => clock.pass(2_000));
     const erased = "\r\u001b[K";
     expect(stream.text).toBe(`\rreading rules … 1 s\rreading rules … 2 s${erased}`);
   });
 
   test("work that fails is told no more of, and its error is passed on", async () => {
-    const { clock, progress } = telling(true);
+    const { clock, progress } = reporting(true);
     const work = async () => {
       clock.pass(3_000);
       throw new Error("broken");

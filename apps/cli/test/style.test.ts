@@ -3,14 +3,14 @@ import { goldenFolder } from "@fairlead/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
 import { plain, styleFor } from "../src/frame/style.ts";
 
-const coloured = "\u001b[32mgood\u001b[39m";
+const COLOURED = "\u001b[32mgood\u001b[39m";
 
 describe("colours", () => {
   test.each<[what: string, terminal: boolean, env: Record<string, string>, expected: string]>([
-    ["a terminal", true, {}, coloured],
+    ["a terminal", true, {}, COLOURED],
     ["a pipe or a file", false, {}, "good"],
     ["NO_COLOR", true, { NO_COLOR: "1" }, "good"],
-    ["NO_COLOR without a value, which is none", true, { NO_COLOR: "" }, coloured],
+    ["NO_COLOR without a value, which is none", true, { NO_COLOR: "" }, COLOURED],
     ["a terminal that has none", true, { TERM: "dumb" }, "good"],
   ])("%s", (_what, terminal, env, expected) => expect(styleFor(terminal, env).good("good")).toBe(expected));
 

@@ -12,7 +12,7 @@ const support = await namespaceSupport();
 const bundle = join(import.meta.dirname, "..", "dist", "main.js");
 const trace = [bundle, "trace", "--watch", "--from", "node", "--to", "10.201.0.10:80"];
 /** Each has packets of this kind go their way. */
-const ask = `require("net").connect(80, "10.201.0.10").on("error", () => {}).on("close", () => process.exit(0))`;
+const ASK = `require("net").connect(80, "10.201.0.10").on("error", () => {}).on("close", () => process.exit(0))`;
 
 describe.skipIf(CI === "" && !support.ok)(
   `the rule of trace --watch${support.ok ? "" : ` (${support.reason})`}`,
@@ -39,7 +39,7 @@ describe.skipIf(CI === "" && !support.ok)(
       const { stdout } = await runner.run([tool, "-t", "raw", "-S"]);
       return stdout.split("\n").filter((line) => line.startsWith("-A "));
     };
-    const asked = () => runner.run([process.execPath, "-e", ask]);
+    const asked = () => runner.run([process.execPath, "-e", ASK]);
 
     /** Starts a program in the namespace, as the leader of its own process group. */
     function start(argv: readonly string[]) {
@@ -55,11 +55,11 @@ describe.skipIf(CI === "" && !support.ok)(
 
     /** Asks again and again until it is known that packets are followed. */
     async function following({ output, ended }: ReturnType<typeof start>): Promise<void> {
-      let told = false;
+      let reported = false;
       const seen = Promise.race([output.until(/TRACE/), ended]).finally(() => {
-        told = true;
+        reported = true;
       });
-      while (!told) await asked();
+      while (!reported) await asked();
       await seen;
       expect(await rules()).toHaveLength(1);
     }

@@ -132,9 +132,9 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
   test("a host that forwards nothing", async () => {
     await setting("ipv4/ip_forward", 0);
     await setting("ipv6/conf/all/forwarding", 0);
-    const told = (await ends("10.144.1.9")).ends;
-    expect(told).toHaveLength(2);
-    for (const end of told) expect(end).toMatch(/^drop 10\.144\.\d\.\d this node forwards nothing .*ip_forward/);
+    const reported = (await ends("10.144.1.9")).ends;
+    expect(reported).toHaveLength(2);
+    for (const end of reported) expect(end).toMatch(/^drop 10\.144\.\d\.\d this node forwards nothing .*ip_forward/);
     for (const end of (await ends("fd00:144:1::9")).ends)
       expect(end).toMatch(/^drop fd00:144:\d::\d this node forwards nothing: net\.ipv6\.conf\.all\.forwarding is 0$/);
     // Its own packets are not forwarded.
@@ -143,9 +143,9 @@ describe.skipIf(CI === "" && !support.ok)(`live trace and routes${support.ok ? "
 
   test("a source that rp_filter refuses", async () => {
     await setting("ipv4/conf/cali1/rp_filter", 1);
-    const { ends: told, code } = await ends("198.51.100.7", ["--in-interface", "cali1"]);
-    expect(told).toHaveLength(2);
-    for (const end of told) expect(end).toMatch(/the source 198\.51\.100\.7 is refused on cali1: rp_filter is 1/);
+    const { ends: reported, code } = await ends("198.51.100.7", ["--in-interface", "cali1"]);
+    expect(reported).toHaveLength(2);
+    for (const end of reported) expect(end).toMatch(/the source 198\.51\.100\.7 is refused on cali1: rp_filter is 1/);
     expect(code).toBe(1);
     expect(await ends("10.144.1.9", ["--in-interface", "cali1"])).toEqual({ ends: good, code: 0 });
   });

@@ -6,9 +6,9 @@ import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
-const facts = ["--cluster-cidr", "10.144.0.0/16", "--node-address", "10.201.0.10"];
+const FACTS = ["--cluster-cidr", "10.144.0.0/16", "--node-address", "10.201.0.10"];
 const over = (rules: string, ...more: readonly string[]) =>
-  fairlead(["trace", "--rules", "-", ...facts, ...more], { stdin: rules });
+  fairlead(["trace", "--rules", "-", ...FACTS, ...more], { stdin: rules });
 const { iptables } = goldenScenario("10-lb-source-ranges");
 
 interface Told {
@@ -142,7 +142,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
   });
 
   /** Asks for 10.96.1.10:80 until what is watched has told of it. */
-  async function watched(tells: RegExp): Promise<string> {
+  async function watched(wanted: RegExp): Promise<string> {
     const stop = new AbortController();
     let seen = "";
     const watching = fairlead(["trace", "--watch", "--from", "node", "--to", "10.96.1.10:80"], {
@@ -150,7 +150,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
       signal: stop.signal,
       onOut: (text) => {
         seen += text;
-        if (tells.test(seen)) stop.abort();
+        if (wanted.test(seen)) stop.abort();
       },
     });
     const ask = async (): Promise<void> => {
@@ -164,8 +164,8 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
   }
 
   test("--watch follows a packet rule by rule, or its connection", { timeout: 60_000 }, async () => {
-    const tells = /KUBE-SERVICES|10\.96\.1\.10/;
-    expect(await watched(tells)).toMatch(tells);
+    const wanted = /KUBE-SERVICES|10\.96\.1\.10/;
+    expect(await watched(wanted)).toMatch(wanted);
     expect((await runner.run(["iptables-nft", "-t", "raw", "-S"])).stdout).not.toContain("TRACE");
   });
 

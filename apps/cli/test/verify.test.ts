@@ -9,7 +9,7 @@ import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;
 const support = await namespaceSupport();
-const cluster = ["--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];
+const CLUSTER = ["--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];
 const { objects, iptables } = goldenScenario("10-lb-source-ranges");
 const stdin = JSON.stringify(objects);
 const SVC = "KUBE-SVC-FYZB2HTOW53NRIPL";
@@ -18,7 +18,7 @@ const FW = "KUBE-FW-FYZB2HTOW53NRIPL";
 /** What somebody does by hand: commands for iptables, as `TABLE COMMAND…`, or lines of the rules taken out. */
 type Damage = readonly string[] | RegExp;
 
-const damages: readonly (readonly [what: string, damage: Damage, found: RegExp])[] = [
+const DAMAGES: readonly (readonly [what: string, damage: Damage, found: RegExp])[] = [
   ["a rule of the dispatch removed", /^-A KUBE-SERVICES -d 10.96.1.10/, /lbs.*: different\n {2}- nat KUBE-SERVICES/],
   ["the last rule of the dispatch removed", /^-A KUBE-SERVICES .*KUBE-NODEPORTS$/, /- nat KUBE-SERVICES.*NODEPORTS/],
   ["an endpoint's DNAT removed", /-j DNAT --to-destination 10.144.1.5/, /default\/lbs IPv4: different/],
@@ -75,7 +75,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
       ["ipv6", "ip6tables-nft"],
     ] as const) {
       const { out } = await fairlead(
-        ["plan", "-f", "-", "--family", family, "--without-counters", "--node-address", "10.201.0.10", ...cluster],
+        ["plan", "-f", "-", "--family", family, "--without-counters", "--node-address", "10.201.0.10", ...CLUSTER],
         { stdin },
       );
       texts.set(tool, out);
@@ -85,13 +85,13 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
   afterAll(() => namespace.dispose());
 
   const verify = (...more: readonly string[]) =>
-    fairlead(["verify", "-f", "-", ...cluster, ...more], { stdin, runner });
+    fairlead(["verify", "-f", "-", ...CLUSTER, ...more], { stdin, runner });
 
   test("a healthy node", async () => {
     expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
   });
 
-  test.each(damages)("%s", async (_, damage, found) => {
+  test.each(DAMAGES)("%s", async (_, damage, found) => {
     await inflict(runner, damage);
     const { code, out } = await verify();
     await runner.run(["iptables-nft", "-P", "FORWARD", "ACCEPT"]);
@@ -107,7 +107,7 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
 
 describe("over a listing", () => {
   const file = (text: string, ...more: readonly string[]) =>
-    fairlead(["verify", "-f", folder, "--rules", "-", ...cluster, ...more], { stdin: text });
+    fairlead(["verify", "-f", folder, "--rules", "-", ...CLUSTER, ...more], { stdin: text });
 
   let folder = "";
   beforeAll(async () => {
@@ -119,19 +119,19 @@ describe("over a listing", () => {
   test("the real kube-proxy's rules are all there", async () => {
     const objectsFile = join(folder, "objects.json");
     const healthy = await fairlead(
-      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...cluster],
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...CLUSTER],
       { stdin: iptables },
     );
     expect(healthy).toMatchObject({ code: 0 });
     const renamed = iptables.replaceAll(SVC, "KUBE-SVC-ANOTHERNAMEANOTH");
     const other = await fairlead(
-      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...cluster],
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", ...CLUSTER],
       { stdin: renamed },
     );
     expect(other, "other names, the same traffic").toMatchObject({ code: 0 });
     const lost = renamed.replace("10.144.2.6:8080\n", "10.144.2.66:8080\n");
     const wrong = await fairlead(
-      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", "-o", "json", ...cluster],
+      ["verify", "-f", objectsFile, "--rules", "-", "--node-address", "10.201.0.10", "-o", "json", ...CLUSTER],
       { stdin: lost },
     );
     expect(wrong.code, "other names, other traffic").toBe(1);

@@ -7,7 +7,7 @@ import { type ControlPlane, startControlPlane } from "@fairlead/e2e/control-plan
 import type { ControlPlanePaths } from "@fairlead/e2e/control-plane/programs";
 import { relayArgv } from "@fairlead/e2e/control-plane/relay";
 import { applyLines, applySettings, runnerIn } from "@fairlead/e2e/lab/apply";
-import { address, anywhere, route, up, veth } from "@fairlead/e2e/lab/ip-lines";
+import { ANYWHERE, address, route, up, veth } from "@fairlead/e2e/lab/ip-lines";
 import { kernelSettings } from "@fairlead/e2e/lab/settings";
 import { startDaemon } from "@fairlead/e2e/support/daemon";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
@@ -99,7 +99,7 @@ async function openNode(fabric: NetworkNamespace, number: number): Promise<Netwo
   const lines = [
     up("eth0"),
     address("eth0", `${nodeAddress(number)}/${PREFIX}`),
-    route(anywhere.IPv4, { via: FABRIC }),
+    route(ANYWHERE.IPv4, { via: FABRIC }),
   ];
   await applyLines(runnerIn(node), lines);
   return node;

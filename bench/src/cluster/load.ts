@@ -1,6 +1,6 @@
 import { type ApiClient, type ApiObject, objectPath } from "@fairlead/e2e/control-plane/api-client";
 import type { Bed } from "./bed.ts";
-import { addressPath, endpointList, namespaceObject, type Size, serviceObject, sliceObject } from "./objects.ts";
+import { addressPath, endpointList, NAMESPACE_OBJECT, type Size, serviceObject, sliceObject } from "./objects.ts";
 import { storedServices } from "./stored.ts";
 
 /** Requests on their way at the same time; more make the API server no faster. */
@@ -13,7 +13,7 @@ const AT_ONCE = 16;
  * @param there how many services are there already
  */
 export async function fill({ controlPlane: { api }, etcd }: Bed, size: Size, there = 0): Promise<void> {
-  if (there === 0) await api.create(namespaceObject);
+  if (there === 0) await api.create(NAMESPACE_OBJECT);
   const slice = await api.create(sliceObject(there, size.endpoints));
   const service = await api.create(serviceObject(there));
   const address = (await api.get(addressPath(there))) as ApiObject;

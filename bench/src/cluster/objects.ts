@@ -12,13 +12,13 @@ const NAMESPACE = "bench";
 
 export const NODE_NAME = "bench-node";
 
-export const servicePort = 80;
-export const targetPort = 8080;
+export const SERVICE_PORT = 80;
+export const TARGET_PORT = 8080;
 
 /** Endpoints are spread over 50 nodes, none of them the one that is measured. */
 const OTHER_NODES = 50;
 
-export const namespaceObject: ApiObject = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
+export const NAMESPACE_OBJECT: ApiObject = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
 
 export function nodeObject(address: string): { readonly object: ApiObject; readonly status: unknown } {
   const addresses = [
@@ -37,7 +37,7 @@ export function serviceObject(index: number): ApiObject {
     apiVersion: "v1",
     kind: "Service",
     metadata: { name: serviceName(index), namespace: NAMESPACE },
-    spec: { clusterIP: serviceAddress(index), ports: [{ name: "http", port: servicePort, targetPort }] },
+    spec: { clusterIP: serviceAddress(index), ports: [{ name: "http", port: SERVICE_PORT, targetPort: TARGET_PORT }] },
   };
 }
 
@@ -56,7 +56,7 @@ export function sliceObject(
       labels: { "kubernetes.io/service-name": serviceName(index) },
     },
     addressType: "IPv4",
-    ports: [{ name: "http", port: targetPort, protocol: "TCP" }],
+    ports: [{ name: "http", port: TARGET_PORT, protocol: "TCP" }],
     endpoints: endpointList(index, endpoints, moved),
   };
 }
@@ -70,7 +70,7 @@ export function endpointList(index: number, endpoints: number, moved: ReadonlyMa
 }
 
 /** Of the endpoints of objects as made. */
-export const podRange = "10.144.0.0/13";
+export const POD_RANGE = "10.144.0.0/13";
 
 /** An address of `podRange`. */
 export function podAddress(number: number): string {

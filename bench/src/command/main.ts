@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import { defaultKubernetes } from "@fairlead/e2e/control-plane/versions";
+import { DEFAULT_KUBERNETES } from "@fairlead/e2e/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
 import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "../measure/options.ts";
 import { bench } from "./bench.ts";
@@ -25,7 +25,7 @@ const program = new Command("pnpm bench")
     numberFrom(1),
     1800,
   )
-  .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+  .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
   .option("--kube-proxy-version <version>", "of kube-proxy", "v1.37")
   .addOption(new Option("-o, --output <form>", "of the result").choices(["json", "table", "markdown"]).default("table"))
   .option("--wait-for <file>", "prepare everything, and measure once this file is there and the machine is quiet")

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { applyLines, runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { fill } from "../cluster/load.ts";
-import { podAddress, podRange, type Size, serviceAddress, servicePort, targetPort } from "../cluster/objects.ts";
+import { POD_RANGE, podAddress, SERVICE_PORT, type Size, serviceAddress, TARGET_PORT } from "../cluster/objects.ts";
 import { median } from "../measure/figures.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "../measure/prepare.ts";
 import { startProxy } from "../proxy/running.ts";
@@ -64,7 +64,7 @@ async function servedBy(
 }
 
 function answerForEndpoints(node: NetworkNamespace): Promise<void> {
-  return applyLines(runnerIn(node), ["link set lo up", `route add local ${podRange} dev lo`]);
+  return applyLines(runnerIn(node), ["link set lo up", `route add local ${POD_RANGE} dev lo`]);
 }
 
 async function inTurns(
@@ -81,9 +81,9 @@ async function inTurns(
   const proxies = new Map([...served.keys()].map((name) => [name, [] as ConnectionTimes[]]));
   for (let round = 1; round <= ROUNDS; round++) {
     progress(`round ${round} of ${ROUNDS}`);
-    direct.push(await connectTo(bare, endpoints, targetPort, options.connections));
+    direct.push(await connectTo(bare, endpoints, TARGET_PORT, options.connections));
     for (const [name, node] of round % 2 === 1 ? served : [...served].toReversed()) {
-      proxies.get(name)?.push(await connectTo(node, some.map(serviceAddress), servicePort, options.connections));
+      proxies.get(name)?.push(await connectTo(node, some.map(serviceAddress), SERVICE_PORT, options.connections));
     }
   }
   const medians = Array.from(proxies, ([name, times]) => [name, medianOf(times)] as const);

@@ -98,7 +98,7 @@ async function storm(
 async function changeEndpoints(
   api: ApiClient,
   { services, endpoints, changes }: StormOptions,
-  told: (done: number) => Promise<void>,
+  reported: (done: number) => Promise<void>,
 ): Promise<void> {
   const moved = Array.from({ length: services }, () => new Map<number, string>());
   let done = 0;
@@ -108,7 +108,7 @@ async function changeEndpoints(
     for (let place = 0; place < endpoints && turn * endpoints + place < changes; place++) {
       addresses.set(place, movedAddress(turn * endpoints + place));
       await moveEndpoints(api, index, endpoints, addresses);
-      if (++done % LOOK_EVERY === 0) await told(done);
+      if (++done % LOOK_EVERY === 0) await reported(done);
     }
   });
 }

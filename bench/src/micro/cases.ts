@@ -24,7 +24,7 @@ const SERVICES = 1000;
 const ENDPOINTS = 10;
 const EXCLUDED_CIDRS = 1024;
 
-const options: PlannerOptions = {
+const OPTIONS: PlannerOptions = {
   nodeName: "bench-node",
   families: ["IPv4"],
   nodeIPs: { IPv4: "172.30.0.11" },
@@ -39,7 +39,7 @@ const memory = { get: () => undefined };
 /** What matters for the time of a sync, of each package, at 1,000 services with 10 endpoints. */
 export async function microCases(): Promise<readonly MicroCase[]> {
   const state = new ClusterState();
-  const planner = new Planner(options);
+  const planner = new Planner(OPTIONS);
   decodeAll(state);
   drain(planner.replan(state, "all", memory));
   const rules = await programmed(planner);

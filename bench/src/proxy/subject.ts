@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
-import { agentNodeOptions } from "@fairlead/tooling/agent-node";
+import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
 import type { LoopFigures } from "./loop-probe.ts";
 
@@ -49,7 +49,7 @@ export function fairlead(nodeOptions: readonly string[] = []): Subject {
     name: "fairlead",
     argv: (configFile, stateFolder) => [
       process.execPath,
-      ...agentNodeOptions,
+      ...AGENT_NODE_OPTIONS,
       ...nodeOptions,
       agentFile(),
       `--config=${configFile}`,

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { heapOption, inspectorOption } from "@fairlead/tooling/agent-node";
+import { HEAP_OPTION, INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { repositoryDir } from "../paths.ts";
 import type { Bundle, Programs } from "../sbom/bundle.ts";
 
@@ -13,8 +13,8 @@ export const CLI_NAME = "/usr/local/bin/fairlead";
 /** Puts the programs, their names and their licences into a folder. */
 export async function fillWithPrograms(dir: string, { agent, cli }: Programs, notices: string): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
-  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: heapOption });
-  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME], nodeOption: inspectorOption });
+  await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
+  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME], nodeOption: INSPECTOR_OPTION });
   const documents = join(dir, "usr/local/share/doc/fairlead");
   await mkdir(documents, { recursive: true });
   await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));

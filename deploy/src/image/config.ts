@@ -1,4 +1,4 @@
-import { inspectorOption } from "@fairlead/tooling/agent-node";
+import { INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { AGENT_NAMES } from "./agent-layer.ts";
 import type { Arch } from "./arch.ts";
 import type { Layer } from "./layer.ts";
@@ -16,7 +16,7 @@ export interface ImageFacts {
 export const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "MALLOC_ARENA_MAX=1",
-  `NODE_OPTIONS=${inspectorOption}`,
+  `NODE_OPTIONS=${INSPECTOR_OPTION}`,
 ];
 
 /** Configuration of an image (OCI image specification 1.1), as the Dockerfile describes it. */

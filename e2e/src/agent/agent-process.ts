@@ -33,7 +33,7 @@ export interface AgentSettings {
 }
 
 /** Also a `kill -9` of this process takes it down. */
-const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
+const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
 /** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(
@@ -42,7 +42,7 @@ export function startAgent(
 ): AgentProcess {
   const argv = other === undefined ? [...hardening(flags), process.execPath, agentFile()] : [other];
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, ...dieWithParent, ...behind, ...argv, ...flags], {
+  const child = execa(program, [...prefix, ...DIE_WITH_PARENT, ...behind, ...argv, ...flags], {
     env: { ...namespace.env, NODE_OPTIONS: "", ...env },
     stdin: "ignore",
     all: true,

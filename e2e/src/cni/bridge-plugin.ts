@@ -1,11 +1,11 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../lab/ip-lines.ts";
+import { ANYWHERE, address, route, up, veth } from "../lab/ip-lines.ts";
 import type { CniNode, PodAddresses, PodToAttach } from "./flavour.ts";
 import type { NodeSubnets } from "./node-subnets.ts";
 
 /** Answers between pods of one bridge must be seen by connection tracking, or they keep the endpoint's address. */
-export const bridgedIsSeen = {
+export const BRIDGED_IS_SEEN = {
   "net/bridge/bridge-nf-call-iptables": "1",
   "net/bridge/bridge-nf-call-ip6tables": "1",
 } as const;
@@ -40,7 +40,7 @@ export function bridgePlugin(fields: BridgeFields): BridgePlugin {
 
 async function setUp({ index, runner }: CniNode, fields: BridgeFields): Promise<void> {
   const { bridge, macPrefix, mtu, families, subnets } = fields;
-  await applySettings(runner, bridgedIsSeen);
+  await applySettings(runner, BRIDGED_IS_SEEN);
   await applyLines(runner, [
     // Without an address of its own it takes its ports' lowest, and with every new pod the others lose their gateway.
     `link add ${bridge} address ${macPrefix}:${index.toString(16).padStart(2, "0")} mtu ${mtu} type bridge`,
@@ -66,7 +66,7 @@ async function attach(pod: PodToAttach, fields: BridgeFields): Promise<PodAddres
     up("eth0"),
     ...own.flatMap(([family, ip]) => [
       address("eth0", `${ip}/${subnets.length[family]}`),
-      route(anywhere[family], { via: subnets.address(family, node.index, 1) }),
+      route(ANYWHERE[family], { via: subnets.address(family, node.index, 1) }),
     ]),
   ]);
   return Object.fromEntries(own);

@@ -2,8 +2,8 @@ import type { IPFamily } from "@fairlead/core";
 import type { Runner } from "@fairlead/kernel";
 import type { CniFlavour } from "./flavour.ts";
 
-const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
-const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
+const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
  * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavour's
@@ -17,12 +17,12 @@ export async function masqueradeOutgoing(
   const pods = podCIDRs[family];
   if (pods === undefined) return;
   const chain = `CNI-${name.toUpperCase()}`;
-  await runner.run([`${tools[family]}-restore`, "--noflush"], {
+  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       `:${chain} - [0:0]`,
       `-A ${chain} -d ${pods} -j RETURN`,
-      `-A ${chain} ! -d ${multicast[family]} -j MASQUERADE`,
+      `-A ${chain} ! -d ${MULTICAST[family]} -j MASQUERADE`,
       `-A POSTROUTING -s ${pods} -j ${chain}`,
       "COMMIT\n",
     ].join("\n"),

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { defaultKubernetes } from "../control-plane/versions.ts";
+import { DEFAULT_KUBERNETES } from "../control-plane/versions.ts";
 import type { RawOptions } from "./options.ts";
 
 /** What the command line can ask for. */
@@ -29,7 +29,7 @@ export function commandLine(actions: Actions): Command {
     .option("--hours <number>", "how long the suite soak lasts", "0.1")
     .option("--seed <number>", "repeats the steps of a soak; default: a new one, which is in the spec's name")
     .option("--keep", "leaves the cluster running to look around in, until Ctrl-C")
-    .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+    .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .option("--overlay <name>", "kind: the folder of deploy/overlays that Fairlead comes by; default: the mode's")
     .option("--junit <file>", "where the results go as JUnit XML; default: e2e/.e2e/junit.xml")
     // What stands behind a subcommand is the subcommand's, though the program has an option of that name.
@@ -45,7 +45,7 @@ export function commandLine(actions: Actions): Command {
   program
     .command("binaries")
     .description("finds or builds the programs of the control plane and says where they are")
-    .option("--kubernetes <version>", "of the control plane", defaultKubernetes)
+    .option("--kubernetes <version>", "of the control plane", DEFAULT_KUBERNETES)
     .action(({ kubernetes }: { kubernetes: string }) => actions.binaries(kubernetes));
   return program;
 }

@@ -25,12 +25,12 @@ const END_MS = 10_000;
 
 type Kinds = readonly (readonly [keyof RunInventory, string])[];
 
-const ofRun: Kinds = [
+const OF_RUN: Kinds = [
   ["namespaces", "network namespaces of the run"],
   ["processes", "processes of the run"],
   ["folders", "temporary folders of the run"],
 ];
-const ofMachine: Kinds = [
+const OF_MACHINE: Kinds = [
   ["links", "network interfaces of the machine"],
   ["rules", "lines of the machine's iptables rules"],
 ];
@@ -44,11 +44,11 @@ export async function watchLeftovers(mark: RunMark, { patienceMs = END_MS } = {}
     let after = await takeRunInventory(mark, namespaces);
     const settled = waitUntil("an end", patienceMs, async () => {
       after = await takeRunInventory(mark, namespaces);
-      return changes(ofRun, before, after).length === 0 ? true : undefined;
+      return changes(OF_RUN, before, after).length === 0 ? true : undefined;
     });
     await settled.catch(() => {});
-    const changed = [...changes(ofRun, before, after), ...changes(ofMachine, before, after)];
-    const counted = process.env["CI"] ? changed : changes(ofRun, before, after);
+    const changed = [...changes(OF_RUN, before, after), ...changes(OF_MACHINE, before, after)];
+    const counted = process.env["CI"] ? changed : changes(OF_RUN, before, after);
     return { table: table([before, during, after]), changed, clean: counted.length === 0 };
   };
   return {
@@ -69,7 +69,7 @@ function changes(kinds: Kinds, before: RunInventory, after: RunInventory): reado
 }
 
 function table(columns: readonly RunInventory[]): string {
-  const kinds = [...ofRun, ...ofMachine];
+  const kinds = [...OF_RUN, ...OF_MACHINE];
   const width = Math.max(...kinds.map(([, title]) => title.length));
   const row = (title: string, cells: readonly (string | number)[]) =>
     `${title.padEnd(width)} ${cells.map((cell) => String(cell).padStart(7)).join("")}`;

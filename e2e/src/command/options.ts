@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import type { IPFamily } from "@fairlead/core";
-import { defaultKubernetes, kubernetesVersion } from "../control-plane/versions.ts";
+import { DEFAULT_KUBERNETES, kubernetesVersion } from "../control-plane/versions.ts";
 import { modes } from "../modes/index.ts";
 import { MAX_NODES } from "../provider/netns/addresses.ts";
 import type { SoakSettings } from "../specs/soak/soak.ts";
-import { type Subject, type Suite, subjects, suites } from "../specs/spec.ts";
+import { SUBJECTS, SUITES, type Subject, type Suite } from "../specs/spec.ts";
 import { messageOf } from "../support/errors.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */
@@ -37,7 +37,7 @@ export class UsageError extends Error {
 /** As the parser of the command line gives them, by camel-case name. */
 export type RawOptions = Readonly<Record<string, string | boolean | undefined>>;
 
-const families: Readonly<Record<string, readonly IPFamily[]>> = {
+const FAMILIES: Readonly<Record<string, readonly IPFamily[]>> = {
   ipv4: ["IPv4"],
   ipv6: ["IPv6"],
   dual: ["IPv4", "IPv6"],
@@ -48,7 +48,7 @@ const modeNames: Readonly<Record<string, string>> = Object.fromEntries(modes.map
 const MOST_SEED = 2 ** 31 - 1;
 
 /** Run when neither a suite nor a package is named: all but the slow ones. */
-const defaultSuites: readonly Suite[] = ["services", "multi-cni"];
+const DEFAULT_SUITES: readonly Suite[] = ["services", "multi-cni"];
 
 /** @throws UsageError */
 export function readOptions(raw: RawOptions): RunOptions {
@@ -62,12 +62,12 @@ export function readOptions(raw: RawOptions): RunOptions {
     excludeCni: text("excludeCni") === undefined ? undefined : list("--exclude-cni", text("excludeCni") ?? ""),
     modes: list("--mode", text("mode") ?? "iptables").map((mode) => oneOf("--mode", modeNames, mode)),
     nodes: nodeCount(text("nodes") ?? "2"),
-    families: oneOf("--ip-family", families, text("ipFamily") ?? "dual"),
+    families: oneOf("--ip-family", FAMILIES, text("ipFamily") ?? "dual"),
     spec: pattern(text("spec")),
     suites: suiteList(text("suite"), text("package")),
     subject: subject(text("package")),
     keep: raw["keep"] === true,
-    kubernetes: kubernetesOption(text("kubernetes") ?? defaultKubernetes),
+    kubernetes: kubernetesOption(text("kubernetes") ?? DEFAULT_KUBERNETES),
     overlay: text("overlay"),
     junit: text("junit"),
     soak: { hours: hours(text("hours") ?? "0.1"), seed: seedOf(text("seed")) },
@@ -121,12 +121,12 @@ function pattern(value: string | undefined): RegExp | undefined {
 
 /** A package's specs are few, so that the slow ones are among them. */
 function suiteList(value: string | undefined, ofPackage: string | undefined): readonly Suite[] {
-  if (value === undefined) return ofPackage === undefined ? defaultSuites : suites;
-  return list("--suite", value).map((name) => oneOf("--suite", byName(suites), name));
+  if (value === undefined) return ofPackage === undefined ? DEFAULT_SUITES : SUITES;
+  return list("--suite", value).map((name) => oneOf("--suite", byName(SUITES), name));
 }
 
 function subject(value: string | undefined): Subject | undefined {
-  return value === undefined ? undefined : oneOf("--package", byName(subjects), value);
+  return value === undefined ? undefined : oneOf("--package", byName(SUBJECTS), value);
 }
 
 function byName<T extends string>(names: readonly T[]): Readonly<Record<string, T>> {

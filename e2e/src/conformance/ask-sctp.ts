@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type CasePacket, nodeA } from "@fairlead/testkit";
+import { type CasePacket, NODE_A } from "@fairlead/testkit";
 import { execa } from "execa";
 import type { Lab } from "../lab/lab.ts";
 import type { Ending } from "../lab/peer/protocol.ts";
@@ -46,7 +46,7 @@ export async function askSctp(
   timeoutMs: number,
 ): Promise<readonly Ending[]> {
   // The node itself sends from the address that the kernel chooses.
-  const words = [from === nodeA ? "-" : source, destination, port, count, timeoutMs / 1000].map(String);
+  const words = [from === NODE_A ? "-" : source, destination, port, count, timeoutMs / 1000].map(String);
   const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", CLIENT, ...words]);
   return stdout.trim().split("\n").map(endingIn);
 }

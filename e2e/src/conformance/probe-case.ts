@@ -2,10 +2,10 @@ import { familyOf, socketText } from "@fairlead/base";
 import {
   type ConformanceCase,
   hosts,
-  nodeA,
+  NODE_A,
   type Outcome,
   packetFamily,
-  secondNodeAddress,
+  SECOND_NODE_ADDRESS,
   type Ways,
   waysOf,
   wayTo,
@@ -45,7 +45,7 @@ export async function probeCase(
   const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketText(address, 0)))];
   const ends = results.map((result) => endOf(row, result, own));
   const otherPort = mostlyWithOtherPort(ends);
-  const masked = ({ way, differs }: End) => differs === "address" || (packet.from === nodeA && otherPort.has(way));
+  const masked = ({ way, differs }: End) => differs === "address" || (packet.from === NODE_A && otherPort.has(way));
   return waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length })));
 }
 
@@ -65,7 +65,7 @@ function requests(
     protocol,
     to: packet.destination,
     port: packet.port,
-    ...(packet.from !== nodeA && { source: packet.source }),
+    ...(packet.from !== NODE_A && { source: packet.source }),
     count: sticky ? 12 : requestsFor(expected),
     // One at a time: the second may look for the first one's affinity.
     parallel: sticky ? 1 : 8,
@@ -126,7 +126,7 @@ function hostPart(socket: string): string {
   return socket.slice(0, socket.lastIndexOf(":"));
 }
 
-const nodeAddresses: readonly string[] = [nodeA.addresses, secondNodeAddress].flatMap(({ IPv4, IPv6 }) => [
+const nodeAddresses: readonly string[] = [NODE_A.addresses, SECOND_NODE_ADDRESS].flatMap(({ IPv4, IPv6 }) => [
   IPv4,
   `[${IPv6}]`,
 ]);

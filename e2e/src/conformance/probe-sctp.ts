@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type CasePacket, nodeA, type Ways, waysOf, wayTo } from "@fairlead/testkit";
+import { type CasePacket, NODE_A, type Ways, waysOf, wayTo } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import { namespaceOf } from "../lab/topology.ts";
 import { trackedPackets } from "./tracked-packets.ts";
@@ -11,7 +11,7 @@ const WAIT_SECONDS = 0.3;
 /** Sends raw INIT packets and reads from the node's connection tracking how they were translated. */
 export async function probeSctp(lab: Lab, packet: CasePacket, count: number): Promise<Ways> {
   const { from, source, destination, port } = packet;
-  const words = [from === nodeA ? "-" : source, destination, port, count, WAIT_SECONDS].map(String);
+  const words = [from === NODE_A ? "-" : source, destination, port, count, WAIT_SECONDS].map(String);
   const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", SCRIPT, ...words]);
   const refused = portsAfter(stdout, "refused");
   const tracked = await trackedPackets(lab, packet);

@@ -1,5 +1,5 @@
 import { socketText } from "@fairlead/base";
-import { type CasePacket, hosts, nodeA, type Outcome, type Ways, waysOf, wayTo } from "@fairlead/testkit";
+import { type CasePacket, hosts, NODE_A, type Outcome, type Ways, waysOf, wayTo } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import { trackedPackets } from "./tracked-packets.ts";
 
@@ -10,12 +10,12 @@ const WAIT_MS = 400;
  * asked the frontend and heeds no answer of anybody else.
  */
 export function answersPassBy({ from }: CasePacket, expected: Outcome): boolean {
-  if (from.node === nodeA.name || expected.verdict !== "endpoints") return false;
+  if (from.node === NODE_A.name || expected.verdict !== "endpoints") return false;
   return expected.landings.every(({ endpoint, masqueraded }) => !masqueraded && !isHere(endpoint));
 }
 
 function isHere(endpoint: string): boolean {
-  const here = hosts.filter(({ node }) => node === nodeA.name).flatMap(({ addresses }) => Object.values(addresses));
+  const here = hosts.filter(({ node }) => node === NODE_A.name).flatMap(({ addresses }) => Object.values(addresses));
   return here.some((address) => endpoint.startsWith(socketText(address, 0).slice(0, -1)));
 }
 

@@ -3,7 +3,7 @@ import { PlannedCluster } from "@fairlead/testkit";
 import type { CaseGroup } from "./groups.ts";
 import { filterFor } from "./iptables-subjects.ts";
 
-export const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+export const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 /**
  * Takes a kernel through a group's history: the first state as a full sync, each later one as a change, as an agent
@@ -18,7 +18,7 @@ export async function syncGroup(group: CaseGroup, backends: readonly Backend[]):
   const cluster = new PlannedCluster({ options, semantics, filter: filterFor(options) });
   for (const [index, state] of history.entries()) {
     const { changes } = cluster.advance(state);
-    for (const [at, family] of families.entries()) {
+    for (const [at, family] of FAMILIES.entries()) {
       const backend = backends[at];
       const change = changes.get(family);
       if (index === 0) await backend?.sync(cluster.plan(family));

@@ -114,7 +114,7 @@ function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, bo
   });
 }
 
-const plurals: Readonly<Record<string, string>> = {
+const PLURALS: Readonly<Record<string, string>> = {
   CiliumNode: "ciliumnodes",
   CiliumPodIPPool: "ciliumpodippools",
   ClusterRole: "clusterroles",
@@ -139,7 +139,7 @@ export function collectionPath({
   kind,
   metadata,
 }: Pick<ApiObject, "apiVersion" | "kind" | "metadata">): string {
-  const plural = plurals[kind];
+  const plural = PLURALS[kind];
   if (plural === undefined) throw new Error(`no path is known for kind ${kind}`);
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const { namespace } = metadata;

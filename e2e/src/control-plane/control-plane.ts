@@ -10,7 +10,7 @@ import { type ApiClient, createApiClient } from "./api-client.ts";
 import { apiServerArgv, controllerManagerArgv, etcdArgv } from "./argv.ts";
 import type { ControlPlanePaths } from "./programs.ts";
 import { relayArgv } from "./relay.ts";
-import { kubeconfig, serviceAccountKeys, tokenFile, users } from "./users.ts";
+import { kubeconfig, serviceAccountKeys, tokenFile, USERS } from "./users.ts";
 
 export interface ControlPlaneSettings {
   readonly programs: ControlPlanePaths;
@@ -77,7 +77,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   const socketPath = join(folder, "api.sock");
   await run("relay", relayArgv(socketPath, `${bracketed(address)}:${PORT}`));
   const ca = await certificate(files.certFile, apiServer);
-  const api = createApiClient({ at: { socketPath }, ca, token: users.admin.token });
+  const api = createApiClient({ at: { socketPath }, ca, token: USERS.admin.token });
   started.defer(async () => api.close());
   await ready(api, apiServer);
   if (settings.controllers !== false) {
@@ -90,7 +90,7 @@ async function start(settings: ControlPlaneSettings, started: AsyncDisposableSta
   return {
     api,
     url: files.server,
-    token: users.admin.token,
+    token: USERS.admin.token,
     ca,
     proxyKubeconfig: files.proxyKubeconfig,
     certificate: { certFile: files.certFile, keyFile: files.keyFile },
@@ -108,7 +108,7 @@ async function prepareFiles({ folder, address }: ControlPlaneSettings) {
   const certFile = file("certs/apiserver.crt");
   const server = `https://${bracketed(address)}:${PORT}`;
   const { key, pub } = serviceAccountKeys();
-  const config = (user: keyof typeof users) => kubeconfig({ server, caFile: certFile, token: users[user].token });
+  const config = (user: keyof typeof USERS) => kubeconfig({ server, caFile: certFile, token: USERS[user].token });
   await mkdir(file("certs"), { recursive: true });
   const contents = {
     "tokens.csv": tokenFile(),

@@ -14,10 +14,10 @@ import { leadOn } from "./lead-on.ts";
  */
 const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = ""] = process.argv;
 
-const message = "too old resource version";
-const gone = { kind: "Status", apiVersion: "v1", status: "Failure", message, reason: "Expired", code: 410 };
+const MESSAGE = "too old resource version";
+const gone = { kind: "Status", apiVersion: "v1", status: "Failure", message: MESSAGE, reason: "Expired", code: 410 };
 const goneEvent = `${JSON.stringify({ type: "ERROR", object: gone })}\n`;
-const json = { "content-type": "application/json" };
+const JSON_TYPE = { "content-type": "application/json" };
 let count = 0;
 
 const files = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
@@ -32,8 +32,8 @@ const server = createServer(files, (incoming, response) => {
 });
 
 function refuse(response: ServerResponse): void {
-  if (count++ % 2 === 0) response.writeHead(410, json).end(JSON.stringify(gone));
-  else response.writeHead(200, json).end(goneEvent);
+  if (count++ % 2 === 0) response.writeHead(410, JSON_TYPE).end(JSON.stringify(gone));
+  else response.writeHead(200, JSON_TYPE).end(goneEvent);
 }
 
 function giveInitialEvents(answer: IncomingMessage, response: ServerResponse): void {

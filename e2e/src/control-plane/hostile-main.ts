@@ -14,7 +14,7 @@ import { leadOn } from "./lead-on.ts";
 const [, , certFile = "", keyFile = "", port = "", host = "", hostPort = "", way = ""] = process.argv;
 
 const LARGE = 700 << 20;
-const json = { "content-type": "application/json" };
+const JSON_TYPE = { "content-type": "application/json" };
 const open = new Set<IncomingMessage>();
 let silence = false;
 let requests = 0;
@@ -22,17 +22,17 @@ let bytes = 0;
 
 const ways: Readonly<Record<string, (response: ServerResponse) => void>> = {
   silent: () => {},
-  "one string": (response) => stream(response, `${opening}"metadata":{"name":"large","annotations":{"a":"`, "x"),
-  nesting: (response) => stream(response, `${opening}"metadata":{"name":"deep"},"spec":`, "["),
+  "one string": (response) => stream(response, `${OPENING}"metadata":{"name":"large","annotations":{"a":"`, "x"),
+  nesting: (response) => stream(response, `${OPENING}"metadata":{"name":"deep"},"spec":`, "["),
   "endless continue": (response) => {
     const metadata = { resourceVersion: "1", continue: `page-${requests}` };
     const item = { metadata: { name: `endless-${requests % 10}`, namespace: "default" }, spec: {} };
     response
-      .writeHead(200, json)
+      .writeHead(200, JSON_TYPE)
       .end(JSON.stringify({ kind: "ServiceList", apiVersion: "v1", metadata, items: [item] }));
   },
 };
-const opening = '{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{';
+const OPENING = '{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{';
 const act = ways[way];
 if (act === undefined) throw new Error(`no way ${way}; give one of ${Object.keys(ways).join(", ")}`);
 
@@ -56,7 +56,7 @@ const server = createServer(files, (incoming, response) => {
 function refuse(response: ServerResponse, initial: boolean): void {
   const code = initial ? 422 : 410;
   const status = { kind: "Status", apiVersion: "v1", status: "Failure", message: "not so", code };
-  response.writeHead(code, json).end(JSON.stringify(status));
+  response.writeHead(code, JSON_TYPE).end(JSON.stringify(status));
 }
 
 /** So much of one letter, as fast as it is taken. */
@@ -71,7 +71,7 @@ function stream(response: ServerResponse, before: string, letter: string): void 
     }
     response.end();
   };
-  response.writeHead(200, json).write(before);
+  response.writeHead(200, JSON_TYPE).write(before);
   response.on("drain", more);
   more();
 }

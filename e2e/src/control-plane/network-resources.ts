@@ -3,54 +3,54 @@ import type { ApiObject } from "./api-client.ts";
 /** A part of an OpenAPI schema, as a CustomResourceDefinition has it. */
 type Schema = Readonly<Record<string, unknown>>;
 
-const text: Schema = { type: "string" };
-const flag: Schema = { type: "boolean" };
-const texts: Schema = { type: "array", items: text };
+const TEXT: Schema = { type: "string" };
+const FLAG: Schema = { type: "boolean" };
+const TEXTS: Schema = { type: "array", items: TEXT };
 const fields = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: "object", properties });
 const items = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: "array", items: fields(properties) });
 const spec = (properties: Readonly<Record<string, Schema>>) => fields({ spec: fields(properties) });
-const role: Schema = { type: "string", enum: ["Primary", "Secondary"] };
+const ROLE: Schema = { type: "string", enum: ["Primary", "Secondary"] };
 
 const calicoIPPool = spec({
-  cidr: text,
-  disabled: flag,
-  nodeSelector: text,
+  cidr: TEXT,
+  disabled: FLAG,
+  nodeSelector: TEXT,
   namespaceSelector: fields({}),
   allowedUses: { type: "array", items: { type: "string", enum: ["Workload", "Tunnel", "LoadBalancer"] } },
 });
 const userDefinedNetwork = {
   topology: { type: "string", enum: ["Layer2", "Layer3", "Localnet"] },
-  layer2: fields({ role, subnets: texts }),
-  layer3: fields({ role, subnets: items({ cidr: text, hostSubnet: { type: "integer" } }) }),
+  layer2: fields({ role: ROLE, subnets: TEXTS }),
+  layer3: fields({ role: ROLE, subnets: items({ cidr: TEXT, hostSubnet: { type: "integer" } }) }),
 };
 
 /** What pod networks describe themselves by, with the fields that their documentation has for pods' addresses. */
 export const networkResources: readonly ApiObject[] = [
   definition("kubeovn.io", "Subnet", "subnets", {
     v1: spec({
-      ...{ cidrBlock: text, vpc: text, protocol: text, provider: text, vlan: text, gateway: text, gatewayType: text },
+      ...{ cidrBlock: TEXT, vpc: TEXT, protocol: TEXT, provider: TEXT, vlan: TEXT, gateway: TEXT, gatewayType: TEXT },
       ...{
-        default: flag,
-        logicalGateway: flag,
-        enableLb: flag,
-        natOutgoing: flag,
-        namespaces: texts,
-        excludeIps: texts,
+        default: FLAG,
+        logicalGateway: FLAG,
+        enableLb: FLAG,
+        natOutgoing: FLAG,
+        namespaces: TEXTS,
+        excludeIps: TEXTS,
       },
     }),
   }),
   definition("kubeovn.io", "Vpc", "vpcs", {
-    v1: fields({ spec: fields({ namespaces: texts }), status: fields({ default: flag, subnets: texts }) }),
+    v1: fields({ spec: fields({ namespaces: TEXTS }), status: fields({ default: FLAG, subnets: TEXTS }) }),
   }),
   definition("crd.projectcalico.org", "IPPool", "ippools", { v1: calicoIPPool }),
   definition("projectcalico.org", "IPPool", "ippools", { v3: calicoIPPool }),
   definition("cilium.io", "CiliumNode", "ciliumnodes", {
     v2: spec({
-      ipam: fields({ podCIDRs: texts, pools: fields({ allocated: items({ pool: text, cidrs: texts }) }) }),
+      ipam: fields({ podCIDRs: TEXTS, pools: fields({ allocated: items({ pool: TEXT, cidrs: TEXTS }) }) }),
     }),
   }),
   definition("cilium.io", "CiliumPodIPPool", "ciliumpodippools", {
-    v2: spec({ ipv4: fields({ cidrs: items({ cidr: text }) }), ipv6: fields({ cidrs: items({ cidr: text }) }) }),
+    v2: spec({ ipv4: fields({ cidrs: items({ cidr: TEXT }) }), ipv6: fields({ cidrs: items({ cidr: TEXT }) }) }),
   }),
   definition("k8s.ovn.org", "ClusterUserDefinedNetwork", "clusteruserdefinednetworks", {
     v1: spec({ namespaceSelector: fields({}), network: fields(userDefinedNetwork) }),
@@ -63,10 +63,10 @@ export const networkResources: readonly ApiObject[] = [
     "Namespaced",
   ),
   definition("crd.antrea.io", "IPPool", "ippools", {
-    v1beta1: spec({ ipRanges: items({ cidr: text, start: text, end: text }) }),
+    v1beta1: spec({ ipRanges: items({ cidr: TEXT, start: TEXT, end: TEXT }) }),
   }),
   definition("spiderpool.spidernet.io", "SpiderIPPool", "spiderippools", {
-    v2beta1: spec({ subnet: text, disable: flag, ips: texts }),
+    v2beta1: spec({ subnet: TEXT, disable: FLAG, ips: TEXTS }),
   }),
 ];
 

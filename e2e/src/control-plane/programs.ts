@@ -1,21 +1,21 @@
 import { missingPrograms, type ProgramPaths, type ProgramSet, providePrograms } from "./program-set.ts";
-import { etcdVersion } from "./versions.ts";
+import { ETCD_VERSION } from "./versions.ts";
 
 type Program = "etcd" | "kube-apiserver" | "kube-controller-manager";
 
 /** Where the programs of a control plane are. */
 export type ControlPlanePaths = ProgramPaths<Program>;
 
-const etcd = "go.etcd.io/etcd/server/v3";
+const ETCD = "go.etcd.io/etcd/server/v3";
 
 /** The programs of a control plane, by version of both, as etcd's is pinned here. */
 const controlPlane: ProgramSet<Program> = {
   programs: {
-    etcd: { package: etcd, module: { path: etcd, version: etcdVersion } },
+    etcd: { package: ETCD, module: { path: ETCD, version: ETCD_VERSION } },
     "kube-apiserver": { package: "k8s.io/kubernetes/cmd/kube-apiserver" },
     "kube-controller-manager": { package: "k8s.io/kubernetes/cmd/kube-controller-manager" },
   },
-  folder: (version) => `control-plane-${version}-etcd-${etcdVersion}`,
+  folder: (version) => `control-plane-${version}-etcd-${ETCD_VERSION}`,
 };
 
 /** Why there is no control plane to be had on this machine; undefined: there is, built if need be. */

@@ -3,14 +3,14 @@ import { generateKeyPairSync } from "node:crypto";
 /**
  * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier.
  */
-export const users = {
+export const USERS = {
   admin: { token: "test-ground-admin", name: "admin", groups: "system:masters" },
   proxy: { token: "test-ground-proxy", name: "system:kube-proxy", groups: "" },
 } as const;
 
 /** For `--token-auth-file`. */
 export function tokenFile(): string {
-  return Object.values(users)
+  return Object.values(USERS)
     .map(({ token, name, groups }) => `${token},${name},${name}${groups === "" ? "" : `,"${groups}"`}\n`)
     .join("");
 }

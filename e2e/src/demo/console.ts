@@ -1,13 +1,13 @@
 import { execa } from "execa";
 import { requireTool, tool } from "../tools/fairlead.ts";
-import { consoleFlags } from "./services.ts";
+import { CONSOLE_FLAGS } from "./services.ts";
 import type { Stage } from "./stage.ts";
 
 /** Opens the console on the manifests that the demo's agent follows, until the demo is to end. */
 export async function openConsole({ manifests }: Stage, stopped: Promise<undefined>): Promise<void> {
   if (manifests === undefined) return;
   await requireTool();
-  const argv = [tool, "console", "-f", manifests, "--node", "node-a", ...consoleFlags];
+  const argv = [tool, "console", "-f", manifests, "--node", "node-a", ...CONSOLE_FLAGS];
   const running = execa(process.execPath, argv, {
     stdin: "ignore",
     stdout: "inherit",

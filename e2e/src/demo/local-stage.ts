@@ -8,7 +8,7 @@ import { waitUntil } from "../agent/wait-until.ts";
 import { localChecks } from "./checks/local.ts";
 import { leftovers } from "./leftovers.ts";
 import { localObjects } from "./local-objects.ts";
-import { localFlags, serviceAt, webPods } from "./services.ts";
+import { LOCAL_FLAGS, serviceAt, webPods } from "./services.ts";
 import type { Ask, Reply, Stage } from "./stage.ts";
 
 const START_MS = 20_000;
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 2_000;
 const AT_ONCE = 4;
 
 /** This process's own environment: no namespace. */
-const here = { argvPrefix: ["env"], env: {} } as const;
+const HERE = { argvPrefix: ["env"], env: {} } as const;
 
 /**
  * The demo where there are neither root nor namespaces: real servers on loopback ports as pods, and the built agent
@@ -34,7 +34,7 @@ export async function localStage(objects: readonly RawObject[]): Promise<Stage> 
     const folder = await agentFolder(localObjects(objects, ports));
     opened.defer(() => folder.remove());
     const paths = [`--manifests=${folder.manifests}`, `--state-dir=${folder.state}`];
-    const agent = startAgent(here, { flags: [...localFlags, ...paths] });
+    const agent = startAgent(HERE, { flags: [...LOCAL_FLAGS, ...paths] });
     opened.defer(async () => void (await agent.stop()));
     await waitUntil("the first table of services", START_MS, async () =>
       tableIn(agent.log()).length > 1 ? true : undefined,

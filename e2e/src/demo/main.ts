@@ -8,18 +8,18 @@ import { openConsole } from "./console.ts";
 import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";
 import { realStage } from "./real-stage.ts";
-import { demoObjects, nginxCalicoIP } from "./services.ts";
+import { demoObjects, NGINX_CALICO_IP } from "./services.ts";
 import { play, verdict } from "./show.ts";
 import type { Stage } from "./stage.ts";
 
 /** Modes whose rules this kernel, and not only one in User-Mode Linux, can take. */
-const offered = ["iptables", "nftables"] as const;
+const OFFERED = ["iptables", "nftables"] as const;
 
 const usage = `Usage: npm run demo [-- --keep] [-- --console] [-- --memory] [-- --mode MODE]
   --keep    leaves everything running to look around in, until Ctrl-C
   --console leaves it running, and opens the console in the browser on its services, until Ctrl-C
   --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used
-  --mode    ${offered.join(" or ")} on the real kernel; default ${offered[0]}`;
+  --mode    ${OFFERED.join(" or ")} on the real kernel; default ${OFFERED[0]}`;
 
 process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== "--"));
 
@@ -42,9 +42,9 @@ async function main(args: readonly string[]): Promise<number> {
 function parseFlags(args: readonly string[]) {
   try {
     const flag = { type: "boolean", default: false } as const;
-    const mode = { type: "string", default: offered[0] } as const;
+    const mode = { type: "string", default: OFFERED[0] } as const;
     const { values } = parseArgs({ args: [...args], options: { keep: flag, memory: flag, console: flag, mode } });
-    return offered.some((name) => name === values.mode) ? values : undefined;
+    return OFFERED.some((name) => name === values.mode) ? values : undefined;
   } catch {
     return undefined;
   }
@@ -55,7 +55,7 @@ type Flags = NonNullable<ReturnType<typeof parseFlags>>;
 /** Without namespaces the rules are played in memory, and what needs no rule with real requests. */
 async function stages({ memory, mode }: Flags): Promise<readonly (() => Promise<Stage>)[]> {
   const missing = memory ? "--memory was given" : await missingHere();
-  const until = { from: clientA, to: nginxCalicoIP, port: 80, count: 4 };
+  const until = { from: clientA, to: NGINX_CALICO_IP, port: 80, count: 4 };
   if (missing === undefined) return [() => realStage(demoObjects(), until, modeNamed(mode))];
   console.log(`No real kernel: ${missing}; in memory it is iptables mode that plays`);
   return [() => memoryStage(demoObjects()), () => localStage(demoObjects())];

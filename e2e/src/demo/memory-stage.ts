@@ -5,22 +5,22 @@ import {
   conformanceCase,
   everyMode,
   hosts,
-  leave,
-  nodeA,
+  LEAVE,
+  NODE_A,
   nodeEnvironment,
   PlannedCluster,
   type RawObject,
-  standardOptions,
+  STANDARD_OPTIONS,
   tracePacket,
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
 import { filterFor } from "../conformance/iptables-subjects.ts";
-import { nodePortsAt } from "./services.ts";
+import { NODE_PORTS_AT } from "./services.ts";
 import type { Ask, Reply, Stage } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
 export async function memoryStage(objects: readonly RawObject[]): Promise<Stage> {
-  const options = standardOptions;
+  const options = STANDARD_OPTIONS;
   const cluster = new PlannedCluster({ options, semantics: iptablesSemantics, filter: filterFor(options) });
   const iptables = new FakeIptables({ family: "IPv4" });
   const backend = createIptablesBackend(iptables);
@@ -35,7 +35,7 @@ export async function memoryStage(objects: readonly RawObject[]): Promise<Stage>
   return {
     ground: "iptables in memory, and the packet tracer in place of real packets",
     real: false,
-    nodePortsAt: nodePortsAt["all, and 127.0.0.1"],
+    nodePortsAt: NODE_PORTS_AT["all, and 127.0.0.1"],
     proof: "on the kernel in memory",
     patienceMs: 1_000,
     change,
@@ -49,7 +49,7 @@ export async function memoryStage(objects: readonly RawObject[]): Promise<Stage>
 function requests(ask: Ask, iptables: FakeIptables, recent: Map<string, Map<string, readonly number[]>>): Reply[] {
   const tracer = createTracer(iptables.ruleSet());
   const packet = tracePacket(
-    conformanceCase("demo", "request", { ...ask, history: [[]], expected: everyMode(leave) }).packet,
+    conformanceCase("demo", "request", { ...ask, history: [[]], expected: everyMode(LEAVE) }).packet,
   );
   return Array.from({ length: ask.count }, (_, index) => {
     const outcomes = tracer.trace(packet, { ...nodeEnvironment, recent });
@@ -73,7 +73,7 @@ function reply(source: string, outcome: Outcome | undefined): Reply {
   const at = now();
   if (outcome === undefined || outcome.verdict === "drop") return { at, end: "silence" };
   if (outcome.verdict === "reject") return { at, end: "refused" };
-  const seenAs = outcome.masqueraded ? nodeA.addresses.IPv4 : source;
+  const seenAs = outcome.masqueraded ? NODE_A.addresses.IPv4 : source;
   const pod = hosts.find(({ addresses }) => addresses.IPv4 === outcome.destination.address);
   return { at, end: outcome.translated ? (pod?.name ?? outcome.destination.address) : "untouched", seenAs };
 }

@@ -9,7 +9,7 @@ import type { ProbeResult } from "../lab/peer/protocol.ts";
 import { namespaceOf } from "../lab/topology.ts";
 import type { Mode } from "../modes/mode.ts";
 import { leftovers } from "./leftovers.ts";
-import { demoFlags, nodePortsAt, web } from "./services.ts";
+import { DEMO_FLAGS, NODE_PORTS_AT, WEB } from "./services.ts";
 import type { Ask, Reply, Stage } from "./stage.ts";
 import { tourOf } from "./tour.ts";
 
@@ -30,12 +30,12 @@ export async function realStage(objects: readonly RawObject[], until: Ask, mode:
   const opened = new AsyncDisposableStack();
   try {
     const lab = opened.use(
-      await openLab({ podPorts: ports([80, 8080]), landingPorts: ports([80, 8080, web.nodePort]) }),
+      await openLab({ podPorts: ports([80, 8080]), landingPorts: ports([80, 8080, WEB.nodePort]) }),
     );
     const folder = await agentFolder(objects);
     opened.defer(() => folder.remove());
     const agent = startAgent(lab.namespace("node-a"), {
-      flags: [`--proxy-mode=${mode.name}`, ...mode.flags, ...demoFlags, ...pathFlags(folder)],
+      flags: [`--proxy-mode=${mode.name}`, ...mode.flags, ...DEMO_FLAGS, ...pathFlags(folder)],
     });
     opened.defer(async () => void (await agent.stop()));
     await served(lab, agent, until);
@@ -54,7 +54,7 @@ async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposa
   return {
     ground: `the real kernel (${stdout.trim()})`,
     real: true,
-    nodePortsAt: nodePortsAt[mode.nodePorts],
+    nodePortsAt: NODE_PORTS_AT[mode.nodePorts],
     proof: "with real requests on the real kernel",
     patienceMs: 10_000,
     change: async (objects) => {

@@ -2,13 +2,13 @@ import {
   clusterObjects,
   endpointSlice,
   type Host,
-  networks,
+  NETWORKS,
+  NODE_A,
   nginxCalico,
-  nodeA,
   ovnA,
   ovnB,
   type RawObject,
-  secondNodeAddress,
+  SECOND_NODE_ADDRESS,
   service,
   webA1,
   webA2,
@@ -17,12 +17,12 @@ import {
 import type { Mode } from "../modes/mode.ts";
 
 /** The founding case's two services: one of this proxy's network, one of the other. */
-export const nginxCalicoIP = "10.96.67.75";
-export const nginxOvnIP = "10.96.95.98";
+export const NGINX_CALICO_IP = "10.96.67.75";
+export const NGINX_OVN_IP = "10.96.95.98";
 
-export const web = { clusterIP: "10.96.10.10", nodePort: 30_080 } as const;
-export const stickyIP = "10.96.10.11";
-export const nobodyIP = "10.96.10.12";
+export const WEB = { clusterIP: "10.96.10.10", nodePort: 30_080 } as const;
+export const STICKY_IP = "10.96.10.11";
+export const NOBODY_IP = "10.96.10.12";
 
 export const webPods: readonly Host[] = [webA1, webA2, webB1];
 
@@ -30,11 +30,11 @@ export const webPods: readonly Host[] = [webA1, webA2, webB1];
 export function demoObjects(serving: readonly Host[] = webPods): readonly RawObject[] {
   return [
     ...clusterObjects,
-    ...served("nginx-calico", nginxCalicoIP, [nginxCalico], 80),
-    ...served("nginx-ovn", nginxOvnIP, [ovnA, ovnB], 8080),
-    ...served("web", web.clusterIP, serving, 8080, { type: "NodePort", nodePort: web.nodePort }),
-    ...served("sticky", stickyIP, webPods, 8080, { affinitySeconds: 600 }),
-    ...served("nobody", nobodyIP, [], 8080),
+    ...served("nginx-calico", NGINX_CALICO_IP, [nginxCalico], 80),
+    ...served("nginx-ovn", NGINX_OVN_IP, [ovnA, ovnB], 8080),
+    ...served("web", WEB.clusterIP, serving, 8080, { type: "NodePort", nodePort: WEB.nodePort }),
+    ...served("sticky", STICKY_IP, webPods, 8080, { affinitySeconds: 600 }),
+    ...served("nobody", NOBODY_IP, [], 8080),
   ];
 }
 
@@ -65,41 +65,41 @@ function served(name: string, clusterIP: string, hosts: readonly Host[], targetP
 }
 
 /** The node's addresses, by how much a mode serves of them. */
-export const nodePortsAt: Readonly<Record<Mode["nodePorts"], readonly string[]>> = {
-  primary: [nodeA.addresses.IPv4],
-  all: [nodeA.addresses.IPv4, secondNodeAddress.IPv4],
-  "all, and 127.0.0.1": [nodeA.addresses.IPv4, secondNodeAddress.IPv4, "127.0.0.1"],
+export const NODE_PORTS_AT: Readonly<Record<Mode["nodePorts"], readonly string[]>> = {
+  primary: [NODE_A.addresses.IPv4],
+  all: [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4],
+  "all, and 127.0.0.1": [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4, "127.0.0.1"],
 };
 
 /** The agent's flags for these networks, beside the mode and the paths. */
-export const demoFlags: readonly string[] = [
-  `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
-  `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
+export const DEMO_FLAGS: readonly string[] = [
+  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
   "--hostname-override=node-a",
 ];
 
 /** The same for the console, which looks at the objects. */
-export const consoleFlags: readonly string[] = [
-  `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
-  `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
+export const CONSOLE_FLAGS: readonly string[] = [
+  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
 ];
 
 /** The same without a rule. */
-export const localFlags: readonly string[] = [
+export const LOCAL_FLAGS: readonly string[] = [
   "--proxy-mode=userspace",
   "--userspace-only",
-  `--exclude-cluster-cidr=${networks.ovn.IPv4}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
 ];
 
-const serviceNames: Readonly<Record<string, string>> = {
-  [nginxCalicoIP]: "nginx-calico",
-  [nginxOvnIP]: "nginx-ovn",
-  [web.clusterIP]: "web",
-  [stickyIP]: "sticky",
-  [nobodyIP]: "nobody",
+const SERVICE_NAMES: Readonly<Record<string, string>> = {
+  [NGINX_CALICO_IP]: "nginx-calico",
+  [NGINX_OVN_IP]: "nginx-ovn",
+  [WEB.clusterIP]: "web",
+  [STICKY_IP]: "sticky",
+  [NOBODY_IP]: "nobody",
 };
 
 /** Whose cluster IP it is. */
 export function serviceAt(clusterIP: string): string | undefined {
-  return serviceNames[clusterIP];
+  return SERVICE_NAMES[clusterIP];
 }

@@ -3,7 +3,7 @@ import type { AgentProcess } from "../agent/agent-process.ts";
 import type { AgentFolder } from "../agent/manifests.ts";
 import type { Lab } from "../lab/lab.ts";
 import { type Mode, servesLocalhost } from "../modes/mode.ts";
-import { nginxCalicoIP, web } from "./services.ts";
+import { NGINX_CALICO_IP, WEB } from "./services.ts";
 
 interface Running {
   readonly lab: Lab;
@@ -19,8 +19,8 @@ export function tourOf({ lab, folder, agent, mode }: Running): readonly string[]
     "the node's rules:",
     `  ${inside("node-a", mode.rules.look)}`,
     "requests:",
-    `  ${inside(clientA.name, `curl -s http://${nginxCalicoIP}`)}`,
-    ...(servesLocalhost(mode) ? [`  ${inside("node-a", `curl -s http://127.0.0.1:${web.nodePort}`)}`] : []),
+    `  ${inside(clientA.name, `curl -s http://${NGINX_CALICO_IP}`)}`,
+    ...(servesLocalhost(mode) ? [`  ${inside("node-a", `curl -s http://127.0.0.1:${WEB.nodePort}`)}`] : []),
     "who owns which service, and the metrics:",
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,

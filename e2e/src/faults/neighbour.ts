@@ -1,5 +1,5 @@
 /** What another program writes beside ours, and takes back: each a script for sh, which fails where it cannot. */
-export const neighbour = {
+export const NEIGHBOUR = {
   writes: `
     iptables -t nat -N THEIRS
     iptables -t nat -A THEIRS -d 203.0.113.99 -j RETURN

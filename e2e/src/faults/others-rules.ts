@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
-import { plainTool } from "../support/plain-tool.ts";
+import { PLAIN_TOOL } from "../support/plain-tool.ts";
 
 const RESTORE = 'printf "%s" "$2" | "$1-restore" --noflush';
 
@@ -15,7 +15,7 @@ interface Runs {
  * @returns what writes them again, once the tables have been flushed
  */
 export async function noteOthersRules(node: Runs, family: IPFamily): Promise<() => Promise<void>> {
-  const tool = plainTool[family];
+  const tool = PLAIN_TOOL[family];
   const saved = await Promise.all(["nat", "filter"].map((table) => node.run([`${tool}-save`, "-t", table])));
   const text = saved.map(({ stdout }) => stdout.split("\n").filter(isOthers).join("\n")).join("\n");
   return async () => {

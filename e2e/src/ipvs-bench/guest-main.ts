@@ -13,18 +13,18 @@ import type { BenchSettings } from "./settings.ts";
  * SETTINGS-FILE
  */
 const settings: BenchSettings = JSON.parse(await readFile(process.argv[2] ?? "", "utf8"));
-const folder = "/run";
+const FOLDER = "/run";
 const runner = createRunner();
 await applySettings(runner, kernelSettings("fabric"));
 await applyLines(runner, guestLines);
 const { host, port, ca, token } = settings.apiServer;
 const api = createApiClient({ at: { host, port }, ca, token });
-const accounting = await startAccounting(runner, `${folder}/accounting`);
+const accounting = await startAccounting(runner, `${FOLDER}/accounting`);
 for (const proxy of settings.order) {
   try {
-    process.stdout.write(`${JSON.stringify(await measure(proxy, { settings, api, accounting, folder }))}\n`);
+    process.stdout.write(`${JSON.stringify(await measure(proxy, { settings, api, accounting, folder: FOLDER }))}\n`);
   } catch (error) {
-    const log = await readFile(`${folder}/${proxy}.log`, "utf8").catch(() => "");
+    const log = await readFile(`${FOLDER}/${proxy}.log`, "utf8").catch(() => "");
     throw new Error(`${proxy} could not be measured; its log ends with:\n${log.slice(-4_000)}`, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { Command } from "commander";
 import { requireAgent } from "../agent/agent-file.ts";
-import { defaultKubernetes } from "../control-plane/versions.ts";
+import { DEFAULT_KUBERNETES } from "../control-plane/versions.ts";
 import { messageOf } from "../support/errors.ts";
 import { missingForUml } from "../uml/missing.ts";
 import { measureIpvs } from "./run.ts";
@@ -48,7 +48,7 @@ async function bench(raw: RawOptions): Promise<void> {
       changes: count("--changes", raw.changes, 1),
       order: alternating(measured, count("--runs", raw.runs, 1)),
       kubeProxy,
-      kubernetes: defaultKubernetes,
+      kubernetes: DEFAULT_KUBERNETES,
       timeoutMs: 3_600_000,
     },
     (line) => console.error(line),

@@ -4,9 +4,9 @@ import { createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { agentFile } from "../agent/agent-file.ts";
 import { applyLines, applySettings, runnerIn } from "../lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../lab/ip-lines.ts";
+import { ANYWHERE, address, route, up, veth } from "../lab/ip-lines.ts";
 import { kernelSettings } from "../lab/settings.ts";
-import { fabricAddress, nodeAddress } from "../provider/netns/addresses.ts";
+import { FABRIC_ADDRESS, nodeAddress } from "../provider/netns/addresses.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
 import { type BenchSettings, NODE_NAME, type ProxyName } from "./settings.ts";
 
@@ -33,12 +33,12 @@ export async function openNode(proxy: ProxyName, settings: BenchSettings, folder
   await applyLines(createRunner(), [
     veth("bench", "eth0", namespace.pid),
     up("bench"),
-    address("bench", `${fabricAddress.IPv4}/24`),
+    address("bench", `${FABRIC_ADDRESS.IPv4}/24`),
   ]);
   await applyLines(runner, [
     up("eth0"),
     address("eth0", `${here}/24`),
-    route(anywhere.IPv4, { via: fabricAddress.IPv4 }),
+    route(ANYWHERE.IPv4, { via: FABRIC_ADDRESS.IPv4 }),
   ]);
   const config = join(folder, `${proxy}.json`);
   await writeFile(config, JSON.stringify(configuration(settings)));

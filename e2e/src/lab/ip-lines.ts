@@ -4,10 +4,10 @@ import type { IPFamily } from "@fairlead/core";
 /** Lines for `ip -batch -`. */
 export type IpLines = readonly string[];
 
-export const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+export const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 /** Everything; a batch line has no option that names the family. */
-export const anywhere: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
+export const ANYWHERE: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
 
 /** A veth pair; the other end becomes `peer` in the namespace of process `pid`. */
 export function veth(name: string, peer: string, pid: number): string {

@@ -1,12 +1,12 @@
 import type { Argv, Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
-import { type Host, nodeA, nodeB } from "@fairlead/testkit";
+import { type Host, NODE_A, NODE_B } from "@fairlead/testkit";
 import { applyLines, applySettings, runnerIn } from "./apply.ts";
 import type { IpLines } from "./ip-lines.ts";
 import type { ListenPorts } from "./peer/protocol.ts";
 import { type Peer, startPeer } from "./peer-process.ts";
 import { kernelSettings } from "./settings.ts";
-import { type FixedNamespace, fixedNamespaces, namespaceOf, pods } from "./topology.ts";
+import { FIXED_NAMESPACES, type FixedNamespace, namespaceOf, pods } from "./topology.ts";
 import { fabricLines, fabricRules, outsideLines, sinkLines } from "./wire-fabric.ts";
 import { nodeLines, podLines } from "./wire-node.ts";
 
@@ -56,7 +56,7 @@ export async function openLab(options: LabOptions): Promise<Lab> {
 }
 
 async function openNamespaces(opened: AsyncDisposableStack): Promise<ReadonlyMap<string, NetworkNamespace>> {
-  const [first, ...others] = [...fixedNamespaces, ...pods.map(({ name }) => name)];
+  const [first, ...others] = [...FIXED_NAMESPACES, ...pods.map(({ name }) => name)];
   const base = opened.use(await createNamespace());
   const more = await Promise.all(
     others.map(async (name) => [name, opened.use(await createNamespace({ beside: base }))] as const),
@@ -75,7 +75,7 @@ async function wire(namespaces: ReadonlyMap<string, NetworkNamespace>): Promise<
     fabricLines({ "node-a": pid("node-a"), "node-b": pid("node-b"), outside: pid("outside"), sink: pid("sink") }),
   );
   await Promise.all(["-4", "-6"].map((family) => applyLines(runner("fabric"), fabricRules, [family])));
-  await Promise.all([nodeA, nodeB].map((node) => link(node.name, nodeLines(node, pids))));
+  await Promise.all([NODE_A, NODE_B].map((node) => link(node.name, nodeLines(node, pids))));
   await Promise.all([
     link("sink", sinkLines()),
     ...["iptables", "ip6tables"].map((tool) => runner("sink").run(ownUdpAnswers(tool))),

@@ -1,5 +1,5 @@
 /** Kernel settings of each namespace, as paths below /proc/sys. */
-const everywhere = {
+const EVERYWHERE = {
   // Addresses are unique here, and a test does not wait a second for them.
   "net/ipv6/conf/all/accept_dad": "0",
   "net/ipv6/conf/default/accept_dad": "0",
@@ -8,7 +8,7 @@ const everywhere = {
   "net/ipv4/ip_local_port_range": "10000 29999",
 } as const;
 
-const router = {
+const ROUTER = {
   "net/ipv4/ip_forward": "1",
   "net/ipv6/conf/all/forwarding": "1",
   "net/ipv4/conf/all/rp_filter": "0",
@@ -22,5 +22,5 @@ const router = {
 } as const;
 
 export function kernelSettings(namespace: string): Readonly<Record<string, string>> {
-  return ["fabric", "node-a", "node-b"].includes(namespace) ? { ...everywhere, ...router } : everywhere;
+  return ["fabric", "node-a", "node-b"].includes(namespace) ? { ...EVERYWHERE, ...ROUTER } : EVERYWHERE;
 }

@@ -1,13 +1,13 @@
-import { apiServer, type Host, hosts, nodeA, outside, stranger } from "@fairlead/testkit";
+import { apiServer, type Host, hosts, NODE_A, outside, stranger } from "@fairlead/testkit";
 
 /**
  * The test ground: two nodes on a bridge in `fabric`, pods of two networks behind them, clients outside, and `sink`,
  * the end of all routes: what no rule translates arrives there and is answered, so that "left alone" is seen and
  * nothing ever leaves the machine. Every one of these is a network namespace.
  */
-export const fixedNamespaces = ["fabric", "sink", "outside", "node-a", "node-b"] as const;
+export const FIXED_NAMESPACES = ["fabric", "sink", "outside", "node-a", "node-b"] as const;
 
-export type FixedNamespace = (typeof fixedNamespaces)[number];
+export type FixedNamespace = (typeof FIXED_NAMESPACES)[number];
 
 /** Pods, each in a namespace of its own. */
 export const pods: readonly Host[] = hosts.filter(({ place }) => place === "pod");
@@ -24,5 +24,5 @@ export function podsOf(node: Host): readonly Host[] {
 
 /** The node's side of a pod's link. */
 export function podInterface(pod: Host): string {
-  return pod.node === nodeA.name && pod.interface !== undefined ? pod.interface : `pod-${pod.name}`;
+  return pod.node === NODE_A.name && pod.interface !== undefined ? pod.interface : `pod-${pod.name}`;
 }

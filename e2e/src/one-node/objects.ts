@@ -1,7 +1,7 @@
 import {
   clusterObjects,
   endpointSlice,
-  networks,
+  NETWORKS,
   nginxCalico,
   type RawObject,
   service,
@@ -16,7 +16,7 @@ export const web: Workload = workload(11, {
   endpoints: [webA1, webB1],
   families: ["IPv4", "IPv6"],
   loadBalancer: "VIP",
-  sourceRanges: [networks.outside.IPv4, networks.outside.IPv6],
+  sourceRanges: [NETWORKS.outside.IPv4, NETWORKS.outside.IPv6],
 });
 
 /** Refused in both families. */
@@ -25,13 +25,13 @@ export const nobody: Workload = workload(12, { endpoints: [], families: ["IPv4",
 /** Comes and goes. */
 export const late: Workload = workload(13, { endpoints: [webA1] });
 
-export const nginxCalicoIP = "10.96.67.75";
-export const nginxOvnIP = "10.96.95.98";
+export const NGINX_CALICO_IP = "10.96.67.75";
+export const NGINX_OVN_IP = "10.96.95.98";
 
 /** The founding case: one service of each network. */
 const founding: readonly RawObject[] = [
-  ...one("nginx-calico", nginxCalicoIP, nginxCalico.addresses.IPv4),
-  ...one("nginx-ovn", nginxOvnIP, "10.244.1.5"),
+  ...one("nginx-calico", NGINX_CALICO_IP, nginxCalico.addresses.IPv4),
+  ...one("nginx-ovn", NGINX_OVN_IP, "10.244.1.5"),
 ];
 
 /** What the agents of the fault tests serve. */

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Variant } from "@fairlead/kernel";
 import type { Lab } from "../lab/lab.ts";
-import { plainTool } from "../support/plain-tool.ts";
+import { PLAIN_TOOL } from "../support/plain-tool.ts";
 
 /**
  * node-a's chains and rules of both families without counters, `IPv4 nat -A KUBE-SERVICES …`, sorted: chains have no
@@ -15,7 +15,7 @@ export async function rulesOf(lab: Lab, variant: Variant = "nft"): Promise<reado
 }
 
 async function savedRules(lab: Lab, family: IPFamily, variant: Variant): Promise<readonly string[]> {
-  const { stdout } = await lab.runner("node-a").run([`${plainTool[family]}-${variant}-save`]);
+  const { stdout } = await lab.runner("node-a").run([`${PLAIN_TOOL[family]}-${variant}-save`]);
   return stdout.split("\n*").flatMap((section) => {
     const [head = "", ...lines] = section.split("\n");
     const table = head.trim();

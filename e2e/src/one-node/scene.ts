@@ -1,4 +1,4 @@
-import { networks, type RawObject } from "@fairlead/testkit";
+import { NETWORKS, type RawObject } from "@fairlead/testkit";
 import { type AgentProcess, type AgentSettings, startAgent } from "../agent/agent-process.ts";
 import { type AgentFolder, agentFolder } from "../agent/manifests.ts";
 import { waitUntil } from "../agent/wait-until.ts";
@@ -6,10 +6,10 @@ import type { Lab } from "../lab/lab.ts";
 
 /** What the fault tests run the agent with, beside the paths; times are short so that the tests are. */
 const SYNC_PERIOD_MS = 1_000;
-export const sceneFlags: readonly string[] = [
+export const SCENE_FLAGS: readonly string[] = [
   "--proxy-mode=iptables",
-  `--cluster-cidr=${networks.calico.IPv4},${networks.calico.IPv6}`,
-  `--exclude-cluster-cidr=${networks.ovn.IPv4},${networks.ovn.IPv6}`,
+  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
+  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4},${NETWORKS.ovn.IPv6}`,
   "--hostname-override=node-a",
   "-v=2",
   `--iptables-sync-period=${SYNC_PERIOD_MS}ms`,
@@ -42,7 +42,7 @@ export async function openScene(
   const started: AgentProcess[] = [];
   const start = ({ flags = [], env = {} }: Partial<AgentSettings> = {}) => {
     const paths = [`--manifests=${folder.manifests}`, `--state-dir=${folder.state}`];
-    const agent = startAgent(lab.namespace("node-a"), { flags: [...sceneFlags, ...paths, ...flags], env });
+    const agent = startAgent(lab.namespace("node-a"), { flags: [...SCENE_FLAGS, ...paths, ...flags], env });
     started.push(agent);
     return agent;
   };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { clientA, type Host, nodeA, outside } from "@fairlead/testkit";
+import { clientA, type Host, NODE_A, outside } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import type { Ending } from "../lab/peer/protocol.ts";
 import type { Peer } from "../lab/peer-process.ts";
@@ -29,11 +29,11 @@ export interface Way {
 export const commonWays: readonly Way[] = [
   { from: clientA, to: web.clusterIP.IPv4, port: web.port },
   { from: clientA, to: web.clusterIP.IPv6, port: web.port },
-  { from: outside, to: nodeA.addresses.IPv4, port: web.nodePort },
+  { from: outside, to: NODE_A.addresses.IPv4, port: web.nodePort },
 ];
 
 /** The node at localhost, which only iptables mode serves. */
-export const localhostWay: Way = { from: nodeA, to: "127.0.0.1", port: web.nodePort };
+export const localhostWay: Way = { from: NODE_A, to: "127.0.0.1", port: web.nodePort };
 
 export function startTraffic(lab: Lab, ways: readonly Way[] = [...commonWays, localhostWay]): Traffic {
   const stopped = { value: false };

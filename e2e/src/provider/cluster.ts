@@ -219,10 +219,10 @@ export interface DnsRecord extends DnsQuestion {
   readonly value: string;
 }
 
-export const dnsPort = 5353;
+export const DNS_PORT = 5353;
 
 /** Where every pod listens. */
-export const podPorts = { tcp: [80, 8080], udp: [53, 80] } as const;
+export const POD_PORTS = { tcp: [80, 8080], udp: [53, 80] } as const;
 
 /** Where the nodes themselves listen. */
-export const nodePorts = { tcp: [8081], udp: [] } as const;
+export const NODE_PORTS = { tcp: [8081], udp: [] } as const;

@@ -7,7 +7,7 @@ import { lacksForUml } from "../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
 import { shapeOf } from "./flavours.ts";
 import { openInGuest } from "./guest/open.ts";
-import { fabricAddress, nodeName } from "./netns/addresses.ts";
+import { FABRIC_ADDRESS, nodeName } from "./netns/addresses.ts";
 import { openCluster } from "./netns/cluster.ts";
 import { openControlPlane } from "./netns/control-plane.ts";
 import { DNS_PROGRAM } from "./netns/dns-server.ts";
@@ -32,7 +32,7 @@ async function open(request: ClusterRequest, folder: string, progress: Progress)
     folder,
     progress,
     controlPlane: async ({ fabric }, opened) => {
-      const place = { namespace: fabric, addresses: fabricAddress, folder };
+      const place = { namespace: fabric, addresses: FABRIC_ADDRESS, folder };
       const controlPlane = await openControlPlane(request, place, progress);
       opened.defer(() => controlPlane.dispose());
       return controlPlane;

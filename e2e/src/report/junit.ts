@@ -38,10 +38,10 @@ function attributes(values: Readonly<Record<string, string | number>>): string {
     .join(" ");
 }
 
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
 /** What XML 1.0 has no way to write is left out. */
 function escapeXml(text: string): string {
   const written = [...text].filter((character) => character >= " " || "\t\n\r".includes(character)).join("");
-  return written.replace(/[&<>"]/g, (character) => entities[character] ?? character);
+  return written.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }

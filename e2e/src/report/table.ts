@@ -11,10 +11,10 @@ export function progressLine(outcome: Outcome): string {
 
 function noteOf(result: Result): string {
   if (result.kind === "skipped") return `: ${result.reason}`;
-  return result.kind === "passed" && result.figures !== undefined ? `: ${told(result.figures)}` : "";
+  return result.kind === "passed" && result.figures !== undefined ? `: ${reported(result.figures)}` : "";
 }
 
-function told(figures: Figures): string {
+function reported(figures: Figures): string {
   return Object.entries(figures)
     .map(([what, value]) => `${what} ${value}`)
     .join(", ");
@@ -50,7 +50,7 @@ function figureTable(outcomes: readonly Outcome[]): readonly string[] {
       return line(
         title,
         shared.map((what) => figures[what] ?? ""),
-        told(Object.fromEntries(rest)),
+        reported(Object.fromEntries(rest)),
       );
     }),
   ];

@@ -30,16 +30,16 @@ interface Round {
 }
 
 /** So many that one of two endpoints is missed once in 2²³ runs; time for a SYN to be sent three times. */
-const answers: Round = { requests: 24, timeoutMs: 5_000 };
+const ANSWERS: Round = { requests: 24, timeoutMs: 5_000 };
 /**
  * Longer than the kernel's first repetition of a SYN, after a second: the ICMPv6 answer to the first one comes while
  * connect() holds the socket, and is not heeded.
  */
-const silence: Round = { requests: 8, timeoutMs: 1_500 };
+const SILENCE: Round = { requests: 8, timeoutMs: 1_500 };
 /**
  * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
  */
-const noes: Round = { requests: 8, timeoutMs: 5_000 };
+const NOES: Round = { requests: 8, timeoutMs: 5_000 };
 const AT_ONCE = 8;
 
 /** @throws Error when requests do not come to be answered by just these servers, as they should see them */
@@ -56,9 +56,9 @@ export async function expectAnswers(from: Client, target: Target, wanted: Answer
         (name) => !results.some((result) => result.kind === "answer" && result.server === name),
       );
       if (results.length > 1 && wrong.length === 0) return silent.map((name) => `${name} never answered`);
-      return wrong.map(tell);
+      return wrong.map(notify);
     },
-    answers,
+    ANSWERS,
   );
 }
 
@@ -77,13 +77,13 @@ export async function expectUntouched(from: Client, target: Target): Promise<voi
   const what = `${describe(from, target)}: left alone, so unreachable`;
   const unreachable = (result: ProbeResult) =>
     result.kind === "error" && ["EHOSTUNREACH", "ENETUNREACH", "EACCES"].includes(result.code);
-  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(tell), noes);
+  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(notify), NOES);
 }
 
 async function expectKind(from: Client, target: Target, kind: "refused" | "lost"): Promise<void> {
   const what = `${describe(from, target)}: ${kind}`;
-  const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(tell);
-  await settle(what, from, target, check, kind === "lost" ? silence : noes);
+  const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(notify);
+  await settle(what, from, target, check, kind === "lost" ? SILENCE : NOES);
 }
 
 /**
@@ -118,7 +118,7 @@ function addressOf(endpoint: string): string {
   return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }
 
-function tell(result: ProbeResult): string {
+function notify(result: ProbeResult): string {
   if (result.kind === "answer") return `${result.server} seeing ${addressOf(result.remote)}`;
   return result.kind === "error" ? result.code : result.kind;
 }

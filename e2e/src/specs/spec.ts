@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Cluster, ClusterShape } from "../provider/cluster.ts";
 import type { Scene } from "./scene.ts";
 
-export const suites = [
+export const SUITES = [
   "services",
   "multi-cni",
   "networks",
@@ -16,10 +16,10 @@ export const suites = [
   "rollout",
 ] as const;
 
-export type Suite = (typeof suites)[number];
+export type Suite = (typeof SUITES)[number];
 
 /** The packages whose promises specs show, by the names of their folders. */
-export const subjects = [
+export const SUBJECTS = [
   "agent",
   "backend-iptables",
   "backend-ipvs",
@@ -32,10 +32,10 @@ export const subjects = [
   "watch",
 ] as const;
 
-export type Subject = (typeof subjects)[number];
+export type Subject = (typeof SUBJECTS)[number];
 
 /** What the specs of a suite are about, unless they say otherwise. */
-const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
+const SUBJECTS_OF_SUITE: Readonly<Record<Suite, readonly Subject[]>> = {
   services: ["core", "backend-iptables", "backend-ipvs", "backend-nftables", "backend-userspace"],
   "multi-cni": ["endpoint-filter"],
   networks: ["networks"],
@@ -50,7 +50,7 @@ const subjectsOfSuite: Readonly<Record<Suite, readonly Subject[]>> = {
 };
 
 export function subjectsOf({ suite, about }: Pick<Spec, "suite" | "about">): readonly Subject[] {
-  return about ?? subjectsOfSuite[suite];
+  return about ?? SUBJECTS_OF_SUITE[suite];
 }
 
 /** What was counted → how much, with its unit. */

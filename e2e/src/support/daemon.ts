@@ -21,7 +21,7 @@ export interface DaemonSettings {
 }
 
 /** Also a `kill -9` of this process takes them down. */
-const dieWithParent = ["setpriv", "--pdeathsig", "KILL"];
+const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
 const PATIENCE_MS = 3_000;
 
@@ -30,7 +30,7 @@ export async function startDaemon(namespace: NetworkNamespace, settings: DaemonS
   const { name, argv, logFile, env = {} } = settings;
   const output = { file: logFile, append: true };
   const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, ...dieWithParent, ...argv], {
+  const child = execa(program, [...prefix, ...DIE_WITH_PARENT, ...argv], {
     env: { ...namespace.env, ...env },
     stdin: "ignore",
     stdout: output,

@@ -38,10 +38,10 @@ export async function hasIpvs(): Promise<boolean> {
   );
 }
 
-const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+const FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /** Whether this machine has a program of that name. */
 export async function isProgram(program: string): Promise<boolean> {
-  const found = await Promise.allSettled(folders.map((folder) => access(join(folder, program), constants.X_OK)));
+  const found = await Promise.allSettled(FOLDERS.map((folder) => access(join(folder, program), constants.X_OK)));
   return found.some(({ status }) => status === "fulfilled");
 }

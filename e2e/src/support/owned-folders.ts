@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isRunning, processId } from "./processes.ts";
 
 /** Of folders that tell by their name whose they are; test runs have theirs from @fairlead/tooling. */
-const owned = /^(?:fairlead-e2e|fairlead-bench|fairlead-tests|\.build)-(\d+)-(\d+)(?:-|$)/;
+const OWNED = /^(?:fairlead-e2e|fairlead-bench|fairlead-tests|\.build)-(\d+)-(\d+)(?:-|$)/;
 
 /** `NAME-PID-START`: whoever finds a folder whose name begins so can tell whether this process still needs it. */
 export async function ownPrefix(name: "fairlead-e2e" | "fairlead-bench" | ".build"): Promise<string> {
@@ -27,7 +27,7 @@ async function abandonedFolders(parent: string): Promise<readonly string[]> {
   const names = await readdir(parent).catch(() => []);
   const found = await Promise.all(
     names.map(async (name) => {
-      const [, pid, startTime] = owned.exec(name) ?? [];
+      const [, pid, startTime] = OWNED.exec(name) ?? [];
       if (pid === undefined || startTime === undefined) return undefined;
       return (await isRunning({ pid: Number(pid), startTime })) ? undefined : join(parent, name);
     }),

@@ -1,9 +1,9 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { networks } from "@fairlead/testkit";
+import { NETWORKS } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import { type Daemon, startDaemon } from "../support/daemon.ts";
-import { plainTool } from "../support/plain-tool.ts";
+import { PLAIN_TOOL } from "../support/plain-tool.ts";
 
 /** How the real kube-proxy is run; its iptables are those that the plain names lead to. */
 export interface KubeProxyMode {
@@ -41,7 +41,7 @@ function configuration(mode: string, kubeconfig: string) {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
     mode,
-    clusterCIDR: `${networks.calico.IPv4},${networks.calico.IPv6}`,
+    clusterCIDR: `${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
     clientConnection: { kubeconfig, contentType: "application/json" },
     // The limits of the machine are none of a test's business.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
@@ -53,7 +53,7 @@ function configuration(mode: string, kubeconfig: string) {
 async function legacyTools(folder: string): Promise<string> {
   const tools = join(folder, "legacy");
   await mkdir(tools, { recursive: true });
-  for (const tool of Object.values(plainTool)) {
+  for (const tool of Object.values(PLAIN_TOOL)) {
     for (const end of ["", "-save", "-restore"]) {
       await symlink("/usr/sbin/xtables-legacy-multi", join(tools, `${tool}${end}`)).catch(ignoreExisting);
     }

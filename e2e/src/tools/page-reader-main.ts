@@ -7,10 +7,10 @@ import { chromium } from "playwright-core";
  * address, and a folder for its profile.
  */
 const [, , url = "", profile = ""] = process.argv;
-const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
+const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", ...quiet],
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", ...QUIET],
   viewport: { width: 1280, height: 800 },
 });
 const page = await context.newPage();

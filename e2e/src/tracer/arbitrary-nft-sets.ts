@@ -11,14 +11,14 @@ import {
   type SetElement,
   type Verdict,
 } from "@fairlead/netfilter/nft";
-import { clientA, nodeA, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
-import { frontends, ports } from "./arbitrary-packets.ts";
+import { clientA, NODE_A, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
+import { FRONTENDS, PORTS } from "./arbitrary-packets.ts";
 
 /** The sets that rules of random tables look into. */
 export function setsOf(family: IPFamily): readonly NftSet[] {
   const address = family === "IPv4" ? "ipv4_addr" : "ipv6_addr";
   const frontend = [address, "inet_proto", "inet_service"] as const;
-  const hosts = [clientA, webA1, outside, nodeA].map(({ addresses }) => ({ key: addressHex(addresses[family]) }));
+  const hosts = [clientA, webA1, outside, NODE_A].map(({ addresses }) => ({ key: addressHex(addresses[family]) }));
   return [
     made({ name: "hosts", key: [address], flags: [] }, hosts),
     made({ name: "networks", key: [address], flags: ["interval"] }, networkBounds(family)),
@@ -54,9 +54,9 @@ function networkBounds(family: IPFamily): readonly SetElement[] {
 }
 
 function keysOf(family: IPFamily): readonly Hex[] {
-  const addresses = [...frontends[family], nodeA.addresses[family]];
+  const addresses = [...FRONTENDS[family], NODE_A.addresses[family]];
   return addresses.flatMap((address) =>
-    ports.flatMap((port) =>
+    PORTS.flatMap((port) =>
       ["tcp", "udp"].map((name) => addressHex(address) + padded(hexOf([PROTOCOLS[name] ?? 0])) + padded(portHex(port))),
     ),
   );

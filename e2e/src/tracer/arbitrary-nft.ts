@@ -12,10 +12,10 @@ import {
   statements,
   type Verdict,
 } from "@fairlead/netfilter/nft";
-import { clientA, networks, nodeA, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
+import { clientA, NETWORKS, NODE_A, outside, webA1, webA2, webB1 } from "@fairlead/testkit";
 import fc from "fast-check";
 import { setsOf } from "./arbitrary-nft-sets.ts";
-import { frontends, ports } from "./arbitrary-packets.ts";
+import { FRONTENDS, PORTS } from "./arbitrary-packets.ts";
 
 /**
  * Tables of any shape over what the test ground's packets have: headers, ports, marks, address types, connection
@@ -134,8 +134,8 @@ const NO_MARKS: ReadonlySet<string> = new Set(["filter-in", "gate", "decision"])
 function condition(family: IPFamily, { name: chain }: Shape): Words {
   const of = NFT_FAMILY[family];
   const { addressIn, addressTypeIs, hasMark, interfaceIs, load, protocolIs } = statements;
-  const cidrs = [networks.calico[family], networks.services[family], networks.outside[family]];
-  const hosts = [clientA, webA1, outside, nodeA].map(({ addresses }) => addresses[family]);
+  const cidrs = [NETWORKS.calico[family], NETWORKS.services[family], NETWORKS.outside[family]];
+  const hosts = [clientA, webA1, outside, NODE_A].map(({ addresses }) => addresses[family]);
   const side = fc.constantFrom("saddr", "daddr");
   const equality = fc.constantFrom("==", "!=");
   const isOne: Expression = { kind: "cmp", operator: "==", from: 0, value: hostHex(1) };
@@ -151,7 +151,7 @@ function condition(family: IPFamily, { name: chain }: Shape): Words {
       .map(([name, operator]) => interfaceIs("oifname", name, operator)),
     fc.constantFrom("tcp", "udp").map((protocol) => protocolIs(protocol)),
     fc
-      .tuple(fc.constantFrom("==", "!=", "<", ">="), fc.constantFrom(...ports))
+      .tuple(fc.constantFrom("==", "!=", "<", ">="), fc.constantFrom(...PORTS))
       .map(([operator, port]): readonly Expression[] => [
         load(of, "dport", 0),
         { kind: "cmp", operator, from: 0, value: portHex(port) },
@@ -193,7 +193,7 @@ function endOf({ end, calls, map }: Shape, family: IPFamily): Words {
   ];
   if (map !== undefined) common.push(fc.constant(statements.lookUp(of, ["daddr", "l4proto", "dport"], map, "verdict")));
   if (end === "dnat") return fc.oneof(...common, translation(family), fc.constant(drawn(of)));
-  if (end === "masquerade") return fc.oneof(...common, fc.constant(statements.masquerade));
+  if (end === "masquerade") return fc.oneof(...common, fc.constant(statements.MASQUERADE));
   if (end === "mark") return fc.oneof(...common, fc.constant(statements.verdict({ kind: "drop" })));
   const refusals = [statements.verdict({ kind: "drop" }), statements.verdict({ kind: "accept" })];
   return fc.oneof(...common, fc.constantFrom(...refusals, statements.rejectPacket(of)));
@@ -201,9 +201,9 @@ function endOf({ end, calls, map }: Shape, family: IPFamily): Words {
 
 function translation(family: IPFamily): Words {
   const of = NFT_FAMILY[family];
-  const hosts = [webA1, webA2, webB1, nodeA].map(({ addresses }) => addresses[family]);
+  const hosts = [webA1, webA2, webB1, NODE_A].map(({ addresses }) => addresses[family]);
   return fc
-    .tuple(fc.constantFrom("tcp", "udp"), fc.constantFrom(...hosts, frontends[family][0]), fc.constantFrom(8080, 9090))
+    .tuple(fc.constantFrom("tcp", "udp"), fc.constantFrom(...hosts, FRONTENDS[family][0]), fc.constantFrom(8080, 9090))
     .map(([protocol, address, port]) => [...statements.protocolIs(protocol), ...statements.dnatTo(of, address, port)]);
 }
 

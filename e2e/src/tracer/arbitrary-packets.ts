@@ -4,11 +4,11 @@ import {
   clientA,
   clientB,
   type Host,
-  nodeA,
-  nodeB,
+  NODE_A,
+  NODE_B,
   outside,
   ovnClient,
-  secondNodeAddress,
+  SECOND_NODE_ADDRESS,
   stranger,
   webA1,
   webA2,
@@ -28,18 +28,18 @@ export interface SentPacket {
 }
 
 /** Every host listens on these: that a port is closed is not to be taken for a rule's refusal. */
-export const ports = [53, 80, 8080, 9090] as const;
+export const PORTS = [53, 80, 8080, 9090] as const;
 
 /** Addresses of no host, which node-a gets to see whoever sends to them. */
-export const frontends = {
+export const FRONTENDS = {
   IPv4: ["10.96.7.1", "10.96.7.2", "203.0.113.7", "192.0.2.7"],
   IPv6: ["fd00:10:96::71", "fd00:10:96::72", "fd00:203::7", "fd00:192::7"],
 } as const;
 
 /** On node-a, and elsewhere. */
 export const senders = {
-  here: [nodeA, clientA, webA1, ovnClient],
-  elsewhere: [outside, stranger, clientB, nodeB],
+  here: [NODE_A, clientA, webA1, ovnClient],
+  elsewhere: [outside, stranger, clientB, NODE_B],
 } as const;
 
 /** @param family of all of its addresses */
@@ -53,8 +53,8 @@ export function sentPackets(family: IPFamily): fc.Arbitrary<SentPacket> {
 }
 
 function destinationsOf(family: IPFamily, pods: readonly Host[]): readonly string[] {
-  const node = [nodeA.addresses[family], secondNodeAddress[family]];
-  return [...frontends[family], ...node, ...pods.map(({ addresses }) => addresses[family])];
+  const node = [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
+  return [...FRONTENDS[family], ...node, ...pods.map(({ addresses }) => addresses[family])];
 }
 
 function packetsFrom(from: Host, family: IPFamily, destinations: readonly string[]): fc.Arbitrary<SentPacket> {
@@ -63,17 +63,17 @@ function packetsFrom(from: Host, family: IPFamily, destinations: readonly string
       from: fc.constant(from),
       family: fc.constant(family),
       // A datagram that its own host refuses and one that it drops are one error to who sent it.
-      protocol: from === nodeA ? fc.constant("TCP") : fc.constantFrom("TCP", "UDP"),
+      protocol: from === NODE_A ? fc.constant("TCP") : fc.constantFrom("TCP", "UDP"),
       destination: fc.constantFrom(
-        ...destinations.filter((address) => from === nodeA || address !== from.addresses[family]),
+        ...destinations.filter((address) => from === NODE_A || address !== from.addresses[family]),
       ),
-      port: fc.constantFrom(...ports),
+      port: fc.constantFrom(...PORTS),
     })
     .map((packet) => ({ ...packet, source: sourceOf(from, packet.destination, family) }));
 }
 
 /** What the host sends to an address of its own it sends from there. */
 function sourceOf(from: Host, destination: string, family: IPFamily): string {
-  const own = from === nodeA && destination === secondNodeAddress[family];
+  const own = from === NODE_A && destination === SECOND_NODE_ADDRESS[family];
   return own ? destination : addressOf(from, family);
 }

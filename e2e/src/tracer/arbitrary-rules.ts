@@ -7,9 +7,9 @@ import {
   type Table,
   type Target,
 } from "@fairlead/netfilter";
-import { clientA, networks, nodeA, outside, secondNodeAddress, webA1, webA2, webB1 } from "@fairlead/testkit";
+import { clientA, NETWORKS, NODE_A, outside, SECOND_NODE_ADDRESS, webA1, webA2, webB1 } from "@fairlead/testkit";
 import fc from "fast-check";
-import { frontends, ports } from "./arbitrary-packets.ts";
+import { FRONTENDS, PORTS } from "./arbitrary-packets.ts";
 
 /**
  * Rule sets of any shape over what the test ground's packets have: headers, ports, marks, address types, connection
@@ -109,8 +109,8 @@ const negated = fc.option(fc.constant({ negated: true }), { nil: {}, freq: 4 });
 function header(chain: string, family: IPFamily): fc.Arbitrary<Partial<Rule>> {
   const bits = family === "IPv4" ? 32 : 128;
   const host = (address: string) => `${address}/${bits}`;
-  const sources = [clientA, webA1, outside, nodeA].map(({ addresses }) => host(addresses[family]));
-  const destinations = [...frontends[family], nodeA.addresses[family], webA1.addresses[family]].map(host);
+  const sources = [clientA, webA1, outside, NODE_A].map(({ addresses }) => host(addresses[family]));
+  const destinations = [...FRONTENDS[family], NODE_A.addresses[family], webA1.addresses[family]].map(host);
   const address = (cidrs: readonly string[]) =>
     fc.tuple(fc.constantFrom(...cidrs), negated).map(([cidr, not]) => ({ ...not, cidr }));
   const device = fc.tuple(fc.constantFrom("eth0", "cali+", "lo", "ovn-ovn-client"), negated);
@@ -119,8 +119,8 @@ function header(chain: string, family: IPFamily): fc.Arbitrary<Partial<Rule>> {
   const leaves = ["FORWARD", "OUTPUT", "POSTROUTING"].includes(chain);
   return fc.record(
     {
-      source: address([...sources, networks.calico[family], networks.outside[family]]),
-      destination: address([...destinations, networks.services[family], networks.calico[family]]),
+      source: address([...sources, NETWORKS.calico[family], NETWORKS.outside[family]]),
+      destination: address([...destinations, NETWORKS.services[family], NETWORKS.calico[family]]),
       ...(arrives && { inInterface: name }),
       ...(leaves && { outInterface: name }),
     },
@@ -130,7 +130,7 @@ function header(chain: string, family: IPFamily): fc.Arbitrary<Partial<Rule>> {
 
 function protocolMatch(): fc.Arbitrary<Protocol> {
   const range = fc.oneof(
-    fc.constantFrom(...ports).map((port) => ({ from: port, to: port })),
+    fc.constantFrom(...PORTS).map((port) => ({ from: port, to: port })),
     fc.constantFrom({ from: 50, to: 80 }, { from: 81, to: 9090 }),
   );
   return fc.record({ kind: fc.constantFrom("tcp", "udp"), range, not: negated }).map(({ kind, range: dport, not }) => ({
@@ -193,8 +193,8 @@ function special(table: RandomTable, chain: string, family: IPFamily): fc.Arbitr
 }
 
 function translation(family: IPFamily): fc.Arbitrary<Target> {
-  const hosts = [webA1, webA2, webB1, nodeA].map(({ addresses }) => addresses[family]);
-  const addresses = [...hosts, secondNodeAddress[family], frontends[family][0]];
+  const hosts = [webA1, webA2, webB1, NODE_A].map(({ addresses }) => addresses[family]);
+  const addresses = [...hosts, SECOND_NODE_ADDRESS[family], FRONTENDS[family][0]];
   return fc
     .tuple(fc.constantFrom(...addresses), fc.constantFrom(8080, 9090, undefined))
     .map(([address, port]): Target => {

@@ -1,7 +1,7 @@
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
-import { nodeA, nodeEnvironment } from "@fairlead/testkit";
+import { NODE_A, nodeEnvironment } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
 import type { Lab } from "../lab/lab.ts";
 import type { SentPacket } from "./arbitrary-packets.ts";
@@ -50,14 +50,16 @@ export async function compare(
   const tracer = createTracer(rules);
   const shipments = packets.map((packet) => {
     const sourcePort = unusedPort();
-    const told = landings(tracer.trace(tracePacket(packet, sourcePort), environment));
-    const answered = told.some((landing) => isHeardOf(packet, landing));
-    return { ...packet, sourcePort, told, answered };
+    const reported = landings(tracer.trace(tracePacket(packet, sourcePort), environment));
+    const answered = reported.some((landing) => isHeardOf(packet, landing));
+    return { ...packet, sourcePort, reported, answered };
   });
   const fates = await sendAll(lab, shipments, family);
   const differences = shipments.flatMap((shipment, at) => {
     const fate = fates[at];
-    return fate !== undefined && shipment.told.some((landing) => isThat(landing, fate)) ? [] : [story(shipment, fate)];
+    return fate !== undefined && shipment.reported.some((landing) => isThat(landing, fate))
+      ? []
+      : [story(shipment, fate)];
   });
   return { differences, fates };
 }
@@ -71,7 +73,7 @@ function tracePacket({ family, from, protocol, source, destination, port }: Sent
  * A refusal, and what the node serves itself with: its connection tracking does not tell whether that came to its end.
  */
 function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landing): boolean {
-  if (verdict !== "accept" || from !== nodeA) return verdict === "reject";
+  if (verdict !== "accept" || from !== NODE_A) return verdict === "reject";
   return [...ownAddresses(family), ...LOOPBACK].some((address) =>
     destination.startsWith(socketText(address, 0).slice(0, -1)),
   );
@@ -82,7 +84,7 @@ function isThat({ verdict, destination, masqueraded }: Landing, fate: Fate): boo
   return verdict === "accept" && destination === fate.destination && masqueraded === fate.masqueraded;
 }
 
-function story(shipment: Shipment & { readonly told: readonly Landing[] }, fate: Fate | undefined): string {
-  const { from, protocol, source, destination, port, told } = shipment;
-  return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(told)}`;
+function story(shipment: Shipment & { readonly reported: readonly Landing[] }, fate: Fate | undefined): string {
+  const { from, protocol, source, destination, port, reported } = shipment;
+  return `${protocol} ${from.name} ${source} → ${destination} ${port}: ${JSON.stringify(fate)}, told ${JSON.stringify(reported)}`;
 }

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Nfacct } from "@fairlead/kernel";
 import type { Rule, RuleSet } from "@fairlead/netfilter";
-import { addressOf, goldenScenarios, nodeA, recordedScenarios, secondNodeAddress } from "@fairlead/testkit";
+import { addressOf, goldenScenarios, NODE_A, recordedScenarios, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
 import { type SentPacket, senders } from "./arbitrary-packets.ts";
 
 /** What the real kube-proxy wrote for one family of a scenario, as iptables-save printed it. */
@@ -52,7 +52,7 @@ function frontendsOf(rule: Rule, family: IPFamily): readonly Frontend[] {
     const protocol = match.kind === "tcp" ? "TCP" : "UDP";
     const { from: port } = match.dport;
     const address = rule.destination?.cidr.split("/")[0];
-    const own = [nodeA.addresses[family], secondNodeAddress[family], ...(family === "IPv4" ? ["127.0.0.1"] : [])];
+    const own = [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family], ...(family === "IPv4" ? ["127.0.0.1"] : [])];
     const destinations = address === undefined || rule.destination?.cidr === "127.0.0.0/8" ? own : [address];
     return destinations.map((destination) => ({ protocol, destination, port }));
   });
@@ -62,8 +62,8 @@ function sent(from: SentPacket["from"], family: IPFamily, frontend: Frontend): r
   const { destination, protocol } = frontend;
   const loopback = destination === "127.0.0.1";
   // Who is not the node reaches its own loopback, and refused and dropped datagrams are one error to their own host.
-  if (from === nodeA ? protocol === "UDP" : loopback) return [];
-  const own = from === nodeA && (loopback || destination === secondNodeAddress[family]);
+  if (from === NODE_A ? protocol === "UDP" : loopback) return [];
+  const own = from === NODE_A && (loopback || destination === SECOND_NODE_ADDRESS[family]);
   return [{ ...frontend, from, family, source: own ? destination : addressOf(from, family) }];
 }
 

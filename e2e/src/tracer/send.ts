@@ -1,7 +1,7 @@
 import { socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { type Connection, listConnections } from "@fairlead/kernel";
-import { nodeA, secondNodeAddress } from "@fairlead/testkit";
+import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
 import type { Lab } from "../lab/lab.ts";
 import type { ProbeResult } from "../lab/peer/protocol.ts";
 import type { SentPacket } from "./arbitrary-packets.ts";
@@ -42,7 +42,7 @@ export async function sendAll(lab: Lab, packets: readonly Shipment[], family: IP
 
 async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
   const { from, protocol, source, sourcePort, destination: to, port, answered } = packet;
-  const own = from === nodeA ? {} : { source };
+  const own = from === NODE_A ? {} : { source };
   const timeoutMs = answered ? PATIENCE_MS : SILENCE_MS;
   const [result] = await lab
     .peer(from)
@@ -66,7 +66,7 @@ function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | u
   const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;
   if (masqueraded && !own.includes(reply.destination)) throw new Error(`masqueraded as ${reply.destination}`);
   // What the node sends to itself is a connection before INPUT is asked.
-  const looped = from === nodeA && [...own, ...LOOPBACK].includes(reply.source);
+  const looped = from === NODE_A && [...own, ...LOOPBACK].includes(reply.source);
   if (looped && result?.kind !== "answer") return { verdict: stopped(result) };
   return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
 }
@@ -75,5 +75,5 @@ function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | u
 export const LOOPBACK = ["127.0.0.1", "::1"];
 
 export function ownAddresses(family: IPFamily): readonly string[] {
-  return [nodeA.addresses[family], secondNodeAddress[family]];
+  return [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
 }

@@ -3,18 +3,18 @@ import { createTraffic, createUserspaceBackend, type RelayingBackend } from "@fa
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { conformanceTable } from "@fairlead/testkit";
 import { groupCases } from "../conformance/groups.ts";
-import { families, syncGroup } from "../conformance/sync-group.ts";
+import { FAMILIES, syncGroup } from "../conformance/sync-group.ts";
 
 /**
  * Runs on a node of the lab: userspace mode serves from where its process is. Each line is the number of a group of the
  * conformance table; it is programmed as by an agent that starts anew, and the line is said back. Cleans up at its end.
  */
-const clients = await Promise.all(families.map((family) => openIptables(createRunner(), { family })));
+const clients = await Promise.all(FAMILIES.map((family) => openIptables(createRunner(), { family })));
 const groups = groupCases(conformanceTable);
 // Clients on the node take theirs from 33000 on.
-const portRange = { from: 20_000, to: 29_999 };
+const PORT_RANGE = { from: 20_000, to: 29_999 };
 /** On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked. */
-const udpIdleTimeout = 10_000;
+const UDP_IDLE_TIMEOUT = 10_000;
 let backends: readonly RelayingBackend[] = [];
 
 const input = createInterface({ input: process.stdin });
@@ -25,7 +25,12 @@ for await (const line of input) {
   const { localhostNodePorts } = group.options;
   const traffic = createTraffic();
   backends = clients.map((client) =>
-    createUserspaceBackend(client, { localhostNodePorts, portRange, udpIdleTimeout, traffic }),
+    createUserspaceBackend(client, {
+      localhostNodePorts,
+      portRange: PORT_RANGE,
+      udpIdleTimeout: UDP_IDLE_TIMEOUT,
+      traffic,
+    }),
   );
   await syncGroup(group, backends);
   process.stdout.write(`${line}\n`);

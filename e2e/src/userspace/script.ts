@@ -5,7 +5,7 @@ import { execa } from "execa";
 /** A script of ours that runs inside a namespace and speaks in lines; it ends with its standard input. */
 export interface Script extends AsyncDisposable {
   /** Says a line. */
-  tell(line: string): void;
+  notify(line: string): void;
   /**
    * The next line that it says.
    *
@@ -33,7 +33,7 @@ export function startScript(namespace: NetworkNamespace, file: string, args: rea
     await child;
   };
   return {
-    tell: (line) => void child.stdin.write(`${line}\n`),
+    notify: (line) => void child.stdin.write(`${line}\n`),
     hear: async () => {
       const { done, value } = await lines.next();
       if (done !== true) return value;

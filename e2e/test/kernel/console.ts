@@ -1,4 +1,4 @@
-import { networks } from "@fairlead/testkit";
+import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { inflict } from "../../src/faults/iptables-rules.ts";
@@ -18,8 +18,8 @@ describe("fairlead console beside the running agent, in a browser", () => {
     lab = await openLab(labPorts);
     // So long that nothing but a restart makes it look at every rule.
     scene = await openScene(lab, objects, { flags: ["--iptables-sync-period=1h"] });
-    const own = ["--cluster-cidr", networks.calico.IPv4, "--cluster-cidr", networks.calico.IPv6];
-    const others = ["--exclude-cluster-cidr", networks.ovn.IPv4, "--exclude-cluster-cidr", networks.ovn.IPv6];
+    const own = ["--cluster-cidr", NETWORKS.calico.IPv4, "--cluster-cidr", NETWORKS.calico.IPv6];
+    const others = ["--exclude-cluster-cidr", NETWORKS.ovn.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv6];
     const where = ["-f", scene.folder.manifests, "--live", "--node", "node-a"];
     page = await readConsole(lab.namespace("node-a"), [...where, ...own, ...others]);
   });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { clientA, networks, nodeA, outside } from "@fairlead/testkit";
+import { clientA, NETWORKS, NODE_A, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
@@ -123,7 +123,7 @@ describe("the agent and faults of the real kernel", () => {
     expect(performance.now() - asked).toBeLessThan(2_000);
     expect(exitCode).toBe(0);
     expect(await rulesOf(lab)).toEqual(before);
-    expect(await whoAnswers(lab, outside, nodeA.addresses.IPv4, web.nodePort)).toMatch(/^web-/);
+    expect(await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)).toMatch(/^web-/);
   });
 
   test("a second agent, and --cleanup beside a running one, end with 1 and name the holder", async () => {
@@ -148,7 +148,7 @@ describe("the agent and faults of the real kernel", () => {
       ":FLANNEL-POSTRTG - [0:0]",
       ":KUBE-KUBELET-CANARY - [0:0]",
       `-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG`,
-      `-A FLANNEL-POSTRTG -s ${networks.calico.IPv4} -j RETURN`,
+      `-A FLANNEL-POSTRTG -s ${NETWORKS.calico.IPv4} -j RETURN`,
       "COMMIT",
       "*filter",
       ":KUBE-FIREWALL - [0:0]",

@@ -3,28 +3,28 @@ import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { whoAnswers } from "../../src/one-node/ask.ts";
-import { nginxCalicoIP, nginxOvnIP, objects } from "../../src/one-node/objects.ts";
+import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "../../src/one-node/objects.ts";
 import { rulesOf } from "../../src/one-node/rules.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
-const ports = { tcp: [80, 8080], udp: [] };
+const PORTS = { tcp: [80, 8080], udp: [] };
 
 /** With several CIDRs of a family there is the shared chain that asks who is local. */
-const severalNetworks = ["--cluster-cidr=10.144.0.0/16,10.245.0.0/16,fd00:144::/48,fd00:245::/48"];
+const SEVERAL_NETWORKS = ["--cluster-cidr=10.144.0.0/16,10.245.0.0/16,fd00:144::/48,fd00:245::/48"];
 
 /** The chains of kube-proxy's cleanup (pkg/proxy/iptables/cleanup.go), of all tables. */
-const removedByKubeProxy =
+const REMOVED_BY_KUBE_PROXY =
   /^KUBE-(SERVICES|EXTERNAL-SERVICES|FORWARD|NODEPORTS|POSTROUTING|MARK-MASQ|PROXY-CANARY|PROXY-FIREWALL|(SVC|SVL|EXT|FW|SEP)-[A-Z2-7]{16})$/;
 
 /** kube-proxy writes it as well, and leaves it to kubelet. */
-const kubeletChain = "KUBE-FIREWALL";
+const KUBELET_CHAIN = "KUBE-FIREWALL";
 
 describe("the founding case on the real kernel", () => {
   let lab: Lab;
   let scene: Scene;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: ports, landingPorts: ports });
+    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
     scene = await openScene(lab, objects);
   });
 
@@ -43,28 +43,28 @@ describe("the founding case on the real kernel", () => {
     expect(service).toMatch(/KUBE-MARK-MASQ +(6|tcp) +-- +\* +\* +!10\.144\.0\.0\/16 +10\.96\.67\.75 /);
     expect(service).toMatch(/KUBE-SEP-ZMODNQBWAQHJ2KQZ +(0|all) +-- .*default\/nginx-calico -> 10\.144\.154\.71:80/);
     expect(chain("KUBE-SEP-ZMODNQBWAQHJ2KQZ")).toMatch(/DNAT +(6|tcp) .* to:10\.144\.154\.71:80/);
-    expect(await rulesOf(lab).then((rules) => rules.join("\n"))).not.toContain(nginxOvnIP);
+    expect(await rulesOf(lab).then((rules) => rules.join("\n"))).not.toContain(NGINX_OVN_IP);
     expect(stdout).not.toContain("10.244.");
   });
 
   test("the one is served, to pods of both networks, and the other's packets leave as they came", async () => {
     for (const from of [clientA, ovnClient]) {
-      expect(await whoAnswers(lab, from, nginxCalicoIP)).toBe(nginxCalico.name);
-      expect(await whoAnswers(lab, from, nginxOvnIP)).toBe("sink");
+      expect(await whoAnswers(lab, from, NGINX_CALICO_IP)).toBe(nginxCalico.name);
+      expect(await whoAnswers(lab, from, NGINX_OVN_IP)).toBe("sink");
     }
   });
 
   describe("leaves nothing that kube-proxy's cleanup would not remove", () => {
     beforeAll(async () => {
       await scene.agent().stop();
-      await scene.restart({ flags: severalNetworks });
+      await scene.restart({ flags: SEVERAL_NETWORKS });
       await scene.agent().stop();
     });
 
     test("every chain is one that it names, or has one of its prefixes", async () => {
       const chains = (await rulesOf(lab)).flatMap((line) => / :(KUBE-\S+)/.exec(line)?.[1] ?? []);
       expect(chains.length).toBeGreaterThan(10);
-      expect(chains.filter((chain) => !removedByKubeProxy.test(chain) && chain !== kubeletChain)).toEqual([]);
+      expect(chains.filter((chain) => !REMOVED_BY_KUBE_PROXY.test(chain) && chain !== KUBELET_CHAIN)).toEqual([]);
     });
 
     // A test of its own only where the binary is: what it stands for is the one above.
@@ -74,7 +74,7 @@ describe("the founding case on the real kernel", () => {
         const { argvPrefix, env } = lab.namespace("node-a");
         const [program = "nsenter", ...prefix] = argvPrefix;
         await execa(program, [...prefix, kubeProxy, "--cleanup"], { env: { ...env }, timeout: 20_000 });
-        const left = (await rulesOf(lab)).filter((line) => line.includes("KUBE-") && !line.includes(kubeletChain));
+        const left = (await rulesOf(lab)).filter((line) => line.includes("KUBE-") && !line.includes(KUBELET_CHAIN));
         expect(left).toEqual([]);
       });
     }

@@ -8,10 +8,10 @@ import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
 import { waitUntil } from "../../src/agent/wait-until.ts";
 import { type CaseGroup, groupCases } from "../../src/conformance/groups.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
-import { kubeconfig, users } from "../../src/control-plane/users.ts";
+import { kubeconfig, USERS } from "../../src/control-plane/users.ts";
 import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { plainTool } from "../../src/support/plain-tool.ts";
+import { PLAIN_TOOL } from "../../src/support/plain-tool.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
 import { type KubeProxy, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
@@ -21,9 +21,9 @@ import { packetsFor } from "../../src/tracer/recorded.ts";
 const START_MS = 60_000;
 /** Packets that are on their way at once. */
 const AT_ONCE = 100;
-const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 /** Whose a service is by annotation is Fairlead's own. */
-const asKubeProxy = ["--agent-flag", "ownership-annotation=false"];
+const AS_KUBE_PROXY = ["--agent-flag", "ownership-annotation=false"];
 
 /** The conformance table's clusters that kube-proxy serves with its plain configuration. */
 const [standard] = groupCases(conformanceTable, conformanceTable.length);
@@ -56,22 +56,22 @@ export function toolsBesideKubeProxy(program: string): void {
     async function serve({ history }: CaseGroup, variant: "nft" | "legacy"): Promise<readonly string[]> {
       api = await startApi(lab.namespace("node-a"), [...clusterObjects, ...(history.at(-1) ?? [])]);
       const access = join(folder.path, "kubeconfig");
-      await writeFile(access, kubeconfig({ server: api.url, token: users.proxy.token }));
+      await writeFile(access, kubeconfig({ server: api.url, token: USERS.proxy.token }));
       const own = join(folder.path, "kube-proxy");
       kubeProxy = await startKubeProxy(lab, { mode: "iptables", variant, program, kubeconfig: access, folder: own });
       const { log } = kubeProxy;
       await waitUntil("kube-proxy's first sync", START_MS, async () => {
-        const saved = await Promise.all(families.map(rules(variant)));
+        const saved = await Promise.all(FAMILIES.map(rules(variant)));
         // It writes all rules of a family in one go.
         return saved.every((text) => text.includes("\n-A KUBE-POSTROUTING ")) ? true : undefined;
       }).catch(async (error: unknown) => {
         throw new Error(`kube-proxy does not serve; its log:\n${await log()}`, { cause: error });
       });
-      return ["--config", join(own, "config.conf"), "--kubeconfig", access, "--node", "node-a", ...asKubeProxy];
+      return ["--config", join(own, "config.conf"), "--kubeconfig", access, "--node", "node-a", ...AS_KUBE_PROXY];
     }
 
     const rules = (variant: string) => async (family: IPFamily) => {
-      const tool = plainTool[family];
+      const tool = PLAIN_TOOL[family];
       return (await lab.runner("node-a").run([`${tool}-${variant}-save`])).stdout;
     };
 
@@ -84,7 +84,7 @@ export function toolsBesideKubeProxy(program: string): void {
         const setup = await serve(cluster, variant);
         expect(await fairlead(lab, "verify", ...setup)).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
         const answeredByItself = healthCheckPorts(cluster);
-        for (const family of families) {
+        for (const family of FAMILIES) {
           const parser = new LazySaveParser({ family });
           parser.push(await rules(variant)(family));
           const ruleSet = parser.end();

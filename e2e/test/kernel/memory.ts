@@ -7,7 +7,7 @@ import { whoAnswers } from "../../src/one-node/ask.ts";
 import { web } from "../../src/one-node/objects.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
-const ports = { tcp: [80, 8080], udp: [] };
+const PORTS = { tcp: [80, 8080], udp: [] };
 const states = { serving: [ovnA], empty: [] } as const;
 const foreign = (state: keyof typeof states) => [
   ...clusterObjects,
@@ -21,7 +21,7 @@ describe("the memory of ownership on the real kernel", () => {
   let scene: Scene;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: ports, landingPorts: ports });
+    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
     scene = await openScene(lab, foreign("serving"));
   });
 

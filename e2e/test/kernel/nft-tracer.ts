@@ -5,14 +5,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { applySettings } from "../../src/lab/apply.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { nftTables } from "../../src/tracer/arbitrary-nft.ts";
-import { ports, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
+import { PORTS, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
 import { compare } from "../../src/tracer/compare.ts";
 
 /** FAIRLEAD_TRACE_PAIRS, FAIRLEAD_TRACE_SEED: more pairs of packet and table, or others. */
 const { FAIRLEAD_TRACE_PAIRS: pairs = "500", FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;
 const PACKETS = 25;
 const numRuns = Math.ceil(Number(pairs) / PACKETS);
-const listen = { tcp: ports, udp: ports };
+const LISTEN = { tcp: PORTS, udp: PORTS };
 
 const situations = fc.constantFrom<IPFamily>("IPv4", "IPv6").chain((family) =>
   fc.record({
@@ -26,7 +26,7 @@ describe("the tracer and the real kernel, with tables of nftables", () => {
   let lab: Lab;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: listen, landingPorts: listen });
+    lab = await openLab({ podPorts: LISTEN, landingPorts: LISTEN });
     await applySettings(lab.runner("node-a"), { "net/ipv4/conf/all/route_localnet": "1" });
   });
 

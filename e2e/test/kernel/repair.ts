@@ -1,4 +1,4 @@
-import { networks } from "@fairlead/testkit";
+import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
@@ -25,8 +25,8 @@ describe("fairlead verify --repair beside the running agent", () => {
 
   const verify = (...more: readonly string[]) => {
     const where = ["-f", scene.folder.manifests, "--node", "node-a"];
-    const own = ["--cluster-cidr", networks.calico.IPv4, "--cluster-cidr", networks.calico.IPv6];
-    const others = ["--exclude-cluster-cidr", networks.ovn.IPv4, "--exclude-cluster-cidr", networks.ovn.IPv6];
+    const own = ["--cluster-cidr", NETWORKS.calico.IPv4, "--cluster-cidr", NETWORKS.calico.IPv6];
+    const others = ["--exclude-cluster-cidr", NETWORKS.ovn.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv6];
     return fairlead(lab, "verify", ...where, ...own, ...others, ...more);
   };
 
@@ -34,26 +34,26 @@ describe("fairlead verify --repair beside the running agent", () => {
     expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
   });
 
-  test.each<{ what: string; damage: Damage; told: RegExp }>([
+  test.each<{ what: string; damage: Damage; reported: RegExp }>([
     {
       what: "an endpoint's translation removed",
       damage: { table: "nat", remove: /nginx-calico.* -j DNAT / },
-      told: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SEP-/m,
+      reported: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SEP-/m,
     },
     {
       what: "a dispatch rule removed",
       damage: { table: "nat", remove: /-A KUBE-SERVICES .*nginx-calico/ },
-      told: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SERVICES: /m,
+      reported: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SERVICES: /m,
     },
     {
       what: "a rule too many",
       damage: { table: "filter", insert: ["KUBE-SERVICES", "-d", "10.96.67.75/32", "-j", "DROP"] },
-      told: /^ {2}\+ filter KUBE-SERVICES: -d 10\.96\.67\.75\/32 -j DROP$/m,
+      reported: /^ {2}\+ filter KUBE-SERVICES: -d 10\.96\.67\.75\/32 -j DROP$/m,
     },
-  ])("$what: told, restored, and told no more", async ({ damage, told }) => {
+  ])("$what: told, restored, and told no more", async ({ damage, reported }) => {
     await inflict(lab.runner("node-a"), damage);
     const before = await verify();
-    expect(before.out).toMatch(told);
+    expect(before.out).toMatch(reported);
     expect(before.code).toBe(1);
     expect(await verify("--repair")).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
     expect(await verify()).toEqual({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });

@@ -15,7 +15,7 @@ import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 
 /** For each kind of assertion a row that makes it, and what takes the ground from under it. */
-const damages: readonly { readonly name: string; readonly damage: Damage }[] = [
+const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [
   { name: "cluster IP: a pod reaches the one endpoint", damage: { table: "nat", remove: /default\/svc-11 -> / } },
   {
     name: "cluster IP: a pod is spread evenly over three endpoints",
@@ -66,7 +66,7 @@ const damages: readonly { readonly name: string; readonly damage: Damage }[] = [
 ];
 
 describe("the checker sees what is wrong", () => {
-  const rows = damages.map(({ name }) => rowNamed(name));
+  const rows = DAMAGES.map(({ name }) => rowNamed(name));
   let lab: Lab;
   let node: ProgrammedLab;
 
@@ -77,7 +77,7 @@ describe("the checker sees what is wrong", () => {
 
   afterAll(() => lab.dispose());
 
-  for (const { name, damage } of damages) {
+  for (const { name, damage } of DAMAGES) {
     test(name, async () => {
       const row = rowNamed(name);
       const { iptables } = row.expected;

@@ -4,17 +4,17 @@ import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
-const ports = { tcp: [80, 8080], udp: [] };
+const PORTS = { tcp: [80, 8080], udp: [] };
 const dns = workload(15, { endpoints: [webA1], protocol: "UDP" });
 const serving = webA1.addresses.IPv4;
-const gone = "10.144.99.99";
+const GONE = "10.144.99.99";
 
 describe("stale flows on the real kernel", () => {
   let lab: Lab;
   let scene: Scene | undefined;
 
   beforeAll(async () => {
-    lab = await openLab({ podPorts: ports, landingPorts: ports });
+    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
   });
 
   afterAll(async () => {
@@ -31,7 +31,7 @@ describe("stale flows on the real kernel", () => {
       await node.run(["conntrack", "-I", "-p", "udp", "-t", "300", ...original, ...reply, ...replyPorts]);
     };
     await entry(1001, serving);
-    await entry(1002, gone);
+    await entry(1002, GONE);
     scene = await openScene(lab, [...clusterObjects, ...dns.objects]);
     const { log } = scene.agent();
     await waitUntil("the cleaning", PATIENCE_MS, async () =>
@@ -40,6 +40,6 @@ describe("stale flows on the real kernel", () => {
     expect(log()).not.toContain("conntrack-tools");
     const { stdout } = await node.run(["conntrack", "-L", "-p", "udp", "-d", dns.clusterIP.IPv4]);
     expect(stdout).toContain(`src=${serving}`);
-    expect(stdout).not.toContain(gone);
+    expect(stdout).not.toContain(GONE);
   });
 });

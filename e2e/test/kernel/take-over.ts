@@ -6,17 +6,17 @@ import { requireAgent } from "../../src/agent/agent-file.ts";
 import { type AgentProcess, startAgent } from "../../src/agent/agent-process.ts";
 import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { kubeconfig, users } from "../../src/control-plane/users.ts";
+import { kubeconfig, USERS } from "../../src/control-plane/users.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { whoAnswersAt } from "../../src/one-node/ask.ts";
 import { objects } from "../../src/one-node/objects.ts";
 import { rulesOf } from "../../src/one-node/rules.ts";
-import { rulesInPlace, sceneFlags } from "../../src/one-node/scene.ts";
+import { rulesInPlace, SCENE_FLAGS } from "../../src/one-node/scene.ts";
 import { commonWays, localhostWay, startTraffic, type Traffic, type Way } from "../../src/one-node/traffic.ts";
 import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
 import { type KubeProxy, type KubeProxyMode, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
 
-const ports = { tcp: [80, 8080], udp: [53, 8080] };
+const PORTS = { tcp: [80, 8080], udp: [53, 8080] };
 const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 });
 /** They come while this or that proxy runs, and so show who is in charge. */
 const proof = (number: number) => workload(number, { endpoints: [webA1] });
@@ -38,10 +38,10 @@ export function takeOver(program: string): void {
 
     beforeEach(async () => {
       await requireAgent();
-      lab = await openLab({ podPorts: ports, landingPorts: ports });
+      lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
       folder = await agentFolder([]);
       api = await startApi(lab.namespace("node-a"), [...objects, ...dns.objects]);
-      const server = { server: api.url, token: users.proxy.token };
+      const server = { server: api.url, token: USERS.proxy.token };
       await writeFile(join(folder.path, "kubeconfig"), kubeconfig(server));
     });
 
@@ -83,7 +83,7 @@ export function takeOver(program: string): void {
         `--kubeconfig=${join(folder.path, "kubeconfig")}`,
         `--state-dir=${folder.state}`,
       ];
-      agent = startAgent(lab.namespace("node-a"), { flags: [...sceneFlags, ...own] });
+      agent = startAgent(lab.namespace("node-a"), { flags: [...SCENE_FLAGS, ...own] });
       await rulesInPlace(agent);
       await api.put(proof.objects);
       await served([at(proof)]);

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { applySettings } from "../../src/lab/apply.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { ports, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
+import { PORTS, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
 import { ruleSets } from "../../src/tracer/arbitrary-rules.ts";
 import { compare } from "../../src/tracer/compare.ts";
 import { packetsFor, portsOf, recordings, withKnownCounters } from "../../src/tracer/recorded.ts";
@@ -18,10 +18,10 @@ const numRuns = Math.ceil(Number(pairs) / PACKETS);
 const MOST = 150;
 
 const recorded = recordings();
-const everyPort = [...new Set([...ports, ...portsOf(recorded)])];
+const everyPort = [...new Set([...PORTS, ...portsOf(recorded)])];
 const listen = { tcp: everyPort, udp: everyPort };
 
-const tools = {
+const TOOLS = {
   IPv4: { nft: "iptables-nft", legacy: "iptables-legacy" },
   IPv6: { nft: "ip6tables-nft", legacy: "ip6tables-legacy" },
 } as const;
@@ -60,7 +60,7 @@ describe("the tracer and the real kernel", () => {
     const seen = new Set<string>();
     const property = fc.asyncProperty(situations, async ({ family, variant, rules, packets }) => {
       const text = [...renderRuleSet(rules)].join("");
-      const { differences, fates } = await withRules(tools[family][variant], text, (saved) =>
+      const { differences, fates } = await withRules(TOOLS[family][variant], text, (saved) =>
         compare(lab, parseSave(saved, { family }), packets, family),
       );
       for (const fate of fates)
@@ -76,7 +76,7 @@ describe("the tracer and the real kernel", () => {
 
     test.each(rows)("$name $family ($variant)", async ({ text, family, variant }) => {
       const known = await withKnownCounters(text, createNfacct(lab.runner("node-a")));
-      const { differences, fates } = await withRules(tools[family][variant], known, (saved) => {
+      const { differences, fates } = await withRules(TOOLS[family][variant], known, (saved) => {
         const ruleSet = parseSave(saved, { family });
         return compare(lab, ruleSet, thinned(packetsFor(ruleSet, family)), family);
       });

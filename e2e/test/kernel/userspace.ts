@@ -5,8 +5,8 @@ import {
   clusterObjects,
   conformanceTable,
   endpointSlice,
+  NODE_A,
   nginxCalico,
-  nodeA,
   outside,
   ovnClient,
   service,
@@ -23,7 +23,7 @@ import { portsOf } from "../../src/conformance/ports.ts";
 import { strays } from "../../src/conformance/strays.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { whoAnswers } from "../../src/one-node/ask.ts";
-import { labPorts, nginxCalicoIP, nginxOvnIP, objects, web } from "../../src/one-node/objects.ts";
+import { labPorts, NGINX_CALICO_IP, NGINX_OVN_IP, objects, web } from "../../src/one-node/objects.ts";
 import { rulesOf } from "../../src/one-node/rules.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 import { startTraffic } from "../../src/one-node/traffic.ts";
@@ -51,7 +51,7 @@ describe("the conformance table in userspace mode, with real packets", () => {
   for (const [index, group] of groupCases(conformanceTable).entries()) {
     describe(`options ${index + 1}`, () => {
       beforeAll(async () => {
-        relays.tell(String(index));
+        relays.notify(String(index));
         expect(await relays.hear()).toBe(String(index));
       });
 
@@ -82,15 +82,15 @@ describe("the agent in userspace mode on the real kernel", () => {
   test("the founding case: the one is served, to pods of both networks, the other's packets leave as they came", async () => {
     scene = await openScene(lab, objects, USERSPACE);
     for (const from of [clientA, ovnClient]) {
-      expect(await whoAnswers(lab, from, nginxCalicoIP)).toBe(nginxCalico.name);
-      expect(await whoAnswers(lab, from, nginxOvnIP)).toBe("sink");
+      expect(await whoAnswers(lab, from, NGINX_CALICO_IP)).toBe(nginxCalico.name);
+      expect(await whoAnswers(lab, from, NGINX_OVN_IP)).toBe("sink");
     }
-    expect((await rulesOf(lab)).join("\n")).not.toContain(nginxOvnIP);
+    expect((await rulesOf(lab)).join("\n")).not.toContain(NGINX_OVN_IP);
   });
 
   test("an endpoint that is dead before it is connected costs nobody a connection", async () => {
     scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
-    const probe = { protocol: "TCP", to: halfDeadIP, port: 80, count: 400, parallel: 20, timeoutMs: 30_000 } as const;
+    const probe = { protocol: "TCP", to: HALF_DEAD_IP, port: 80, count: 400, parallel: 20, timeoutMs: 30_000 } as const;
     const results = await lab.peer(clientA).send(probe);
     expect(results.filter((result) => result.kind !== "answer" || result.server !== webA1.name)).toEqual([]);
     expect(results).toHaveLength(400);
@@ -114,7 +114,7 @@ describe("the agent in userspace mode on the real kernel", () => {
     const traffic = startTraffic(lab);
     for (const family of ["IPv4", "IPv6"] as const) {
       expect(await whoAnswers(lab, clientA, web.clusterIP[family])).toMatch(/^web-/);
-      expect(await whoAnswers(lab, outside, nodeA.addresses[family], web.nodePort)).toMatch(/^web-/);
+      expect(await whoAnswers(lab, outside, NODE_A.addresses[family], web.nodePort)).toMatch(/^web-/);
     }
     expect((await traffic.stop()).failures).toEqual([]);
   });
@@ -180,9 +180,9 @@ const BYTES_PORT = 9_999;
 const bulk = workload(18, { endpoints: [webA1], targetPort: BYTES_PORT });
 
 /** One endpoint serves, on the other's port nobody listens. */
-const halfDeadIP = "10.96.3.9";
+const HALF_DEAD_IP = "10.96.3.9";
 const halfDead = [
-  service("half-dead", { clusterIPs: [halfDeadIP], ports: [{ port: 80 }] }),
+  service("half-dead", { clusterIPs: [HALF_DEAD_IP], ports: [{ port: 80 }] }),
   ...(
     [
       [webA1, 8080],

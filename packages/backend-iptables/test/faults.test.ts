@@ -26,9 +26,9 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
 const counters = async () => new Set(COUNTERS);
 
 /** A load balancer that lets some clients in only, and one that refuses everybody for want of an endpoint. */
-const balancer = { type: "LoadBalancer", ranges: true } as const;
-const ranged = webState({ ...balancer, endpoints: ["ready", "ready", "ready", "ready"] });
-const refused = webState({ ...balancer, ranges: false, endpoints: ["none", "none", "none", "none"] });
+const BALANCER = { type: "LoadBalancer", ranges: true } as const;
+const ranged = webState({ ...BALANCER, endpoints: ["ready", "ready", "ready", "ready"] });
+const refused = webState({ ...BALANCER, ranges: false, endpoints: ["none", "none", "none", "none"] });
 
 describe("a fault at any process: every packet goes as before or as wanted, and the next sync converges", () => {
   test("in a change", async () => {

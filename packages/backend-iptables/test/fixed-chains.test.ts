@@ -5,7 +5,7 @@ import { createIptablesBackend, type RulesPort } from "../src/index.ts";
 import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
 
 /** A kernel that tells its generation and of single chains, as nf_tables does, and the calls of its tools. */
-function telling() {
+function reporting() {
   const kernel = new FakeIptables({ family: "IPv4" });
   const calls: string[] = [];
   let generation = 0;
@@ -51,15 +51,15 @@ function telling() {
   return { kernel, port, calls, meddle };
 }
 
-const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
-const treatments = { pod: proxy, node: proxy, outside: proxy };
+const PROXY = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+const TREATMENTS = { pod: PROXY, node: PROXY, outside: PROXY };
 
 /** Each has a ClusterIP and a node port: six rules of nat. */
 function plan(services: number) {
   return planOf(
     Array.from({ length: services }, (_, i) => {
       const group = clusterIPGroup(`s${i}`, `10.96.${i >> 8}.${i & 255}`, endpoints(1, { from: i }));
-      const nodePort = { kind: "node-port", port: 30_000 + i, policy: "Cluster", treatments } as const;
+      const nodePort = { kind: "node-port", port: 30_000 + i, policy: "Cluster", treatments: TREATMENTS } as const;
       return { ...group, frontends: [...group.frontends, nodePort] };
     }),
   );
@@ -78,7 +78,7 @@ describe.each(["small", "large"] as const)("a %s table, of whose chains the kern
 
   /** After a full sync and the look that follows it. */
   async function synced() {
-    const node = telling();
+    const node = reporting();
     const problems: string[] = [];
     const backend = createIptablesBackend(node.port, {
       onProblem: (problem) => problems.push(problem),

@@ -9,11 +9,11 @@ interface Told {
 }
 
 /** A table, how often it is looked at, and what the kernel tells of it. */
-function make(told?: Told) {
+function make(reported?: Told) {
   let now = 0;
   const asked: Extent[] = [];
   const holds: Record<Extent, boolean> = { fixed: true, all: true };
-  const lookout = new Lookout({ monotonic: () => now }, async () => told);
+  const lookout = new Lookout({ monotonic: () => now }, async () => reported);
   const look = async (extent: Extent) => {
     asked.push(extent);
     return holds[extent] ? extent : undefined;
@@ -58,11 +58,11 @@ describe("where the kernel tells of a table's state", () => {
   });
 
   test("everything in a small one is looked at after each change, and not again", async () => {
-    const told: Told = { state: "1" };
-    const { after } = make(told);
+    const reported: Told = { state: "1" };
+    const { after } = make(reported);
     expect(await after(0, 10)).toEqual([true, "all"]);
     expect(await after(30_000, 10)).toEqual([true]);
-    told.state = "2";
+    reported.state = "2";
     expect(await after(30_000, 10)).toEqual([true, "all"]);
     expect(await after(30_000, 10)).toEqual([true]);
   });
@@ -75,31 +75,31 @@ describe("where the kernel tells of a table's state", () => {
   });
 
   test("in a large one what does not depend on services after each change, everything after a rest, then nothing", async () => {
-    const told: Told = { state: "1" };
-    const { after } = make(told);
+    const reported: Told = { state: "1" };
+    const { after } = make(reported);
     expect(await after(0, LARGE)).toEqual([true, "fixed"]);
     expect(await after(30_000, LARGE)).toEqual([true]);
     expect(await after(LARGE, LARGE)).toEqual([true, "all"]);
     expect(await after(LARGE, LARGE)).toEqual([true]);
-    told.state = "2";
+    reported.state = "2";
     expect(await after(30_000, LARGE)).toEqual([true, "all"]);
-    told.state = "3";
+    reported.state = "3";
     expect(await after(30_000, LARGE)).toEqual([true, "fixed"]);
   });
 });
 
 describe("a large legacy table, whose rules the kernel counts and every look reads", () => {
-  const told = (): Told => ({ state: "1", entries: LARGE + 9 });
+  const reported = (): Told => ({ state: "1", entries: LARGE + 9 });
 
   test("a flush needs no look", async () => {
-    const table = told();
+    const table = reported();
     const { after } = make(table);
     table.entries = LARGE - 1;
     expect(await after(0, LARGE)).toEqual([false]);
   });
 
   test("what this proxy has written is not looked at until somebody else changes something", async () => {
-    const table = told();
+    const table = reported();
     const { after, lookout } = make(table);
     await lookout.wrote("nat", LARGE);
     expect(await after(LARGE / 4, LARGE)).toEqual([true]);
@@ -112,7 +112,7 @@ describe("a large legacy table, whose rules the kernel counts and every look rea
   });
 
   test("one rule for another of its size, which number and size do not tell, is looked for after each rest", async () => {
-    const { after, lookout, holds } = make(told());
+    const { after, lookout, holds } = make(reported());
     await lookout.wrote("nat", LARGE);
     expect(await after(30_000, LARGE)).toEqual([true]);
     holds.all = false;
@@ -128,7 +128,7 @@ describe("a large legacy table, whose rules the kernel counts and every look rea
   });
 
   test("a change between two of its own writes is looked at", async () => {
-    const table = told();
+    const table = reported();
     const { after, lookout } = make(table);
     await lookout.wrote("nat", LARGE);
     table.state = "somebody's";

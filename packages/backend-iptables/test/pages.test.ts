@@ -23,12 +23,12 @@ async function fresh(plan: ForwardingPlan) {
   return fake.ruleSet();
 }
 
-const packet = { family: "IPv4", protocol: "tcp", source: "10.144.1.9", sport: 40_000, dport: 80 } as const;
+const PACKET = { family: "IPv4", protocol: "tcp", source: "10.144.1.9", sport: 40_000, dport: 80 } as const;
 
 test("each endpoint has the same chance", async () => {
   const count = FLAT + 1;
   const tracer = createTracer(await fresh(planWith(count)));
-  const found = landings(tracer.trace({ ...packet, destination: "10.96.0.80" }, nodeEnvironment));
+  const found = landings(tracer.trace({ ...PACKET, destination: "10.96.0.80" }, nodeEnvironment));
   expect(new Set(found.map(({ destination }) => destination)).size).toBe(count);
   for (const { probability } of found) expect(probability * count).toBeCloseTo(1, 2);
 });

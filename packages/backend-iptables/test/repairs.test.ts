@@ -35,7 +35,7 @@ const EDITS: readonly (readonly string[])[] = [
 ];
 
 const nodePorts = clusterIPGroup("ports", "10.96.0.12", endpoints(1, { from: 20 }));
-const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+const PROXY = { verdict: "proxy", set: "cluster", masquerade: true } as const;
 const withNodePort = {
   ...nodePorts,
   frontends: [
@@ -44,7 +44,7 @@ const withNodePort = {
       kind: "node-port",
       port: 30_080,
       policy: "Cluster",
-      treatments: { pod: proxy, node: proxy, outside: proxy },
+      treatments: { pod: PROXY, node: PROXY, outside: PROXY },
     } as const,
   ],
 };

@@ -1,11 +1,11 @@
 import type { ModeFacts } from "@fairlead/core";
 import { CHAINS } from "./plan/frame.ts";
-import { ipvsSemantics } from "./semantics.ts";
+import { IPVS_SEMANTICS } from "./semantics.ts";
 
 /** What holds for ipvs mode on every node (upstream: pkg/proxy/ipvs). */
-export const ipvsFacts = {
+export const IPVS_FACTS = {
   name: "ipvs",
-  semantics: ipvsSemantics,
+  semantics: IPVS_SEMANTICS,
   needs: {
     iptables: ["nat", "filter"],
     nodeAddresses: true,

@@ -59,7 +59,7 @@ function sameMembers(present: ReadonlySet<string>, wanted: { size: number; has(k
 
 async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen): Promise<boolean> {
   if (await seen.stand(facts)) return true;
-  const told = await seen.state();
+  const reported = await seen.state();
   const chains = frameChains(facts);
   const states = await readTables(rules);
   for (const table of TABLES) {
@@ -68,7 +68,7 @@ async function hasRules({ rules }: IpvsPort, facts: FrameFacts, seen: RulesSeen)
     if (!chains[table].every((wanted) => sameRules(state.chains.get(wanted.chain)?.rules, wanted))) return false;
     if (!hasJumps(state, table)) return false;
   }
-  seen.note(told, facts);
+  seen.note(reported, facts);
   return true;
 }
 

@@ -85,7 +85,7 @@ describe("schedulers", () => {
     ["sed", [["rr"]], [/no IPVS scheduler sed \(modprobe ip_vs_sed\)/]],
   ])("a service's own: %s", async (asked, expected, problems) => {
     const node = new FakeNode();
-    const told: string[] = [];
+    const reported: string[] = [];
     const cluster = new TestCluster(plannerOptions(goldenNode(false)));
     const [web, slice] = slotObjects(1, webState());
     if (web === undefined || slice === undefined) throw new Error("no objects");
@@ -93,13 +93,13 @@ describe("schedulers", () => {
     cluster.put({ ...web, metadata: { ...web.metadata, annotations } }, slice);
     cluster.replan();
     const backend = createIpvsBackend(node.port("IPv4"), {
-      onProblem: (problem) => told.push(problem),
+      onProblem: (problem) => reported.push(problem),
       loadScheduler: async (scheduler) => scheduler !== "sed",
     });
     await backend.sync(cluster.plan("IPv4"));
     await backend.sync(cluster.plan("IPv4"));
     expect(servers(node)).toEqual(expected);
-    expect(told).toEqual(problems.map((problem) => expect.stringMatching(problem)));
+    expect(reported).toEqual(problems.map((problem) => expect.stringMatching(problem)));
   });
 
   test("a service that is balanced by its clients' addresses hashes them without their ports", async () => {

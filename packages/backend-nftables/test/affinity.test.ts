@@ -59,11 +59,11 @@ test("sets of kinds that nobody knows cost the clients, which is told, and not t
     ...port,
     sets: () => Promise.reject(new UnreadableNft("set x: its types are not known")),
   };
-  const told: string[] = [];
-  const onForgottenClients = ({ message }: Error) => told.push(message);
+  const reported: string[] = [];
+  const onForgottenClients = ({ message }: Error) => reported.push(message);
   const backend = createNftablesBackend(unreadable, { family: "IPv4", clock: node.clock, onForgottenClients });
   expect((await backend.sync(node.world.plan)).kind).toBe("full");
-  expect(told).toEqual(["set x: its types are not known"]);
+  expect(reported).toEqual(["set x: its types are not known"]);
   expect(slots(node.table())[3]).toBe("10.144.128.7:8080");
 });
 

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { planTable } from "../src/index.ts";
 import { openWorld } from "./support/world.ts";
 
-const hostile = 'web"\nadd rule ip filter input accept\n} flush ruleset; comment "\\" # \u0000';
+const HOSTILE = 'web"\nadd rule ip filter input accept\n} flush ruleset; comment "\\" # \u0000';
 
 test("names that nobody should have end in no other words than their own", async () => {
   const benign = tableNamed("default/web");
@@ -28,7 +28,7 @@ test("names that nobody should have end in no other words than their own", async
 });
 
 test("a name made of quotes, line ends and commands reads back as one table with the same chains and sets", () => {
-  const [benign, table] = [tableNamed("default/web"), tableNamed(hostile)];
+  const [benign, table] = [tableNamed("default/web"), tableNamed(HOSTILE)];
   const [read, ...others] = readTables(tableText(table));
   expect(others).toEqual([]);
   expect([...(read?.sets.keys() ?? [])]).toEqual([...benign.sets.keys()]);

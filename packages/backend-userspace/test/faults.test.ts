@@ -1,7 +1,16 @@
 import type { Fault } from "@fairlead/kernel/fake";
 import type { RuleSet } from "@fairlead/netfilter";
 import { renderRule } from "@fairlead/netfilter";
-import { clientA, conformanceCase, everyMode, leave, nodeA, outside, relayedWays, tracedWays } from "@fairlead/testkit";
+import {
+  clientA,
+  conformanceCase,
+  everyMode,
+  LEAVE,
+  NODE_A,
+  outside,
+  relayedWays,
+  tracedWays,
+} from "@fairlead/testkit";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Live, live } from "./support/live.ts";
@@ -165,12 +174,12 @@ function ends({ kernel, sockets, world }: Live): ReadonlyMap<string, string> {
       [clusterIP.IPv4, port],
       [externalIP.IPv4, port],
       [loadBalancerIP.IPv4, port],
-      [nodeA.addresses.IPv4, nodePort],
+      [NODE_A.addresses.IPv4, nodePort],
     ] as const;
     for (const protocol of ["TCP", "UDP"] as const) {
       for (const [to, at] of frontends) {
-        for (const from of [clientA, nodeA, outside]) {
-          const packet = { from, to, port: at, protocol, history: [[]], expected: everyMode(leave) } as const;
+        for (const from of [clientA, NODE_A, outside]) {
+          const packet = { from, to, port: at, protocol, history: [[]], expected: everyMode(LEAVE) } as const;
           found.set(`${from.name} ${to}:${at} ${protocol}`, endOf(ruleSet, packet, sockets));
         }
       }

@@ -2,7 +2,13 @@ export { asError, attemptAll, errorChainText, errorCode, errorText } from "./err
 export { type Address, parseAddress, parseAddressLeniently, type StrictAddress } from "./ip/address.ts";
 export { addressBytes, bytesText } from "./ip/bytes.ts";
 export { type CIDR, parseCIDR, parseCIDRLeniently, type StrictCIDR } from "./ip/cidr.ts";
-export { addressBits, familyOf, type IPFamily, ipFamilies, ofFamily } from "./ip/family.ts";
+export {
+  ADDRESS_BITS as addressBits,
+  familyOf,
+  IP_FAMILIES as ipFamilies,
+  type IPFamily,
+  ofFamily,
+} from "./ip/family.ts";
 export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
 export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
 export type { Protocol } from "./ip/protocol.ts";

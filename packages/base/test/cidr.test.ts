@@ -19,20 +19,20 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-const plain = { hostBits: false, mapped: false };
+const PLAIN = { hostBits: false, mapped: false };
 
 describe("strict", () => {
   test.each([
-    ["10.244.0.0/16", { family: "IPv4", text: "10.244.0.0/16", prefixLength: 16, ...plain }],
-    ["10.244.1.0/16", { family: "IPv4", text: "10.244.0.0/16", prefixLength: 16, ...plain, hostBits: true }],
-    ["FD00:244:0::/48", { family: "IPv6", text: "fd00:244::/48", prefixLength: 48, ...plain }],
+    ["10.244.0.0/16", { family: "IPv4", text: "10.244.0.0/16", prefixLength: 16, ...PLAIN }],
+    ["10.244.1.0/16", { family: "IPv4", text: "10.244.0.0/16", prefixLength: 16, ...PLAIN, hostBits: true }],
+    ["FD00:244:0::/48", { family: "IPv6", text: "fd00:244::/48", prefixLength: 48, ...PLAIN }],
     [
       "::ffff:10.244.0.0/112",
       { family: "IPv4", text: "10.244.0.0/16", prefixLength: 16, hostBits: false, mapped: true },
     ],
     ["::ffff:0.0.0.0/90", { family: "IPv4", text: "0.0.0.0/0", prefixLength: 0, hostBits: false, mapped: true }],
-    ["0.0.0.0/0", { family: "IPv4", text: "0.0.0.0/0", prefixLength: 0, ...plain }],
-    ["fd00::1/128", { family: "IPv6", text: "fd00::1/128", prefixLength: 128, ...plain }],
+    ["0.0.0.0/0", { family: "IPv4", text: "0.0.0.0/0", prefixLength: 0, ...PLAIN }],
+    ["fd00::1/128", { family: "IPv6", text: "fd00::1/128", prefixLength: 128, ...PLAIN }],
   ])("%s is %o", (text, cidr) => {
     expect(parseCIDR(text)).toEqual(cidr);
   });

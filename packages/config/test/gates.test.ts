@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { configOf, parse, warningsOf } from "./parse.ts";
 
-const all = { externalIPs: true, nodeHints: true, watchList: true, statusz: true, flagz: true };
-const noBeta = { ...all, watchList: false, statusz: false, flagz: false };
+const ALL = { externalIPs: true, nodeHints: true, watchList: true, statusz: true, flagz: true };
+const noBeta = { ...ALL, watchList: false, statusz: false, flagz: false };
 
 test.each([
-  ["", all],
-  ["AllowServiceExternalIPs=false", { ...all, externalIPs: false }],
-  ["PreferSameTrafficDistribution=false", { ...all, nodeHints: false }],
-  ["WatchListClient=false", { ...all, watchList: false }],
-  ["ComponentStatusz=false,ComponentFlagz=false", { ...all, statusz: false, flagz: false }],
+  ["", ALL],
+  ["AllowServiceExternalIPs=false", { ...ALL, externalIPs: false }],
+  ["PreferSameTrafficDistribution=false", { ...ALL, nodeHints: false }],
+  ["WatchListClient=false", { ...ALL, watchList: false }],
+  ["ComponentStatusz=false,ComponentFlagz=false", { ...ALL, statusz: false, flagz: false }],
   ["AllBeta=false", noBeta],
   ["AllBeta=false,ComponentFlagz=true", { ...noBeta, flagz: true }],
-  ["AllAlpha=true,AllBeta=true", all],
-  ["KubeProxyIPVS=false", all],
+  ["AllAlpha=true,AllBeta=true", ALL],
+  ["KubeProxyIPVS=false", ALL],
 ])("--feature-gates=%s", (gates, features) => {
   const result = parse([`--feature-gates=${gates}`]);
   expect(configOf(result).features).toEqual(features);
@@ -22,6 +22,6 @@ test.each([
 
 test("a gate that nobody knows takes nothing away, and is told", () => {
   const result = parse(["--feature-gates=NoSuchGate=false,NFTablesNetlink=false"]);
-  expect(configOf(result).features).toEqual(all);
+  expect(configOf(result).features).toEqual(ALL);
   expect(warningsOf(result)).toEqual(["--feature-gates: not known here, ignored: NoSuchGate"]);
 });

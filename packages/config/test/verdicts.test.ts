@@ -6,7 +6,7 @@ const recorded: { readonly verdicts: readonly { readonly lines: string; readonly
   JSON.parse(fixture("verdicts.json"));
 
 /** Where ours is another one, and why. */
-const differences: Readonly<Record<string, string>> = {
+const DIFFERENCES: Readonly<Record<string, string>> = {
   "bindAddress: 10.0.0.01": "kube-proxy takes a leading zero for decimal, others for octal: nobody can mean it",
   "detectLocalMode: BridgeInterface\ndetectLocal: {bridgeInterface: a name with spaces}":
     "no interface can have that name, and it would go into rules",
@@ -17,11 +17,11 @@ const differences: Readonly<Record<string, string>> = {
 
 test.each(recorded.verdicts)("$lines: $verdict", ({ lines, verdict }) => {
   const ours = parseFile(lines).kind === "run" ? "accepts" : "refuses";
-  expect(ours === verdict).toBe(!Object.hasOwn(differences, lines));
+  expect(ours === verdict).toBe(!Object.hasOwn(DIFFERENCES, lines));
 });
 
 test("there are enough of them, and no difference without its file", () => {
   expect(recorded.verdicts.filter(({ verdict }) => verdict === "refuses").length).toBeGreaterThanOrEqual(40);
   const files = recorded.verdicts.map(({ lines }) => lines);
-  expect(files).toEqual(expect.arrayContaining(Object.keys(differences)));
+  expect(files).toEqual(expect.arrayContaining(Object.keys(DIFFERENCES)));
 });

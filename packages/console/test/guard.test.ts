@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Asked, refusal } from "../src/server/guard.ts";
 
-const options = { authority: "127.0.0.1:4000", posts: new Set(["/session", "/api/view"]) };
+const OPTIONS = { authority: "127.0.0.1:4000", posts: new Set(["/session", "/api/view"]) };
 const get: Asked = {
   method: "GET",
   path: "/api/service",
@@ -20,7 +20,7 @@ describe("what a page of ours sends is let through", () => {
     ["a visit from the address bar", { ...get, path: "/", site: "none" }],
     ["a program without those headers", { ...get, site: undefined }],
   ] satisfies [string, Asked][])("%s", (_what, asked) => {
-    expect(refusal(asked, options)).toBeUndefined();
+    expect(refusal(asked, OPTIONS)).toBeUndefined();
   });
 });
 
@@ -42,6 +42,6 @@ describe("everything else is refused", () => {
       (method) => [method, { ...get, method }, 405] as [string, Asked, number],
     ),
   ] satisfies [string, Asked, number][])("%s", (_what, asked, status) => {
-    expect(refusal(asked, options)?.status).toBe(status);
+    expect(refusal(asked, OPTIONS)?.status).toBe(status);
   });
 });

@@ -3,7 +3,7 @@ import type { AgentStatus } from "@fairlead/inspect";
 import { expect, test } from "vitest";
 import { type Looked, Looks } from "../src/model/looks.ts";
 
-const healthy: AgentStatus = { mode: "iptables", healthy: true };
+const HEALTHY: AgentStatus = { mode: "iptables", healthy: true };
 
 function scene() {
   const clock = new VirtualClock();
@@ -21,7 +21,7 @@ function scene() {
       },
       agent: async () => {
         if (stopped) throw new Error("http://127.0.0.1:10249 does not answer");
-        return healthy;
+        return HEALTHY;
       },
     },
     onLook: (node, looked) => seen.push([node, looked]),
@@ -63,7 +63,7 @@ test("an agent that stopped is told with the time and why, and the kernel beside
   const { clock, looks, stopAgent } = scene();
   looks.view("1", ["node-a"]);
   await clock.advance(0);
-  expect(looks.of("node-a").agent).toMatchObject({ state: "read", value: healthy });
+  expect(looks.of("node-a").agent).toMatchObject({ state: "read", value: HEALTHY });
   stopAgent();
   await clock.advance(2_000);
   expect(looks.of("node-a")).toMatchObject({

@@ -9,7 +9,7 @@ import { clusterJSON, decodeInto, rawSlice } from "./cluster.ts";
 
 const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
 
-const options: PlannerOptions = {
+const OPTIONS: PlannerOptions = {
   nodeName: "node-with-a-longer-name-1",
   families: ["IPv4"],
   nodeIPs: { IPv4: "10.201.0.10" },
@@ -28,7 +28,7 @@ const state = new ClusterState();
 decodeInto(state, JSON.parse(text.services), JSON.parse(text.slices));
 await settle();
 const stateHeap = heap() - before;
-const planner = new Planner(options);
+const planner = new Planner(OPTIONS);
 const full = timed(() => run(planner.replan(state, state.takeDirty().services, memory)));
 const groups = planner.plan("IPv4").groups.size;
 await settle();
@@ -62,7 +62,7 @@ function oneChange(): number[] {
 }
 
 function longestSlice(): number {
-  const fresh = new Planner(options).replan(state, "all", memory);
+  const fresh = new Planner(OPTIONS).replan(state, "all", memory);
   let longest = 0;
   for (;;) {
     const slice = timed(() => fresh.next());

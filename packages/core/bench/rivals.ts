@@ -6,7 +6,7 @@
  */
 import { ClusterState, Planner, type PlannerOptions, type Service } from "../src/index.ts";
 
-const options: PlannerOptions = {
+const OPTIONS: PlannerOptions = {
   nodeName: "node-a",
   families: ["IPv4"],
   nodeIPs: {},
@@ -18,7 +18,7 @@ const options: PlannerOptions = {
 
 for (const count of [3_000, 6_000, 12_000, 24_000]) {
   const state = new ClusterState();
-  const planner = new Planner(options);
+  const planner = new Planner(OPTIONS);
   for (let i = count; i > 0; i--) state.upsertService(rival(i));
   const come = plan(planner, state);
   for (let i = 1; i <= count; i++) state.deleteService("default", nameOf(i));

@@ -45,13 +45,13 @@ describe.each(MODES)("%s: a foreign ClusterIP that others name as an external IP
     const others = () => {
       for (const one of takers()) state.upsertService(one);
     };
-    const told = (when === "first" ? [foreign, others] : [others, foreign]).flatMap((change) => {
+    const reported = (when === "first" ? [foreign, others] : [others, foreign]).flatMap((change) => {
       change();
       return step().problems;
     });
     expect(served()).toEqual([]);
     expect(planner.lookup("IPv4").at("TCP", CLUSTER_IP, 80)).toBeUndefined();
-    expect(byName(told.filter(({ reason }) => reason.includes("default/ovn")))).toEqual(
+    expect(byName(reported.filter(({ reason }) => reason.includes("default/ovn")))).toEqual(
       // The last one had lost it to the first before, and was told so.
       (when === "first" ? ["aaa", "zzz"] : ["aaa"]).map((name) => ({
         kind: "Service",

@@ -151,7 +151,7 @@ class World {
 }
 
 /** All that a planner says of its plans, as data. */
-function told(planner: Planner): unknown {
+function reported(planner: Planner): unknown {
   return (["IPv4", "IPv6"] as const).map((family) => ({
     ...planOf(planner.plan(family)),
     counts: countsOf(planner, family),
@@ -204,8 +204,8 @@ describe("whatever happened", () => {
     fc.assert(
       fc.property(settings, histories, (options, history) => {
         const world = lived(options, history);
-        expect(told(world.planner)).toEqual(told(freshStart(world)));
-        expect(told(world.planner)).toEqual(told(freshStart(world, (keys) => keys.reverse())));
+        expect(reported(world.planner)).toEqual(reported(freshStart(world)));
+        expect(reported(world.planner)).toEqual(reported(freshStart(world, (keys) => keys.reverse())));
       }),
       { numRuns: 300 },
     );
@@ -222,11 +222,11 @@ describe("whatever happened", () => {
           options,
           history.flat().map((change) => [change, change]),
         );
-        expect(told(twice.planner)).toEqual(told(single.planner));
+        expect(reported(twice.planner)).toEqual(reported(single.planner));
         const squashed = lived(options, [history.flat()]);
         for (const [key, value] of single.memory.entries) squashed.memory.entries.set(key, value);
         finish(squashed.planner.replan(squashed.state, "all", squashed.memory));
-        expect(told(squashed.planner)).toEqual(told(single.planner));
+        expect(reported(squashed.planner)).toEqual(reported(single.planner));
       }),
       { numRuns: 150 },
     );
@@ -241,7 +241,7 @@ describe("whatever happened", () => {
           return "place" in change ? [{ remove: "slice", ...nameOf(change.place) }] : [];
         });
         world.live(all.reverse());
-        expect(told(world.planner)).toEqual(told(new Planner(options)));
+        expect(reported(world.planner)).toEqual(reported(new Planner(options)));
         expect([...world.planner.ownerships()]).toEqual([]);
         expect([...world.state.keys()]).toEqual([]);
         expect(world.memory.entries.size).toBe(0);
@@ -279,7 +279,7 @@ describe("whatever happened", () => {
         }
         world.memory.take(slice.value);
         world.live(late);
-        expect(told(world.planner)).toEqual(told(freshStart(world)));
+        expect(reported(world.planner)).toEqual(reported(freshStart(world)));
       }),
       { numRuns: 150 },
     );

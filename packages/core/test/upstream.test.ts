@@ -56,7 +56,7 @@ describe.each(["IPv4", "IPv6"] as const)(
       expect([...plan.groups.keys()].sort()).toEqual(ports.map((port) => port.name).sort());
       for (const port of ports) {
         const group = plan.groups.get(port.name);
-        if (group !== undefined) expect(told(group)).toEqual(expected(port, group));
+        if (group !== undefined) expect(reported(group)).toEqual(expected(port, group));
         const check = plan.healthChecks.get("default/web");
         if (port.healthCheck > 0) expect(check).toMatchObject({ port: port.healthCheck, localEndpoints: localReady });
         else expect(check).toBeUndefined();
@@ -86,7 +86,7 @@ function planOf({ service, slices }: Recording): Planner {
 }
 
 /** What upstream says too, of a group. */
-function told(group: ServicePortGroup): Omit<UpstreamPort, "name"> {
+function reported(group: ServicePortGroup): Omit<UpstreamPort, "name"> {
   const ofKind = (kind: FrontendKind) => group.frontends.filter((frontend) => frontend.kind === kind);
   const addresses = (kind: FrontendKind) => ofKind(kind).map((frontend) => frontend.address ?? "");
   return {

@@ -32,35 +32,35 @@ function always(ownership: "ours" | "foreign"): () => RuledOwner {
   return () => ({ ownership, why: "the rule says so" });
 }
 
-const own = ["10.144.154.71", "10.144.154.72"];
-const foreign = ["10.244.0.5", "10.244.0.6"];
-const both = [...own, ...foreign];
+const OWN = ["10.144.154.71", "10.144.154.72"];
+const FOREIGN = ["10.244.0.5", "10.244.0.6"];
+const both = [...OWN, ...FOREIGN];
 
 describe("who owns a service", () => {
   const rows: readonly (readonly [string, readonly string[], Case, Ownership, readonly string[]])[] = [
-    ["none lies in an excluded CIDR", own, {}, "ours", own],
-    ["all lie in excluded CIDRs", foreign, {}, "foreign", []],
-    ["some of each: own-endpoints", both, {}, "mixed", own],
+    ["none lies in an excluded CIDR", OWN, {}, "ours", OWN],
+    ["all lie in excluded CIDRs", FOREIGN, {}, "foreign", []],
+    ["some of each: own-endpoints", both, {}, "mixed", OWN],
     ["some of each: skip", both, { options: { mixedServices: "skip" } }, "foreign", []],
     ["some of each: all", both, { options: { mixedServices: "all" } }, "ours", both],
     ["IPv6, all", ["fd00:244::5"], {}, "foreign", []],
     ["IPv6, some", ["fd00:244::5", "fd00:144::5"], {}, "mixed", ["fd00:144::5"]],
     ["IPv4-mapped", ["::ffff:10.244.0.5"], {}, "foreign", []],
     ["nothing is excluded", both, { options: { excludeCIDRs: [] } }, "ours", both],
-    ["annotated ours", foreign, { annotation: "ours" }, "ours", foreign],
+    ["annotated ours", FOREIGN, { annotation: "ours" }, "ours", FOREIGN],
     ["annotated ours, mixed", both, { annotation: "ours" }, "ours", both],
-    ["annotated foreign", own, { annotation: "foreign" }, "foreign", []],
-    ["annotation that says nothing", foreign, { annotation: "Ours" }, "foreign", []],
-    ["annotation off", own, { annotation: "foreign", options: { ownershipAnnotation: false } }, "ours", own],
-    ["an own CIDR inside", both, { options: { ownCIDRs: ["10.244.0.4/31"] } }, "mixed", [...own, "10.244.0.5"]],
-    ["an own CIDR around", foreign, { options: { ownCIDRs: ["10.0.0.0/8"] } }, "foreign", []],
-    ["an own CIDR that is the same", foreign, { options: { ownCIDRs: ["10.244.0.0/16"] } }, "foreign", []],
-    ["only nodes' addresses", foreign, { options: { neutralAddresses: new Set(foreign) } }, "ours", foreign],
-    ["nodes decide nothing", foreign, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "foreign", []],
+    ["annotated foreign", OWN, { annotation: "foreign" }, "foreign", []],
+    ["annotation that says nothing", FOREIGN, { annotation: "Ours" }, "foreign", []],
+    ["annotation off", OWN, { annotation: "foreign", options: { ownershipAnnotation: false } }, "ours", OWN],
+    ["an own CIDR inside", both, { options: { ownCIDRs: ["10.244.0.4/31"] } }, "mixed", [...OWN, "10.244.0.5"]],
+    ["an own CIDR around", FOREIGN, { options: { ownCIDRs: ["10.0.0.0/8"] } }, "foreign", []],
+    ["an own CIDR that is the same", FOREIGN, { options: { ownCIDRs: ["10.244.0.0/16"] } }, "foreign", []],
+    ["only nodes' addresses", FOREIGN, { options: { neutralAddresses: new Set(FOREIGN) } }, "ours", FOREIGN],
+    ["nodes decide nothing", FOREIGN, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "foreign", []],
     ["nodes are kept", both, { options: { neutralAddresses: new Set(["10.244.0.5"]) } }, "mixed", both.slice(0, 3)],
-    ["a rule before the CIDRs", own, { options: { rule: always("foreign") } }, "foreign", []],
-    ["the annotation before a rule", own, { annotation: "ours", options: { rule: always("foreign") } }, "ours", own],
-    ["cluster-ip: every endpoint stays", foreign, { options: { excludedFrontends: "cluster-ip" } }, "foreign", foreign],
+    ["a rule before the CIDRs", OWN, { options: { rule: always("foreign") } }, "foreign", []],
+    ["the annotation before a rule", OWN, { annotation: "ours", options: { rule: always("foreign") } }, "ours", OWN],
+    ["cluster-ip: every endpoint stays", FOREIGN, { options: { excludedFrontends: "cluster-ip" } }, "foreign", FOREIGN],
   ];
   test.each(rows)("%s", (_name, addresses, given, ownership, endpoints) => {
     const decision = decide(addresses, given);
@@ -70,8 +70,8 @@ describe("who owns a service", () => {
 });
 
 test("endpoints that became nodes' addresses only make a service ours, whatever was remembered", () => {
-  const neutralAddresses = new Set(foreign);
-  const decision = decide(foreign, { options: { neutralAddresses }, remembered: "foreign" });
+  const neutralAddresses = new Set(FOREIGN);
+  const decision = decide(FOREIGN, { options: { neutralAddresses }, remembered: "foreign" });
   expect(decision).toMatchObject({ ownership: "ours", decided: true, ownEndpoints: 2, excludedEndpoints: 0 });
   expect(decision.why).toBe("all of its 2 endpoints are nodes' addresses, which are in no pod network");
 });
@@ -87,13 +87,13 @@ test("isForeign follows own CIDRs and nodes' addresses", () => {
 });
 
 test("a bad annotation is quoted so that it cannot turn a line round", () => {
-  expect(decide(own, { annotation: "o\u202eurs" }).problem).toContain('"o\\u202eurs"');
+  expect(decide(OWN, { annotation: "o\u202eurs" }).problem).toContain('"o\\u202eurs"');
 });
 
 test("an address of an excluded CIDR is another network's, whatever service has it", () => {
   const { isForeign } = createEndpointFilter(OPTIONS);
   expect([...both, "fd00:244::5", "fd00:144::5"].filter((address) => isForeign?.(address))).toEqual([
-    ...foreign,
+    ...FOREIGN,
     "fd00:244::5",
   ]);
 });
@@ -114,7 +114,7 @@ describe("no endpoints: the memory goes on", () => {
   });
 
   test("with endpoints it is not asked", () => {
-    expect(decide(own, { remembered: "foreign" })).toMatchObject({ ownership: "ours", decided: true });
+    expect(decide(OWN, { remembered: "foreign" })).toMatchObject({ ownership: "ours", decided: true });
   });
 
   test("an annotation decides without endpoints", () => {
@@ -124,13 +124,13 @@ describe("no endpoints: the memory goes on", () => {
 
 describe("frontends that are programmed", () => {
   test.each([
-    [own, "all", "all"],
-    [foreign, "all", "none"],
-    [own, "cluster-ip", "all"],
-    [foreign, "cluster-ip", "all-but-cluster-ip"],
+    [OWN, "all", "all"],
+    [FOREIGN, "all", "none"],
+    [OWN, "cluster-ip", "all"],
+    [FOREIGN, "cluster-ip", "all-but-cluster-ip"],
     [both, "cluster-ip", "all"],
-    [own, "excluded-clients", "all"],
-    [foreign, "excluded-clients", "all-but-excluded-clients"],
+    [OWN, "excluded-clients", "all"],
+    [FOREIGN, "excluded-clients", "all-but-excluded-clients"],
     [both, "excluded-clients", "all"],
   ] as const)("%j under %s: %s", (addresses, excludedFrontends, frontends) => {
     expect(decide(addresses, { options: { excludedFrontends } }).frontends).toBe(frontends);
@@ -139,7 +139,7 @@ describe("frontends that are programmed", () => {
   test("skipped and annotated ones are as foreign as others", () => {
     const options = { excludedFrontends: "cluster-ip", mixedServices: "skip" } as const;
     expect(decide(both, { options })).toMatchObject({ frontends: "all-but-cluster-ip" });
-    expect(decide(own, { options, annotation: "foreign" })).toMatchObject({ frontends: "all-but-cluster-ip" });
+    expect(decide(OWN, { options, annotation: "foreign" })).toMatchObject({ frontends: "all-but-cluster-ip" });
   });
 });
 
@@ -178,15 +178,15 @@ describe("what the operator is told", () => {
   });
 
   test.each<[readonly string[], Case, string]>([
-    [own, {}, "none of its 2 endpoints is in an excluded CIDR"],
-    [foreign, {}, "all of its 2 endpoints are in 10.244.0.0/16"],
+    [OWN, {}, "none of its 2 endpoints is in an excluded CIDR"],
+    [FOREIGN, {}, "all of its 2 endpoints are in 10.244.0.0/16"],
     [["10.244.0.5"], {}, "its endpoint is in 10.244.0.0/16"],
     [both, {}, "2 of its 4 endpoints are in 10.244.0.0/16; mixed services: own-endpoints, so the others are used"],
     [[], { remembered: "foreign" }, "it has no endpoints; when it had some it was foreign"],
     [[], {}, "it has no endpoints, and nothing is remembered of it"],
-    [own, { annotation: "foreign" }, "annotation fairlead.dev/ownership: foreign"],
+    [OWN, { annotation: "foreign" }, "annotation fairlead.dev/ownership: foreign"],
     [
-      foreign,
+      FOREIGN,
       { options: { excludedFrontends: "cluster-ip" } },
       "all of its 2 endpoints are in 10.244.0.0/16; only its ClusterIP is left to the other network",
     ],
@@ -204,12 +204,12 @@ describe("what the operator is told", () => {
   });
 
   test("a bad annotation is a problem; its text is quoted and cut", () => {
-    expect(decide(own, { annotation: 'a"\n' }).problem).toBe(
+    expect(decide(OWN, { annotation: 'a"\n' }).problem).toBe(
       'annotation fairlead.dev/ownership is "a\\"\\n", ignored; it must be ours or foreign',
     );
-    expect(decide(own, { annotation: "x".repeat(100_000) }).problem?.length).toBeLessThan(150);
-    expect(decide(own, { annotation: "mine", options: { ownershipAnnotation: false } })).not.toHaveProperty("problem");
-    expect(decide(own, { annotation: "ours" })).not.toHaveProperty("problem");
+    expect(decide(OWN, { annotation: "x".repeat(100_000) }).problem?.length).toBeLessThan(150);
+    expect(decide(OWN, { annotation: "mine", options: { ownershipAnnotation: false } })).not.toHaveProperty("problem");
+    expect(decide(OWN, { annotation: "ours" })).not.toHaveProperty("problem");
   });
 });
 

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Memory, parseMemory, serialiseMemory } from "../src/index.ts";
 
-const scope = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
+const SCOPE = { excludeCIDRs: ["10.244.0.0/16"], mixedServices: "own-endpoints", ownershipAnnotation: true } as const;
 
-const web: ServiceKey = "default/web";
+const WEB: ServiceKey = "default/web";
 const name = fc.stringMatching(/^[a-z]{1,3}$/);
 const owner = fc.constantFrom<Ownership>("ours", "foreign", "mixed");
 const fields = {
@@ -16,32 +16,32 @@ const update: fc.Arbitrary<MemoryUpdate> = fc.record({ ...fields, ownership: own
 
 describe("memory", () => {
   test("is a value", () => {
-    const before = Memory.empty.set(web, "IPv4", "foreign");
-    const after = before.set(web, "IPv6", "ours");
-    expect(before.get(web, "IPv6")).toBeUndefined();
-    expect([after.get(web, "IPv4"), after.get(web, "IPv6")]).toEqual(["foreign", "ours"]);
-    expect(after.forget(web).size).toBe(0);
+    const before = Memory.empty.set(WEB, "IPv4", "foreign");
+    const after = before.set(WEB, "IPv6", "ours");
+    expect(before.get(WEB, "IPv6")).toBeUndefined();
+    expect([after.get(WEB, "IPv4"), after.get(WEB, "IPv6")]).toEqual(["foreign", "ours"]);
+    expect(after.forget(WEB).size).toBe(0);
     expect(after.size).toBe(1);
   });
 
   test("is the same one when nothing changes", () => {
-    const memory = Memory.empty.set(web, "IPv4", "foreign");
-    expect(memory.set(web, "IPv4", "foreign")).toBe(memory);
+    const memory = Memory.empty.set(WEB, "IPv4", "foreign");
+    expect(memory.set(WEB, "IPv4", "foreign")).toBe(memory);
     expect(memory.forget("default/other")).toBe(memory);
     expect(memory.apply([])).toBe(memory);
   });
 
   test("a change leaves the other services alone", () => {
-    const memory = Memory.empty.set(web, "IPv4", "foreign").set("default/other", "IPv4", "ours");
-    expect(memory.set(web, "IPv4", "mixed").get("default/other", "IPv4")).toBe("ours");
-    expect([...memory.forget("default/other").services()]).toEqual([web]);
+    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set("default/other", "IPv4", "ours");
+    expect(memory.set(WEB, "IPv4", "mixed").get("default/other", "IPv4")).toBe("ours");
+    expect([...memory.forget("default/other").services()]).toEqual([WEB]);
   });
 
   test("an update without ownership forgets one family", () => {
-    const memory = Memory.empty.set(web, "IPv4", "foreign").set(web, "IPv6", "mixed");
-    const after = memory.apply([{ service: web, family: "IPv4" }]);
-    expect([...after.entries()]).toEqual([[web, { IPv6: "mixed" }]]);
-    expect([...after.services()]).toEqual([web]);
+    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set(WEB, "IPv6", "mixed");
+    const after = memory.apply([{ service: WEB, family: "IPv4" }]);
+    expect([...after.entries()]).toEqual([[WEB, { IPv6: "mixed" }]]);
+    expect([...after.services()]).toEqual([WEB]);
   });
 });
 
@@ -95,11 +95,11 @@ describe("its text", () => {
     fc.assert(
       fc.property(fc.uniqueArray(update, { selector: ({ service, family }) => service + family }), (updates) => {
         const memory = Memory.empty.apply(updates);
-        const text = serialiseMemory(memory, scope);
-        const { memory: read, reason } = parseMemory(text, scope);
+        const text = serialiseMemory(memory, SCOPE);
+        const { memory: read, reason } = parseMemory(text, SCOPE);
         expect(reason).toBeUndefined();
         expect(new Map(read.entries())).toEqual(new Map(memory.entries()));
-        expect(serialiseMemory(Memory.empty.apply(updates.toReversed()), scope)).toBe(text);
+        expect(serialiseMemory(Memory.empty.apply(updates.toReversed()), SCOPE)).toBe(text);
       }),
     );
   });
@@ -111,11 +111,11 @@ describe("its text", () => {
     ["null", "is not the JSON object that Fairlead writes"],
     ['{"version":2}', "has version 2, this Fairlead knows 1"],
     ["{}", "has version none, this Fairlead knows 1"],
-    [serialiseMemory(Memory.empty, { ...scope, excludeCIDRs: [] }), "was made under other options"],
-    [serialiseMemory(Memory.empty, { ...scope, mixedServices: "skip" }), "was made under other options"],
-    [serialiseMemory(Memory.empty, scope).replace('"services": {}', '"services": 1'), "has no services"],
+    [serialiseMemory(Memory.empty, { ...SCOPE, excludeCIDRs: [] }), "was made under other options"],
+    [serialiseMemory(Memory.empty, { ...SCOPE, mixedServices: "skip" }), "was made under other options"],
+    [serialiseMemory(Memory.empty, SCOPE).replace('"services": {}', '"services": 1'), "has no services"],
   ])("%j is empty, with a reason", (text, what) => {
-    const { memory, reason } = parseMemory(text, scope);
+    const { memory, reason } = parseMemory(text, SCOPE);
     expect(memory.size).toBe(0);
     expect(reason).toBe(`the ownership memory ${what}`);
   });
@@ -128,29 +128,29 @@ describe("its text", () => {
     ['{"a/b":{}}', "a/b"],
     ['{"a/b":null}', "a/b"],
   ])("damaged services %s", (services, key) => {
-    const text = serialiseMemory(Memory.empty, scope).replace('"services": {}', `"services": ${services}`);
-    expect(parseMemory(text, scope).reason).toContain(`is damaged at "${key}"`);
+    const text = serialiseMemory(Memory.empty, SCOPE).replace('"services": {}', `"services": ${services}`);
+    expect(parseMemory(text, SCOPE).reason).toContain(`is damaged at "${key}"`);
   });
 
   test("cut anywhere it never throws, and is empty or whole", () => {
-    const memory = Memory.empty.set(web, "IPv4", "foreign").set("kube-system/dns", "IPv6", "mixed");
-    const text = serialiseMemory(memory, scope);
+    const memory = Memory.empty.set(WEB, "IPv4", "foreign").set("kube-system/dns", "IPv6", "mixed");
+    const text = serialiseMemory(memory, SCOPE);
     for (let length = 0; length < text.trimEnd().length; length++) {
-      expect(parseMemory(text.slice(0, length), scope).memory.size).toBe(0);
+      expect(parseMemory(text.slice(0, length), SCOPE).memory.size).toBe(0);
     }
   });
 
   test("what is learnt from elsewhere, or by other rules, is another scope", () => {
-    const learning = { ...scope, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
-    const text = serialiseMemory(Memory.empty.set(web, "IPv4", "mixed"), learning);
+    const learning = { ...SCOPE, sources: ["calico-ippools", "kube-ovn-subnets(blue)"] };
+    const text = serialiseMemory(Memory.empty.set(WEB, "IPv4", "mixed"), learning);
     expect(parseMemory(text, { ...learning, sources: learning.sources.toReversed() }).memory.size).toBe(1);
     expect(parseMemory(text, { ...learning, sources: ["calico-ippools"] }).memory.size).toBe(0);
-    expect(parseMemory(text, scope).memory.size).toBe(0);
+    expect(parseMemory(text, SCOPE).memory.size).toBe(0);
   });
 
   test("the order of CIDRs is no other option", () => {
-    const two = { ...scope, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
-    const text = serialiseMemory(Memory.empty.set(web, "IPv4", "mixed"), two);
+    const two = { ...SCOPE, excludeCIDRs: ["10.244.0.0/16", "10.16.0.0/16"] };
+    const text = serialiseMemory(Memory.empty.set(WEB, "IPv4", "mixed"), two);
     expect(parseMemory(text, { ...two, excludeCIDRs: two.excludeCIDRs.toReversed() }).memory.size).toBe(1);
   });
 });

@@ -4,21 +4,21 @@ import { describe, expect, test } from "vitest";
 import { agreementOf, type Finding, type PlannedNode, waysText } from "../src/index.ts";
 import { planned } from "./support/scenario.ts";
 
-const [nodeAddress, otherAddress] = ["10.201.0.10", "fd00:201::10"];
+const [NODE_ADDRESS, OTHER_ADDRESS] = ["10.201.0.10", "fd00:201::10"];
 const environment = {
-  localAddresses: [nodeAddress, otherAddress],
-  outInterface: (to: string) => ([nodeAddress, otherAddress, "127.0.0.1", "::1"].includes(to) ? "lo" : "eth0"),
+  localAddresses: [NODE_ADDRESS, OTHER_ADDRESS],
+  outInterface: (to: string) => ([NODE_ADDRESS, OTHER_ADDRESS, "127.0.0.1", "::1"].includes(to) ? "lo" : "eth0"),
 };
 
 function agreement({ planner }: PlannedNode, ruleSet: RuleSet) {
   const { groups, node } = planner.plan("IPv4");
-  return agreementOf(groups.values(), node, { ruleSet, environment }, nodeAddress);
+  return agreementOf(groups.values(), node, { ruleSet, environment }, NODE_ADDRESS);
 }
 
 describe("the plan and what kube-proxy wrote for the same objects", () => {
   test.each(goldenScenarios())("$name: every kind of packet ends where the plan wants it", async (scenario) => {
     const { checked, disagreements } = agreement(await planned(scenario), parseSave(scenario.iptables));
-    expect(disagreements.map(told)).toEqual([]);
+    expect(disagreements.map(reported)).toEqual([]);
     expect(checked).toBeGreaterThan(0);
   });
 });
@@ -26,37 +26,37 @@ describe("the plan and what kube-proxy wrote for the same objects", () => {
 describe("a rule that is not as it should be", () => {
   const scenario = goldenScenario("09-loadbalancer");
 
-  test.each<{ damage: string; change: (text: string) => string; tells: RegExp }>([
+  test.each<{ damage: string; change: (text: string) => string; expected: RegExp }>([
     {
       damage: "an endpoint's share",
       change: (text) => text.replace("0.50000000000", "0.25000000000"),
-      tells: /load-balancer .* outside: .*50 %.* but .*25 %/,
+      expected: /load-balancer .* outside: .*50 %.* but .*25 %/,
     },
     {
       damage: "a dispatch rule gone",
       change: (text) => text.replace(/^-A KUBE-SERVICES -d 203\.0\.113\.9.*\n/m, ""),
-      tells: /load-balancer .* outside: .* but untouched/,
+      expected: /load-balancer .* outside: .* but untouched/,
     },
     {
       damage: "masquerading gone",
       change: (text) => text.replace(/^-A KUBE-POSTROUTING .*MASQUERADE.*\n/m, ""),
-      tells: /cluster-ip .* outside: .* masqueraded .* but 10\.144/,
+      expected: /cluster-ip .* outside: .* masqueraded .* but 10\.144/,
     },
     {
       damage: "an endpoint that is not ours",
       change: (text) => text.replace(/--to-destination \S+/, "--to-destination 10.144.9.9:8080"),
-      tells: /node-port .* node: .* but .*10\.144\.9\.9:8080/,
+      expected: /node-port .* node: .* but .*10\.144\.9\.9:8080/,
     },
     {
       damage: "a match that nobody knows",
       change: (text) => text.replace(/(-A KUBE-SERVICES )(-d 203)/, "$1-m strange --odd $2"),
-      tells: /load-balancer .* outside: .* but .*untouched/,
+      expected: /load-balancer .* outside: .* but .*untouched/,
     },
-  ])("$damage", async ({ change, tells }) => {
+  ])("$damage", async ({ change, expected }) => {
     const damaged = change(scenario.iptables);
     expect(damaged).not.toBe(scenario.iptables);
     const { disagreements } = agreement(await planned(scenario), parseSave(damaged));
-    expect(disagreements.map(told).join("\n")).toMatch(tells);
+    expect(disagreements.map(reported).join("\n")).toMatch(expected);
   });
 });
 
@@ -68,13 +68,13 @@ describe("a pod network that masquerades on its own account", () => {
     const both = others(scenario.iptables);
     expect(both).not.toBe(scenario.iptables);
     const { disagreements } = agreement(await planned(scenario), parseSave(both));
-    expect(disagreements.map(told)).toEqual([]);
+    expect(disagreements.map(reported)).toEqual([]);
   });
 
   test("hides no damage", async () => {
     const damaged = others(scenario.iptables).replace("0.50000000000", "0.25000000000");
     const { disagreements } = agreement(await planned(scenario), parseSave(damaged));
-    expect(disagreements.map(told).join("\n")).toMatch(/load-balancer .* outside: .*50 %.* but .*25 %/);
+    expect(disagreements.map(reported).join("\n")).toMatch(/load-balancer .* outside: .*50 %.* but .*25 %/);
   });
 });
 
@@ -82,23 +82,23 @@ test("source ranges: who is not in them is dropped", async () => {
   const scenario: GoldenScenario = goldenScenario("10-lb-source-ranges");
   const open = scenario.iptables.replace(/^-A KUBE-PROXY-FIREWALL .*DROP\n/m, "");
   const { disagreements } = agreement(await planned(scenario), parseSave(open));
-  expect(disagreements.map(told).join("\n")).toMatch(/load-balancer .* pod: drop but untouched/);
+  expect(disagreements.map(reported).join("\n")).toMatch(/load-balancer .* pod: drop but untouched/);
 });
 
 test("excluded clients: their packets are to be left, and only theirs", async () => {
   const scenario = goldenScenario("01-clusterip");
   const flags = ["--exclude-cluster-cidr=10.144.154.0/24", "--excluded-frontends=excluded-clients"];
   const plan = await planned(scenario, { flags });
-  const everybody = agreement(plan, parseSave(scenario.iptables)).disagreements.map(told);
+  const everybody = agreement(plan, parseSave(scenario.iptables)).disagreements.map(reported);
   expect(everybody).toEqual([expect.stringMatching(/^cluster-ip 10\.96\.67\.75:80 outside: untouched but /)]);
   const others = scenario.iptables.replace(
     /^(-A KUBE-SERVICES -d 10\.96\.67\.75.*)-j \S+$/m,
     (rule, packets: string) => `${packets.replace("-d", "-s 10.144.154.0/24 -d")}-j RETURN\n${rule}`,
   );
-  expect(agreement(plan, parseSave(others)).disagreements.map(told)).toEqual([]);
+  expect(agreement(plan, parseSave(others)).disagreements.map(reported)).toEqual([]);
 });
 
-function told({ frontend, source, wanted, found, problem }: Finding): string {
+function reported({ frontend, source, wanted, found, problem }: Finding): string {
   const seen = found === undefined ? `cannot be told: ${problem}` : waysText(found);
   return `${frontend.kind} ${frontend.address}:${frontend.port} ${source.class}: ${waysText(wanted)} but ${seen}`;
 }

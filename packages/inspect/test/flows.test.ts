@@ -4,14 +4,14 @@ import { flowAttribution, type TrackedConnection, trafficByService } from "../sr
 import { planned } from "./support/scenario.ts";
 
 const NODE = "10.201.0.10";
-const node = {
+const NODE_FACTS = {
   name: "node-a",
   zone: "a",
   addresses: [NODE],
   clusterCIDRs: ["10.144.0.0/16"],
   serviceCIDRs: ["10.96.0.0/12"],
 };
-const pods = [
+const PODS = [
   { address: "10.144.1.5", nodeName: "node-a" },
   { address: "10.144.2.6", nodeName: "node-b", ready: false, serving: true, terminating: true },
   { address: "10.144.2.7", ready: false },
@@ -23,7 +23,7 @@ const objects = [
     externalIPs: ["192.0.2.9"],
     ports: [{ name: "http", port: 80, nodePort: 30_080 }],
   }),
-  endpointSlice("web-1", { service: "web", family: "IPv4", ports: [{ name: "http", port: 8080 }], endpoints: pods }),
+  endpointSlice("web-1", { service: "web", family: "IPv4", ports: [{ name: "http", port: 8080 }], endpoints: PODS }),
   service("theirs", { type: "NodePort", clusterIPs: ["10.96.0.20"], ports: [{ port: 80, nodePort: 30_081 }] }),
   endpointSlice("theirs-1", {
     service: "theirs",
@@ -35,7 +35,7 @@ const objects = [
 
 async function attribution() {
   const flags = ["--exclude-cluster-cidr=10.244.0.0/16"];
-  return flowAttribution(await planned({ objects, node }, { flags }), new Set([NODE]));
+  return flowAttribution(await planned({ objects, node: NODE_FACTS }, { flags }), new Set([NODE]));
 }
 
 /** A connection of a pod, `address:port` to `address:port`, and who answers it. */

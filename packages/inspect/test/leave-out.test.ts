@@ -5,26 +5,26 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { leaveOutOthers, parseTarget, readCluster, relatedServices } from "../src/index.ts";
 
-const names = ["a", "b", "web", "web-1", "db"];
-const addresses = ["10.96.0.1", "10.96.0.10", "192.0.2.9", "fd00::10", "fd00::1"];
+const NAMES = ["a", "b", "web", "web-1", "db"];
+const ADDRESSES = ["10.96.0.1", "10.96.0.10", "192.0.2.9", "fd00::10", "fd00::1"];
 /** The same addresses as people write them. */
-const spellings: Readonly<Record<string, readonly string[]>> = {
+const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   "10.96.0.1": ["10.96.0.1", "010.96.0.01", "::ffff:10.96.0.1", "::FFFF:a60:1"],
   "10.96.0.10": ["10.96.0.10", "10.096.0.10"],
   "192.0.2.9": ["192.0.2.9", "192.00.2.9"],
   "fd00::10": ["fd00::10", "FD00::10", "fd00:0:0::0010", "fd00:0:0:0:0:0:0:10"],
   "fd00::1": ["fd00::1", "fd00::0:1"],
 };
-const nodePorts = [80, 30_080, 30_081];
+const NODE_PORTS = [80, 30_080, 30_081];
 
-const address = fc.constantFrom(...addresses).chain((one) => fc.constantFrom(...(spellings[one] ?? [one])));
+const address = fc.constantFrom(...ADDRESSES).chain((one) => fc.constantFrom(...(SPELLINGS[one] ?? [one])));
 const workload = fc
   .record({
-    name: fc.constantFrom(...names),
+    name: fc.constantFrom(...NAMES),
     namespace: fc.constantFrom("default", "shop"),
     clusterIP: address,
     externalIPs: fc.array(address, { maxLength: 2 }),
-    nodePort: fc.option(fc.constantFrom(...nodePorts), { nil: undefined }),
+    nodePort: fc.option(fc.constantFrom(...NODE_PORTS), { nil: undefined }),
     note: fc.constantFrom("", 'quotes " and { brackets ]', "ü", "a tab\t"),
   })
   .map(({ name, namespace, clusterIP, externalIPs, nodePort, note }): RawObject[] => {
@@ -42,10 +42,10 @@ const workload = fc
       }),
     ];
   });
-const node = { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" }, spec: { podCIDR: "10.144.0.0/24" } };
+const NODE = { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" }, spec: { podCIDR: "10.144.0.0/24" } };
 const objects = fc
   .array(workload, { maxLength: 6 })
-  .chain((all) => fc.shuffledSubarray([...kubernetesService(), node, ...all.flat()], { minLength: 1 }));
+  .chain((all) => fc.shuffledSubarray([...kubernetesService(), NODE, ...all.flat()], { minLength: 1 }));
 
 const wrapped = (kind: string) => (all: readonly RawObject[]) => ({ kind, items: all, apiVersion: "v1" });
 const document = fc.constantFrom<((all: readonly RawObject[]) => unknown)[]>((all) => all, wrapped("List"));
@@ -57,8 +57,8 @@ const text = fc
   });
 const target = fc
   .oneof(
-    fc.constantFrom(...names, "shop/web", "gone"),
-    fc.tuple(fc.constantFrom(...addresses), fc.constantFrom(80, 30_080)).map(([to, port]) => {
+    fc.constantFrom(...NAMES, "shop/web", "gone"),
+    fc.tuple(fc.constantFrom(...ADDRESSES), fc.constantFrom(80, 30_080)).map(([to, port]) => {
       return socketText(to, port);
     }),
   )

@@ -3,9 +3,9 @@ import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
 import { describe, expect, test } from "vitest";
 import { parseTarget, readCluster, relatedServices } from "../src/index.ts";
 
-const pod = { address: "10.144.1.5" };
+const POD = { address: "10.144.1.5" };
 const slice = (name: string) =>
-  endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [pod] });
+  endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [POD] });
 
 /** a and b have an external address in common, b and c a node port; nobody has anything in common with d. */
 const objects = [

@@ -4,13 +4,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareTraffic, type Fate, waysText } from "../src/index.ts";
 
-const nodeAddress = "10.201.0.10";
+const NODE_ADDRESS = "10.201.0.10";
 const environment = {
-  localAddresses: [nodeAddress],
-  outInterface: (to: string) => (to === nodeAddress || to.startsWith("127.") ? "lo" : "eth0"),
+  localAddresses: [NODE_ADDRESS],
+  outInterface: (to: string) => (to === NODE_ADDRESS || to.startsWith("127.") ? "lo" : "eth0"),
 };
 const state = (text: string) => ({ ruleSet: parseSave(text), environment });
-const compare = (before: string, after: string) => compareTraffic(state(before), state(after), "IPv4", nodeAddress);
+const compare = (before: string, after: string) => compareTraffic(state(before), state(after), "IPv4", NODE_ADDRESS);
 
 function lines(before: string, after: string): string[] {
   const { changes } = compare(before, after);
@@ -80,7 +80,7 @@ describe("destinations whose rules are the same are not traced", () => {
     ["nat", "-A PREROUTING -s 10.144.0.0/16 -j ACCEPT"],
     ["nat", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j RETURN"],
     ["nat", "-A POSTROUTING -j LOG"],
-    ["nat", `-A PREROUTING -d ${nodeAddress}/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination ${endpoints[0]}`],
+    ["nat", `-A PREROUTING -d ${NODE_ADDRESS}/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination ${endpoints[0]}`],
     ["nat", `-A PREROUTING -p tcp -m tcp --dport 443 -j DNAT --to-destination ${endpoints[1]?.split(":")[0]}`],
     ["nat", "-A PREROUTING -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 8080"],
     ["nat", "-A PREROUTING ! -d 10.96.0.1/32 -p tcp -m tcp --dport 1:1024 -m limit --limit 5/min -j DROP"],
@@ -108,7 +108,7 @@ describe("destinations whose rules are the same are not traced", () => {
       share: [rule.replace(/probability \S+/, "probability 0.12500000000"), next],
       endpoint: [rule.replace(/to-destination \S+/, `to-destination ${endpoints[other % endpoints.length]}`), next],
       port: [rule.replace(/dport \d+/, `dport ${[80, 443, 30_105][other % 3]}`), next],
-      host: [rule.replace(/-d [\d.]+\/32/, `-d ${["10.96.0.1", "10.96.1.5", nodeAddress][other % 3]}/32`), next],
+      host: [rule.replace(/-d [\d.]+\/32/, `-d ${["10.96.0.1", "10.96.1.5", NODE_ADDRESS][other % 3]}/32`), next],
       foreign: [rule, next],
     }[how];
     lines.splice(at, 2, ...made);
@@ -123,12 +123,12 @@ describe("destinations whose rules are the same are not traced", () => {
     const listing = fc.constantFrom(...recordings).filter((text) => !text.includes("ip6tables"));
     fc.assert(
       fc.property(listing, fc.array(edit, { maxLength: 3 }), (text, edits) => {
-        const before = { ruleSet: parseSave(text), environment: { localAddresses: [nodeAddress] } };
+        const before = { ruleSet: parseSave(text), environment: { localAddresses: [NODE_ADDRESS] } };
         const after = { ...before, ruleSet: parseSave(edits.reduce(edited, text)) };
         // Other surroundings, of which nobody can say that they are the same: everything is traced.
         const elsewhere = { ...after, environment: { ...after.environment, broadcastAddresses: [] } };
-        expect(compareTraffic(before, after, "IPv4", nodeAddress)).toEqual(
-          compareTraffic(before, elsewhere, "IPv4", nodeAddress),
+        expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS)).toEqual(
+          compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
         );
       }),
       { numRuns: 300 },

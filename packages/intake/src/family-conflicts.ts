@@ -54,9 +54,9 @@ export function familyConflicts({ config, primary, served, podCIDRs }: FamilyCon
       if (address !== undefined && !isUnspecified(address)) check(origin(field), [address], { fix });
     }
   }
-  const told = (fatal: boolean) =>
+  const reported = (fatal: boolean) =>
     conflicts.filter((one) => one.fatal === fatal).map(({ error }) => formatError(error));
-  return { fatal: told(true), warnings: told(false) };
+  return { fatal: reported(true), warnings: reported(false) };
 }
 
 function hasBoth(cidrs: readonly string[]): boolean {

@@ -9,9 +9,9 @@ import { ClusterServices, networkSubscriptions } from "../src/index.ts";
 const SUBNETS = "/apis/kubeovn.io/v1/subnets";
 const subnet = (name: string, cidrBlock: string) => ({ metadata: { name }, spec: { cidrBlock } });
 
-const ends: (() => Promise<unknown>)[] = [];
+const ENDS: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const end of ENDS.splice(0).reverse()) await end();
 });
 
 /** Networks that learn from an API server over HTTP; `next` waits until something holds and gives the decision. */
@@ -19,7 +19,7 @@ async function learning(prepare: (api: LightApiServer) => void) {
   const api = new LightApiServer();
   prepare(api);
   const server = await api.start();
-  ends.push(() => api.stop());
+  ENDS.push(() => api.stop());
   const source = networkSource("kube-ovn-subnets");
   const settings: NetworksSettings = {
     written: { own: [], excluded: [] },
@@ -46,7 +46,7 @@ async function learning(prepare: (api: LightApiServer) => void) {
     userAgent: "fairlead-proxy/0.0.0",
     random: () => 0,
   }).run({ others }, stop.signal);
-  ends.push(() => {
+  ENDS.push(() => {
     stop.abort();
     return ended;
   });

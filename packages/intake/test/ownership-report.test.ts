@@ -19,7 +19,7 @@ function ownership(...addresses: readonly string[]): ServiceOwnership {
   return { service: "default/web", family: "IPv4", decision: filter.decide(web, "IPv4", addresses, undefined) };
 }
 
-const said: CIDRReport = {
+const SAID: CIDRReport = {
   cidr: "10.16.0.0/16",
   side: "excluded",
   source: "kube-ovn-subnets",
@@ -30,10 +30,10 @@ const said: CIDRReport = {
 
 test("a row names the objects that say the CIDRs that decide, and since when", () => {
   const cidrs = [
-    said,
-    { ...said, source: "other", objects: ["Pool/a"], since: "2030-01-01T00:00:00.000Z" },
-    { ...said, source: "third", objects: ["Pool/held"], stage: "held" as const },
-    { ...said, side: "own" as const, objects: ["IPPool/ours"] },
+    SAID,
+    { ...SAID, source: "other", objects: ["Pool/a"], since: "2030-01-01T00:00:00.000Z" },
+    { ...SAID, source: "third", objects: ["Pool/held"], stage: "held" as const },
+    { ...SAID, side: "own" as const, objects: ["IPPool/ours"] },
   ];
   const { services } = ownershipReport([ownership("10.16.0.5")], { cidrs });
   expect(services[0]?.learntFrom).toEqual([
@@ -43,5 +43,5 @@ test("a row names the objects that say the CIDRs that decide, and since when", (
 
 test("what was written has none, nor has a service in no such CIDR", () => {
   expect(ownershipReport([ownership("10.16.0.5")]).services[0]).not.toHaveProperty("learntFrom");
-  expect(ownershipReport([ownership("10.17.0.5")], { cidrs: [said] }).services[0]).not.toHaveProperty("learntFrom");
+  expect(ownershipReport([ownership("10.17.0.5")], { cidrs: [SAID] }).services[0]).not.toHaveProperty("learntFrom");
 });

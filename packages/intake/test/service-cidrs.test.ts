@@ -25,7 +25,7 @@ function inputsOf(serviceCIDRs: boolean) {
 
 /** What a source of objects would be asked for, and how it would give ServiceCIDRs. */
 function followed() {
-  const told: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const problems: Problem[] = [];
   const { serviceCIDRs: to } = subscriptions({
     state: new ClusterState(),
@@ -33,12 +33,12 @@ function followed() {
     onChange: () => {},
     onNode: () => {},
     onSynced: () => {},
-    onServiceCIDRs: (cidrs) => told.push(cidrs),
+    onServiceCIDRs: (cidrs) => reported.push(cidrs),
   });
   if (to === undefined) throw new Error("not subscribed");
   const put = (name: string, ...cidrs: string[]) => give(to, name, { metadata: { name }, spec: { cidrs } });
   const remove = (name: string) => void to.onChange({ type: "delete", key: `/${name}` });
-  return { told, problems, put, remove, synced: () => void to.onChange({ type: "synced" }) };
+  return { reported, problems, put, remove, synced: () => void to.onChange({ type: "synced" }) };
 }
 
 function give<T>(to: Subscription<T>, name: string, raw: unknown) {
@@ -48,13 +48,13 @@ function give<T>(to: Subscription<T>, name: string, raw: unknown) {
 
 describe("ServiceCIDRs", () => {
   test("are told once their first list is in, all of them at each change", () => {
-    const { told, put, remove, synced } = followed();
+    const { reported, put, remove, synced } = followed();
     put("kubernetes", "10.96.0.0/12", "fd00:10:96::/108");
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     synced();
     put("more", "10.200.0.0/16");
     remove("kubernetes");
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["10.96.0.0/12", "fd00:10:96::/108"],
       ["10.96.0.0/12", "fd00:10:96::/108", "10.200.0.0/16"],
       ["10.200.0.0/16"],
@@ -62,21 +62,21 @@ describe("ServiceCIDRs", () => {
   });
 
   test("a CIDR that two objects have stays until both are gone", () => {
-    const { told, put, remove, synced } = followed();
+    const { reported, put, remove, synced } = followed();
     synced();
     put("a", "10.96.0.0/16");
     put("b", "10.96.0.0/16");
     remove("a");
-    expect(told.at(-1)).toEqual(["10.96.0.0/16"]);
+    expect(reported.at(-1)).toEqual(["10.96.0.0/16"]);
     remove("b");
-    expect(told.at(-1)).toEqual([]);
+    expect(reported.at(-1)).toEqual([]);
   });
 
   test("what is no CIDR is a problem of its object, and the others hold", () => {
-    const { told, problems, put, synced } = followed();
+    const { reported, problems, put, synced } = followed();
     synced();
     put("kubernetes", "10.96.0.0/33", "10.96.0.0/16");
-    expect(told.at(-1)).toEqual(["10.96.0.0/16"]);
+    expect(reported.at(-1)).toEqual(["10.96.0.0/16"]);
     expect(problems).toMatchObject([{ kind: "ServiceCIDR", name: "kubernetes", field: "spec.cidrs[0]" }]);
   });
 

@@ -27,7 +27,7 @@ function json(addresses: readonly NodeAddress[]): string {
   return JSON.stringify(links);
 }
 
-const eth0Line: MonitorLine = { device: "eth0", gone: false, address: "192.0.2.1" };
+const ETH0_LINE: MonitorLine = { device: "eth0", gone: false, address: "192.0.2.1" };
 
 describe("parse", () => {
   test("addresses of all devices but kube-ipvs0", () => {
@@ -42,8 +42,8 @@ describe("parse", () => {
   });
 
   test.for<[string, MonitorLine | undefined]>([
-    ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", eth0Line],
-    ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", { ...eth0Line, gone: true }],
+    ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", ETH0_LINE],
+    ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", { ...ETH0_LINE, gone: true }],
     [
       "Deleted 7: kube-ipvs0    inet6 fd00:96::1/128 scope global \\  valid_lft forever",
       { device: "kube-ipvs0", gone: true, address: "fd00:96::1" },
@@ -62,7 +62,7 @@ describe("parse", () => {
   });
 
   test("the node's are addresses of other devices than kube-ipvs0", () => {
-    const lines = [eth0Line, { device: "eth0", gone: true }, { ...eth0Line, device: "kube-ipvs0" }];
+    const lines = [ETH0_LINE, { device: "eth0", gone: true }, { ...ETH0_LINE, device: "kube-ipvs0" }];
     expect(lines.map(isNodeChange)).toEqual([true, false, false]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FakeConntrack, FakeIptables, FakeRunner, Faults } from "../src/fake/index.ts";
 import { IptablesError } from "../src/index.ts";
 
-const two = "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n";
+const TWO = "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n";
 
 async function chains(iptables: FakeIptables): Promise<string[]> {
   const all = [iptables.table("filter"), iptables.table("nat")].flatMap(({ chains }) => [...chains.keys()]);
@@ -14,13 +14,13 @@ describe("faults", () => {
   test("the next calls fail, then it works again", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
     iptables.faults.failNext({ kind: "fail", exitCode: 4, stderr: "out of memory" }, 2);
-    await expect(iptables.restore(two)).rejects.toMatchObject({
+    await expect(iptables.restore(TWO)).rejects.toMatchObject({
       kind: "failed",
       cause: { exitCode: 4, stderr: "out of memory" },
     });
     await expect(iptables.save("nat")).rejects.toBeInstanceOf(IptablesError);
     expect(await chains(iptables)).toEqual([]);
-    await iptables.restore(two);
+    await iptables.restore(TWO);
     expect(await chains(iptables)).toEqual(["A", "B"]);
   });
 
@@ -29,10 +29,10 @@ describe("faults", () => {
     const [v4, v6] = [new FakeIptables({ family: "IPv4", faults }), new FakeIptables({ family: "IPv6", faults })];
     const conntrack = new FakeConntrack(faults);
     faults.failCall(3);
-    await v4.restore(two);
+    await v4.restore(TWO);
     await v6.list("nat", "B");
     await expect(conntrack.sweep("IPv4", "UDP", () => [])).rejects.toThrow("injected fault");
-    await v6.restore(two);
+    await v6.restore(TWO);
     expect(faults.calls.map(({ number, argv }) => `${number} ${argv.join(" ")}`)).toEqual([
       "1 iptables-nft-restore --noflush --counters -w 5",
       "2 ip6tables-nft -w 5 -t nat -S B",
@@ -44,7 +44,7 @@ describe("faults", () => {
   test("killed half way: the transactions before that stay", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
     iptables.faults.failNext({ kind: "kill", transactions: 1 });
-    await expect(iptables.restore(two)).rejects.toMatchObject({ cause: { reason: "signal", signal: "SIGKILL" } });
+    await expect(iptables.restore(TWO)).rejects.toMatchObject({ cause: { reason: "signal", signal: "SIGKILL" } });
     expect(await chains(iptables)).toEqual(["A"]);
     iptables.faults.failNext({ kind: "kill" });
     await expect(iptables.restore("*filter\n-X A\nCOMMIT\n")).rejects.toThrow("SIGKILL");
@@ -54,7 +54,7 @@ describe("faults", () => {
   test("done, but the answer is lost", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
     iptables.faults.failNext({ kind: "lost" });
-    await expect(iptables.restore(two)).rejects.toThrow("SIGKILL");
+    await expect(iptables.restore(TWO)).rejects.toThrow("SIGKILL");
     expect(await chains(iptables)).toEqual(["A", "B"]);
   });
 
@@ -62,27 +62,27 @@ describe("faults", () => {
     const clock = new VirtualClock();
     const iptables = new FakeIptables({ family: "IPv4", timers: clock });
     iptables.faults.failNext({ kind: "delay", ms: 3000 });
-    const restored = iptables.restore(two);
+    const restored = iptables.restore(TWO);
     await clock.advance(2999);
     expect(await chains(iptables)).toEqual([]);
     await clock.advance(1);
     await restored;
     iptables.faults.failNext({ kind: "delay", ms: 10, next: { kind: "fail" } });
-    const failed = expect(iptables.restore(two)).rejects.toThrow("injected fault");
+    const failed = expect(iptables.restore(TWO)).rejects.toThrow("injected fault");
     await clock.advance(10);
     await failed;
   });
 
   test("somebody meddles just before a call", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
-    await iptables.restore(two);
+    await iptables.restore(TWO);
     const stop = iptables.faults.onCall(({ argv }) => {
       if (argv[0].endsWith("-restore")) iptables.flush("nat", { chains: true });
       return undefined;
     });
     await expect(iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
     stop();
-    await iptables.restore(two);
+    await iptables.restore(TWO);
     await iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n");
     expect(await iptables.list("nat", "B")).toHaveLength(1);
   });
@@ -103,7 +103,7 @@ describe("faults", () => {
     iptables.faults.failNext();
     iptables.faults.failCall(1);
     iptables.faults.clear();
-    await iptables.restore(two);
+    await iptables.restore(TWO);
   });
 });
 
@@ -122,7 +122,7 @@ describe("meddling", () => {
   test("is no call and meets no fault, but is checked", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
     iptables.faults.failNext();
-    await iptables.meddle(two);
+    await iptables.meddle(TWO);
     expect(iptables.faults.calls).toEqual([]);
     await expect(iptables.meddle("*nat\n-A NOPE -j ACCEPT\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
   });
@@ -131,19 +131,19 @@ describe("meddling", () => {
     const clock = new VirtualClock();
     const legacy = new FakeIptables({ family: "IPv4", variant: "legacy", timers: clock });
     const release = legacy.holdLock();
-    const waiting = legacy.restore(two);
+    const waiting = legacy.restore(TWO);
     await clock.advance(4000);
     expect(await chains(legacy)).toEqual([]);
     release();
     await waiting;
     expect(await chains(legacy)).toEqual(["A", "B"]);
     legacy.holdLock();
-    const late = expect(legacy.restore(two)).rejects.toMatchObject({ kind: "locked" });
+    const late = expect(legacy.restore(TWO)).rejects.toMatchObject({ kind: "locked" });
     await clock.advance(5000);
     await late;
     const nft = new FakeIptables({ family: "IPv4", timers: clock });
     nft.holdLock();
-    await nft.restore(two);
+    await nft.restore(TWO);
   });
 });
 

@@ -4,14 +4,14 @@ import { createRunner } from "../src/index.ts";
 import { createNamespace, type NetworkNamespace } from "../src/netns/index.ts";
 import { kernelSuite } from "./kernel-test.ts";
 
-const made: NetworkNamespace[] = [];
+const MADE: NetworkNamespace[] = [];
 afterEach(async () => {
-  for (const namespace of made.splice(0)) await namespace.dispose();
+  for (const namespace of MADE.splice(0)) await namespace.dispose();
 });
 
 async function make(...args: Parameters<typeof createNamespace>): Promise<NetworkNamespace> {
   const namespace = await createNamespace(...args);
-  made.push(namespace);
+  MADE.push(namespace);
   return namespace;
 }
 

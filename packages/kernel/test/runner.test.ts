@@ -33,13 +33,13 @@ describe("run", () => {
   });
 
   test("says how tools get memory, where nobody else has said", async () => {
-    const told = async (env: Readonly<Record<string, string>>) =>
+    const reported = async (env: Readonly<Record<string, string>>) =>
       (await createRunner({ env }).run(["sh", "-c", "echo $GLIBC_TUNABLES"])).stdout.trim();
-    expect((await told({})).split(":")).toContain("glibc.malloc.hugetlb=1");
-    expect(await told({ GLIBC_TUNABLES: "glibc.malloc.perturb=1" })).toBe("glibc.malloc.perturb=1");
+    expect((await reported({})).split(":")).toContain("glibc.malloc.hugetlb=1");
+    expect(await reported({ GLIBC_TUNABLES: "glibc.malloc.perturb=1" })).toBe("glibc.malloc.perturb=1");
     vi.stubEnv("GLIBC_TUNABLES", "glibc.malloc.check=3");
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect(await told({})).toBe("glibc.malloc.check=3");
+    expect(await reported({})).toBe("glibc.malloc.check=3");
   });
 
   test("finds the system's tools with a plain user's PATH", async () => {

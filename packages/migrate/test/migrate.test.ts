@@ -4,11 +4,11 @@ import { type MigrateOptions, migrate, type ProxyName } from "../src/index.ts";
 import { InstantClock } from "./support/instant-clock.ts";
 import { assignments, type Fault, Killed, SimulatedCluster } from "./support/simulated-cluster.ts";
 
-const patience = { lookMs: 1_000, waitMs: 60_000, holdMs: 5_000, verifyMs: 3_000 };
+const PATIENCE = { lookMs: 1_000, waitMs: 60_000, holdMs: 5_000, verifyMs: 3_000 };
 
 async function run(cluster: SimulatedCluster, goal: ProxyName, more: Partial<MigrateOptions> = {}) {
   const signal = new AbortController().signal;
-  const options = { goal, verify: true, patience, clock: new InstantClock(), onStep: () => {}, signal };
+  const options = { goal, verify: true, patience: PATIENCE, clock: new InstantClock(), onStep: () => {}, signal };
   return migrate(cluster, { ...options, ...more });
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Placement, type ProxyName, placementOf, placementPatch } from "../src/index.ts";
-import { kubeProxy, kubeProxyWith } from "./support/objects.ts";
+import { KUBE_PROXY, kubeProxyWith } from "./support/objects.ts";
 
 const placement = fc.constantFrom<Placement>("everywhere", "unless-other", "labelled");
 const proxy = fc.constantFrom<ProxyName>("kube-proxy", "fairlead");
@@ -11,7 +11,7 @@ const expression = fc.record({
   values: fc.constant(["a"]),
 });
 const term = fc.record({ matchExpressions: fc.array(expression, { minLength: 1, maxLength: 2 }) });
-const daemonSet = fc.array(term, { maxLength: 3 }).map((terms) => (terms.length === 0 ? kubeProxy : withTerms(terms)));
+const daemonSet = fc.array(term, { maxLength: 3 }).map((terms) => (terms.length === 0 ? KUBE_PROXY : withTerms(terms)));
 
 function withTerms(nodeSelectorTerms: readonly object[]) {
   const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { migrationState } from "../src/index.ts";
-import { kubeProxy } from "./support/objects.ts";
+import { KUBE_PROXY } from "./support/objects.ts";
 
 function node(name: string, labels: Readonly<Record<string, string>> = {}, annotations = {}) {
   const status = { conditions: [{ type: "Ready", status: "True" }] };
@@ -19,16 +19,16 @@ function pod(
   };
 }
 
-const annotated = (object: typeof kubeProxy) => ({
+const annotated = (object: typeof KUBE_PROXY) => ({
   ...object,
   metadata: { ...object.metadata, annotations: { "deprecated.daemonset.template.generation": "1" } },
 });
-const podOf = (one: unknown, daemonSet: unknown = annotated(kubeProxy)) =>
+const podOf = (one: unknown, daemonSet: unknown = annotated(KUBE_PROXY)) =>
   migrationState({ kubeProxy: daemonSet, fairlead: undefined, nodes: [node("a")], pods: [one] }).nodes[0]?.pods;
 
 describe("nodes", () => {
   const names = (...nodes: readonly object[]) =>
-    migrationState({ kubeProxy, fairlead: undefined, nodes, pods: [] }).nodes.map(({ name }) => name);
+    migrationState({ kubeProxy: KUBE_PROXY, fairlead: undefined, nodes, pods: [] }).nodes.map(({ name }) => name);
 
   test("workers come first, by name", () => {
     const controlPlane = node("a", { "node-role.kubernetes.io/control-plane": "" });
@@ -41,7 +41,7 @@ describe("nodes", () => {
 
   test("labels and annotations of others count as none", () => {
     const labelled = node("a", { "fairlead.dev/proxy": "other" }, { "fairlead.dev/proxy-proven": "fairlead" });
-    const { nodes } = migrationState({ kubeProxy, fairlead: undefined, nodes: [labelled], pods: [] });
+    const { nodes } = migrationState({ kubeProxy: KUBE_PROXY, fairlead: undefined, nodes: [labelled], pods: [] });
     expect(nodes).toEqual([
       { name: "a", ready: true, label: undefined, proven: "fairlead", problem: undefined, pods: {} },
     ]);
@@ -64,12 +64,12 @@ describe("pods", () => {
   });
 
   test("while the controller has not seen a change, no pod is one of it", () => {
-    const changed = { ...kubeProxy, metadata: { ...kubeProxy.metadata, generation: 2 } };
+    const changed = { ...KUBE_PROXY, metadata: { ...KUBE_PROXY.metadata, generation: 2 } };
     expect(podOf(pod("a"), changed)).toMatchObject({ "kube-proxy": { current: false } });
   });
 
   test("with OnDelete pods of earlier templates stay, and are right", () => {
-    const onDelete = { ...annotated(kubeProxy), spec: { ...kubeProxy.spec, updateStrategy: { type: "OnDelete" } } };
+    const onDelete = { ...annotated(KUBE_PROXY), spec: { ...KUBE_PROXY.spec, updateStrategy: { type: "OnDelete" } } };
     expect(podOf(pod("a", { generation: "0" }), onDelete)).toMatchObject({ "kube-proxy": { current: true } });
   });
 });

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { survey } from "../src/index.ts";
-import { apiService, configConf, configMap, kubeconfigConf, kubeProxy, kubeProxyWith } from "./support/objects.ts";
+import { API_SERVICE, CONFIG_CONF, CONFIG_MAP, KUBE_PROXY, KUBECONFIG_CONF, kubeProxyWith } from "./support/objects.ts";
 
-const objects = { kubeProxy, configMap, apiService, networks: new Map<string, readonly unknown[]>() };
+const objects = {
+  kubeProxy: KUBE_PROXY,
+  configMap: CONFIG_MAP,
+  apiService: API_SERVICE,
+  networks: new Map<string, readonly unknown[]>(),
+};
 const options = { image: "fairlead:1", excludeClusterCIDRs: [], apiServer: undefined, version: "0.0.0" };
 
 const documents = (text = "") => [...parseAllDocuments(text)].map((document) => document.toJS());
@@ -17,10 +22,10 @@ test("kubeadm's configuration fits: its file, with Fairlead's own path of the ku
   expect(installation).toMatchObject({
     options: { image: "fairlead:1" },
     flags: [],
-    files: { "kubeconfig.conf": kubeconfigConf },
+    files: { "kubeconfig.conf": KUBECONFIG_CONF },
   });
   const text = installation?.files["config.conf"];
-  expect(text).toBe(configConf.replace("/var/lib/kube-proxy", "/etc/fairlead"));
+  expect(text).toBe(CONFIG_CONF.replace("/var/lib/kube-proxy", "/etc/fairlead"));
 });
 
 test("CIDRs of other networks go into a document of Fairlead's own", () => {
@@ -44,11 +49,11 @@ test("flags beside --config are taken over, and those that do not count are told
 
 describe("what blocks", () => {
   test.each([
-    ["a Service's address", kubeconfigConf.replace("cp.example", "10.96.0.1"), /10\.96\.0\.1.*address of a Service/],
-    ["of IPv6", kubeconfigConf.replace("cp.example", "[fd00::1]"), /\[fd00::1\].*address of a Service/],
-    ["no address", kubeconfigConf.replace("https://cp.example:6443", "''"), /is no URL/],
+    ["a Service's address", KUBECONFIG_CONF.replace("cp.example", "10.96.0.1"), /10\.96\.0\.1.*address of a Service/],
+    ["of IPv6", KUBECONFIG_CONF.replace("cp.example", "[fd00::1]"), /\[fd00::1\].*address of a Service/],
+    ["no address", KUBECONFIG_CONF.replace("https://cp.example:6443", "''"), /is no URL/],
   ])("%s for the API server, until --api-server names another", (_what, kubeconfig, found) => {
-    const own = { data: { ...configMap.data, "kubeconfig.conf": kubeconfig } };
+    const own = { data: { ...CONFIG_MAP.data, "kubeconfig.conf": kubeconfig } };
     const blocked = survey({ ...objects, configMap: own }, options);
     expect(blocked.findings.at(-1)).toMatchObject({ state: "blocks", found: expect.stringMatching(found) });
     expect(blocked.installation).toBeUndefined();
@@ -62,11 +67,11 @@ describe("what blocks", () => {
   });
 
   test.each([
-    ["a wrong value", configConf.replace("10.144.0.0/16", "10.144.0.0/99"), /clusterCIDR\[0\]: 10\.144\.0\.0\/99/],
+    ["a wrong value", CONFIG_CONF.replace("10.144.0.0/16", "10.144.0.0/99"), /clusterCIDR\[0\]: 10\.144\.0\.0\/99/],
     ["no YAML", "kind: [", /config\.conf: /],
   ])("%s in the file", (_what, text, found) => {
     const { findings, installation } = survey(
-      { ...objects, configMap: { data: { ...configMap.data, "config.conf": text } } },
+      { ...objects, configMap: { data: { ...CONFIG_MAP.data, "config.conf": text } } },
       options,
     );
     expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
@@ -74,9 +79,9 @@ describe("what blocks", () => {
   });
 
   test.each([
-    ["no ConfigMap", undefined, kubeProxy, /has no config\.conf/],
-    ["no file at all", configMap, kubeProxyWith({ volumes: [] }), /no --config that a ConfigMap is mounted for/],
-    ["a flag that nobody has", configMap, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
+    ["no ConfigMap", undefined, KUBE_PROXY, /has no config\.conf/],
+    ["no file at all", CONFIG_MAP, kubeProxyWith({ volumes: [] }), /no --config that a ConfigMap is mounted for/],
+    ["a flag that nobody has", CONFIG_MAP, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
   ])("%s", (_what, own, daemonSet, found) => {
     const { findings } = survey({ ...objects, configMap: own, kubeProxy: daemonSet }, options);
     expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
@@ -92,8 +97,8 @@ describe("networks", () => {
   ]);
 
   test("the one that clusterCIDR has fits, another is told with what can be done", () => {
-    const told = survey({ ...objects, networks }, options).findings.filter(({ topic }) => topic === "networks");
-    expect(told).toEqual([
+    const reported = survey({ ...objects, networks }, options).findings.filter(({ topic }) => topic === "networks");
+    expect(reported).toEqual([
       expect.objectContaining({
         state: "differs",
         advice: expect.stringContaining("--exclude-cluster-cidr=10.244.0.0/16;"),
@@ -103,7 +108,7 @@ describe("networks", () => {
   });
 
   test("excluded, it fits", () => {
-    const told = survey({ ...objects, networks }, { ...options, excludeClusterCIDRs: ["10.244.0.0/16"] }).findings;
-    expect(told.map(({ state }) => state)).toEqual(["fits", "fits", "fits", "fits"]);
+    const reported = survey({ ...objects, networks }, { ...options, excludeClusterCIDRs: ["10.244.0.0/16"] }).findings;
+    expect(reported.map(({ state }) => state)).toEqual(["fits", "fits", "fits", "fits"]);
   });
 });

@@ -47,22 +47,25 @@ describe.each(recordings)("%s", (file) => {
   });
 });
 
-const server = { family: "IPv6", protocol: "UDP", address: "fd00::1", port: 53 } as const;
-const destination = { address: "fd00::2", port: 53, weight: 0, forwarding: "masquerade" } as const;
+const SERVER = { family: "IPv6", protocol: "UDP", address: "fd00::1", port: 53 } as const;
+const DESTINATION = { address: "fd00::2", port: 53, weight: 0, forwarding: "masquerade" } as const;
 
 test.each<[string, ServerCommand]>([
   [
     "-E -u [fd00::1]:53 -s mh -p 600 -b mh-fallback,mh-port",
     {
       kind: "edit-server",
-      server: { ...server, scheduler: "mh", flags: ["mh-fallback", "mh-port"], persistenceSeconds: 600 },
+      server: { ...SERVER, scheduler: "mh", flags: ["mh-fallback", "mh-port"], persistenceSeconds: 600 },
     },
   ],
-  ["-D -u [fd00::1]:53", { kind: "delete-server", server }],
-  ["-e -u [fd00::1]:53 -r [fd00::2]:53 -m -w 0", { kind: "edit-destination", server, destination }],
+  ["-D -u [fd00::1]:53", { kind: "delete-server", server: SERVER }],
+  [
+    "-e -u [fd00::1]:53 -r [fd00::2]:53 -m -w 0",
+    { kind: "edit-destination", server: SERVER, destination: DESTINATION },
+  ],
   [
     "-d -u [fd00::1]:53 -r [fd00::2]:53",
-    { kind: "delete-destination", server, destination: { address: "fd00::2", port: 53 } },
+    { kind: "delete-destination", server: SERVER, destination: { address: "fd00::2", port: 53 } },
   ],
 ])("%s", (line, command) => {
   expect(renderServerCommand(command)).toBe(line);
@@ -116,7 +119,7 @@ test.each(["10.96.0.1,tcp:80\nadd B 1.1.1.1", "10.96.0.1 -exist", "", "x,tcp:80"
 });
 
 test.each(["10.96.0.1 -s", "10.96.0.1\n-C", "$(id)"])("hostile address %j", (address) => {
-  expect(() => renderServerCommand({ kind: "delete-server", server: { ...server, address } })).toThrow("address");
+  expect(() => renderServerCommand({ kind: "delete-server", server: { ...SERVER, address } })).toThrow("address");
 });
 
 test.each(["-A -t nowhere -s rr", "-A 10.96.0.1:1", "-Z -t 10.96.0.1:1", "nonsense"])(

@@ -13,9 +13,9 @@ import {
 } from "../src/index.ts";
 import { plainComment, rules, wordName } from "./arbitraries.ts";
 
-const families: IPFamily[] = ["IPv4", "IPv6"];
+const FAMILIES: IPFamily[] = ["IPv4", "IPv6"];
 
-describe.each(families)("%s", (family) => {
+describe.each(FAMILIES)("%s", (family) => {
   const anyRule = fc.oneof(
     ...(["filter", "nat"] as const).map((table) =>
       rules({ family, table, chains: ["KUBE-A", "cali-b"], objects: true, comment: plainComment }),

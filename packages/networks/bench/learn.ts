@@ -11,7 +11,7 @@ const ENDPOINTS = 10;
 const SUBNETS = 1_000;
 const ROUNDS = 15;
 
-const template: Service = {
+const TEMPLATE: Service = {
   namespace: "bench",
   name: "web",
   clusterIPs: ["10.96.0.1"],
@@ -56,7 +56,7 @@ for (const family of ["IPv4", "IPv6"] as const) {
   const services: ServicesView = {
     size: SERVICES,
     within: (cidr) => index.within(cidr),
-    service: (key) => (addresses.has(key) ? template : undefined),
+    service: (key) => (addresses.has(key) ? TEMPLATE : undefined),
     addresses: (key, asked) => (asked === family ? (addresses.get(key) ?? []) : []),
   };
   console.log(

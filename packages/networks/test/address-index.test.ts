@@ -9,7 +9,7 @@ const address = fc.oneof(
   fc.integer({ min: 0, max: 40 }).map((low) => `fd00::${low.toString(16)}`),
 );
 const service = fc.integer({ min: 0, max: 30 }).map((n): ServiceKey => `default/s${n}`);
-const cidrs = [
+const CIDRS = [
   "10.0.0.0/16",
   "10.0.1.0/24",
   "10.0.255.255/32",
@@ -29,7 +29,7 @@ test("after any changes it finds what a look at every service finds", () => {
         index.set(key, addresses);
         naive.set(key, addresses);
       }
-      for (const cidr of cidrs) {
+      for (const cidr of CIDRS) {
         const expected = [...naive].filter(([, list]) => list.some((one) => contains(cidr, one))).map(([key]) => key);
         expect([...index.within(cidr)].sort()).toEqual(expected.sort());
       }

@@ -10,7 +10,7 @@ import { TestServices } from "./services.ts";
 import { setup } from "./setup.ts";
 
 const UDN = "k8s.ovn.org/primary-user-defined-network";
-const rules: readonly ServiceRule[] = [{ namespaceLabel: UDN, ownership: "foreign" }];
+const RULES: readonly ServiceRule[] = [{ namespaceLabel: UDN, ownership: "foreign" }];
 const labelled = (labels: unknown) => ({ metadata: { labels } });
 const services = () => new TestServices({ web: ["10.144.0.5"] });
 const LABELLED = labelled({ [UDN]: "", other: "x" });
@@ -23,7 +23,7 @@ function owner({ filter }: NetworksDecision): string {
 }
 
 function started(known?: LastKnown) {
-  const made = setup({ settings: { rules }, ...(known && { known }) });
+  const made = setup({ settings: { rules: RULES }, ...(known && { known }) });
   made.start();
   return made;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type ServiceRule, serviceRule } from "../src/index.ts";
 import { TestServices } from "./services.ts";
 
-const rules: readonly ServiceRule[] = [
+const RULES: readonly ServiceRule[] = [
   { annotation: "ovn.kubernetes.io/vpc", notIn: ["ovn-cluster"], ownership: "foreign" },
   { namespaceLabel: "k8s.ovn.org/primary-user-defined-network", ownership: "foreign" },
   { namespaceLabel: "team", in: ["net"], ownership: "ours" },
@@ -26,6 +26,6 @@ test.each([
 ])("%s", (_what, annotations, labels, rule) => {
   const service = new TestServices({ web: [] }).service("default/web");
   if (service === undefined) throw new Error("it was just made");
-  const found = serviceRule(rules, () => labels)({ ...service, annotations });
+  const found = serviceRule(RULES, () => labels)({ ...service, annotations });
   expect(found?.why).toBe(rule && `rule: ${rule}`);
 });

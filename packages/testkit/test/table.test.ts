@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { type ConformanceCase, conformanceTable, modes, type Outcome } from "../src/index.ts";
+import { type ConformanceCase, conformanceTable, MODES, type Outcome } from "../src/index.ts";
 
 const outcomesOf = ({ expected }: ConformanceCase): readonly Outcome[] =>
-  modes.flatMap((mode) => ("verdict" in expected[mode] ? [expected[mode]] : []));
+  MODES.flatMap((mode) => ("verdict" in expected[mode] ? [expected[mode]] : []));
 
 test("the table is as large as it has to be", () => {
   expect(conformanceTable.length).toBeGreaterThanOrEqual(80);

@@ -5,7 +5,7 @@ import { HOST, packet, places, ruleSet } from "./rule-set.ts";
 const forward = (rules: string) => ruleSet({ filter: rules });
 
 /** `verdict if rule, unless rule`, and the problems of ways that nobody can follow. */
-function told({ outcomes, undecided }: Exploration): string[] {
+function reported({ outcomes, undecided }: Exploration): string[] {
   return [
     ...outcomes.map(({ verdict, assumed = [] }) =>
       [verdict, ...assumed.map(({ matched, chain, index }) => `${matched ? "if" : "unless"} ${chain} ${index}`)].join(
@@ -20,23 +20,23 @@ describe("rules that can't be decided", () => {
   test("both ways are taken, and each says what it takes for granted", () => {
     const rules = forward("-A FORWARD -m limit --limit 5/min -j A\n-A FORWARD -j DROP\n-A A -j REJECT\n");
     const explored = explore(rules, packet(), HOST);
-    expect(told(explored)).toEqual(["drop unless FORWARD 0", "reject if FORWARD 0"]);
+    expect(reported(explored)).toEqual(["drop unless FORWARD 0", "reject if FORWARD 0"]);
     expect(explored.outcomes[0]?.assumed?.[0]?.problem).toContain('does not know the match "limit"');
   });
 
   test("one that another match rules out is no matter", () => {
     const rules = forward("-A FORWARD -m limit --limit 5/min -m mark --mark 0x1 -j DROP\n");
-    expect(told(explore(rules, packet(), HOST))).toEqual(["accept"]);
+    expect(reported(explore(rules, packet(), HOST))).toEqual(["accept"]);
   });
 
   test("one that only writes something down is no matter", () => {
     const rules = forward("-A FORWARD -m limit --limit 5/min -j LOG\n-A FORWARD -m limit --limit 5/min\n");
-    expect(told(explore(rules, packet(), HOST))).toEqual(["accept"]);
+    expect(reported(explore(rules, packet(), HOST))).toEqual(["accept"]);
   });
 
   test("facts that the environment doesn't tell are assumed, too", () => {
     const rules = forward("-A FORWARD -o cali+ -m set --match-set absent dst -j DROP\n");
-    expect(told(explore(rules, packet(), {}))).toEqual(["accept unless FORWARD 0", "drop if FORWARD 0"]);
+    expect(reported(explore(rules, packet(), {}))).toEqual(["accept unless FORWARD 0", "drop if FORWARD 0"]);
   });
 
   test("a way ends at a target that the tracer doesn't know; the others go on", () => {
@@ -44,7 +44,7 @@ describe("rules that can't be decided", () => {
       "-A FORWARD -m statistic --mode random --probability 0.25000000000 -j CONNMARK --restore-mark\n-A FORWARD -j DROP\n",
     );
     const explored = explore(rules, packet(), HOST);
-    expect(told(explored)).toEqual(["can't tell: FORWARD 0", "drop"]);
+    expect(reported(explored)).toEqual(["can't tell: FORWARD 0", "drop"]);
     expect(explored.undecided[0]?.probability).toBe(0.25);
   });
 
@@ -86,7 +86,7 @@ describe("firewalls of others", () => {
         '-A LIMIT -m limit --limit 3/min -j LOG --log-prefix "[UFW LIMIT BLOCK] "\n-A LIMIT -j REJECT\n',
     });
     const explored = explore(rules, packet({ destination: "10.201.0.10", dport: 22 }), HOST);
-    expect(told(explored)).toEqual(["accept unless INPUT 1", "reject if INPUT 1"]);
+    expect(reported(explored)).toEqual(["accept unless INPUT 1", "reject if INPUT 1"]);
   });
 
   test("calico's reverse-path check and its SNAT", () => {

@@ -9,7 +9,7 @@ function matches(words: string, fields: Partial<Packet> = {}, environment: Envir
   return only(rules, packet(fields), environment).verdict === "drop";
 }
 
-const ipv6 = { family: "IPv6", source: "fd00:99::1", destination: "fd00:10::1" } as const;
+const IPV6 = { family: "IPv6", source: "fd00:99::1", destination: "fd00:10::1" } as const;
 
 describe("header", () => {
   test.each<[string, Partial<Packet>, boolean]>([
@@ -20,10 +20,10 @@ describe("header", () => {
     ["-d 10.0.0.1/32", {}, true],
     ["! -d 10.0.0.1/32", {}, false],
     ["-d 128.0.0.0/1", { destination: "200.0.0.1" }, true],
-    ["-s fd00:99::/64", ipv6, true],
-    ["-s fd00:99:0:1::/64", ipv6, false],
-    ["-d fd00:10::1/128", ipv6, true],
-    ["! -d ::1/128", ipv6, true],
+    ["-s fd00:99::/64", IPV6, true],
+    ["-s fd00:99:0:1::/64", IPV6, false],
+    ["-d fd00:10::1/128", IPV6, true],
+    ["! -d ::1/128", IPV6, true],
     ["-i eth0", {}, true],
     ["-i eth", {}, false],
     ["-i eth+", {}, true],
@@ -116,11 +116,11 @@ describe("addrtype", () => {
     ["--dst-type BROADCAST", { destination: "255.255.255.255" }, true],
     ["--dst-type BROADCAST", { destination: "10.201.0.255" }, true],
     ["--src-type LOCAL --dst-type LOCAL", { source: "10.201.0.10" }, false],
-    ["--src-type LOCAL", { ...ipv6, source: "fd00:201::10" }, true],
-    ["--src-type UNICAST", { ...ipv6, source: "fd00:201::10" }, true],
-    ["--dst-type MULTICAST", { ...ipv6, destination: "ff02::1" }, true],
-    ["--dst-type UNICAST", { ...ipv6, destination: "ff02::1" }, false],
-    ["--dst-type BROADCAST", ipv6, false],
+    ["--src-type LOCAL", { ...IPV6, source: "fd00:201::10" }, true],
+    ["--src-type UNICAST", { ...IPV6, source: "fd00:201::10" }, true],
+    ["--dst-type MULTICAST", { ...IPV6, destination: "ff02::1" }, true],
+    ["--dst-type UNICAST", { ...IPV6, destination: "ff02::1" }, false],
+    ["--dst-type BROADCAST", IPV6, false],
   ])("%s %o", (words, fields, expected) => {
     expect(matches(`-m addrtype ${words}`, fields, { ...HOST, broadcastAddresses: ["10.201.0.255"] })).toBe(expected);
   });
@@ -195,8 +195,8 @@ describe("set", () => {
     ["--match-set ports dst", {}, true],
     ["--match-set ports dst", { protocol: "sctp" }, false],
     ["--match-set nets src", {}, true],
-    ["--match-set six dst,dst", ipv6, true],
-    ["--match-set six dst,dst", { ...ipv6, destination: "fd00:10::2" }, false],
+    ["--match-set six dst,dst", IPV6, true],
+    ["--match-set six dst,dst", { ...IPV6, destination: "fd00:10::2" }, false],
   ])("%s %o", (words, fields, expected) => {
     expect(matches(`-m set ${words}`, fields, { ...HOST, sets })).toBe(expected);
   });

@@ -18,7 +18,7 @@ const rules = ruleSet({
 -A OUTPUT -d 10.96.0.1/32 -p tcp -j DNAT --to-destination 10.144.1.5:80
 `,
 });
-const packet: Packet = {
+const PACKET: Packet = {
   family: "IPv4",
   protocol: "tcp",
   source: "10.144.1.9",
@@ -27,7 +27,7 @@ const packet: Packet = {
   dport: 443,
   inInterface: "cali1",
 };
-const { inInterface: _, ...own } = { ...packet, source: "10.201.0.10" };
+const { inInterface: _, ...own } = { ...PACKET, source: "10.201.0.10" };
 
 /** Answers as told, by destination, and writes down what it was asked. */
 function routes(answers: Readonly<Record<string, RouteAnswer>>) {
@@ -43,7 +43,7 @@ function routes(answers: Readonly<Record<string, RouteAnswer>>) {
 describe("routing decisions", () => {
   test("what comes in is asked for after PREROUTING, with its interface", () => {
     const { asked, environment } = routes({ "10.144.1.5": { kind: "unicast", outInterface: "cali2" } });
-    expect(trace(rules, packet, environment)).toMatchObject([
+    expect(trace(rules, PACKET, environment)).toMatchObject([
       { verdict: "accept", path: "forward", outInterface: "cali2" },
     ]);
     expect(asked).toEqual([
@@ -62,7 +62,7 @@ describe("routing decisions", () => {
 
   test("what no route takes ends there, and the sender is told", () => {
     const { environment } = routes({});
-    expect(trace(rules, packet, environment)).toMatchObject([
+    expect(trace(rules, PACKET, environment)).toMatchObject([
       {
         verdict: "reject",
         rejectWith: "icmp-net-unreachable",
@@ -93,18 +93,18 @@ describe("routing decisions", () => {
 
   test("a route of type local is enough to be for the host", () => {
     const { environment } = routes({ "10.144.1.5": { kind: "local" } });
-    expect(trace(rules, packet, environment)).toMatchObject([{ path: "input", hook: "INPUT" }]);
+    expect(trace(rules, PACKET, environment)).toMatchObject([{ path: "input", hook: "INPUT" }]);
   });
 
   test("what is not known is told, and the packet goes on by addresses", () => {
     const { environment } = routes({ "10.144.1.5": { kind: "unknown", problem: "nobody answers" } });
-    expect(trace(rules, packet, environment)).toMatchObject([
+    expect(trace(rules, PACKET, environment)).toMatchObject([
       { verdict: "accept", path: "forward", routeUnknown: "nobody answers" },
     ]);
   });
 
   test("without routes nothing is asked and nothing told", () => {
-    expect(trace(rules, packet)[0]).not.toHaveProperty("routeUnknown");
+    expect(trace(rules, PACKET)[0]).not.toHaveProperty("routeUnknown");
   });
 });
 
@@ -119,7 +119,7 @@ test("somebody may be asked from outside, each thing once", async () => {
 });
 
 test("who gives too few answers leaves routes unknown", async () => {
-  const { outcomes } = await exploreAsking(createTracer(rules), packet, {}, async () => []);
+  const { outcomes } = await exploreAsking(createTracer(rules), PACKET, {}, async () => []);
   expect(outcomes).toMatchObject([{ routeUnknown: "the route was not told" }]);
 });
 

@@ -131,10 +131,10 @@ describe("which destination", () => {
       server({ family: "IPv6", address: "fd00:10:96::80", destinations: [] }),
     ]);
     const ipv6 = toVIP({ family: "IPv6", source: "fd00:99::1", destination: "fd00:10:96::80" });
-    const told = { verdict: "reject", table: "ipvs", hook: "INPUT", virtualServer: { port: 80 } };
-    expect(only(nothing, toVIP(), empty)).toMatchObject({ ...told, rejectWith: "icmp-port-unreachable" });
-    expect(only(nothing, ipv6, empty)).toMatchObject({ ...told, rejectWith: "icmp6-port-unreachable" });
-    expect(only(nothing, ownPacket({ destination: VIP }), empty)).toMatchObject({ ...told, hook: "OUTPUT" });
+    const reported = { verdict: "reject", table: "ipvs", hook: "INPUT", virtualServer: { port: 80 } };
+    expect(only(nothing, toVIP(), empty)).toMatchObject({ ...reported, rejectWith: "icmp-port-unreachable" });
+    expect(only(nothing, ipv6, empty)).toMatchObject({ ...reported, rejectWith: "icmp6-port-unreachable" });
+    expect(only(nothing, ownPacket({ destination: VIP }), empty)).toMatchObject({ ...reported, hook: "OUTPUT" });
   });
 
   test("address, port, protocol and family tell servers apart", () => {

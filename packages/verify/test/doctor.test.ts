@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { diagnose, type NodeFacts } from "../src/index.ts";
 
-const ipvs: NodeFacts["needs"] = {
+const IPVS: NodeFacts["needs"] = {
   kernelParts: [
     { name: "ipvs", remedy: "load ip_vs" },
     { name: "ipset", remedy: "load ip_set" },
@@ -9,9 +9,9 @@ const ipvs: NodeFacts["needs"] = {
   sysctls: [{ key: "net/ipv4/vs/conntrack", value: "1", why: "virtual servers need it" }],
 };
 
-const nftables: NodeFacts["needs"] = { kernelParts: [], sysctls: [], nftTables: ["kube-proxy"] };
+const NFTABLES: NodeFacts["needs"] = { kernelParts: [], sysctls: [], nftTables: ["kube-proxy"] };
 
-const healthy: NodeFacts = {
+const HEALTHY: NodeFacts = {
   needs: { kernelParts: [], sysctls: [] },
   variant: "nft",
   mayReadRules: true,
@@ -37,7 +37,7 @@ const healthy: NodeFacts = {
 
 /** `state check: found`, of all that is not good. */
 function complaints(facts: Partial<NodeFacts>): string[] {
-  return diagnose({ ...healthy, ...facts })
+  return diagnose({ ...HEALTHY, ...facts })
     .filter(({ state }) => state !== "good")
     .map(({ state, check, found }) => `${state} ${check}: ${found}`);
 }
@@ -45,11 +45,11 @@ function complaints(facts: Partial<NodeFacts>): string[] {
 describe("the doctor", () => {
   test.each<[what: string, facts: Partial<NodeFacts>, expected: string[]]>([
     ["a healthy node", {}, []],
-    ["a healthy node in ipvs mode", { needs: ipvs }, []],
+    ["a healthy node in ipvs mode", { needs: IPVS }, []],
     ["a mode that tells excluded clients from others", { tellsClients: true }, []],
     [
       "a mode that does not",
-      { needs: ipvs, tellsClients: false },
+      { needs: IPVS, tellsClients: false },
       [
         "warning excluded clients: this mode cannot tell clients apart: other networks' ClusterIPs are left to them for all clients",
       ],
@@ -59,20 +59,20 @@ describe("the doctor", () => {
       { variant: undefined as never, rules: [] },
       ["bad iptables: not found", "unknown policies: may not be read"],
     ],
-    ["a healthy node in nftables mode", { needs: nftables, nftTables: ["ip kube-proxy", "ip6 kube-proxy"] }, []],
+    ["a healthy node in nftables mode", { needs: NFTABLES, nftTables: ["ip kube-proxy", "ip6 kube-proxy"] }, []],
     [
       "a node without iptables in nftables mode",
-      { needs: nftables, nftTables: ["ip kube-proxy"], variant: undefined as never, rules: [] },
+      { needs: NFTABLES, nftTables: ["ip kube-proxy"], variant: undefined as never, rules: [] },
       [],
     ],
     [
       "no table in nftables mode",
-      { needs: nftables, nftTables: ["ip mine"] },
+      { needs: NFTABLES, nftTables: ["ip mine"] },
       ["warning nft tables of others: ip mine", "bad nft tables of the mode: kube-proxy: not there"],
     ],
     [
       "tables that cannot be listed in nftables mode",
-      { needs: nftables, nftTables: undefined },
+      { needs: NFTABLES, nftTables: undefined },
       ["unknown nft tables of others: cannot be listed", "unknown nft tables of the mode: cannot be listed"],
     ],
     ["no rights", { mayReadRules: false }, ["bad iptables: nft, but its rules may not be read"]],
@@ -122,13 +122,13 @@ describe("the doctor", () => {
     ],
     [
       "a bridge past iptables",
-      { sysctls: { ...healthy.sysctls, "net/bridge/bridge-nf-call-iptables": "0" } },
+      { sysctls: { ...HEALTHY.sysctls, "net/bridge/bridge-nf-call-iptables": "0" } },
       ["warning net.bridge.bridge-nf-call-iptables: 0"],
     ],
     [
       "a kernel without IPVS",
       {
-        needs: ipvs,
+        needs: IPVS,
         kernel: { "connection tracking": true, ipvs: false, ipset: false },
         sysctls: { "net/ipv4/ip_forward": "1" },
       },
@@ -140,13 +140,13 @@ describe("the doctor", () => {
     ],
     [
       "no connection tracking",
-      { kernel: { ...healthy.kernel, "connection tracking": false } },
+      { kernel: { ...HEALTHY.kernel, "connection tracking": false } },
       ["bad connection tracking: this kernel does not have it"],
     ],
     ["no proxy", { proxies: [] }, ["warning proxies on this node: none runs"]],
     [
       "two proxies",
-      { proxies: [...healthy.proxies, { pid: 9, name: "kube-proxy" }] },
+      { proxies: [...HEALTHY.proxies, { pid: 9, name: "kube-proxy" }] },
       ["bad proxies on this node: fairlead-proxy (process 7), kube-proxy (process 9)"],
     ],
     [
@@ -156,7 +156,7 @@ describe("the doctor", () => {
     ],
     [
       "overlapping networks",
-      { cidrs: [...healthy.cidrs, { cidr: "10.144.7.0/24", use: "services" }] },
+      { cidrs: [...HEALTHY.cidrs, { cidr: "10.144.7.0/24", use: "services" }] },
       ["bad CIDRs: overlapping: pods 10.144.0.0/16 and services 10.144.7.0/24"],
     ],
     [
@@ -202,12 +202,12 @@ describe("the doctor", () => {
     ],
     [
       "a setting",
-      { sysctls: { ...healthy.sysctls, "net/ipv4/ip_forward": undefined } },
+      { sysctls: { ...HEALTHY.sysctls, "net/ipv4/ip_forward": undefined } },
       ["unknown net.ipv4.ip_forward: may not be read"],
     ],
     [
       "a part of the kernel",
-      { needs: ipvs, kernel: { ...healthy.kernel, ipset: undefined } },
+      { needs: IPVS, kernel: { ...HEALTHY.kernel, ipset: undefined } },
       ["unknown ipset: may not be looked at"],
     ],
     ["processes", { proxies: [], allProcesses: false }, ["unknown proxies on this node: none is seen"]],
@@ -228,7 +228,7 @@ describe("the doctor", () => {
 
   test("what a killed trace left is told when it has been removed", () => {
     const traceRules = { removed: ["iptables-nft -t raw -I OUTPUT -j TRACE"], running: [12], unknown: [] };
-    const found = diagnose({ ...healthy, traceRules }).find(({ check }) => check === "rules of fairlead trace");
+    const found = diagnose({ ...HEALTHY, traceRules }).find(({ check }) => check === "rules of fairlead trace");
     expect(found).toMatchObject({
       state: "good",
       found: "removed what a killed one left: iptables-nft -t raw -I OUTPUT -j TRACE; 1 of process 12, which runs",
@@ -237,7 +237,7 @@ describe("the doctor", () => {
 
   test("whatever is not good comes with what to do", () => {
     const all = diagnose({
-      ...healthy,
+      ...HEALTHY,
       mayReadRules: false,
       proxies: [],
       sysctls: {},

@@ -24,17 +24,17 @@ const servers = (change: Partial<VirtualServerState>) => ({
 const [first, second] = expected.servers[0]?.destinations ?? [];
 const destinations = (...all: readonly (typeof first)[]) => servers({ destinations: all.flatMap((one) => one ?? []) });
 const sets = (change: Partial<SetState>) => ({ sets: expected.sets.map((set) => ({ ...set, ...change })) });
-const server = "virtual server TCP 10.96.0.80:80";
+const SERVER = "virtual server TCP 10.96.0.80:80";
 
 describe("ipvs mode's objects", () => {
   test.each<[what: string, damaged: Partial<IpvsObjects>, expected: string[]]>([
     ["all as it should be", {}, []],
-    ["a virtual server missing", { servers: [] }, [`default/web missing: ${server}: the virtual server`]],
-    ["a destination missing", destinations(first), [`default/web missing: ${server}: destination 10.144.2.6 8080`]],
+    ["a virtual server missing", { servers: [] }, [`default/web missing: ${SERVER}: the virtual server`]],
+    ["a destination missing", destinations(first), [`default/web missing: ${SERVER}: destination 10.144.2.6 8080`]],
     [
       "a destination too much",
       destinations(first, second, first && { ...first, address: "10.144.9.9" }),
-      [`default/web extra: ${server}: destination 10.144.9.9 8080`],
+      [`default/web extra: ${SERVER}: destination 10.144.9.9 8080`],
     ],
     [
       "a destination that drains",
@@ -45,18 +45,18 @@ describe("ipvs mode's objects", () => {
       "another weight",
       destinations(first, second && { ...second, weight: 3 }),
       [
-        `default/web different: ${server}: destination 10.144.2.6 8080: masquerade, weight 3, expected masquerade, weight 1`,
+        `default/web different: ${SERVER}: destination 10.144.2.6 8080: masquerade, weight 3, expected masquerade, weight 1`,
       ],
     ],
     [
       "another scheduler",
       servers({ scheduler: "lc" }),
-      [`default/web different: ${server}: scheduler lc, expected scheduler rr`],
+      [`default/web different: ${SERVER}: scheduler lc, expected scheduler rr`],
     ],
     [
       "persistence",
       servers({ persistenceSeconds: 60 }),
-      [`default/web different: ${server}: scheduler rr, persistent for 60 s, expected scheduler rr`],
+      [`default/web different: ${SERVER}: scheduler rr, persistent for 60 s, expected scheduler rr`],
     ],
     [
       "a set's member missing",

@@ -4,10 +4,10 @@ import { FakeNftables } from "@fairlead/kernel/fake";
 import { addressHex, type NftChain, type NftSet, type NftTable, statements } from "@fairlead/netfilter/nft";
 import {
   clientA,
-  nodeA,
+  NODE_A,
   PlannedCluster,
   type RawObject,
-  standardOptions,
+  STANDARD_OPTIONS,
   type WorkloadEndpoint,
   webA1,
   webA2,
@@ -17,9 +17,9 @@ import {
 import { describe, expect, test } from "vitest";
 import { compareNftables, servicesInTable } from "../src/index.ts";
 
-const { mixedServices, excludedFrontends, ownershipAnnotation } = standardOptions;
+const { mixedServices, excludedFrontends, ownershipAnnotation } = STANDARD_OPTIONS;
 const filter = createEndpointFilter({ excludeCIDRs: [], mixedServices, excludedFrontends, ownershipAnnotation });
-const options = { ...standardOptions, excludeClusterCIDRs: [], nodePortAddresses: [`${nodeA.addresses.IPv4}/32`] };
+const options = { ...STANDARD_OPTIONS, excludeClusterCIDRs: [], nodePortAddresses: [`${NODE_A.addresses.IPv4}/32`] };
 
 function newCluster() {
   return new PlannedCluster({ options, semantics: nftablesSemantics, filter });
@@ -145,7 +145,7 @@ test("what a service went through before makes no difference: slots and class", 
   const fake = new FakeNftables();
   const backend = createNftablesBackend(fake, { family: "IPv4" });
   const cluster = newCluster();
-  const many = [webA1, webA2, webB1, clientA, nodeA];
+  const many = [webA1, webA2, webB1, clientA, NODE_A];
   const states = [many, many.slice(1), [webB1, webA2, clientA], [webB1, webA1, webA2]];
   for (const [at, endpoints] of states.entries()) {
     const change = cluster.advance(web(endpoints)).changes.get("IPv4");

@@ -13,10 +13,10 @@ import { objectsAt, valueAt } from "../src/raw.ts";
 
 const [url = "", mode = "watchList", encoding = "json"] = process.argv.slice(2);
 const { TOKEN: token = "" } = process.env;
-const tls = { rejectUnauthorized: false };
+const TLS = { rejectUnauthorized: false };
 const headers: Record<string, string> = token === "" ? {} : { authorization: `Bearer ${token}` };
 const { server } = await loadConnection({ master: url });
-const connection = { server, credentials: async () => ({ headers, tls }) };
+const connection = { server, credentials: async () => ({ headers, tls: TLS }) };
 const { httpTransport } = await import("../src/api/http-transport.ts");
 const { systemClock } = await import("@fairlead/base");
 const real = httpTransport(connection, "fairlead-bench/0", systemClock);

@@ -4,18 +4,18 @@
  */
 
 /** Bytes of one object's text. */
-export const maxObjectBytes = 8 * 2 ** 20;
+export const MAX_OBJECT_BYTES = 8 * 2 ** 20;
 /** Objects and arrays inside one another. */
-export const maxDepth = 100;
+export const MAX_DEPTH = 100;
 /**
  * Fields of one object in protobuf, where two bytes can be one: 50 ms of reading while nothing is optimised. A full
  * EndpointSlice has 10,000; the API would allow it 100 addresses for each of its 1,000 endpoints.
  */
-export const maxParts = 120_000;
+export const MAX_PARTS = 120_000;
 /** Bytes of one manifest file. */
-export const maxFileBytes = 64 * 2 ** 20;
+export const MAX_FILE_BYTES = 64 * 2 ** 20;
 /** Bytes of the beginning of something too long that are kept, to say what it was. */
-export const beginningBytes = 4096;
+export const BEGINNING_BYTES = 4096;
 
 /** For error messages: `8 MiB`. */
 export function mebibytes(bytes: number): string {

@@ -27,9 +27,9 @@ export interface ResourceSpec {
 }
 
 /** Services with this label, whatever its value, belong to another proxy. */
-const otherProxyLabel = "service.kubernetes.io/service-proxy-name";
+const OTHER_PROXY_LABEL = "service.kubernetes.io/service-proxy-name";
 /** EndpointSlices of headless services carry this. */
-const headlessLabel = "service.kubernetes.io/headless";
+const HEADLESS_LABEL = "service.kubernetes.io/headless";
 
 /** @param nodeName metadata.name of the own Node */
 export function resourceSpecs(nodeName: string, others: readonly OtherSubscription[] = []): readonly ResourceSpec[] {
@@ -68,9 +68,9 @@ const services: ResourceSpec = {
   protobuf: service,
   path: "/api/v1/services",
   namespaced: true,
-  labelSelector: `!${otherProxyLabel}`,
+  labelSelector: `!${OTHER_PROXY_LABEL}`,
   fieldSelector: "spec.clusterIP!=None",
-  selects: (raw) => !hasLabel(raw, otherProxyLabel) && textAt(objectAt(raw, "spec"), "clusterIP") !== "None",
+  selects: (raw) => !hasLabel(raw, OTHER_PROXY_LABEL) && textAt(objectAt(raw, "spec"), "clusterIP") !== "None",
 };
 
 const endpointSlices: ResourceSpec = {
@@ -80,8 +80,8 @@ const endpointSlices: ResourceSpec = {
   protobuf: endpointSlice,
   path: "/apis/discovery.k8s.io/v1/endpointslices",
   namespaced: true,
-  labelSelector: `!${headlessLabel}`,
-  selects: (raw) => !hasLabel(raw, headlessLabel),
+  labelSelector: `!${HEADLESS_LABEL}`,
+  selects: (raw) => !hasLabel(raw, HEADLESS_LABEL),
 };
 
 function ownNode(nodeName: string): ResourceSpec {

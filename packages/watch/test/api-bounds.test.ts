@@ -12,7 +12,7 @@ import {
 import { expect, test } from "vitest";
 import { Consumer } from "./support/consumer.ts";
 import { followElsewhere } from "./support/peak-memory.ts";
-import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+import { endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 
@@ -20,11 +20,11 @@ endAfterEach();
 const { FAIRLEAD_ATTACK_MEGABYTES: megabytes = "100" } = process.env;
 const bytes = Number(megabytes) * 1e6;
 /** The chunks that Node lets pile up before it collects them are some 64 MiB of it. */
-const mostMebibytes = 128;
+const MOST_MEBIBYTES = 128;
 
-const excesses: readonly Excess[] = ["text", "nesting"];
+const EXCESSES: readonly Excess[] = ["text", "nesting"];
 /** A line of a watch that is too long is not looked into. */
-const why = { text: "larger than 8 MiB", nesting: "nested deeper than 100 levels" };
+const WHY = { text: "larger than 8 MiB", nesting: "nested deeper than 100 levels" };
 const isList = ({ query }: SeenRequest) => !query.has("watch");
 const before = { ...service("before"), metadata: { name: "before", namespace: "default" } };
 const after = { ...service("after"), metadata: { name: "after", namespace: "default" } };
@@ -38,7 +38,7 @@ function serveHugeList(api: LightApiServer, excess: Excess): void {
   });
 }
 
-test.each(excesses)(
+test.each(EXCESSES)(
   "a list with an object of endless %s: the others are there, it is reported by name",
   async (excess) => {
     const { api, server } = await fakeApi();
@@ -49,13 +49,13 @@ test.each(excesses)(
       type: "badObject",
       resource: "services",
       key: "default/huge",
-      error: why[excess],
+      error: WHY[excess],
     });
-    expect(mebibytes).toBeLessThan(mostMebibytes);
+    expect(mebibytes).toBeLessThan(MOST_MEBIBYTES);
   },
 );
 
-test.each(excesses)("a watch with an object of endless %s goes on behind it", async (excess) => {
+test.each(EXCESSES)("a watch with an object of endless %s goes on behind it", async (excess) => {
   const { api, server } = await fakeApi();
   api.intercept((_request, response) => {
     response.write(line("ADDED", { ...before, metadata: { ...before.metadata, resourceVersion: "120" } }));
@@ -73,27 +73,27 @@ test.each(excesses)("a watch with an object of endless %s goes on behind it", as
   });
   const { services, reports, mebibytes } = await followElsewhere(server, "default/after");
   expect(services).toEqual(["default/before", "default/after"]);
-  expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/huge", error: why.text });
-  expect(mebibytes).toBeLessThan(mostMebibytes);
+  expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/huge", error: WHY.text });
+  expect(mebibytes).toBeLessThan(MOST_MEBIBYTES);
 });
 
 test("an object that has become too large stays as it was, and is reported once however often it is listed", async () => {
-  const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")));
+  const { api, consumer, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")));
   const huge = service("a", { filler: "x".repeat(9 * 2 ** 20) });
-  api.store.put(servicesPath, huge);
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, huge);
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   for (const name of ["c", "d"]) {
     api.endWatches();
     api.store.compact();
-    api.store.put(servicesPath, service(name));
+    api.store.put(SERVICES_PATH, service(name));
     await consumer.until(() => consumer.state.has(`default/${name}`));
   }
   expect(consumer.keys()).toEqual(["default/a", "default/b", "default/c", "default/d"]);
   expect(reports.filter(({ type }) => type === "badObject")).toEqual([
     { type: "badObject", resource: "services", key: "default/a", error: "larger than 8 MiB" },
   ]);
-  api.store.delete(servicesPath, "default/a");
+  api.store.delete(SERVICES_PATH, "default/a");
   await consumer.until(() => !consumer.state.has("default/a"));
 });
 

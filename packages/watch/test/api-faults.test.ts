@@ -3,7 +3,7 @@ import { fail, type LightApiServer, line, type SeenRequest } from "@fairlead/tes
 import { expect, test } from "vitest";
 import { objectAt } from "../src/raw.ts";
 import { Consumer } from "./support/consumer.ts";
-import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+import { endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 
@@ -14,13 +14,13 @@ const modeOf = ({ query }: SeenRequest) => {
   return query.has("limit") ? "page" : "list";
 };
 const modes = (api: LightApiServer) => api.requests.map(modeOf);
-const oneService = ({ store }: LightApiServer) => store.put(servicesPath, service("a"));
+const oneService = ({ store }: LightApiServer) => store.put(SERVICES_PATH, service("a"));
 
 test("a server without WatchList gives one list from its cache, then a watch from its version", async () => {
   const { api, consumer, reports } = await following((fake) => {
     fake.watchList = false;
     oneService(fake);
-    fake.store.put(servicesPath, service("headless", { clusterIP: "None" }));
+    fake.store.put(SERVICES_PATH, service("headless", { clusterIP: "None" }));
   });
   expect(consumer.changes).toHaveLength(2);
   expect(consumer.keys()).toEqual(["default/a"]);
@@ -53,7 +53,7 @@ test("where lists by a watch are turned off none is asked for, nor after a versi
 test("a list that is too much for the server comes in pages, as one list", async () => {
   const { api, consumer, reports } = await following((fake) => {
     fake.watchList = false;
-    for (let i = 0; i < 1200; i++) fake.store.put(servicesPath, service(`s${i}`));
+    for (let i = 0; i < 1200; i++) fake.store.put(SERVICES_PATH, service(`s${i}`));
     for (let i = 0; i < 2; i++)
       fake.intercept((request, response) => modeOf(request) === "list" && !!fail(response, 504, "Timeout", "too slow"));
   });
@@ -87,10 +87,10 @@ test("a list that breaks off is not complete; the next one deletes nothing that 
 
 test("a watch cut in the middle of a line is resumed from the last whole event", async () => {
   const { api, consumer, reports } = await following(oneService);
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   api.cutWatches('{"type":"ADDED","object":{"metadata":{"name":"half');
-  api.store.put(servicesPath, service("c"));
+  api.store.put(SERVICES_PATH, service("c"));
   await consumer.until(() => consumer.state.has("default/c"));
   expect(modes(api)).toEqual(["watchList", "watch"]);
   expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
@@ -105,14 +105,14 @@ test("a watch that ends goes on from the last bookmark", async () => {
   api.endWatches();
   await api.requestsCame(2);
   expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
 });
 
 test.each(["as status", "as event"])("410 %s: lists anew and deletes what vanished", async (how) => {
   const { api, consumer } = await following(({ store }) => {
-    store.put(servicesPath, service("a"));
-    store.put(servicesPath, service("b"));
+    store.put(SERVICES_PATH, service("a"));
+    store.put(SERVICES_PATH, service("b"));
   });
   if (how === "as event")
     api.intercept((request, response) => {
@@ -123,8 +123,8 @@ test.each(["as status", "as event"])("410 %s: lists anew and deletes what vanish
       return true;
     });
   api.endWatches();
-  api.store.delete(servicesPath, "default/b");
-  api.store.put(servicesPath, service("c"));
+  api.store.delete(SERVICES_PATH, "default/b");
+  api.store.put(SERVICES_PATH, service("c"));
   api.store.compact();
   await consumer.until(() => consumer.state.has("default/c") && !consumer.state.has("default/b"));
   expect(modes(api)).toEqual(["watchList", "watch", "watchList"]);
@@ -133,11 +133,11 @@ test.each(["as status", "as event"])("410 %s: lists anew and deletes what vanish
 
 test("a version that the server has not reached (a restored etcd): lists the latest state", async () => {
   const { api, consumer } = await following(oneService);
-  api.store.delete(servicesPath, "default/a");
+  api.store.delete(SERVICES_PATH, "default/a");
   await consumer.until(() => consumer.state.size === 0);
   api.store.version = 50;
   api.store.compacted = 0;
-  api.store.put(servicesPath, service("restored"));
+  api.store.put(SERVICES_PATH, service("restored"));
   api.endWatches();
   await consumer.until(() => consumer.state.has("default/restored"));
   expect(api.requests.at(-1)?.query.get("resourceVersion")).toBe("");
@@ -156,7 +156,7 @@ test.each([
   expect(modes(api)).toEqual(["watchList", "watch"]);
   expect(api.requests[1]?.query.get("resourceVersion")).toBe("101");
   expect(reports.some((report) => report.type === "retry")).toBe(true);
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
 });
 
@@ -176,23 +176,23 @@ test("an object without a name is reported, the others are given", async () => {
   const { api, consumer, reports } = await following();
   api.send(line("ADDED", { metadata: { resourceVersion: "150" } }));
   api.store.version = 150;
-  api.store.put(servicesPath, service("a"));
+  api.store.put(SERVICES_PATH, service("a"));
   await consumer.until(() => consumer.state.has("default/a"));
   expect(reports).toContainEqual({ type: "badObject", resource: "services", error: "metadata.name is missing" });
 });
 
 test("an event that comes twice is given once", async () => {
   const { api, consumer } = await following();
-  api.store.put(servicesPath, service("a"));
-  const [stored] = api.store.list(servicesPath);
+  api.store.put(SERVICES_PATH, service("a"));
+  const [stored] = api.store.list(SERVICES_PATH);
   api.send(line("MODIFIED", stored));
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   expect(consumer.changes.map((change) => change.type)).toEqual(["synced", "upsert", "upsert"]);
   const deleted = { ...stored, metadata: { ...objectAt(stored, "metadata"), resourceVersion: "103" } };
   api.send(line("DELETED", deleted) + line("DELETED", deleted));
   api.store.version = 103;
-  api.store.put(servicesPath, service("c"));
+  api.store.put(SERVICES_PATH, service("c"));
   await consumer.until(() => consumer.state.has("default/c"));
   expect(consumer.keys()).toEqual(["default/b", "default/c"]);
 });
@@ -228,7 +228,7 @@ test("a server that has forgotten the version is asked for a list soon, however 
   api.endWatches();
   for (const wait of [800, 1600, 3200, 6400, 12_800, 25_600]) {
     await clock.timer((delay) => delay === wait);
-    api.store.put(servicesPath, service("b"));
+    api.store.put(SERVICES_PATH, service("b"));
     api.store.compact();
     clock.advanceNow(wait);
   }
@@ -241,7 +241,7 @@ test("WatchList that ends before all objects were sent is begun again", async ()
   const { api, server } = await fakeApi();
   oneService(api);
   api.intercept(
-    (request, response) => isWatch(request) && !!response.end(line("ADDED", api.store.list(servicesPath)[0])),
+    (request, response) => isWatch(request) && !!response.end(line("ADDED", api.store.list(SERVICES_PATH)[0])),
   );
   const consumer = new Consumer();
   const { reports } = run(server, { services: consumer.subscription });

@@ -1,28 +1,28 @@
 import { expect, test } from "vitest";
 import { Consumer } from "./support/consumer.ts";
 import {
-  cidrsPath,
+  CIDRS_PATH,
   endAfterEach,
   fakeApi,
   following,
-  nodesPath,
+  NODES_PATH,
   run,
+  SERVICES_PATH,
+  SLICES_PATH,
   service,
-  servicesPath,
-  slicesPath,
 } from "./support/run.ts";
 
 endAfterEach();
 
 test("objects that exist, then synced, then changes as they happen", async () => {
   const { api, consumer } = await following(({ store }) => {
-    store.put(servicesPath, service("a"));
-    store.put(servicesPath, service("b"));
+    store.put(SERVICES_PATH, service("a"));
+    store.put(SERVICES_PATH, service("b"));
   });
   expect(consumer.changes.map((change) => change.type)).toEqual(["upsert", "upsert", "synced"]);
-  api.store.put(servicesPath, service("a", { port: 81 }));
-  api.store.delete(servicesPath, "default/b");
-  api.store.put(servicesPath, service("c"));
+  api.store.put(SERVICES_PATH, service("a", { port: 81 }));
+  api.store.delete(SERVICES_PATH, "default/b");
+  api.store.put(SERVICES_PATH, service("c"));
   await consumer.until(() => consumer.state.has("default/c"));
   expect(consumer.keys()).toEqual(["default/a", "default/c"]);
   expect(consumer.state.get("default/a")?.spec).toMatchObject({ port: 81 });
@@ -47,26 +47,26 @@ test("WatchList, selected on the server, JSON, the user agent", async () => {
 
 test("an object that leaves the selection is deleted, one that enters it is given", async () => {
   const { api, consumer } = await following(({ store }) => {
-    store.put(servicesPath, service("a"));
-    store.put(servicesPath, service("other", {}, { "service.kubernetes.io/service-proxy-name": "" }));
-    store.put(servicesPath, service("headless", { clusterIP: "None" }));
+    store.put(SERVICES_PATH, service("a"));
+    store.put(SERVICES_PATH, service("other", {}, { "service.kubernetes.io/service-proxy-name": "" }));
+    store.put(SERVICES_PATH, service("headless", { clusterIP: "None" }));
   });
   expect(consumer.keys()).toEqual(["default/a"]);
-  api.store.put(servicesPath, service("a", {}, { "service.kubernetes.io/service-proxy-name": "x" }));
-  api.store.put(servicesPath, service("other"));
+  api.store.put(SERVICES_PATH, service("a", {}, { "service.kubernetes.io/service-proxy-name": "x" }));
+  api.store.put(SERVICES_PATH, service("other"));
   await consumer.until(() => consumer.state.has("default/other"));
   expect(consumer.keys()).toEqual(["default/other"]);
 });
 
 test("each resource has its own path and selection; only the own node is asked for", async () => {
   const { api, server } = await fakeApi();
-  api.store.put(nodesPath, { metadata: { name: "node-a" } });
-  api.store.put(nodesPath, { metadata: { name: "node-b" } });
-  api.store.put(slicesPath, { metadata: { name: "s", namespace: "default" } });
-  api.store.put(slicesPath, {
+  api.store.put(NODES_PATH, { metadata: { name: "node-a" } });
+  api.store.put(NODES_PATH, { metadata: { name: "node-b" } });
+  api.store.put(SLICES_PATH, { metadata: { name: "s", namespace: "default" } });
+  api.store.put(SLICES_PATH, {
     metadata: { name: "h", namespace: "default", labels: { "service.kubernetes.io/headless": "" } },
   });
-  api.store.put(cidrsPath, { metadata: { name: "kubernetes" } });
+  api.store.put(CIDRS_PATH, { metadata: { name: "kubernetes" } });
   const [endpointSlices, node, serviceCIDRs] = [new Consumer(), new Consumer(), new Consumer()];
   run(server, {
     endpointSlices: endpointSlices.subscription,
@@ -82,7 +82,7 @@ test("each resource has its own path and selection; only the own node is asked f
 test("a server without ServiceCIDRs has an empty list of them", async () => {
   const { api, server } = await fakeApi();
   api.intercept(
-    ({ path }, response) => path === cidrsPath && response.writeHead(404).end("404 page not found") !== null,
+    ({ path }, response) => path === CIDRS_PATH && response.writeHead(404).end("404 page not found") !== null,
   );
   const consumer = new Consumer();
   const { reports } = run(server, { serviceCIDRs: consumer.subscription });
@@ -93,13 +93,13 @@ test("a server without ServiceCIDRs has an empty list of them", async () => {
 
 test("what decode refuses is not given, or deleted if it was given before; a throw is reported", async () => {
   const { api, consumer, reports } = await following(({ store }) => {
-    store.put(servicesPath, service("bad", { type: "bad" }));
-    store.put(servicesPath, service("a"));
-    store.put(servicesPath, service("b"));
+    store.put(SERVICES_PATH, service("bad", { type: "bad" }));
+    store.put(SERVICES_PATH, service("a"));
+    store.put(SERVICES_PATH, service("b"));
   });
   expect(consumer.keys()).toEqual(["default/a", "default/b"]);
-  api.store.put(servicesPath, service("a", { type: "bad" }));
-  api.store.put(servicesPath, service("b", { throws: true }));
+  api.store.put(SERVICES_PATH, service("a", { type: "bad" }));
+  api.store.put(SERVICES_PATH, service("b", { throws: true }));
   await consumer.until(() => consumer.state.size === 0);
   expect(reports).toContainEqual({ type: "badObject", resource: "services", key: "default/b", error: "undecodable" });
 });
@@ -110,8 +110,8 @@ test("nothing more is read while the consumer is busy", async () => {
   consumer.hold = new Promise((resolve) => {
     release = resolve;
   });
-  api.store.put(servicesPath, service("a"));
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("a"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/a"));
   await new Promise((resolve) => setImmediate(resolve));
   expect(consumer.keys()).toEqual(["default/a"]);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { objectAt, valueAt } from "../src/raw.ts";
 import { Consumer } from "./support/consumer.ts";
-import { endAfterEach, run, service, servicesPath } from "./support/run.ts";
+import { endAfterEach, run, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 
@@ -17,12 +17,12 @@ const clusterIP = fc.constantFrom("10.96.0.1", "10.96.0.1", "10.96.0.1", "None")
 const put = fc.tuple(name, labels, clusterIP, fc.nat(9), fc.constantFrom("a", "b", "c", "bad")).map(
   ([of, label, clusterIP, port, type]): Step =>
     (api) =>
-      api.store.put(servicesPath, service(of, { clusterIP, ports: [{ port }], type }, label)),
+      api.store.put(SERVICES_PATH, service(of, { clusterIP, ports: [{ port }], type }, label)),
 );
 const remove = name.map(
   (of): Step =>
     (api) =>
-      api.store.delete(servicesPath, `default/${of}`),
+      api.store.delete(SERVICES_PATH, `default/${of}`),
 );
 const elsewhere: Step = (api) => api.store.put("/elsewhere", service("x"));
 const cut = fc.constantFrom("", '{"type":"ADDED","object":{"met', "\n", "garbage\n").map(
@@ -33,11 +33,11 @@ const cut = fc.constantFrom("", '{"type":"ADDED","object":{"met', "\n", "garbage
 const end: Step = (api) => api.endWatches();
 const compact: Step = (api) => api.store.compact();
 const bookmark: Step = (api) => api.bookmark();
-const expiredEvent: Step = (api) => api.tell("ERROR", { kind: "Status", code: 410, reason: "Expired" });
+const expiredEvent: Step = (api) => api.notify("ERROR", { kind: "Status", code: 410, reason: "Expired" });
 const again: Step = (api) => {
-  const last = api.store.since(0).findLast((event) => event.path === servicesPath && event.after !== undefined);
-  const stored = api.store.list(servicesPath).find((raw) => raw === last?.after);
-  if (stored !== undefined && selected(stored) && last?.version === api.store.version) api.tell("MODIFIED", stored);
+  const last = api.store.since(0).findLast((event) => event.path === SERVICES_PATH && event.after !== undefined);
+  const stored = api.store.list(SERVICES_PATH).find((raw) => raw === last?.after);
+  if (stored !== undefined && selected(stored) && last?.version === api.store.version) api.notify("MODIFIED", stored);
 };
 const faulty = fc.constantFrom(429, 500, 503, 504, 410, 413, 401).map(
   (code): Step =>
@@ -83,7 +83,7 @@ const selected = selection(
 
 function expected(api: LightApiServer): Record<string, unknown> {
   const good = api.store
-    .list(servicesPath)
+    .list(SERVICES_PATH)
     .filter(selected)
     .filter((raw) => valueAt(objectAt(raw, "spec"), "type") !== "bad");
   return Object.fromEntries(good.map((raw) => [keyIn(raw), objectAt(raw, "spec")]));
@@ -113,7 +113,7 @@ test("whatever happens on the way, the consumer ends with what the server has", 
         try {
           for (const one of steps) await one(api, turns);
           api.forget();
-          api.store.put(servicesPath, service("last"));
+          api.store.put(SERVICES_PATH, service("last"));
           const settled = () => consumer.synced > 0 && isDeepStrictEqual(given(consumer), expected(api));
           for (let turn = 0; turn < 1000 && !settled(); turn++) await turns();
           expect(given(consumer)).toEqual(expected(api));

@@ -6,9 +6,9 @@ import { endAfterEach, fakeApi, run } from "./support/run.ts";
 
 endAfterEach();
 
-const path = "/apis/kubeovn.io/v1/subnets";
-const discovery = "/apis/kubeovn.io/v1";
-const resource = { group: "kubeovn.io", version: "v1", plural: "subnets", kind: "Subnet", namespaced: false };
+const PATH = "/apis/kubeovn.io/v1/subnets";
+const DISCOVERY = "/apis/kubeovn.io/v1";
+const RESOURCE = { group: "kubeovn.io", version: "v1", plural: "subnets", kind: "Subnet", namespaced: false };
 const subnet = (name: string) => ({ metadata: { name }, spec: { cidrBlock: "10.16.0.0/16" } });
 
 /** A server, and a consumer of its Subnets that keeps the states it was told. */
@@ -26,7 +26,7 @@ async function following(prepare: (api: LightApiServer) => void, only?: { namesp
     states.includes(wanted) ? Promise.resolve() : new Promise<void>((found) => waiting.push({ state: wanted, found }));
   const { decode, onChange } = consumer.subscription;
   const other: OtherSubscription = {
-    resource: { ...resource, ...(only && { only }) },
+    resource: { ...RESOURCE, ...(only && { only }) },
     decode,
     // What comes is what was decoded.
     onChange: (change) => onChange(change as ObjectChange<Kept>),
@@ -39,9 +39,9 @@ async function following(prepare: (api: LightApiServer) => void, only?: { namesp
 /** Answers for the resource, and for what the server has of its group, as long as `is` says so. */
 function answering(api: LightApiServer, is: () => boolean, code: number, resources?: readonly string[]): void {
   const interceptor: Parameters<LightApiServer["intercept"]>[0] = (request, response) => {
-    const asked = request.path === path || request.path === discovery;
+    const asked = request.path === PATH || request.path === DISCOVERY;
     if (!is() || !asked) return false;
-    if (request.path === path) fail(response, code, "Status", "no");
+    if (request.path === PATH) fail(response, code, "Status", "no");
     else if (resources === undefined) fail(response, 404, "NotFound", "no such group");
     else response.writeHead(200).end(JSON.stringify({ resources: resources.map((name) => ({ name })) }));
     // Each is used once.
@@ -65,7 +65,7 @@ describe("what is not there", () => {
     await consumer.until(() => consumer.synced > 0);
     expect(consumer.changes).toEqual([{ type: "synced" }]);
     expect(reports).toEqual([]);
-    api.store.put(path, subnet("ovn-default"));
+    api.store.put(PATH, subnet("ovn-default"));
     installed = true;
     await consumer.until(() => consumer.state.has("/ovn-default"));
     await state("listed");
@@ -75,12 +75,12 @@ describe("what is not there", () => {
   test("a CRD deleted under the watch: its objects are deleted one by one, then it is absent", async () => {
     let deleted = false;
     const { api, consumer, state } = await following((fake) => {
-      fake.store.put(path, subnet("a"));
-      fake.store.put(path, subnet("b"));
+      fake.store.put(PATH, subnet("a"));
+      fake.store.put(PATH, subnet("b"));
       answering(fake, () => deleted, 404);
     });
     await state("listed");
-    api.store.delete(path, "/a");
+    api.store.delete(PATH, "/a");
     await consumer.until(() => !consumer.state.has("/a"));
     deleted = true;
     api.endWatches();
@@ -91,7 +91,7 @@ describe("what is not there", () => {
   test("429 while a CRD is being established is waited out", async () => {
     let established = false;
     const { api, state, states, reports } = await following((fake) => {
-      fake.store.put(path, subnet("a"));
+      fake.store.put(PATH, subnet("a"));
       answering(fake, () => !established, 429);
     });
     await state("unreachable");
@@ -99,7 +99,7 @@ describe("what is not there", () => {
     await state("listed");
     expect(states).not.toContain("absent");
     expect(reports.map(({ type }) => type)).not.toContain("unreachable");
-    expect(api.requests.every((request) => request.path !== discovery)).toBe(true);
+    expect(api.requests.every((request) => request.path !== DISCOVERY)).toBe(true);
   });
 });
 
@@ -107,7 +107,7 @@ describe("what may not be read", () => {
   test("forbidden: what was given stays, the server is not called unreachable, and it is followed again", async () => {
     let revoked = true;
     const { api, consumer, states, state, reports } = await following((fake) => {
-      fake.store.put(path, subnet("a"));
+      fake.store.put(PATH, subnet("a"));
       answering(fake, () => revoked, 403, ["subnets"]);
     });
     await state("forbidden");

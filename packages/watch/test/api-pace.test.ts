@@ -1,17 +1,17 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
-import { backoff, clientGoRange } from "../src/api/backoff.ts";
+import { backoff, CLIENT_GO_RANGE } from "../src/api/backoff.ts";
 import { httpTransport } from "../src/api/http-transport.ts";
 import type { Transport } from "../src/api/transport.ts";
 import { Consumer } from "./support/consumer.ts";
-import { endAfterEach, fakeApi, following, run, service, servicesPath } from "./support/run.ts";
+import { endAfterEach, fakeApi, following, run, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 
 test("back-off doubles from 800 ms to 30 s, stretched at random, and begins anew after two healthy minutes", () => {
   const clock = new VirtualClock();
-  const next = backoff(clock, () => 0.5, clientGoRange);
+  const next = backoff(clock, () => 0.5, CLIENT_GO_RANGE);
   const delays = Array.from({ length: 8 }, () => {
     const delay = next();
     clock.advanceNow(delay);
@@ -47,7 +47,7 @@ const followed = ({ requests }: LightApiServer) => requests.filter(({ path }) =>
 
 test("a server that stops saying anything is noticed after 45 s, as by client-go, and it is said", async () => {
   const clock = new VirtualClock();
-  const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  const { api, consumer, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
   api.intercept(({ path }) => path === "/version");
   clock.advanceNow(29_999);
@@ -64,14 +64,14 @@ test("a server that stops saying anything is noticed after 45 s, as by client-go
   });
   await clock.timer((delay) => delay === 800);
   clock.advanceNow(800);
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   expect(followed(api)[1]?.query.get("resourceVersion")).toBe("101");
 });
 
 test("a quiet server that answers when it is asked is left in peace", async () => {
   const clock = new VirtualClock();
-  const { api, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
   for (let times = 1; times <= 2; times++) {
     clock.advanceNow(30_000);
@@ -86,7 +86,7 @@ test("what comes on one connection is a sign for all", async () => {
   const { api, consumer } = await following(() => {}, { clock });
   for (let seconds = 20; seconds <= 100; seconds += 20) {
     clock.advanceNow(20_000);
-    api.store.put(servicesPath, service(`s${seconds}`));
+    api.store.put(SERVICES_PATH, service(`s${seconds}`));
     await consumer.until(() => consumer.state.has(`default/s${seconds}`));
   }
   expect(asked(api)).toBe(0);
@@ -94,7 +94,7 @@ test("what comes on one connection is a sign for all", async () => {
 
 test("a watch on which nothing comes for 90 s, though the server lives, is resumed without a word", async () => {
   const clock = new VirtualClock();
-  const { api, reports } = await following(({ store }) => store.put(servicesPath, service("a")), { clock });
+  const { api, reports } = await following(({ store }) => store.put(SERVICES_PATH, service("a")), { clock });
   await clock.timer((delay) => delay === 90_000);
   for (let times = 1; times <= 2; times++) {
     clock.advanceNow(30_000);
@@ -224,7 +224,7 @@ test("pages of a list don't count against qps", async () => {
   const clock = new VirtualClock();
   const { api, server } = await fakeApi();
   api.watchList = false;
-  for (let i = 0; i < 2000; i++) api.store.put(servicesPath, service(`s${i}`));
+  for (let i = 0; i < 2000; i++) api.store.put(SERVICES_PATH, service(`s${i}`));
   for (let i = 0; i < 2; i++)
     api.intercept(({ query }, response) => !query.has("watch") && !!response.writeHead(413).end());
   const consumer = new Consumer();

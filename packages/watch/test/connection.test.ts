@@ -117,7 +117,7 @@ test("a token that rotates: 401 with the old one, then followed with the new one
 });
 
 /** A credential plugin that counts its runs, tells what it was given, and whose credential has expired at first. */
-const plugin = `#!/usr/bin/env node
+const PLUGIN = `#!/usr/bin/env node
 const { readFileSync, writeFileSync } = require("node:fs");
 const [runs] = process.argv.slice(2);
 const count = Number(readFileSync(runs, "utf8")) + 1;
@@ -141,7 +141,7 @@ test("credential plugins: refused unless allowed, run again when the credential 
     { server: "https://x", "certificate-authority-data": await base64("ca.pem") },
     { exec },
   );
-  await writeFile(join(file, "..", "login"), plugin, { mode: 0o755 });
+  await writeFile(join(file, "..", "login"), PLUGIN, { mode: 0o755 });
   await expect(loadConnection({ kubeconfig: file })).rejects.toThrow(/user\.exec .* --allow-exec-credentials allows/);
   const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
   expect(await readFile(runs, "utf8")).toBe("0");

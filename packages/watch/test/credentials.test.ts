@@ -24,14 +24,14 @@ async function loaded(file: string, options: Partial<ConnectionOptions> = {}) {
   return { connection, warnings };
 }
 
-const users: readonly [string, object][] = [
+const USERS: readonly [string, object][] = [
   ["token", { token: "secret" }],
   ["tokenFile", { tokenFile: "/nonexistent" }],
   ["basic auth", { username: "u", password: "secret" }],
   ["exec", { exec: { apiVersion: "client.authentication.k8s.io/v1", command: "/nonexistent" } }],
 ];
 
-test.each(users)("plain HTTP: no %s leaves, and it is said", async (_what, user) => {
+test.each(USERS)("plain HTTP: no %s leaves, and it is said", async (_what, user) => {
   const { api, server } = await fakeApi();
   const file = await kubeconfig({ server }, { ...user, as: "other" });
   const { connection, warnings } = await loaded(file, { allowExecCredentials: true });

@@ -10,7 +10,7 @@ import { endAfterEach } from "./support/run.ts";
 
 endAfterEach();
 
-const good = "apiVersion: v1\nkind: Service\nmetadata: {name: good}\nspec: {clusterIP: 10.96.0.1}\n";
+const GOOD = "apiVersion: v1\nkind: Service\nmetadata: {name: good}\nspec: {clusterIP: 10.96.0.1}\n";
 const service = (spec: string) => `{apiVersion: v1, kind: Service, metadata: {name: bad}, spec: ${spec}}\n`;
 const inJson = (spec: string) => `{"apiVersion":"v1","kind":"Service","metadata":{"name":"bad"},"spec":${spec}}`;
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
@@ -35,12 +35,12 @@ test.each([
   const folder = await temporaryFolder();
   const file = join(folder, name);
   await writeFile(file, text);
-  await writeFile(join(folder, "good.yaml"), good);
+  await writeFile(join(folder, "good.yaml"), GOOD);
   const { services, synced, reports } = followManifests(folder);
   await synced();
   expect(services.keys()).toEqual(["default/good"]);
   expect(reports).toEqual([expect.objectContaining({ type: "badFile", file, error: expect.stringMatching(error) })]);
-  await writeFile(join(folder, "second.yaml"), good.replace("good", "second"));
+  await writeFile(join(folder, "second.yaml"), GOOD.replace("good", "second"));
   await services.until(() => services.state.has("default/second"));
   expect(reports).toHaveLength(1);
 });
@@ -48,7 +48,7 @@ test.each([
 test("a file that turns bad while it is followed keeps its objects", async () => {
   const folder = await temporaryFolder();
   const file = join(folder, "a.yaml");
-  await writeFile(file, good);
+  await writeFile(file, GOOD);
   const { services, synced, reported } = followManifests(folder);
   await synced();
   await writeFile(file, service("&a {b: *a}"));
@@ -66,7 +66,7 @@ const { FAIRLEAD_ATTACK_MEGABYTES: megabytes = "100" } = process.env;
 
 test("a huge file is not read, and costs no memory", async () => {
   const folder = await temporaryFolder();
-  await writeFile(join(folder, "good.yaml"), good);
+  await writeFile(join(folder, "good.yaml"), GOOD);
   const file = await open(join(folder, "huge.json"), "w");
   await file.truncate(Number(megabytes) * 1e6);
   await file.close();

@@ -1,7 +1,7 @@
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
 import type { RequestObserver } from "../src/index.ts";
-import { endAfterEach, following, service, servicesPath } from "./support/run.ts";
+import { endAfterEach, following, SERVICES_PATH, service } from "./support/run.ts";
 
 endAfterEach();
 
@@ -17,7 +17,7 @@ test("requests are told with method, host and status code, and how long each wai
   };
   const prepare = (fake: LightApiServer) => {
     fake.watchList = false;
-    fake.store.put(servicesPath, service("a"));
+    fake.store.put(SERVICES_PATH, service("a"));
   };
   await following(prepare, { onRequest });
   // The watch that follows may not have its answer yet.

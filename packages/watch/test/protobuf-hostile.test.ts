@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ApiError, BrokenResponseError, errorOf, ProtocolError } from "../src/api/errors.ts";
 import { protobufEvents } from "../src/api/protobuf-events.ts";
 import { protobufListParser } from "../src/api/protobuf-list-parser.ts";
-import { maxParts } from "../src/limits.ts";
+import { MAX_PARTS } from "../src/limits.ts";
 import { service } from "../src/protobuf/kinds/service.ts";
 import { MalformedError, readMessage } from "../src/protobuf/read-message.ts";
 import { stored } from "./support/stored-objects.ts";
@@ -145,12 +145,12 @@ test("an item is given before what follows in its chunk is read", () => {
 });
 
 test("more fields than any object has are not read", () => {
-  const spec = Buffer.alloc(2 * (maxParts + 10), Uint8Array.of(0x0a, 0x00));
+  const spec = Buffer.alloc(2 * (MAX_PARTS + 10), Uint8Array.of(0x0a, 0x00));
   const length = Buffer.alloc(5);
   for (let at = 0, left = spec.length; at < 5; at++, left = Math.floor(left / 128)) length[at] = (left % 128) | 0x80;
   length[4] = Number(length[4]) & 0x7f;
   const bytes = Buffer.concat([Uint8Array.of(0x12), length, spec]);
-  expect(() => readMessage(bytes, service)).toThrow(new MalformedError(`more than ${maxParts} fields`));
+  expect(() => readMessage(bytes, service)).toThrow(new MalformedError(`more than ${MAX_PARTS} fields`));
 });
 
 test("a field of another wire type, and text that is no UTF-8, are malformed", () => {

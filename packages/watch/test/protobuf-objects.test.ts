@@ -9,7 +9,7 @@ import { stored } from "./support/stored-objects.ts";
 const kinds = resourceSpecs("node-a").map(({ kind, protobuf = [] }) => ({ kind, definition: protobuf }));
 
 /** Fields that no proxy reads, of all kinds of wire types. */
-const unread = {
+const UNREAD = {
   metadata: {
     uid: "3f0c6bcd",
     generation: 4_294_967_297,
@@ -23,7 +23,7 @@ const unread = {
 
 function withUnread(object: object): object {
   const merged = Object.entries(object).map(([name, value]) => {
-    const more = Object.entries(unread).find(([of]) => of === name)?.[1];
+    const more = Object.entries(UNREAD).find(([of]) => of === name)?.[1];
     return [name, more === undefined ? value : { ...more, ...value }];
   });
   return Object.fromEntries(merged);

@@ -16,7 +16,7 @@ import { trimmed } from "./support/trimmed.ts";
  */
 const recorded = (file: string) => readFileSync(new URL(`fixtures/protobuf/${file}`, import.meta.url));
 
-const files = {
+const FILES = {
   Service: "services",
   EndpointSlice: "endpoint-slices",
   Node: "nodes",
@@ -38,7 +38,7 @@ function eventsIn(cut: CutEvents, bytes: Uint8Array) {
   return [...cut(bytes)];
 }
 
-test.each(Object.entries(files))("a recorded list of kind %s is what its JSON is", (kind, file) => {
+test.each(Object.entries(FILES))("a recorded list of kind %s is what its JSON is", (kind, file) => {
   const of = ofKind(kind);
   const json = whole(listParser(), recorded(`${file}.json`));
   expect(json.raws.length).toBeGreaterThan(0);

@@ -10,44 +10,44 @@ import { describe, expect, test } from "vitest";
 import type { SourceReport } from "../src/index.ts";
 import { Consumer } from "./support/consumer.ts";
 import {
-  cidrsPath,
+  CIDRS_PATH,
   endAfterEach,
   fakeApi,
   following,
-  nodesPath,
+  NODES_PATH,
   run,
+  SERVICES_PATH,
+  SLICES_PATH,
   service,
-  servicesPath,
-  slicesPath,
 } from "./support/run.ts";
 
 endAfterEach();
 
-const inProtobuf = { protobuf: true };
+const IN_PROTOBUF = { protobuf: true };
 const isWatch = ({ query }: SeenRequest) => query.get("watch") === "true";
 const encodings = (reports: readonly SourceReport[]) => reports.filter(({ type }) => type === "encoding");
-const services = { type: "encoding", resource: "services" } as const;
+const SERVICES = { type: "encoding", resource: "services" } as const;
 
 describe.each(["watchList", "list"] as const)("objects by %s", (how) => {
   test("come as protobuf, and so do changes, bookmarks and the end of the version", async () => {
     const { api, consumer, reports } = await following((fake) => {
       fake.watchList = how === "watchList";
-      fake.store.put(servicesPath, service("a"));
-    }, inProtobuf);
+      fake.store.put(SERVICES_PATH, service("a"));
+    }, IN_PROTOBUF);
     expect(consumer.keys()).toEqual(["default/a"]);
-    api.store.put(servicesPath, service("a", { clusterIP: "10.96.0.10" }));
-    api.store.put(servicesPath, service("b"));
+    api.store.put(SERVICES_PATH, service("a", { clusterIP: "10.96.0.10" }));
+    api.store.put(SERVICES_PATH, service("b"));
     await consumer.until(() => consumer.state.has("default/b"));
     expect(consumer.state.get("default/a")?.spec).toEqual({ clusterIP: "10.96.0.10" });
     api.store.put("/elsewhere", service("x"));
     api.bookmark();
-    api.store.delete(servicesPath, "default/a");
+    api.store.delete(SERVICES_PATH, "default/a");
     await consumer.until(() => !consumer.state.has("default/a"));
     api.store.compact();
-    api.store.put(servicesPath, service("c"));
+    api.store.put(SERVICES_PATH, service("c"));
     api.endWatches();
     await consumer.until(() => consumer.state.has("default/c"));
-    expect(encodings(reports)).toEqual([{ ...services, encoding: "protobuf" }]);
+    expect(encodings(reports)).toEqual([{ ...SERVICES, encoding: "protobuf" }]);
     expect(reports.filter(({ type }) => type === "badObject" || type === "unreachable")).toEqual([]);
     expect(new Set(api.requests.map(({ headers }) => headers.accept))).toEqual(
       new Set(["application/vnd.kubernetes.protobuf, application/json"]),
@@ -57,12 +57,12 @@ describe.each(["watchList", "list"] as const)("objects by %s", (how) => {
 
 test("all resources come as protobuf", async () => {
   const { api, server } = await fakeApi();
-  api.store.put(slicesPath, { metadata: { name: "s", namespace: "default" }, addressType: "IPv4" });
-  api.store.put(nodesPath, { metadata: { name: "node-a" }, spec: { podCIDR: "10.1.0.0/24" } });
-  api.store.put(cidrsPath, { metadata: { name: "c" }, spec: { cidrs: ["10.96.0.0/12"] } });
+  api.store.put(SLICES_PATH, { metadata: { name: "s", namespace: "default" }, addressType: "IPv4" });
+  api.store.put(NODES_PATH, { metadata: { name: "node-a" }, spec: { podCIDR: "10.1.0.0/24" } });
+  api.store.put(CIDRS_PATH, { metadata: { name: "c" }, spec: { cidrs: ["10.96.0.0/12"] } });
   const [slices, node, cidrs] = [new Consumer(), new Consumer(), new Consumer()];
   const to = { endpointSlices: slices.subscription, node: node.subscription, serviceCIDRs: cidrs.subscription };
-  const { reports } = run(server, to, inProtobuf);
+  const { reports } = run(server, to, IN_PROTOBUF);
   for (const consumer of [slices, node, cidrs]) await consumer.until(() => consumer.synced > 0);
   expect(slices.keys()).toEqual(["default/s"]);
   expect(node.state.get("/node-a")?.spec).toEqual({ podCIDR: "10.1.0.0/24" });
@@ -73,23 +73,23 @@ test("all resources come as protobuf", async () => {
 test("a server that has no protobuf gives JSON", async () => {
   const { api, consumer, reports } = await following((fake) => {
     fake.protobuf = false;
-  }, inProtobuf);
-  api.store.put(servicesPath, service("b"));
+  }, IN_PROTOBUF);
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
-  expect(encodings(reports)).toEqual([{ ...services, encoding: "json" }]);
+  expect(encodings(reports)).toEqual([{ ...SERVICES, encoding: "json" }]);
 });
 
 test.each([406, 415])("a server that answers %i is asked for JSON at once, and from then on", async (code) => {
   const { api, consumer, reports } = await following((fake) => {
     fake.intercept((_request, response) => !!fail(response, code, "", "not here"));
-    fake.store.put(servicesPath, service("a"));
-  }, inProtobuf);
+    fake.store.put(SERVICES_PATH, service("a"));
+  }, IN_PROTOBUF);
   api.endWatches();
-  api.store.put(servicesPath, service("b"));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   const [, ...later] = api.requests.map(({ headers }) => headers.accept);
   expect(new Set(later)).toEqual(new Set(["application/json"]));
-  expect(encodings(reports)).toEqual([{ ...services, encoding: "json", why: `${code} not here` }]);
+  expect(encodings(reports)).toEqual([{ ...SERVICES, encoding: "json", why: `${code} not here` }]);
   expect(reports.some(({ type }) => type === "retry" || type === "unreachable")).toBe(false);
 });
 
@@ -109,15 +109,15 @@ test.each([
   ["another kind", encodeEvent("ADDED", encodeObject("v1", "Node", { metadata: { name: "n", resourceVersion: "1" } }))],
 ])("%s in a watch of protobuf: JSON from then on", async (_what, bytes) => {
   const { api, server } = await fakeApi();
-  api.store.put(servicesPath, service("a"));
+  api.store.put(SERVICES_PATH, service("a"));
   answerWatch(api, bytes);
   const consumer = new Consumer();
-  const { reports } = run(server, { services: consumer.subscription }, inProtobuf);
+  const { reports } = run(server, { services: consumer.subscription }, IN_PROTOBUF);
   await consumer.until(() => consumer.synced > 0);
   expect(consumer.keys()).toEqual(["default/a"]);
   expect(encodings(reports)).toEqual([
-    { ...services, encoding: "protobuf" },
-    { ...services, encoding: "json", why: expect.stringMatching(/^the watch is not/) },
+    { ...SERVICES, encoding: "protobuf" },
+    { ...SERVICES, encoding: "json", why: expect.stringMatching(/^the watch is not/) },
   ]);
 });
 
@@ -139,7 +139,7 @@ test("an object that can't be read is passed over and reported once, in lists an
     encodeEvent("ADDED", good("b", "7")),
   );
   const consumer = new Consumer();
-  const { reports } = run(server, { services: consumer.subscription }, inProtobuf);
+  const { reports } = run(server, { services: consumer.subscription }, IN_PROTOBUF);
   await consumer.until(() => consumer.state.has("default/b"));
   expect(consumer.keys()).toEqual(["default/a", "default/b"]);
   expect(reports.filter(({ type }) => type === "badObject")).toEqual([
@@ -149,19 +149,22 @@ test("an object that can't be read is passed over and reported once, in lists an
 });
 
 test("an object that has become too large stays as it was, and is reported once", async () => {
-  const { api, consumer, reports } = await following(({ store }) => store.put(servicesPath, service("a")), inProtobuf);
-  api.store.put(servicesPath, service("a", { selector: { filler: "x".repeat(9 * 2 ** 20) } }));
-  api.store.put(servicesPath, service("b"));
+  const { api, consumer, reports } = await following(
+    ({ store }) => store.put(SERVICES_PATH, service("a")),
+    IN_PROTOBUF,
+  );
+  api.store.put(SERVICES_PATH, service("a", { selector: { filler: "x".repeat(9 * 2 ** 20) } }));
+  api.store.put(SERVICES_PATH, service("b"));
   await consumer.until(() => consumer.state.has("default/b"));
   api.watchList = false;
   api.store.compact();
-  api.store.put(servicesPath, service("c"));
+  api.store.put(SERVICES_PATH, service("c"));
   api.endWatches();
   await consumer.until(() => consumer.state.has("default/c"));
   expect(consumer.keys()).toEqual(["default/a", "default/b", "default/c"]);
   expect(reports.filter(({ type }) => type === "badObject")).toEqual([
     { type: "badObject", resource: "services", key: "default/a", error: "larger than 8 MiB" },
   ]);
-  api.store.delete(servicesPath, "default/a");
+  api.store.delete(SERVICES_PATH, "default/a");
   await consumer.until(() => !consumer.state.has("default/a"));
 });

@@ -7,12 +7,12 @@ import { endAfterEach } from "./support/run.ts";
 
 endAfterEach();
 
-const readers: YamlReader[] = [];
-afterEach(() => Promise.all(readers.splice(0).map((reader) => reader.close())));
+const READERS: YamlReader[] = [];
+afterEach(() => Promise.all(READERS.splice(0).map((reader) => reader.close())));
 
 function open(bounds?: Partial<YamlBounds>): YamlReader {
   const reader = new YamlReader(bounds);
-  readers.push(reader);
+  READERS.push(reader);
   return reader;
 }
 

@@ -4,7 +4,7 @@ import type { IPFamily, PlanChange, Protocol, ReleasedGroup } from "@fairlead/co
  * Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP
  * ours.
  */
-const cleanedProtocols: readonly Protocol[] = ["UDP", "SCTP"];
+const CLEANED_PROTOCOLS: readonly Protocol[] = ["UDP", "SCTP"];
 
 /** What the next cleaning of a family has to look at. */
 export interface CleaningNeeds {
@@ -16,7 +16,7 @@ export interface CleaningNeeds {
 export class CleaningQueue {
   readonly #family: IPFamily;
   /** The first sync finds whatever the process before it left. */
-  #protocols = new Set<Protocol>(cleanedProtocols);
+  #protocols = new Set<Protocol>(CLEANED_PROTOCOLS);
   #released: ReleasedGroup[] = [];
 
   constructor(family: IPFamily) {
@@ -26,14 +26,14 @@ export class CleaningQueue {
   changed(change: PlanChange | undefined): void {
     for (const { before, after } of change?.groups.values() ?? []) {
       const protocol = (after ?? before)?.protocol;
-      if (protocol !== undefined && cleanedProtocols.includes(protocol)) this.#protocols.add(protocol);
+      if (protocol !== undefined && CLEANED_PROTOCOLS.includes(protocol)) this.#protocols.add(protocol);
     }
   }
 
   /** Another network has taken over these frontends. */
   released(groups: readonly ReleasedGroup[]): void {
     for (const group of groups) {
-      if (group.family !== this.#family || !cleanedProtocols.includes(group.protocol)) continue;
+      if (group.family !== this.#family || !CLEANED_PROTOCOLS.includes(group.protocol)) continue;
       this.#released.push(group);
       this.#protocols.add(group.protocol);
     }

@@ -4,7 +4,7 @@ import type { ServerName } from "../http/bind.ts";
 import type { HostPort } from "../http/listen.ts";
 import type { NodeEvent } from "./node-event.ts";
 
-const reasons: Readonly<Record<ServerName, string>> = {
+const REASONS: Readonly<Record<ServerName, string>> = {
   health: "FailedToStartProxierHealthcheck",
   metrics: "FailedToStartMetricServer",
 };
@@ -14,7 +14,7 @@ const reasons: Readonly<Record<ServerName, string>> = {
  * pkg/proxy/healthcheck/service_health.go).
  */
 export function serverNotListening(server: ServerName, message: string): NodeEvent {
-  return { type: "Warning", reason: reasons[server], action: "StartKubeProxy", message };
+  return { type: "Warning", reason: REASONS[server], action: "StartKubeProxy", message };
 }
 
 export function healthCheckNotListening(check: HealthCheck, { host, port }: HostPort, error: unknown): NodeEvent {

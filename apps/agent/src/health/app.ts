@@ -1,4 +1,4 @@
-import { goTime, json } from "../http/answers.ts";
+import { goTime, JSON_TYPE } from "../http/answers.ts";
 import { type App, routes } from "../http/app.ts";
 import type { HealthReport } from "./proxy-health.ts";
 
@@ -18,13 +18,13 @@ export function healthApp(sources: HealthSources): App {
       const report = sources.report();
       const status = report.healthy && nodeEligible ? 200 : 503;
       sources.answered("healthz", status);
-      return { status, headers: json, body: body(report, status, { nodeEligible }) };
+      return { status, headers: JSON_TYPE, body: body(report, status, { nodeEligible }) };
     },
     "/livez": () => {
       const report = sources.report();
       const status = report.healthy ? 200 : 503;
       sources.answered("livez", status);
-      return { status, headers: json, body: body(report, status, {}) };
+      return { status, headers: JSON_TYPE, body: body(report, status, {}) };
     },
   });
 }

@@ -1,5 +1,5 @@
 import type { HealthCheck } from "@fairlead/core";
-import { json } from "../http/answers.ts";
+import { JSON_TYPE } from "../http/answers.ts";
 import type { App } from "../http/app.ts";
 
 /** What a service's health-check node port answers on every path, byte for byte as upstream formats it. */
@@ -9,6 +9,6 @@ export function serviceHealthApp(check: () => HealthCheck, proxyHealthy: () => b
     const serviceProxyHealthy = proxyHealthy();
     const status = localEndpoints > 0 && serviceProxyHealthy ? 200 : 503;
     const body = JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }, undefined, "\t");
-    return { status, headers: { ...json, "X-Load-Balancing-Endpoint-Weight": String(localEndpoints) }, body };
+    return { status, headers: { ...JSON_TYPE, "X-Load-Balancing-Endpoint-Weight": String(localEndpoints) }, body };
   };
 }

@@ -9,7 +9,7 @@ import { serviceHealthApp } from "./service-app.ts";
 /**
  * Milliseconds until what could not be bound is tried again: an address that is new on a node takes a second or two.
  */
-const retries = { first: 1_000, most: 30_000 };
+const RETRIES = { first: 1_000, most: 30_000 };
 
 export interface ServiceHealthOptions extends Pick<HealthPortOptions, "onOpened" | "onRefused"> {
   readonly family: IPFamily;
@@ -103,7 +103,7 @@ export class ServiceHealthServers {
 
   #retryLater(): void {
     const { clock, random = Math.random } = this.#options;
-    this.#cancelRetry = clock.after(backoffDelay(this.#attempt + 1, retries, random()), () => {
+    this.#cancelRetry = clock.after(backoffDelay(this.#attempt + 1, RETRIES, random()), () => {
       this.#attempt++;
       void this.#next(() => this.#open());
     });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { NodeAddress } from "@fairlead/kernel";
 import type { Kernel } from "./kernel.ts";
 
-const loopback: readonly NodeAddress[] = [
+const LOOPBACK: readonly NodeAddress[] = [
   { family: "IPv4", address: "127.0.0.1", prefixLength: 8, interface: "lo", scope: "host", up: true },
   { family: "IPv6", address: "::1", prefixLength: 128, interface: "lo", scope: "host", up: true },
 ];
@@ -15,9 +15,9 @@ export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct">
 export function localKernel(): LocalKernel {
   return {
     addresses: {
-      list: async () => loopback,
+      list: async () => LOOPBACK,
       async *watch({ signal }) {
-        yield loopback;
+        yield LOOPBACK;
         if (!signal.aborted) await once(signal, "abort");
       },
     },

@@ -4,7 +4,7 @@ import { NftBatch } from "@fairlead/netfilter/nft";
 
 /** kube-proxy's nftables mode, and ours, has one table for each family. */
 const TABLE = "kube-proxy";
-const families = [
+const FAMILIES = [
   ["ip", "IPv4"],
   ["ip6", "IPv6"],
 ] as const satisfies readonly (readonly [name: string, family: IPFamily])[];
@@ -27,7 +27,7 @@ export interface NftLeftoversParts {
 export async function removeNftTables(parts: NftLeftoversParts): Promise<readonly string[]> {
   const { isThere = isNftTableThere } = parts;
   const removed: string[] = [];
-  for (const [name, family] of families) {
+  for (const [name, family] of FAMILIES) {
     if ((await isThere(family, TABLE)) === false) continue;
     if (await deleteTable(parts, name)) removed.push(`table ${name} ${TABLE}`);
   }

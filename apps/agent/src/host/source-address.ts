@@ -3,7 +3,7 @@ import { isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 
 /** Addresses for documentation (RFC 5737, RFC 3849): they follow the default route. */
-const elsewhere: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {
+const ELSEWHERE: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: string }>> = {
   IPv4: { type: "udp4", address: "192.0.2.1" },
   IPv6: { type: "udp6", address: "2001:db8::1" },
 };
@@ -13,7 +13,7 @@ const elsewhere: Readonly<Record<IPFamily, { type: "udp4" | "udp6"; address: str
  * socket asks the routing table and sends nothing.
  */
 export async function sourceAddress(family: IPFamily): Promise<string | undefined> {
-  const { type, address } = elsewhere[family];
+  const { type, address } = ELSEWHERE[family];
   const socket = createSocket(type);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   // `connect` calls back on failure, too; the events tell one from the other.

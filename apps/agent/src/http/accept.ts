@@ -10,8 +10,8 @@ export type Chosen =
   | { readonly kind: "text" }
   | { readonly kind: "object"; readonly mediaType: "application/json" | "application/yaml"; readonly version: string };
 
-const text = ["text/plain", "text/*", "*/*"];
-const structured = [
+const TEXT = ["text/plain", "text/*", "*/*"];
+const STRUCTURED = [
   ["application/json", ["application/json", "application/*", "*/*"]],
   ["application/yaml", ["application/yaml"]],
 ] as const;
@@ -31,9 +31,9 @@ export function negotiate(
   for (const { type, params } of clauses(header)) {
     const [g, v, as] = [params.get("g"), params.get("v"), params.get("as")];
     if (g === undefined && v === undefined && as === undefined) {
-      if (text.includes(type)) return { kind: "text" };
+      if (TEXT.includes(type)) return { kind: "text" };
     } else if (g === group && as === kind && v !== undefined && versions.includes(v)) {
-      const mediaType = structured.find(([, accepted]) => accepted.some((one) => one === type))?.[0];
+      const mediaType = STRUCTURED.find(([, accepted]) => accepted.some((one) => one === type))?.[0];
       if (mediaType !== undefined) return { kind: "object", mediaType, version: v };
     }
   }

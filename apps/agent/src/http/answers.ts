@@ -1,12 +1,12 @@
 /**
  * Headers as the Go services of Kubernetes send them: no charset on JSON, and no guessing of types on anything.
  */
-export const plainText = {
+export const PLAIN_TEXT = {
   "Content-Type": "text/plain; charset=utf-8",
   "X-Content-Type-Options": "nosniff",
 } as const;
 
-export const json = {
+export const JSON_TYPE = {
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
 } as const;

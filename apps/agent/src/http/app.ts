@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isLoopback, parseAddress } from "@fairlead/base";
-import { plainText } from "./answers.ts";
+import { PLAIN_TEXT } from "./answers.ts";
 
 export interface Answer {
   readonly status: number;
@@ -72,16 +72,16 @@ function peerOf({ socket }: IncomingMessage): string {
 /** Never throws or rejects: a handler that does is an answer, too. */
 export function answerTo(app: App, path: string, asked: Asked): Answer | Promise<Answer> {
   const handler = app(path);
-  if (handler === undefined) return { status: 404, headers: plainText, body: "404 page not found\n" };
+  if (handler === undefined) return { status: 404, headers: PLAIN_TEXT, body: "404 page not found\n" };
   try {
     const answer = handler(asked);
-    return answer instanceof Promise ? answer.catch(() => broken) : answer;
+    return answer instanceof Promise ? answer.catch(() => BROKEN) : answer;
   } catch {
-    return broken;
+    return BROKEN;
   }
 }
 
-const broken: Answer = { status: 500, headers: plainText, body: "Internal Server Error\n" };
+const BROKEN: Answer = { status: 500, headers: PLAIN_TEXT, body: "Internal Server Error\n" };
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {
   response.writeHead(status, headers);

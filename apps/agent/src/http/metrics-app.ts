@@ -1,6 +1,6 @@
 import type { Clock } from "@fairlead/base";
 import type { SliMetrics } from "../metrics/sli-metrics.ts";
-import { json, plainText } from "./answers.ts";
+import { JSON_TYPE, PLAIN_TEXT } from "./answers.ts";
 import { type App, type Handler, routes } from "./app.ts";
 import { type Profiles, profileRoutes } from "./profiles.ts";
 import { reused } from "./reused.ts";
@@ -43,16 +43,16 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
   });
   const handlers: Record<string, Handler> = {
     ...pingRoutes(slis),
-    "/proxyMode": () => ({ status: 200, headers: plainText, body: sources.proxyMode() }),
+    "/proxyMode": () => ({ status: 200, headers: PLAIN_TEXT, body: sources.proxyMode() }),
     "/configz": () => {
       const body = JSON.stringify({ "kubeproxy.config.k8s.io": sources.configuration() });
-      return { status: 200, headers: json, body };
+      return { status: 200, headers: JSON_TYPE, body };
     },
     "/metrics": async () => {
       const { body, contentType } = await metrics();
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };
     },
-    "/ownership": async () => ({ status: 200, headers: json, body: await ownership() }),
+    "/ownership": async () => ({ status: 200, headers: JSON_TYPE, body: await ownership() }),
     ...(sources.accept === undefined ? {} : { "/ownership/accept": acceptHandler(sources.accept) }),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
   };
@@ -64,15 +64,15 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
 /** Changes who serves services: for those on the node only, wherever the port is bound. */
 function acceptHandler(accept: () => number): Handler {
   return ({ method, local }) => {
-    if (!local) return { status: 403, headers: plainText, body: "only from this node: the loopback address\n" };
-    if (method !== "POST") return { status: 405, headers: { ...plainText, Allow: "POST" }, body: "only POST\n" };
-    return { status: 200, headers: json, body: `${JSON.stringify({ accepted: accept() })}\n` };
+    if (!local) return { status: 403, headers: PLAIN_TEXT, body: "only from this node: the loopback address\n" };
+    if (method !== "POST") return { status: 405, headers: { ...PLAIN_TEXT, Allow: "POST" }, body: "only POST\n" };
+    return { status: 200, headers: JSON_TYPE, body: `${JSON.stringify({ accepted: accept() })}\n` };
   };
 }
 
 /** The port's own health, with Go's handler's forms: it answers, and that is all that it checks. */
 function pingRoutes(slis: SliMetrics): Record<string, Handler> {
-  const ok = { status: 200, headers: plainText, body: "ok" };
+  const ok = { status: 200, headers: PLAIN_TEXT, body: "ok" };
   return {
     "/healthz": ({ query }) => {
       slis.succeeded();
@@ -82,7 +82,7 @@ function pingRoutes(slis: SliMetrics): Record<string, Handler> {
     "/metrics/slis": async ({ method }) => {
       if (method === "DELETE") {
         slis.reset();
-        return { status: 200, headers: plainText, body: "metrics reset\n" };
+        return { status: 200, headers: PLAIN_TEXT, body: "metrics reset\n" };
       }
       const { text, contentType } = await slis.text();
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body: text };

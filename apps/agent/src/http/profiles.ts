@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
 import { sleep, systemClock } from "@fairlead/base";
-import { plainText } from "./answers.ts";
+import { PLAIN_TEXT } from "./answers.ts";
 import type { Answer, Handler } from "./app.ts";
 
 /** Profiles of this process, in the formats that Chrome's DevTools and editors open. */
@@ -12,7 +12,7 @@ export interface Profiles {
   heap(): Readable;
 }
 
-const index = `/debug/pprof/profile?seconds=30  CPU profile (.cpuprofile)
+const INDEX = `/debug/pprof/profile?seconds=30  CPU profile (.cpuprofile)
 /debug/pprof/heap                heap snapshot (.heapsnapshot)
 `;
 const LONGEST_SECONDS = 300;
@@ -48,14 +48,14 @@ export function profileRoutes(profiles: Profiles): Readonly<Record<string, Handl
     return { status: 200, headers: attachment("fairlead-proxy.heapsnapshot"), body };
   };
   return {
-    "/debug/pprof/": () => text(200, index),
+    "/debug/pprof/": () => text(200, INDEX),
     "/debug/pprof/profile": profile,
     "/debug/pprof/heap": heap,
   };
 }
 
 function text(status: number, body: string): Answer {
-  return { status, headers: plainText, body };
+  return { status, headers: PLAIN_TEXT, body };
 }
 
 /** Profiles by Node's own inspector, which is loaded when somebody asks. */

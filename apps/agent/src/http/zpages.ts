@@ -1,5 +1,5 @@
 import { negotiate } from "./accept.ts";
-import { json, plainText } from "./answers.ts";
+import { JSON_TYPE, PLAIN_TEXT } from "./answers.ts";
 import type { Handler } from "./app.ts";
 
 /** What runs here, for /statusz. */
@@ -12,7 +12,7 @@ export interface Build {
   readonly startedAt: number;
 }
 
-const versions = ["v1beta1", "v1alpha1"];
+const VERSIONS = ["v1beta1", "v1alpha1"];
 const ACCEPTED = "application/json, application/yaml, text/plain";
 
 /** /statusz (KEP-4827): what runs since when, and where else to look. */
@@ -64,9 +64,9 @@ kube-proxy ${page}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
 `;
   return ({ accept }) => {
-    const chosen = negotiate(accept, { group: "config.k8s.io", kind, versions });
+    const chosen = negotiate(accept, { group: "config.k8s.io", kind, versions: VERSIONS });
     if (chosen === undefined) return notAcceptable;
-    if (chosen.kind === "text") return { status: 200, headers: plainText, body: `${head}${lines().join("\n")}\n` };
+    if (chosen.kind === "text") return { status: 200, headers: PLAIN_TEXT, body: `${head}${lines().join("\n")}\n` };
     const { mediaType, version } = chosen;
     const object = { kind, apiVersion: `config.k8s.io/${version}`, metadata: { name: "kube-proxy" }, ...fields() };
     const warning = `299 - "This version of the ${page} endpoint is deprecated. Please use a newer version."`;
@@ -78,7 +78,7 @@ Warning: This endpoint is not meant to be machine parseable, has no formatting c
 
 const notAcceptable = {
   status: 406,
-  headers: json,
+  headers: JSON_TYPE,
   body: `${JSON.stringify({
     kind: "Status",
     apiVersion: "v1",

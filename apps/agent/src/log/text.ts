@@ -1,5 +1,5 @@
-const letters: Readonly<Record<string, string>> = { info: "I", warn: "W", error: "E" };
-const header = new Set(["level", "ts", "msg", "v"]);
+const LETTERS: Readonly<Record<string, string>> = { info: "I", warn: "W", error: "E" };
+const HEADER = new Set(["level", "ts", "msg", "v"]);
 
 /**
  * One JSON log line in klog's text form, which log collectors of clusters know:
@@ -10,9 +10,9 @@ export function textLine(json: string, pid: number): string {
   const record: unknown = JSON.parse(json);
   if (typeof record !== "object" || record === null) return json;
   const fields = new Map(Object.entries(record));
-  const letter = letters[String(fields.get("level"))] ?? "I";
+  const letter = LETTERS[String(fields.get("level"))] ?? "I";
   const pairs = [...fields]
-    .filter(([name]) => !header.has(name))
+    .filter(([name]) => !HEADER.has(name))
     .map(([name, value]) => ` ${name}=${typeof value === "number" ? value : quoted(value)}`);
   const time = klogTime(new Date(Number(fields.get("ts"))));
   return `${letter}${time} ${String(pid).padStart(7)} fairlead] ${quoted(fields.get("msg"))}${pairs.join("")}\n`;

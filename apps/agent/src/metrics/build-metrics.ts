@@ -1,14 +1,14 @@
 import type { MetricFactory } from "./registry.ts";
 
 /** Go's names of what Node calls otherwise. */
-const goArch: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+const GO_ARCH: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
 
 /**
  * What runs here: Fairlead's own version, and, for dashboards that show components by version, the release of
  * kube-proxy that it follows, with kube-proxy's labels.
  */
 export function addBuildMetrics(make: MetricFactory, version: string, follows: string): void {
-  const platform = `${process.platform}/${goArch[process.arch] ?? process.arch}`;
+  const platform = `${process.platform}/${GO_ARCH[process.arch] ?? process.arch}`;
   const [major = "", minor = ""] = follows.split(".");
   make
     .gauge("fairlead_build_info", "1, labeled by what runs here", ["version", "node_version", "platform"] as const)

@@ -2,7 +2,7 @@ import type { RequestObserver } from "@fairlead/watch";
 import type { MetricFactory } from "./registry.ts";
 
 /** client-go's. */
-const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+const BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /** Requests to the API server, with the names, labels and buckets of client-go's metrics. */
 export function restClientMetrics(make: MetricFactory): RequestObserver {
@@ -15,13 +15,13 @@ export function restClientMetrics(make: MetricFactory): RequestObserver {
   const duration = make.histogram(
     "rest_client_request_duration_seconds",
     "Seconds from a request to the head of its answer; watches are not in it",
-    buckets,
+    BUCKETS,
     labels,
   );
   const limited = make.histogram(
     "rest_client_rate_limiter_duration_seconds",
     "Seconds for which a request waited because of clientConnection's qps and burst",
-    buckets,
+    BUCKETS,
     labels,
   );
   return {

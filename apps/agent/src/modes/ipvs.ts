@@ -20,7 +20,7 @@ import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
-const probe = { server: "-t 198.51.100.0:20000", scheduler: "rr" };
+const PROBE = { server: "-t 198.51.100.0:20000", scheduler: "rr" };
 
 export const ipvsMode: Mode = {
   facts: ipvsFacts,
@@ -37,14 +37,14 @@ export const ipvsMode: Mode = {
  * when they are used.
  */
 async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
-  const scheduler = ipvs.scheduler === "" ? probe.scheduler : ipvs.scheduler;
+  const scheduler = ipvs.scheduler === "" ? PROBE.scheduler : ipvs.scheduler;
   const modules = ["ip_vs", `ip_vs_${scheduler}`, "nf_conntrack", "ip_set", "xt_set", "dummy"];
   // Built-in parts are not always to be seen as such: what counts is what works.
   for (const module of modules) await kernel.modules.load(module);
   const { servers, sets, links } = kernel.ipvs;
   try {
     for await (const set of sets.save()) if (set.name === "") break;
-    await servers.restore(`-A ${probe.server} -s ${scheduler}\n-D ${probe.server}\n`);
+    await servers.restore(`-A ${PROBE.server} -s ${scheduler}\n-D ${PROBE.server}\n`);
     if ((await links.addresses(DEVICE)) === undefined) await links.batch(`link add dev ${DEVICE} type dummy\n`);
     return undefined;
   } catch (error) {
@@ -80,7 +80,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
       family,
       createIpvsBackend(ipvsPort(kernel, rules), {
         masqueradeBit: config.masqueradeBit,
-        scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : probe.scheduler,
+        scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : PROBE.scheduler,
         excludeCIDRs: config.ipvs.excludeCIDRs,
         loadScheduler,
         turn: progress.turnOf(family),

@@ -84,7 +84,7 @@ export interface Serving {
    * Tells what others do to what this mode programs, from now on until `signal` aborts, then resolves; absent: only
    * checks notice it. Called once everything is written.
    */
-  readonly watchForeign?: ((tell: ForeignChanges, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly watchForeign?: ((notify: ForeignChanges, signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether somebody else has changed the service device; absent: the mode has none. */
   readonly isForeignChange?: ((change: ServiceDeviceChange) => boolean) | undefined;
 }

@@ -9,14 +9,14 @@ import {
 } from "@fairlead/core";
 
 /** A range for documentation of each family (RFC 5737, RFC 3849), and how its addresses begin. */
-const ranges = {
+const RANGES = {
   IPv4: { all: "198.51.100.0/24", from: "198.51.100." },
   IPv6: { all: "2001:db8::/64", from: "2001:db8::" },
 } as const;
 
 /** A plan with everything that services can ask of the kernel in a mode, made as plans of clusters are. */
 export function probePlan(family: IPFamily, semantics: ModeSemantics): ForwardingPlan {
-  const { all, from } = ranges[family];
+  const { all, from } = RANGES[family];
   const planner = new Planner({
     nodeName: "probe",
     families: [family],

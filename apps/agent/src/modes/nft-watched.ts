@@ -36,7 +36,7 @@ export class WatchedTables {
   }
 
   /** Tells what others do to the tables until `signal` aborts, and what they did since our last transaction. */
-  async watch(tell: ForeignChanges, signal: AbortSignal): Promise<void> {
+  async watch(notify: ForeignChanges, signal: AbortSignal): Promise<void> {
     this.#watching = true;
     const onProblem = (error: unknown) =>
       this.#log.warn("What others do to nftables is not told for a while; all is written again", {
@@ -46,8 +46,8 @@ export class WatchedTables {
     const wanted = { signal, tables: [NFTABLES_TABLE], ...(since !== undefined && { since }), onProblem };
     for await (const news of this.#client.watch(wanted)) {
       this.#touched++;
-      if (news.kind === "lost") tell.lost();
-      else tell.changed(`${news.process.name} (${news.process.id})`);
+      if (news.kind === "lost") notify.lost();
+      else notify.changed(`${news.process.name} (${news.process.id})`);
     }
   }
 }

@@ -81,7 +81,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
   return {
     backends: new Map(backends),
     familiesAtOnce: nftablesFacts.familiesAtOnce,
-    watchForeign: (tell, signal) => tables.watch(tell, signal),
+    watchForeign: (notify, signal) => tables.watch(notify, signal),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { PrimaryFamily } from "@fairlead/intake";
 
-const owners = { bindAddress: "of bindAddress", node: "of the Node's first address", kernel: "of this node" } as const;
+const OWNERS = { bindAddress: "of bindAddress", node: "of the Node's first address", kernel: "of this node" } as const;
 
 /**
  * Why a node with this primary family cannot be served; undefined: it can. The other family may be left out.
@@ -14,5 +14,5 @@ export function whyUnserved(
 ): string | undefined {
   const reason = unserved.get(family);
   if (reason === undefined) return undefined;
-  return `${family}, the primary family (${owners[source]}: ${address}), cannot be served: ${reason}`;
+  return `${family}, the primary family (${OWNERS[source]}: ${address}), cannot be served: ${reason}`;
 }

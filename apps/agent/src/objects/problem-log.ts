@@ -40,7 +40,7 @@ export class ProblemLog {
     }
     const fresh = problems.filter((problem) => !before?.has(identity(problem)));
     const now = new Set(problems.map(identity));
-    if (name !== "" || (before?.size ?? 0) < MOST_NAMELESS) this.#tellOf(fresh);
+    if (name !== "" || (before?.size ?? 0) < MOST_NAMELESS) this.#report(fresh);
     this.#remember(id, name === "" ? union(before, now) : now);
   }
 
@@ -62,7 +62,7 @@ export class ProblemLog {
     if (reported < problems.length) this.#more({ more: problems.length - reported });
   }
 
-  #tellOf(problems: readonly Problem[]): void {
+  #report(problems: readonly Problem[]): void {
     for (const problem of problems) this.#count(problem);
     const shown = problems.slice(0, MOST_OF_OBJECT);
     for (const problem of shown) this.#line(problem);

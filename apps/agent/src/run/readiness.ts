@@ -14,7 +14,7 @@ export type Prerequisite =
   | "networks";
 
 /** These may never come, and there is something to serve without them. */
-const optional: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses"]);
+const OPTIONAL: ReadonlySet<Prerequisite> = new Set(["node", "nodeAddresses"]);
 
 /** Milliseconds that everything else waits for those; kube-proxy waits as long for the Node's addresses. */
 const GRACE_MS = 30_000;
@@ -51,7 +51,7 @@ export class Readiness {
     this.#missing.delete(prerequisite);
     if (this.#ready) return;
     if (this.#missing.size === 0) this.#notify();
-    else if (!this.#waiting && [...this.#missing].every((one) => optional.has(one))) {
+    else if (!this.#waiting && [...this.#missing].every((one) => OPTIONAL.has(one))) {
       this.#waiting = true;
       this.#options.clock.after(GRACE_MS, () => this.#notify());
     }

@@ -41,11 +41,11 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
       },
       async postEvent(namespace, event) {
         const began = performance.now();
-        const told = (code: number | undefined) =>
+        const reported = (code: number | undefined) =>
           observer?.answered({ method: "POST", host, code, watch: false, milliseconds: performance.now() - began });
         const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
         const posted = postObject(connection, path, event, userAgent);
-        posted.then(told, () => told(undefined));
+        posted.then(reported, () => reported(undefined));
         return posted;
       },
     };

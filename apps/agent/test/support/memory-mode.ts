@@ -1,7 +1,7 @@
 import type { Backend, ForwardingPlan, IPFamily, ModeFacts, NodePlan, SyncReport } from "@fairlead/core";
 import type { Mode } from "../../src/modes/mode.ts";
 
-const facts: ModeFacts = {
+const FACTS: ModeFacts = {
   name: "memory",
   semantics: { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" },
   needs: { iptables: [], nodeAddresses: false, serviceCIDRs: true, kernelParts: [], sysctls: [] },
@@ -14,11 +14,11 @@ const facts: ModeFacts = {
 /** A mode that keeps each family's service ports in `memory`, and asks nothing of the node; `nodes` gets the rest. */
 export function memoryMode(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPFamily, NodePlan>): Mode {
   return {
-    facts,
+    facts: FACTS,
     async open() {},
     serve: async ({ families }) => ({
       backends: new Map(families.map((family) => [family, memoryBackend(memory, nodes)])),
-      familiesAtOnce: facts.familiesAtOnce,
+      familiesAtOnce: FACTS.familiesAtOnce,
     }),
     async removeTables() {
       memory.clear();
@@ -35,7 +35,7 @@ function memoryBackend(memory: Map<IPFamily, readonly string[]>, nodes?: Map<IPF
     return { kind: "full", objects: { groups: { total: names.length, written: names.length } } };
   };
   return {
-    semantics: facts.semantics,
+    semantics: FACTS.semantics,
     sync: keep,
     apply: keep,
     intact: async ({ family }) => memory.has(family),

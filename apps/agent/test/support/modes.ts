@@ -69,7 +69,7 @@ const modesOnFakes: readonly ModeOnFakes[] = [
       const backends = each(families, (family) =>
         createNftablesBackend(tables.port, { family, clock, turn: progress.turnOf(family) }),
       );
-      const watchForeign: Serving["watchForeign"] = (tell, signal) => tables.watch(tell, signal);
+      const watchForeign: Serving["watchForeign"] = (notify, signal) => tables.watch(notify, signal);
       return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce, watchForeign };
     },
   },

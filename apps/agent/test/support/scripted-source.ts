@@ -14,7 +14,7 @@ interface RawObject {
 
 type Name = Exclude<keyof Subscriptions, "others">;
 
-const resources: Readonly<Record<string, Name>> = {
+const RESOURCES: Readonly<Record<string, Name>> = {
   Service: "services",
   EndpointSlice: "endpointSlices",
   Node: "node",
@@ -78,7 +78,7 @@ export class ScriptedSource implements ObjectSource {
   }
 
   #of(kind: string): Subscription<unknown> {
-    const resource = resources[kind];
+    const resource = RESOURCES[kind];
     const subscription = resource === undefined ? this.#others(kind)[0] : this.#subscriptions[resource];
     if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
     return subscription;

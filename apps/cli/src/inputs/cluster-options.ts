@@ -34,11 +34,11 @@ export const sourceOptions = {
 } as const;
 
 /** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
-const modes = ["iptables", "ipvs", "nftables"] as const satisfies readonly Mode[];
+const MODES = ["iptables", "ipvs", "nftables"] as const satisfies readonly Mode[];
 
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {
-  mode: choice(modes, "iptables", "Proxy mode; the one of --config, where that is given."),
+  mode: choice(MODES, "iptables", "Proxy mode; the one of --config, where that is given."),
   config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
   "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),

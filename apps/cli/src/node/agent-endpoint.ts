@@ -18,7 +18,7 @@ export interface AgentAddress {
 type Method = "GET" | "POST";
 
 /** Milliseconds that an agent gets to answer, and kubectl to open the way to it. */
-const patience = 15_000;
+const PATIENCE = 15_000;
 
 /**
  * What a running agent says at a path of its local endpoint, such as `/ownership`.
@@ -70,7 +70,7 @@ async function pagesAt(metrics: number, health: number): Promise<AgentPages> {
 /** It says as well why it is not healthy. */
 async function livezAt(port: number): Promise<string | undefined> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(patience) });
+    const response = await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(PATIENCE) });
     return await response.text();
   } catch {
     return undefined;
@@ -85,7 +85,7 @@ async function withPortForward<T>(
 ): Promise<T> {
   const wanted = ports.map((port) => `:${port}`);
   const forward = ["port-forward", `--namespace=${namespace}`, "--address=127.0.0.1", `pod/${name}`, ...wanted];
-  const output = runner.stream(["kubectl", ...clusterFlags(cluster), ...forward], { timeoutMs: patience });
+  const output = runner.stream(["kubectl", ...clusterFlags(cluster), ...forward], { timeoutMs: PATIENCE });
   const opened = new Map<number, number>();
   // Leaving the loop ends kubectl.
   for await (const line of lines(output)) {
@@ -98,7 +98,7 @@ async function withPortForward<T>(
 
 async function fetchText(url: string, method: Method): Promise<string> {
   try {
-    const response = await fetch(url, { method, signal: AbortSignal.timeout(patience) });
+    const response = await fetch(url, { method, signal: AbortSignal.timeout(PATIENCE) });
     if (response.ok) return await response.text();
     throw new CommandFailure(`${url} answers ${response.status}`);
   } catch (error) {

@@ -62,18 +62,18 @@ const TOLD = {
  */
 async function errorAnswer(runner: Runner, query: RouteQuery, message: string): Promise<RouteAnswer> {
   const { family, destination, inInterface } = query;
-  const told = TOLD[family];
+  const reported = TOLD[family];
   switch (message) {
     case "Network is unreachable":
-      return { kind: "refused", problem: `no route to ${destination}`, rejectWith: told.net };
+      return { kind: "refused", problem: `no route to ${destination}`, rejectWith: reported.net };
     case "Permission denied":
-      return { kind: "refused", problem: `a prohibit route to ${destination}`, rejectWith: told.prohibited };
+      return { kind: "refused", problem: `a prohibit route to ${destination}`, rejectWith: reported.prohibited };
     case "No route to host":
       return (
         (await ipv4Forwarding(runner, query)) ?? {
           kind: "refused",
           problem: `an unreachable route to ${destination}`,
-          rejectWith: told.host,
+          rejectWith: reported.host,
         }
       );
     case "Invalid argument":

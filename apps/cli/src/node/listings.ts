@@ -6,11 +6,11 @@ import { type RecordedRun, recordingRunner, replayingRunner } from "./recorded-r
 
 /** Asks everything that a command may want to know of a kernel, and prints each answer once. */
 export async function printListings(runner: Runner, out: (text: string) => void): Promise<void> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const recording = recordingRunner(runner, (run) => {
     const key = JSON.stringify(run.argv);
-    if (!told.has(key)) out(`${JSON.stringify(run)}\n`);
-    told.add(key);
+    if (!reported.has(key)) out(`${JSON.stringify(run)}\n`);
+    reported.add(key);
   });
   await nodeAddresses(recording);
   // A family that the host has not got is an answer as well.

@@ -14,16 +14,16 @@ export type RecordedRun =
     };
 
 /** Runs programs, and tells of each with what it printed. */
-export function recordingRunner(runner: Runner, tell: (run: RecordedRun) => void): Runner {
+export function recordingRunner(runner: Runner, notify: (run: RecordedRun) => void): Runner {
   const recorded = async <T>(argv: Argv, work: () => Promise<T>, printed: (result: T) => string): Promise<T> => {
     try {
       const result = await work();
-      tell({ argv, stdout: printed(result) });
+      notify({ argv, stdout: printed(result) });
       return result;
     } catch (error) {
       if (error instanceof CommandError) {
         const { reason, exitCode, stderr } = error;
-        tell({ argv, failure: { reason, exitCode, stderr } });
+        notify({ argv, failure: { reason, exitCode, stderr } });
       }
       throw error;
     }

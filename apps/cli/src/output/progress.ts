@@ -1,5 +1,5 @@
 /** Milliseconds without a word. */
-const patience = 1_000;
+const PATIENCE = 1_000;
 
 /** Where progress is told; terminals get one line that changes. */
 export interface ProgressStream {
@@ -25,18 +25,18 @@ const systemClock: ProgressClock = {
 export function createProgress(stream: ProgressStream, clock: ProgressClock = systemClock) {
   return async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     const began = clock.now();
-    let told = false;
-    const stop = clock.every(patience, () => {
+    let reported = false;
+    const stop = clock.every(PATIENCE, () => {
       if (stream.isTTY === true) stream.write(`\r${what} … ${Math.round((clock.now() - began) / 1000)} s`);
-      else if (!told) stream.write(`${what} …\n`);
-      told = true;
+      else if (!reported) stream.write(`${what} …\n`);
+      reported = true;
     });
     try {
       return await work();
     } finally {
       stop();
       // Erases the line: what comes next begins at its start.
-      if (told && stream.isTTY === true) stream.write("\r\u001b[K");
+      if (reported && stream.isTTY === true) stream.write("\r\u001b[K");
     }
   };
 }

@@ -5,7 +5,7 @@ import { blocks } from "./addresses.ts";
 /** Calico's default for all nodes: the sessions are internal. */
 const AS = 64512;
 
-const channels: Readonly<Record<IPFamily, string>> = { IPv4: "ipv4", IPv6: "ipv6" };
+const CHANNELS: Readonly<Record<IPFamily, string>> = { IPv4: "ipv4", IPv6: "ipv6" };
 
 /**
  * BIRD 2 on one node as Calico sets it up: a mesh of all nodes, each announces its block, and what comes of the others
@@ -18,7 +18,7 @@ export function birdConfig(node: CniNode, others: readonly CniNode[], families: 
     // A number that only has to be unique; nodes without IPv4 need one too.
     `router id ${node.addresses.IPv4 ?? `10.144.${node.index}.1`};`,
     "protocol device { scan time 1; }",
-    `protocol direct { ${families.map((family) => `${channels[family]};`).join(" ")} interface -"cali*", "*"; }`,
+    `protocol direct { ${families.map((family) => `${CHANNELS[family]};`).join(" ")} interface -"cali*", "*"; }`,
     ...families.flatMap((family) => [
       ...tables(node, family),
       ...others.map((other) => session(node, other, family)),
@@ -28,7 +28,7 @@ export function birdConfig(node: CniNode, others: readonly CniNode[], families: 
 }
 
 function tables({ index }: CniNode, family: IPFamily): readonly string[] {
-  const channel = channels[family];
+  const channel = CHANNELS[family];
   const own = blocks.subnet(family, index);
   return [
     `protocol static own_block_${channel} { ${channel}; route ${own} blackhole; }`,
@@ -39,7 +39,7 @@ function tables({ index }: CniNode, family: IPFamily): readonly string[] {
 }
 
 function session({ addresses }: CniNode, other: CniNode, family: IPFamily): string {
-  const channel = channels[family];
+  const channel = CHANNELS[family];
   const patience = "connect delay time 1; connect retry time 1; error wait time 1, 3;";
   return [
     `protocol bgp mesh_${other.index}_${channel} {`,

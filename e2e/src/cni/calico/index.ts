@@ -19,7 +19,7 @@ export const flavour: CniFlavour = {
 };
 
 const READY_MS = 180_000;
-const flags: Readonly<Record<IPFamily, string>> = { IPv4: "-4", IPv6: "-6" };
+const FLAGS: Readonly<Record<IPFamily, string>> = { IPv4: "-4", IPv6: "-6" };
 
 async function install(ground: CniGround): Promise<PodNetwork> {
   const { nodes, families, folder } = ground;
@@ -48,7 +48,7 @@ async function setUpNode(node: CniNode, { nodes, families, folder, daemon }: Cni
 async function routesCome({ name, runner }: CniNode, nodes: readonly CniNode[], family: IPFamily): Promise<void> {
   const wanted = nodes.filter((other) => other.name !== name).map(({ index }) => blocks.subnet(family, index));
   await waitUntil(`BIRD's routes on ${name} (${family})`, READY_MS, async () => {
-    const { stdout } = await runner.run(["ip", flags[family], "route", "show", "proto", "bird"]);
+    const { stdout } = await runner.run(["ip", FLAGS[family], "route", "show", "proto", "bird"]);
     return wanted.every((one) => stdout.includes(`${one} via`)) ? true : undefined;
   });
 }

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../lab/apply.ts";
-import { address, anywhere, type IpLines, route, up } from "../../lab/ip-lines.ts";
+import { ANYWHERE, address, type IpLines, route, up } from "../../lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
 import { blocks } from "./addresses.ts";
 
@@ -15,9 +15,9 @@ const podSide: Readonly<Record<IPFamily, (pod: string) => IpLines>> = {
   IPv4: (pod) => [
     address("eth0", `${pod}/32`),
     route(GATEWAY_IPV4, { dev: "eth0" }),
-    route(anywhere.IPv4, { via: GATEWAY_IPV4, dev: "eth0" }),
+    route(ANYWHERE.IPv4, { via: GATEWAY_IPV4, dev: "eth0" }),
   ],
-  IPv6: (pod) => [address("eth0", `${pod}/128`), route(anywhere.IPv6, { via: GATEWAY_IPV6, dev: "eth0" })],
+  IPv6: (pod) => [address("eth0", `${pod}/128`), route(ANYWHERE.IPv6, { via: GATEWAY_IPV6, dev: "eth0" })],
 };
 
 /** A routed link: the node has a route to the pod only, the pod has the node as gateway for everything. */

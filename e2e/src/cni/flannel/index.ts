@@ -4,7 +4,7 @@ import type { CniFlavour, CniGround, CniNode, PodNetwork } from "../flavour.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { subnets } from "./addresses.ts";
 import { masquerade } from "./masquerade.ts";
-import { setUpVxlan, tunnelMtu, vxlanState } from "./vxlan.ts";
+import { setUpVxlan, TUNNEL_MTU, vxlanState } from "./vxlan.ts";
 
 /** How packets come to another node. */
 interface Backend {
@@ -15,7 +15,7 @@ interface Backend {
 
 const vxlan: Backend = {
   // The families share one bridge.
-  mtu: (families) => Math.min(...families.map((family) => tunnelMtu[family])),
+  mtu: (families) => Math.min(...families.map((family) => TUNNEL_MTU[family])),
   setUp: setUpVxlan,
   state: vxlanState,
 };
@@ -31,7 +31,7 @@ export const flavour: CniFlavour = {
   programs: [{ program: "bridge", debian: "iproute2" }],
   podCIDRs: subnets.podCIDRs,
   ownLoadBalancer: false,
-  mtu: tunnelMtu.IPv6,
+  mtu: TUNNEL_MTU.IPv6,
   install: (ground) => install(ground, vxlan),
 };
 

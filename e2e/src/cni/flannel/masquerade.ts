@@ -2,8 +2,8 @@ import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 
-const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
-const multicast: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
+const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
  * flanneld's rules with `--ip-masq`: what leaves the pod network gets the node's address, what comes from elsewhere to
@@ -16,10 +16,10 @@ export async function masquerade({ index, runner }: CniNode, family: IPFamily): 
     `-s ${own} -d ${all} -j RETURN`,
     `-s ${all} -d ${own} -j RETURN`,
     `! -s ${all} -d ${own} -j RETURN`,
-    `-s ${all} ! -d ${multicast[family]} -j MASQUERADE --random-fully`,
+    `-s ${all} ! -d ${MULTICAST[family]} -j MASQUERADE --random-fully`,
     `! -s ${all} -d ${all} -j MASQUERADE --random-fully`,
   ];
-  await runner.run([`${tools[family]}-restore`, "--noflush"], {
+  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       ":FLANNEL-POSTRTG - [0:0]",

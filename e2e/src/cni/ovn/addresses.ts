@@ -5,9 +5,9 @@ import { nodeSubnets } from "../node-subnets.ts";
 export const subnets = nodeSubnets("10.244", "fd00:244::");
 
 /** Between the router and the nodes. */
-export const joinCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "100.64.0.0/16", IPv6: "fd00:100:64::/112" };
+export const JOIN_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "100.64.0.0/16", IPv6: "fd00:100:64::/112" };
 
-export const joinLength: Readonly<Record<IPFamily, number>> = { IPv4: 16, IPv6: 112 };
+export const JOIN_LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 16, IPv6: 112 };
 
 /** 1 is the router, the nodes follow. */
 const inJoin: Readonly<Record<IPFamily, (host: number) => string>> = {
@@ -29,7 +29,7 @@ export function joinNode(family: IPFamily, node: number): string {
 export function tunnelAddress(node: number): string {
   return `172.30.1.${10 + node}`;
 }
-export const tunnelLength = 24;
+export const TUNNEL_LENGTH = 24;
 
 /**
  * One for everything that has a port; `part` says what it is: 0 the tunnel, 1 the node's port, 2 the router's, 3 a

@@ -16,7 +16,7 @@ import { switchOf } from "./topology.ts";
 /** Where the agents of all nodes find OVN's southbound database. */
 export const SOUTHBOUND_PORT = 6642;
 
-const switchSchema = "/usr/share/openvswitch/vswitch.ovsschema";
+const SWITCH_SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema";
 const ovnSchema = (part: string) => `/usr/share/ovn/ovn-${part}.ovsschema`;
 
 /** OVN's databases and ovn-northd, as a pod with the first node's network. */
@@ -43,7 +43,7 @@ export async function startCentral(ground: CniGround, node: CniNode): Promise<vo
 export async function startSwitch(ground: CniGround, node: CniNode): Promise<void> {
   const own = nodeFolder(ground.folder, node);
   await mkdir(own);
-  await database(ground, node, { own, name: "db", schema: switchSchema });
+  await database(ground, node, { own, name: "db", schema: SWITCH_SCHEMA });
   const socket = nodeDatabase(ground.folder, node);
   await databaseIsThere(socket);
   const argv = ["ovs-vswitchd", socket, control(own, "vswitchd")] as const;

@@ -2,14 +2,14 @@ import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
 import { subnets } from "./addresses.ts";
 
-const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
 /**
  * What pods send through their node gets the node's address. Also to other pods, which is what a service proxied by the
  * node makes of it: the answer would go straight through OVN, past the node that has to translate it back.
  */
 export async function masquerade({ runner }: CniNode, family: IPFamily): Promise<void> {
-  await runner.run([`${tools[family]}-restore`, "--noflush"], {
+  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       ":CNI-OVN - [0:0]",

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../lab/apply.ts";
-import { address, anywhere, route, up, veth } from "../../lab/ip-lines.ts";
+import { ANYWHERE, address, route, up, veth } from "../../lab/ip-lines.ts";
 import type { PodAddresses, PodToAttach } from "../flavour.ts";
 import { FIRST_POD } from "../node-subnets.ts";
 import { mac, subnets } from "./addresses.ts";
@@ -24,7 +24,7 @@ export async function attach(
     up("eth0"),
     ...ips.flatMap(([family, ip]) => [
       address("eth0", `${ip}/${subnets.length[family]}`),
-      route(anywhere[family], { via: subnets.address(family, node.index, 1) }),
+      route(ANYWHERE[family], { via: subnets.address(family, node.index, 1) }),
     ]),
   ]);
   // The userspace datapath takes packets as they are: nobody behind it would fill in checksums or cut what is too long.

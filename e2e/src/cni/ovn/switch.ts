@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import { applyLines, applySettings } from "../../lab/apply.ts";
 import { address, route, up } from "../../lab/ip-lines.ts";
 import type { CniNode } from "../flavour.ts";
-import { joinLength, joinNode, joinRouter, mac, subnets, tunnelAddress, tunnelLength } from "./addresses.ts";
+import { JOIN_LENGTH, joinNode, joinRouter, mac, subnets, TUNNEL_LENGTH, tunnelAddress } from "./addresses.ts";
 import type { OvnClients } from "./clients.ts";
 import { SOUTHBOUND_PORT } from "./daemons.ts";
 import { nodePort } from "./topology.ts";
@@ -74,9 +74,9 @@ export async function addressSwitch({ index, runner }: CniNode, families: readon
     "net/ipv4/conf/eth1/arp_ignore": "1",
   });
   await applyLines(runner, [
-    address(TUNNELS, `${tunnelAddress(index)}/${tunnelLength}`),
+    address(TUNNELS, `${tunnelAddress(index)}/${TUNNEL_LENGTH}`),
     up(TUNNELS),
-    ...families.map((family) => address(NODE_PORT, `${joinNode(family, index)}/${joinLength[family]}`)),
+    ...families.map((family) => address(NODE_PORT, `${joinNode(family, index)}/${JOIN_LENGTH[family]}`)),
     up(NODE_PORT),
     ...families.map((family) => route(subnets.podCIDRs[family], { via: joinRouter(family), dev: NODE_PORT })),
   ]);

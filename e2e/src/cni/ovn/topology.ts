@@ -1,14 +1,14 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import { joinCIDRs, joinLength, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
+import { JOIN_CID_RS, JOIN_LENGTH, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
 
 /** A command of ovn-nbctl with its arguments. */
 export type NbCommand = readonly string[];
 
 const ROUTER = "fairlead-router";
 const JOIN = "join";
-const matches: Readonly<Record<IPFamily, string>> = { IPv4: "ip4", IPv6: "ip6" };
-const everything: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
+const MATCHES: Readonly<Record<IPFamily, string>> = { IPv4: "ip4", IPv6: "ip6" };
+const EVERYTHING: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
 
 /**
  * As kube-ovn lays it out: one router, a logical switch for each node's pods, and a switch `join` on which every node
@@ -21,7 +21,7 @@ export function topology(nodes: readonly CniNode[], families: readonly IPFamily[
     ...routerPort(
       JOIN,
       mac(2, 0),
-      families.map((family) => `${joinRouter(family)}/${joinLength[family]}`),
+      families.map((family) => `${joinRouter(family)}/${JOIN_LENGTH[family]}`),
     ),
     ...families.flatMap(policiesForAll),
     ...nodes.flatMap((node) => nodeCommands(node, families)),
@@ -60,18 +60,18 @@ function routerPort(name: string, address: string, networks: readonly string[]):
 }
 
 function policiesForAll(family: IPFamily): readonly NbCommand[] {
-  const to = (cidr: string) => `${matches[family]}.dst == ${cidr}`;
+  const to = (cidr: string) => `${MATCHES[family]}.dst == ${cidr}`;
   return [
     // Without any route a packet never comes to the policies.
-    ["lr-route-add", ROUTER, everything[family], joinRouter(family)],
+    ["lr-route-add", ROUTER, EVERYTHING[family], joinRouter(family)],
     ["lr-policy-add", ROUTER, "31000", to(subnets.podCIDRs[family]), "allow"],
-    ["lr-policy-add", ROUTER, "31000", to(joinCIDRs[family]), "allow"],
+    ["lr-policy-add", ROUTER, "31000", to(JOIN_CID_RS[family]), "allow"],
   ];
 }
 
 function policiesOfNode(index: number, family: IPFamily, address: string | undefined): readonly NbCommand[] {
   const join = joinNode(family, index);
-  const ip = matches[family];
+  const ip = MATCHES[family];
   return [
     ["lr-policy-add", ROUTER, "30000", `${ip}.dst == ${address}`, "reroute", join],
     ["lr-policy-add", ROUTER, "29000", `${ip}.src == ${subnets.subnet(family, index)}`, "reroute", join],

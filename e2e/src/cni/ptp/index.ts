@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import { applyLines } from "../../lab/apply.ts";
-import { address, anywhere, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
+import { ANYWHERE, address, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
 import type { CniFlavour, CniGround, CniNode, PodAddresses, PodNetwork, PodToAttach } from "../flavour.ts";
 import { routeToOthers } from "../node-routes.ts";
 import { nodeSubnets } from "../node-subnets.ts";
@@ -19,7 +19,7 @@ export const flavour: CniFlavour = {
 };
 
 /** The same on every link. */
-const gateway: Readonly<Record<IPFamily, string>> = { IPv4: "169.254.142.1", IPv6: "fe80::142:1" };
+const GATEWAY: Readonly<Record<IPFamily, string>> = { IPv4: "169.254.142.1", IPv6: "fe80::142:1" };
 async function install({ nodes, families }: CniGround): Promise<PodNetwork> {
   await Promise.all(nodes.map((node) => setUpNode(node, nodes, families)));
   return {
@@ -53,7 +53,7 @@ async function attach({ name, node, index, namespace, runner }: PodToAttach, fam
     up("eth0"),
     ...own.flatMap(([family, pod]) => [
       address("eth0", `${pod}/${family === "IPv4" ? 32 : 128}`),
-      route(anywhere[family], { via: gateway[family], dev: "eth0", onlink: true }),
+      route(ANYWHERE[family], { via: GATEWAY[family], dev: "eth0", onlink: true }),
     ]),
   ]);
   return Object.fromEntries(own) satisfies PodAddresses;
@@ -62,7 +62,7 @@ async function attach({ name, node, index, namespace, runner }: PodToAttach, fam
 function nodeSide(link: string, family: IPFamily, pod: string, src: string | undefined): IpLines {
   return [
     // Of link scope, so that nothing is masqueraded with it.
-    family === "IPv4" ? address(link, `${gateway.IPv4}/32`, "link") : address(link, `${gateway.IPv6}/64`),
+    family === "IPv4" ? address(link, `${GATEWAY.IPv4}/32`, "link") : address(link, `${GATEWAY.IPv6}/64`),
     route(pod, { dev: link, ...(src !== undefined && { src }) }),
   ];
 }

@@ -1,11 +1,11 @@
 import { clientA, webB1 } from "@fairlead/testkit";
-import { demoObjects, web, webPods } from "../services.ts";
+import { demoObjects, WEB, webPods } from "../services.ts";
 import type { Check, Reply, Stage } from "../stage.ts";
 
 /** So many requests in a row without the removed endpoint: two thirds to the power of 40 is nothing. */
 const CALM = 40;
 
-const request = `client-a → ${web.clusterIP}:80`;
+const REQUEST = `client-a → ${WEB.clusterIP}:80`;
 
 /** An endpoint goes while requests go on: how long until none reaches it, and does any fail? */
 export const removedLive: Check = async (stage) => {
@@ -29,7 +29,7 @@ async function askUntil(stage: Stage, enough: (replies: readonly Reply[]) => boo
   const deadline = performance.now() + stage.patienceMs;
   const replies: Reply[] = [];
   while (!enough(replies) && performance.now() < deadline) {
-    const batch = await stage.ask({ from: clientA, to: web.clusterIP, port: 80, count: 20 });
+    const batch = await stage.ask({ from: clientA, to: WEB.clusterIP, port: 80, count: 20 });
     replies.push(...[...batch].sort((a, b) => a.at - b.at));
   }
   return replies;
@@ -50,7 +50,7 @@ function failures(replies: readonly Reply[]): string {
 }
 
 function finding(name: string, seen: string, ok: boolean) {
-  return { name, request, seen, ok };
+  return { name, request: REQUEST, seen, ok };
 }
 
 function ms(duration: number): string {

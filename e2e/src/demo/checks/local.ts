@@ -1,6 +1,6 @@
 import { clientA } from "@fairlead/testkit";
 import { tally } from "../counted.ts";
-import { nginxOvnIP, nobodyIP } from "../services.ts";
+import { NGINX_OVN_IP, NOBODY_IP } from "../services.ts";
 import type { Check, Stage } from "../stage.ts";
 import { addedLive, removedLive } from "./live.ts";
 import { affinity, foundingCase, spread } from "./services.ts";
@@ -12,9 +12,9 @@ export const localChecks: readonly Check[] = [
   removedLive,
   addedLive,
   affinity,
-  (stage) => nowhere(stage, { name: "no endpoints", service: "nobody", to: nobodyIP, row: /none: no endpoints$/ }),
+  (stage) => nowhere(stage, { name: "no endpoints", service: "nobody", to: NOBODY_IP, row: /none: no endpoints$/ }),
   // Another network's service is none of ours: it is not even in the table.
-  (stage) => nowhere(stage, { name: "nginx-ovn", service: "nginx-ovn", to: nginxOvnIP, row: undefined }),
+  (stage) => nowhere(stage, { name: "nginx-ovn", service: "nginx-ovn", to: NGINX_OVN_IP, row: undefined }),
 ];
 
 interface Nowhere {

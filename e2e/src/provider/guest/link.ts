@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { address, families, type IpLines, route, up } from "../../lab/ip-lines.ts";
-import { fabricNetwork } from "../netns/addresses.ts";
+import { address, FAMILIES, type IpLines, route, up } from "../../lab/ip-lines.ts";
+import { FABRIC_NETWORK } from "../netns/addresses.ts";
 
 /**
  * The way between the guest's cluster and the machine's side, where the control plane is: a tap device in a namespace
@@ -14,29 +14,29 @@ const FROM_FABRIC = "control";
 type Ends = Readonly<Record<IPFamily, string>>;
 
 /** The machine's end. The API server is there. */
-export const machineEnd: Ends = { IPv4: "172.31.0.1", IPv6: "fd00:31::1" };
-const guestEnd: Ends = { IPv4: "172.31.0.2", IPv6: "fd00:31::2" };
-const nearEnd: Ends = { IPv4: "172.29.0.1", IPv6: "fd00:29::1" };
-const fabricEnd: Ends = { IPv4: "172.29.0.2", IPv6: "fd00:29::2" };
+export const MACHINE_END: Ends = { IPv4: "172.31.0.1", IPv6: "fd00:31::1" };
+const GUEST_END: Ends = { IPv4: "172.31.0.2", IPv6: "fd00:31::2" };
+const NEAR_END: Ends = { IPv4: "172.29.0.1", IPv6: "fd00:29::1" };
+const FABRIC_END: Ends = { IPv4: "172.29.0.2", IPv6: "fd00:29::2" };
 
-const linkNetwork: Ends = { IPv4: "172.31.0.0/24", IPv6: "fd00:31::/64" };
-const innerNetwork: Ends = { IPv4: "172.29.0.0/24", IPv6: "fd00:29::/64" };
-const length: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
+const LINK_NETWORK: Ends = { IPv4: "172.31.0.0/24", IPv6: "fd00:31::/64" };
+const INNER_NETWORK: Ends = { IPv4: "172.29.0.0/24", IPv6: "fd00:29::/64" };
+const LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
-const at = (ends: Ends, dev: string) => families.map((family) => address(dev, `${ends[family]}/${length[family]}`));
+const at = (ends: Ends, dev: string) => FAMILIES.map((family) => address(dev, `${ends[family]}/${LENGTH[family]}`));
 
 /** In the machine's namespace. */
 export const machineLines: IpLines = [
   `tuntap add dev ${TAP} mode tap`,
   up(TAP),
-  ...at(machineEnd, TAP),
-  ...families.flatMap((family) =>
-    [fabricNetwork, innerNetwork].map((network) => route(network[family], { via: guestEnd[family] })),
+  ...at(MACHINE_END, TAP),
+  ...FAMILIES.flatMap((family) =>
+    [FABRIC_NETWORK, INNER_NETWORK].map((network) => route(network[family], { via: GUEST_END[family] })),
   ),
 ];
 
 /** In the guest's first namespace. */
-export const guestLines: IpLines = [up(VECTOR), ...at(guestEnd, VECTOR)];
+export const guestLines: IpLines = [up(VECTOR), ...at(GUEST_END, VECTOR)];
 
 /**
  * There too, once there is a fabric.
@@ -47,14 +47,14 @@ export function fabricPair(fabric: number): IpLines {
   return [
     `link add ${TO_FABRIC} type veth peer name ${FROM_FABRIC} netns ${fabric}`,
     up(TO_FABRIC),
-    ...at(nearEnd, TO_FABRIC),
-    ...families.map((family) => route(fabricNetwork[family], { via: fabricEnd[family] })),
+    ...at(NEAR_END, TO_FABRIC),
+    ...FAMILIES.map((family) => route(FABRIC_NETWORK[family], { via: FABRIC_END[family] })),
   ];
 }
 
 /** In the cluster's fabric. */
 export const fabricEndLines: IpLines = [
   up(FROM_FABRIC),
-  ...at(fabricEnd, FROM_FABRIC),
-  ...families.map((family) => route(linkNetwork[family], { via: nearEnd[family] })),
+  ...at(FABRIC_END, FROM_FABRIC),
+  ...FAMILIES.map((family) => route(LINK_NETWORK[family], { via: NEAR_END[family] })),
 ];

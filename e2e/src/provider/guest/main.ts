@@ -27,12 +27,12 @@ await new Promise((resolve, reject) => machine.on("connect", resolve).on("error"
 const ended = new Promise((resolve) => machine.on("close", resolve));
 
 const progress = Promise.withResolvers<(line: string) => void>();
-const cluster = progress.promise.then(async (tell) =>
+const cluster = progress.promise.then(async (notify) =>
   openCluster({
     shape: settings.shape,
     flavours: await Promise.all(settings.request.cni.map(loadFlavour)),
     folder,
-    progress: tell,
+    progress: notify,
     controlPlane: reachControlPlane,
   }),
 );

@@ -5,7 +5,7 @@ import { kernelSettings } from "../../lab/settings.ts";
 import type { GuestLink } from "../../uml/boot.ts";
 import { openControlPlane } from "../netns/control-plane.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import { machineEnd, machineLines, TAP } from "./link.ts";
+import { MACHINE_END, machineLines, TAP } from "./link.ts";
 
 /** What a guest's cluster has outside of it: the machine's end of the link, and the control plane there. */
 export interface Outside {
@@ -27,8 +27,8 @@ export async function openOutside(
   const namespace = opened.use(await createNamespace());
   await applySettings(runnerIn(namespace), kernelSettings("outside"));
   await applyLines(runnerIn(namespace), machineLines);
-  const controlPlane = await openControlPlane(request, { namespace, addresses: machineEnd, folder }, progress);
+  const controlPlane = await openControlPlane(request, { namespace, addresses: MACHINE_END, folder }, progress);
   opened.defer(() => controlPlane.dispose());
-  const host = machineEnd[request.families[0] ?? "IPv4"];
+  const host = MACHINE_END[request.families[0] ?? "IPv4"];
   return { namespace, link: { namespace, tap: TAP }, host, controlPlane };
 }

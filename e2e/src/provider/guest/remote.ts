@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../control-plane/api-client.ts";
 import type { Cluster, ClusterNode, ClusterShape, Pod, WantedPod } from "../cluster.ts";
-import { familiesOnly, gateAddress, gateCounter, strangerAddress } from "../netns/addresses.ts";
+import { familiesOnly, gateAddress, gateCounter, STRANGER_ADDRESS } from "../netns/addresses.ts";
 import type { OpenedCluster } from "./calls.ts";
 import type { Ask } from "./wire.ts";
 
@@ -24,7 +24,7 @@ export function remoteCluster({ shape, opened, ask, api, apiServer, dispose }: R
     api,
     apiServer,
     outside: { name: "outside", addresses: opened.outside, send: (probe) => ask("send", "outside", probe) },
-    strangerAddresses: familiesOnly(shape.families, strangerAddress),
+    strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
     startPod: (wanted) => startPod(wanted, ask),
     gateAddress: (node, family) => gateAddress[family](shape.nodeNames.indexOf(node.name) + 1, gates()),
     // Its namespaces cannot be entered from here.

@@ -5,9 +5,9 @@ import type { CniFlavour } from "../../cni/flavour.ts";
 import { kubernetesVersion } from "../../control-plane/versions.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { orDispose } from "../../support/or-dispose.ts";
-import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { type Cluster, type ClusterNode, type ClusterShape, NODE_PORTS } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
-import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "../netns/addresses.ts";
+import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/addresses.ts";
 import { clusterState } from "../netns/state.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
 import { openApi } from "./api.ts";
@@ -58,10 +58,10 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     api,
     outside: {
       name: "outside",
-      addresses: familiesOnly(families, outsideAddress),
+      addresses: familiesOnly(families, OUTSIDE_ADDRESS),
       send: (probe) => sender.send(probe),
     },
-    strangerAddresses: familiesOnly(families, strangerAddress),
+    strangerAddresses: familiesOnly(families, STRANGER_ADDRESS),
     apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
     kubernetes: {
       version: kubernetesVersion(request.kubernetes),
@@ -137,7 +137,7 @@ async function openNode(
 }
 
 async function peerIn(namespace: NetworkNamespace, name: string, opened: AsyncDisposableStack) {
-  const peer = await startPeer(namespace, { name, listen: nodePorts });
+  const peer = await startPeer(namespace, { name, listen: NODE_PORTS });
   opened.defer(() => peer.stop());
   return peer;
 }

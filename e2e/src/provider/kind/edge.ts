@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { applyLines, applySettings, runnerIn } from "../../lab/apply.ts";
-import { host, nodeSettings, routeFromOutside, router } from "../netns/ground.ts";
+import { host, NODE_SETTINGS, routeFromOutside, router } from "../netns/ground.ts";
 import { edgeLines, outsideLines } from "../netns/wiring.ts";
 import type { KindNode } from "./kind-cluster.ts";
 import type { Machine } from "./machine.ts";
@@ -17,7 +17,7 @@ export async function openOutside(
   await Promise.all([
     applySettings(network.runner, router),
     applySettings(runnerIn(outside), host),
-    ...all.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
+    ...all.map((node) => applySettings(node.runner, { ...router, ...NODE_SETTINGS })),
   ]);
   const addresses = workers.map((node) => node.addresses);
   await applyLines(network.runner, edgeLines({ families, nodes: addresses, outsidePid: outside.pid }));

@@ -12,7 +12,7 @@ import type { KindCluster, KindNode } from "./kind-cluster.ts";
 import { fairleadManifests } from "./manifests.ts";
 
 /** As the manifests of deploy/ name it. */
-export const fairleadImage = "ghcr.io/fairlead-dev/fairlead:0.0.0";
+export const FAIRLEAD_IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
 
 const ROLLOUT = "--timeout=180s";
 const START_MS = 60_000;
@@ -24,7 +24,7 @@ export async function buildFairleadImage(folder: string, progress: Progress): Pr
   const keep = cacheFolder("image-layers");
   const { archive } = await buildFromPackages(createRunner(), {
     arches: [ownArch()],
-    name: fairleadImage,
+    name: FAIRLEAD_IMAGE,
     outDir,
     epoch: 0,
     keep,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import { messageOf } from "../../support/errors.ts";
-import { fabricAddress, prefixLength, serviceCIDRs as serviceRange } from "../netns/addresses.ts";
+import { FABRIC_ADDRESS, PREFIX_LENGTH, SERVICE_CID_RS as serviceRange } from "../netns/addresses.ts";
 import { rejectAtTheEnd } from "../netns/ground.ts";
 import type { ClusterImages } from "./cluster-images.ts";
 import { type ContainerNetwork, containerNetwork } from "./containers.ts";
@@ -87,7 +87,8 @@ async function failedCreation(error: unknown, docker: Tool): Promise<never> {
   const names = stdout.split("\n").filter(Boolean);
   const logs = await Promise.all(
     names.map(
-      async (name) => `${name}:\n${await docker(["logs", "--tail=20", name]).then((told) => told.stdout, messageOf)}`,
+      async (name) =>
+        `${name}:\n${await docker(["logs", "--tail=20", name]).then((reported) => reported.stdout, messageOf)}`,
     ),
   );
   throw new Error([messageOf(error), ...logs].join("\n"), { cause: error });
@@ -95,9 +96,9 @@ async function failedCreation(error: unknown, docker: Tool): Promise<never> {
 
 function networkArgs(families: readonly IPFamily[]): readonly string[] {
   const ranges = families.flatMap((family) => {
-    const gateway = fabricAddress[family];
+    const gateway = FABRIC_ADDRESS[family];
     return [
-      `--subnet=${gateway.replace(/1$/, "0").replace("::0", "::")}/${prefixLength[family]}`,
+      `--subnet=${gateway.replace(/1$/, "0").replace("::0", "::")}/${PREFIX_LENGTH[family]}`,
       `--gateway=${gateway}`,
     ];
   });

@@ -3,11 +3,11 @@ import type { IPFamily } from "@fairlead/core";
 import { waitUntil } from "../../agent/wait-until.ts";
 import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { startPeer } from "../../lab/peer-process.ts";
-import { podPorts, type WantedPod } from "../cluster.ts";
+import { POD_PORTS, type WantedPod } from "../cluster.ts";
 import { GRACE_SECONDS, podHandle, podStarter } from "../pod-handle.ts";
 import { podObject } from "../pod-object.ts";
 import { containerNetwork } from "./containers.ts";
-import { pauseImage } from "./images/component-list.ts";
+import { PAUSE_IMAGE } from "./images/component-list.ts";
 
 /** Says that a pod is ready, beside the kubelet. */
 const GATE = "fairlead.dev/ready";
@@ -37,12 +37,12 @@ export function numberedPods(ground: PodGround) {
  */
 async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo: AsyncDisposableStack) {
   const { api, families } = ground;
-  const created = await api.create(podObject(name, wanted, { ...idle, ...ground.inNetwork(wanted.network, name) }));
+  const created = await api.create(podObject(name, wanted, { ...IDLE, ...ground.inNetwork(wanted.network, name) }));
   const path = objectPath({ apiVersion: "v1", kind: "Pod", metadata: created.metadata });
   undo.defer(() => api.delete(path));
   const addresses = await addressesOf(api, path, families);
   const { namespace } = await containerNetwork(`pod${String(created.metadata["uid"])}`);
-  const peer = await startPeer(namespace, { name, listen: podPorts });
+  const peer = await startPeer(namespace, { name, listen: POD_PORTS });
   undo.defer(() => peer.stop());
   const setReady = (ready: boolean) => {
     const conditions = [{ type: GATE, status: ready ? "True" : "False" }];
@@ -53,12 +53,12 @@ async function openPod(ground: PodGround, name: string, wanted: WantedPod, undo:
 }
 
 /** A container that does nothing, and goes on serving while it is terminating. */
-const idle = {
+const IDLE = {
   automountServiceAccountToken: false,
   tolerations: [{ operator: "Exists" }],
   terminationGracePeriodSeconds: GRACE_SECONDS + 30,
   readinessGates: [{ conditionType: GATE }],
-  containers: [{ name: "peer", image: pauseImage, lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } } }],
+  containers: [{ name: "peer", image: PAUSE_IMAGE, lifecycle: { preStop: { sleep: { seconds: GRACE_SECONDS } } } }],
 };
 
 async function addressesOf(api: ApiClient, path: string, families: readonly IPFamily[]) {

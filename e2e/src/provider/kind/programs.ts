@@ -16,6 +16,6 @@ function set<Name extends string>(name: string, programs: ProgramSet<Name>["prog
 export const cluster = set<keyof typeof versions.clusterPrograms>("kind", versions.clusterPrograms);
 export const suite = set<keyof typeof versions.suitePrograms>("kind-suite", versions.suitePrograms);
 export const published = set<keyof typeof versions.publishedPrograms>("kind-published", versions.publishedPrograms);
-export const flannel = set<keyof typeof versions.flannelPrograms>("kind-flannel", versions.flannelPrograms);
+export const flannel = set<keyof typeof versions.FLANNEL_PROGRAMS>("kind-flannel", versions.FLANNEL_PROGRAMS);
 
 export type ClusterPrograms = ProgramPaths<keyof typeof versions.clusterPrograms>;

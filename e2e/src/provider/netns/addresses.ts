@@ -4,18 +4,18 @@ import type { IPFamily } from "@fairlead/core";
  * The addresses of a cluster of namespaces. Several clusters use the same ones: each has networks of its own. None of
  * them is routed anywhere on the machine.
  */
-export const serviceCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
+export const SERVICE_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 
-export const prefixLength: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
+export const PREFIX_LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
 /** Of pods that a cluster has services of, and that are in none of its networks. */
-export const elsewhereCIDRs: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
+export const ELSEWHERE_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
 
 /** Of the bridge that the nodes are on. */
-export const fabricNetwork: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };
+export const FABRIC_NETWORK: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };
 
 /** The fabric's own; the API server is there too, unless the cluster is in a guest. */
-export const fabricAddress: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.1", IPv6: "fd00:30::1" };
+export const FABRIC_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.1", IPv6: "fd00:30::1" };
 
 /** @param index from 1 */
 export const nodeAddress: Readonly<Record<IPFamily, (index: number) => string>> = {
@@ -24,11 +24,11 @@ export const nodeAddress: Readonly<Record<IPFamily, (index: number) => string>> 
 };
 
 /** The fabric's end of the link to the outside. */
-export const gatewayAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.1", IPv6: "fd00:198:51::1" };
+export const GATEWAY_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.1", IPv6: "fd00:198:51::1" };
 
 /** Two that are outside, so that source ranges can let in one of them. */
-export const outsideAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.7", IPv6: "fd00:198:51::7" };
-export const strangerAddress: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.8", IPv6: "fd00:198:51::8" };
+export const OUTSIDE_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.7", IPv6: "fd00:198:51::7" };
+export const STRANGER_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "198.51.100.8", IPv6: "fd00:198:51::8" };
 
 /** Addresses of nobody that the outside routes to a node: for externalIPs and load balancers. */
 export const gateNetwork: Readonly<Record<IPFamily, (node: number) => string>> = {

@@ -7,11 +7,11 @@ import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { orDispose } from "../../support/or-dispose.ts";
 import { startScript } from "../../support/script.ts";
-import { type Cluster, type ClusterNode, type ClusterShape, nodePorts } from "../cluster.ts";
+import { type Cluster, type ClusterNode, type ClusterShape, NODE_PORTS } from "../cluster.ts";
 import { followServices } from "../install-flavour.ts";
 import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
-import { familiesOnly, gateAddress, gateCounter, outsideAddress, strangerAddress } from "./addresses.ts";
+import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "./addresses.ts";
 import { startNodeAgent } from "./agent.ts";
 import { expireWatches } from "./expire-watches.ts";
 import { openGate } from "./gate.ts";
@@ -69,10 +69,10 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
     api: controlPlane.api,
     outside: {
       name: "outside",
-      addresses: familiesOnly(shape.families, outsideAddress),
+      addresses: familiesOnly(shape.families, OUTSIDE_ADDRESS),
       send: (probe) => outside.send(probe),
     },
-    strangerAddresses: familiesOnly(shape.families, strangerAddress),
+    strangerAddresses: familiesOnly(shape.families, STRANGER_ADDRESS),
     apiServer: {
       url: controlPlane.url,
       token: controlPlane.token,
@@ -128,7 +128,7 @@ async function openNode(
 }
 
 async function peerIn(namespace: GroundNode["namespace"], name: string, opened: AsyncDisposableStack) {
-  const peer = await startPeer(namespace, { name, listen: nodePorts });
+  const peer = await startPeer(namespace, { name, listen: NODE_PORTS });
   opened.defer(() => peer.stop());
   return peer;
 }

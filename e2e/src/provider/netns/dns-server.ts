@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Argv, Runner } from "@fairlead/kernel";
-import { type DnsQuestion, type DnsRecord, dnsPort } from "../cluster.ts";
+import { DNS_PORT, type DnsQuestion, type DnsRecord } from "../cluster.ts";
 
 /** Debian package dnsmasq-base. */
 export const DNS_PROGRAM = "dnsmasq";
@@ -20,7 +20,7 @@ export function dnsServerArgv(records: readonly DnsRecord[]): Argv {
     "--no-hosts",
     "--no-poll",
     "--edns-packet-max=512",
-    `--port=${dnsPort}`,
+    `--port=${DNS_PORT}`,
     ...records.map(recordFlag),
   ];
 }

@@ -4,12 +4,12 @@ import { PORT } from "../../control-plane/control-plane.ts";
 import { cutArgv } from "../../faults/cut-connections.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { type Script, startScript } from "../../support/script.ts";
-import { fabricAddress } from "./addresses.ts";
+import { FABRIC_ADDRESS } from "./addresses.ts";
 import type { Ground } from "./ground.ts";
 
 const API_PORT = String(PORT);
 const GATE_PORT = "6444";
-const tools: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
 /** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT, and `more`. */
 export interface Gate {
@@ -30,12 +30,12 @@ export async function openGate(
 ): Promise<Script> {
   const [family = "IPv4"] = families;
   const runner = runnerIn(fabric);
-  const host = fabricAddress[family];
+  const host = FABRIC_ADDRESS[family];
   const gate = await startScript(fabric, file, [certFile, keyFile, GATE_PORT, host, API_PORT, ...more]);
   const sources = nodes.map(({ addresses }) => addresses[family] ?? "");
   const rule = ["-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
   const nat = (verb: "-A" | "-D") =>
-    runner.run([tools[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
+    runner.run([TOOLS[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
   try {
     await nat("-A");
     for (const source of sources) await runner.run(cutArgv(API_PORT, source));

@@ -27,7 +27,7 @@ export interface GroundNode {
 export const router = kernelSettings("fabric");
 export const host = kernelSettings("outside");
 
-export const nodeSettings = {
+export const NODE_SETTINGS = {
   // What met nobody is forgotten soon: the next connection from the same port is a new one, and rules are asked again.
   "net/netfilter/nf_conntrack_tcp_timeout_syn_sent": "2",
 } as const;
@@ -63,7 +63,7 @@ async function wire({ families, fabric, outside, nodes }: Ground): Promise<void>
   await Promise.all([
     applySettings(runnerIn(fabric), router),
     applySettings(runnerIn(outside), host),
-    ...nodes.map((node) => applySettings(node.runner, { ...router, ...nodeSettings })),
+    ...nodes.map((node) => applySettings(node.runner, { ...router, ...NODE_SETTINGS })),
   ]);
   await wireFabric(runnerIn(fabric), wires);
   await Promise.all([

@@ -4,7 +4,7 @@ import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { startDaemon } from "../../support/daemon.ts";
-import { type ClusterNode, type DnsQuestion, type DnsRecord, podPorts, type WantedPod } from "../cluster.ts";
+import { type ClusterNode, type DnsQuestion, type DnsRecord, POD_PORTS, type WantedPod } from "../cluster.ts";
 import { podHandle, podStarter } from "../pod-handle.ts";
 import { podObject } from "../pod-object.ts";
 import { dnsServerArgv, lookUp } from "./dns-server.ts";
@@ -48,7 +48,7 @@ async function openPod(
   const toAttach = { name, node, index, namespace, runner };
   const addresses = await network.attach(toAttach);
   undo.defer(() => network.detach(toAttach));
-  const peer = await startPeer(namespace, { name, listen: podPorts });
+  const peer = await startPeer(namespace, { name, listen: POD_PORTS });
   undo.defer(() => peer.stop());
   const object = podObject(name, wanted, { containers: [{ name: "peer", image: "peer" }] });
   const path = objectPath(object);

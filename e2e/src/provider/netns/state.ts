@@ -6,7 +6,7 @@ import { messageOf } from "../../support/errors.ts";
 import type { ClusterNode } from "../cluster.ts";
 
 /** What is asked of every node; a program that is not there says so in its file. */
-const questions: Readonly<Record<string, Argv>> = {
+const QUESTIONS: Readonly<Record<string, Argv>> = {
   "iptables.txt": ["iptables-save", "-c"],
   "ip6tables.txt": ["ip6tables-save", "-c"],
   "nft.txt": ["nft", "list", "ruleset"],
@@ -40,7 +40,7 @@ export async function clusterState({ nodes, networks, folder }: StateSources): P
 
 async function nodeState(runner: Runner, { name, agent }: ClusterNode): Promise<Files> {
   const answers = await Promise.all(
-    Object.entries(questions).map(async ([file, argv]) => [`${name}/${file}`, await output(runner, argv)] as const),
+    Object.entries(QUESTIONS).map(async ([file, argv]) => [`${name}/${file}`, await output(runner, argv)] as const),
   );
   const ownership = await agent.get("/ownership").catch(messageOf);
   const metrics = await agent.get("/metrics").catch(messageOf);

@@ -1,14 +1,14 @@
 import type { IPFamily } from "@fairlead/core";
-import { address, anywhere, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
+import { ANYWHERE, address, type IpLines, route, up, veth } from "../../lab/ip-lines.ts";
 import {
-  fabricAddress,
+  FABRIC_ADDRESS,
+  GATEWAY_ADDRESS,
   gateNetwork,
-  gatewayAddress,
   nodeAddress,
-  outsideAddress,
-  prefixLength,
-  serviceCIDRs,
-  strangerAddress,
+  OUTSIDE_ADDRESS,
+  PREFIX_LENGTH,
+  SERVICE_CID_RS,
+  STRANGER_ADDRESS,
 } from "./addresses.ts";
 
 /** What connects the namespaces of a cluster: every route ends in the fabric. */
@@ -36,7 +36,7 @@ export function fabricLines({ families, nodes, outsidePid }: Wires): IpLines {
     "link add br0 type bridge",
     up("br0"),
     ...nodes.flatMap(({ name, pid }) => [...bridged(name, "eth0", pid), ...bridged(`${name}-t`, "eth1", pid)]),
-    ...families.map((family) => address("br0", `${fabricAddress[family]}/${prefixLength[family]}`)),
+    ...families.map((family) => address("br0", `${FABRIC_ADDRESS[family]}/${PREFIX_LENGTH[family]}`)),
     ...edgeLines({
       families,
       nodes: nodes.map(({ index }) => ({ IPv4: nodeAddress.IPv4(index), IPv6: nodeAddress.IPv6(index) })),
@@ -56,9 +56,9 @@ export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
     up(END),
     up(`${END}-peer`),
     ...families.flatMap((family) => [
-      address("outside", `${gatewayAddress[family]}/${prefixLength[family]}`),
-      route(anywhere[family], { dev: END }),
-      route(serviceCIDRs[family], { via: nodes[0]?.[family] ?? "", table: FROM_OUTSIDE }),
+      address("outside", `${GATEWAY_ADDRESS[family]}/${PREFIX_LENGTH[family]}`),
+      route(ANYWHERE[family], { dev: END }),
+      route(SERVICE_CID_RS[family], { via: nodes[0]?.[family] ?? "", table: FROM_OUTSIDE }),
       ...nodes.map((addresses, at) =>
         route(gateNetwork[family](at + 1), { via: addresses[family] ?? "", table: FROM_OUTSIDE }),
       ),
@@ -89,8 +89,8 @@ export function nodeLines(index: number, families: readonly IPFamily[]): IpLines
     up("eth0"),
     up("eth1"),
     ...families.flatMap((family) => [
-      address("eth0", `${nodeAddress[family](index)}/${prefixLength[family]}`),
-      route(anywhere[family], { via: fabricAddress[family] }),
+      address("eth0", `${nodeAddress[family](index)}/${PREFIX_LENGTH[family]}`),
+      route(ANYWHERE[family], { via: FABRIC_ADDRESS[family] }),
     ]),
   ];
 }
@@ -99,9 +99,9 @@ export function outsideLines(families: readonly IPFamily[]): IpLines {
   return [
     up("eth0"),
     ...families.flatMap((family) => [
-      address("eth0", `${outsideAddress[family]}/${prefixLength[family]}`),
-      address("eth0", `${strangerAddress[family]}/${prefixLength[family]}`),
-      route(anywhere[family], { via: gatewayAddress[family], src: outsideAddress[family] }),
+      address("eth0", `${OUTSIDE_ADDRESS[family]}/${PREFIX_LENGTH[family]}`),
+      address("eth0", `${STRANGER_ADDRESS[family]}/${PREFIX_LENGTH[family]}`),
+      route(ANYWHERE[family], { via: GATEWAY_ADDRESS[family], src: OUTSIDE_ADDRESS[family] }),
     ]),
   ];
 }

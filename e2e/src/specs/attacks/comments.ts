@@ -5,7 +5,7 @@ import type { Spec } from "../spec.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
 
 /** Where other programs have rules; the last is a chain of their own. */
-const places = [
+const PLACES = [
   ["nat", "PREROUTING"],
   ["nat", "OUTPUT"],
   ["nat", "POSTROUTING"],
@@ -18,7 +18,7 @@ const places = [
 ] as const;
 
 /** What a line-based reader takes for the end of a line, of a table, or for a rule of ours. */
-const comments: readonly string[] = [
+const COMMENTS: readonly string[] = [
   "new\nline",
   "tab\there",
   "escape \u001b[2J",
@@ -30,22 +30,22 @@ const comments: readonly string[] = [
 
 const READ_MS = 2_000;
 
-const tools = ["iptables", "ip6tables"] as const;
+const TOOLS = ["iptables", "ip6tables"] as const;
 
 async function comment({ scene, node }: Attacked): Promise<number> {
-  const rules = places.flatMap(([table, chain]) => comments.map((text) => ({ table, chain, text })));
+  const rules = PLACES.flatMap(([table, chain]) => COMMENTS.map((text) => ({ table, chain, text })));
   const each = async (verb: "-A" | "-D") => {
-    for (const tool of tools)
+    for (const tool of TOOLS)
       for (const { table, chain, text } of rules) await node.run(ruleOf(tool, verb, table, chain, text));
   };
   const chains = async (verb: "-N" | "-X") => {
-    for (const tool of tools) await node.run([tool, "-w", "-t", "nat", verb, "OTHERS"]);
+    for (const tool of TOOLS) await node.run([tool, "-w", "-t", "nat", verb, "OTHERS"]);
   };
   await chains("-N");
   scene.later(() => chains("-X"));
   scene.later(() => each("-D"));
   await each("-A");
-  return rules.length * tools.length;
+  return rules.length * TOOLS.length;
 }
 
 function ruleOf(tool: string, verb: string, table: string, chain: string, text: string): Argv {

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type KubeconfigFields, kubeconfig, users } from "../../control-plane/users.ts";
+import { type KubeconfigFields, kubeconfig, USERS } from "../../control-plane/users.ts";
 import { folderPrefix } from "../../support/folder-prefix.ts";
-import { plainTool } from "../../support/plain-tool.ts";
+import { PLAIN_TOOL } from "../../support/plain-tool.ts";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
@@ -17,7 +17,7 @@ async function kubeconfigFile({ later }: Scene, fields: Omit<KubeconfigFields, "
   const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
   later(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ ...fields, token: users.proxy.token }), { mode: 0o600 });
+  await writeFile(file, kubeconfig({ ...fields, token: USERS.proxy.token }), { mode: 0o600 });
   return file;
 }
 
@@ -59,7 +59,7 @@ async function eventsOf({ scene, node }: Attacked): Promise<number> {
 async function closeDirectWay({ scene, node }: Attacked, port: string): Promise<void> {
   const { apiServer, families } = scene.cluster;
   const [family = "IPv4"] = families;
-  const tool = plainTool[family];
+  const tool = PLAIN_TOOL[family];
   const rule = ["INPUT", "-s", node.addresses[family] ?? "", "-p", "tcp", "--dport", port, "-j", "REJECT"];
   await apiServer.run([tool, "-A", ...rule]);
   scene.later(async () => void (await apiServer.run([tool, "-D", ...rule])));

@@ -8,7 +8,7 @@ import { until } from "../until.ts";
 import { type Attacked, underAttack } from "./under-attack.ts";
 
 /** Nobody can send to these; to the last there is no way. */
-const endpoints: Readonly<Record<IPFamily, readonly string[]>> = {
+const ENDPOINTS: Readonly<Record<IPFamily, readonly string[]>> = {
   IPv4: ["240.0.0.1", "255.255.255.255", "192.0.2.55"],
   IPv6: ["2001:db8::5"],
 };
@@ -32,7 +32,7 @@ async function serviceOf({ scene, node }: Attacked, address: string, index: numb
 
 async function noWay({ family, nodes, later }: Scene): Promise<void> {
   const [node] = nodes;
-  const route = ["unreachable", endpoints[family].at(-1) ?? ""];
+  const route = ["unreachable", ENDPOINTS[family].at(-1) ?? ""];
   const ip = ["ip", family === "IPv4" ? "-4" : "-6", "route"] as const;
   await node.run([...ip, "add", ...route]);
   later(async () => void (await node.run([...ip, "del", ...route])));
@@ -46,7 +46,7 @@ export const datagrams: Spec = underAttack({
   act: async (attacked) => {
     const { scene, caller, node } = attacked;
     await noWay(scene);
-    for (const [index, address] of endpoints[scene.family].entries()) {
+    for (const [index, address] of ENDPOINTS[scene.family].entries()) {
       const to = await serviceOf(attacked, address, index);
       const probe = { protocol: "UDP", to, port: 9, count: ROUNDS, parallel: 1, timeoutMs: 300 } as const;
       await Promise.all([caller.send(probe), node.send(probe)]);

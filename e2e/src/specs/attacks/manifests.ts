@@ -18,14 +18,14 @@ const LARGE_MIB = 300;
 const READ_MS = 5_000;
 const MIB = "x".repeat(1 << 20);
 
-const head = '{"apiVersion":"v1","kind":"Service","metadata":{"name":';
+const HEAD = '{"apiVersion":"v1","kind":"Service","metadata":{"name":';
 
 function* deep() {
-  yield `${head}"deep","annotations":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}`;
+  yield `${HEAD}"deep","annotations":${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}}}`;
 }
 
 function* large() {
-  yield `${head}"large","annotations":{"a":"`;
+  yield `${HEAD}"large","annotations":{"a":"`;
   for (let at = 0; at < LARGE_MIB; at++) yield MIB;
   yield '"}}}';
 }

@@ -8,8 +8,8 @@ const SERVED_MS = 180_000;
 /** The rules of 100,000 endpoints are text of 40 MB, and what is known of each stays. */
 const MOST_MIB = 1_024;
 
-const ports = [{ port: 80 }];
-const fields = { namespace: "large", ports } as const;
+const PORTS = [{ port: 80 }];
+const fields = { namespace: "large", ports: PORTS } as const;
 
 function* objects() {
   const large = service("large", { ...fields, clusterIPs: ["10.100.255.1"] });

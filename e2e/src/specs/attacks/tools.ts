@@ -83,9 +83,9 @@ const lying = misbehaving("lie", "iptables-restore does nothing and says that it
   const served = attacked.change("meanwhile", 2 * NOTICED_MS);
   // Waited for below, unless nothing is told.
   served.catch(() => {});
-  const told = await untilLogged(attacked.node, before, /^E/, NOTICED_MS);
+  const reported = await untilLogged(attacked.node, before, /^E/, NOTICED_MS);
   await rm(file);
-  return { told, meanwhile: await served };
+  return { reported, meanwhile: await served };
 });
 
 export const badTools: readonly Spec[] = [stopped, lying];

@@ -1,6 +1,6 @@
 import type { AgentStart, ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
-import { openStage, ports } from "../faults/stage.ts";
+import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
@@ -83,7 +83,7 @@ async function openAttacked(scene: Scene, attack: Attack): Promise<Attacked> {
     node,
     change: async (name, withinMs = CHANGE_MS) => {
       const pod = await scene.pod({ node, app: name });
-      const service = await scene.service(name, { selector: { app: name }, ports });
+      const service = await scene.service(name, { selector: { app: name }, ports: PORTS });
       const began = performance.now();
       await attack.carry?.(attacked, [pod.addresses[scene.family] ?? ""]);
       const target = { to: service.clusterIP, port: 80, withinMs };

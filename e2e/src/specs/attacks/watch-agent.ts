@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ClusterNode, nodePorts } from "../../provider/cluster.ts";
+import { type ClusterNode, NODE_PORTS } from "../../provider/cluster.ts";
 import { forgetPeak, peakMiB } from "../../support/memory.ts";
 import { isRunning, processId } from "../../support/processes.ts";
 import { able } from "../needs.ts";
@@ -37,7 +37,7 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
   const pid = able(agent.pid)();
   const id = await processId(pid);
   await forgetPeak(pid);
-  const prober = await able(startScript)(PROBER, [HEALTH_PORT, String(nodePorts.tcp[0])]);
+  const prober = await able(startScript)(PROBER, [HEALTH_PORT, String(NODE_PORTS.tcp[0])]);
   let over = false;
   later(async () => {
     over = true;
@@ -61,14 +61,14 @@ export async function watchAgent({ agent, startScript }: ClusterNode, later: Sce
     const seen = await look();
     const peak = await peakMiB(pid);
     over = true;
-    const told = figures(seen, peak);
+    const reported = figures(seen, peak);
     const complaints = [
       ...(peak > mostMiB ? [`more than ${mostMiB} MiB`] : []),
       ...(seen.slowerThanControl > LIVEZ_MS ? [`/livez slower than ${LIVEZ_MS} ms`] : []),
       ...(seen.refused.length > 0 && !mayBeUnwell ? [`/livez said ${[...new Set(seen.refused)].join(", ")}`] : []),
     ];
-    if (complaints.length === 0) return told;
-    const counted = Object.entries(told).map(([what, value]) => `${what} ${value}`);
+    if (complaints.length === 0) return reported;
+    const counted = Object.entries(reported).map(([what, value]) => `${what} ${value}`);
     throw new Error(`${complaints.join("; ")} (${counted.join(", ")})`);
   };
   return { ended, finish };

@@ -8,7 +8,7 @@ import { openOwners } from "../multi-cni/owners.ts";
 import { needs, notIn, onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { common, each, expectLate, openStage, ports, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
+import { COMMON, each, expectLate, openStage, PORTS, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
 const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {
@@ -53,7 +53,7 @@ const diskFull = withoutLoss(
 const REPAIR_MS = 2_000 + 3_000;
 
 const flushed: Spec = {
-  ...common,
+  ...COMMON,
   name: "tables flushed: whole again within a sync period",
   unfit: onlyIn(["iptables", "userspace"], "flushes the tables of iptables mode"),
   run: async (scene) => {
@@ -84,7 +84,7 @@ async function answererOf(from: Client, to: string): Promise<string> {
 }
 
 const remembered: Spec = {
-  ...common,
+  ...COMMON,
   name: "session affinity outlasts a restart of the agents, and other endpoints that come and go",
   eachFamily: true,
   unfit: notIn(["userspace"], "in userspace mode the agent itself remembers clients"),
@@ -92,7 +92,7 @@ const remembered: Spec = {
     const [first, second] = scene.nodes;
     const callers = await Promise.all([first, first, second].map((node) => scene.pod({ node })));
     const webs = await Promise.all([first, first, second, second].map((node) => scene.pod({ node, app: "web" })));
-    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports });
+    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports: PORTS });
     const to = service.clusterIP;
     for (const caller of callers) await expectAnswered(caller, to, scene);
     const before = await Promise.all(callers.map((caller) => answererOf(caller, to)));

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cutArgv } from "../../faults/cut-connections.ts";
-import { plainTool } from "../../support/plain-tool.ts";
+import { PLAIN_TOOL } from "../../support/plain-tool.ts";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { each, expectLate, withoutLoss } from "./stage.ts";
 
-const about = ["agent", "watch"] as const;
+const ABOUT = ["agent", "watch"] as const;
 
 /** Agents and controllers ask a server that is away less and less, at last every half minute. */
 const BACK_MS = 70_000;
@@ -22,7 +22,7 @@ const away = withoutLoss(
   },
   {
     unfit: ({ provider }) => (provider === "kind" ? "the API server of kind is the kubelet's to stop" : undefined),
-    about,
+    about: ABOUT,
   },
 );
 
@@ -38,7 +38,7 @@ export async function cutConnections({ cluster, nodes, family }: Scene): Promise
 const cut = withoutLoss(
   "the watches cut every second, 15 times",
   async (scene) => {
-    const tool = plainTool[scene.family];
+    const tool = PLAIN_TOOL[scene.family];
     const rule = ["OUTPUT", "-p", "tcp", "--dport", "6443", "-j", "REJECT", "--reject-with", "tcp-reset"];
     let connections = 0;
     for (let round = 0; round < 15; round++) {
@@ -52,7 +52,10 @@ const cut = withoutLoss(
     await expectLate(scene, { withinMs: BACK_MS });
     return { "connections cut": String(connections) };
   },
-  { unfit: ({ provider }) => (provider === "netns" ? undefined : "cuts connections where namespaces are"), about },
+  {
+    unfit: ({ provider }) => (provider === "netns" ? undefined : "cuts connections where namespaces are"),
+    about: ABOUT,
+  },
 );
 
 const STORM_MS = 15_000;
@@ -68,7 +71,7 @@ const gone = withoutLoss(
     if (watches < 2 * scene.nodes.length) throw new Error(`no storm: ${watches} watches ended with 410`);
     return { "watches ended with 410": String(watches) };
   },
-  { unfit: needs("expire-watches"), about },
+  { unfit: needs("expire-watches"), about: ABOUT },
 );
 
 const CHANGES = 1_000;

@@ -6,24 +6,24 @@ import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
-import { each, longestTraffic, openStage, ports } from "./stage.ts";
+import { each, longestTraffic, openStage, PORTS } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
-const common = { suite: "faults", eachFamily: false, alone: true } as const;
+const COMMON = { suite: "faults", eachFamily: false, alone: true } as const;
 
 const needsIpvs = onlyIn(["ipvs"], "breaks what ipvs mode makes");
 
 /** What a node has of a service, and where that is to be seen. */
-const listings = {
+const LISTINGS = {
   servers: ["ipvsadm", "--save", "-n"],
   sets: ["ipset", "save"],
   addresses: ["ip", "address", "show", "dev", "kube-ipvs0"],
   rules: ["iptables-save", "-t", "nat"],
 } as const;
 
-type Part = keyof typeof listings;
+type Part = keyof typeof LISTINGS;
 
-const all: readonly Part[] = ["servers", "sets", "addresses", "rules"];
+const ALL: readonly Part[] = ["servers", "sets", "addresses", "rules"];
 
 interface Broken {
   /** That it succeeds is the proof: the agent may be quicker than who looks. */
@@ -33,7 +33,7 @@ interface Broken {
 }
 
 /** What somebody does by hand on every node. */
-const faults: Readonly<Record<string, Broken>> = {
+const FAULTS: Readonly<Record<string, Broken>> = {
   "ipvsadm --clear": { fault: "serversCleared", takes: ["servers"] },
   "ipsets destroyed, with the rules that ask them": { fault: "setsDestroyed", takes: ["sets", "rules"] },
   "kube-ipvs0 deleted": { fault: "deviceDeleted", takes: ["addresses"] },
@@ -47,7 +47,7 @@ async function missingOn(
 ): Promise<string | undefined> {
   for (const { name, run } of nodes) {
     for (const part of parts) {
-      const text = await run(listings[part]).then(
+      const text = await run(LISTINGS[part]).then(
         ({ stdout }) => stdout,
         () => "",
       );
@@ -59,13 +59,13 @@ async function missingOn(
 
 function broken(name: string, { fault, takes }: Broken): Spec {
   return {
-    ...common,
+    ...COMMON,
     name: `${name}: whole again within a sync period`,
     unfit: needsIpvs,
     run: async (scene) => {
       const { ways, caller, by, atService } = await openStage(scene);
       const missing = (parts: readonly Part[]) => missingOn(scene.nodes, atService.to, parts);
-      await scene.until(`${atService.to} everywhere`, () => missing(all));
+      await scene.until(`${atService.to} everywhere`, () => missing(ALL));
       const traffic = startTraffic(ways, scene.later, longestTraffic(scene));
       await each(scene, async (node) => void (await node.run(["sh", "-c", ipvsFaults[fault]()])));
       const started = performance.now();
@@ -73,7 +73,7 @@ function broken(name: string, { fault, takes }: Broken): Spec {
       const ms = Math.round(performance.now() - started);
       if (ms > IPVS_SYNC_PERIOD_MS)
         throw new Error(`wanted all whole within ${IPVS_SYNC_PERIOD_MS} ms; it took ${ms} ms`);
-      const rest = await missing(all);
+      const rest = await missing(ALL);
       if (rest !== undefined) throw new Error(`wanted all whole; came ${rest}`);
       await expectAnswers(caller, atService, { by });
       return { ...figures(await traffic.stop()), "whole after": `${ms} ms` };
@@ -83,7 +83,7 @@ function broken(name: string, { fault, takes }: Broken): Spec {
 
 /** Whose address stands on kube-ipvs0 is taken from everybody else on that node. */
 const hijacked: Spec = {
-  ...common,
+  ...COMMON,
   name: "another network's service put on kube-ipvs0: it ends here, until the address is taken off again",
   unfit: (shape) => needsIpvs(shape) ?? needsExcluded(shape),
   run: async (scene) => {
@@ -91,7 +91,7 @@ const hijacked: Spec = {
     const network = excludedNetwork(scene.cluster).name;
     const { caller } = await openStage(scene);
     await scene.pod({ node, app: "theirs", network });
-    const { name, clusterIP } = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    const { name, clusterIP } = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
     await expectForeign(scene, name);
     await expectNoTrace(scene, clusterIP);
     await expectUntouched(caller, { to: clusterIP, port: 80 });
@@ -112,6 +112,6 @@ const hijacked: Spec = {
 };
 
 export const byHand: readonly Spec[] = [
-  ...Object.entries(faults).map(([name, fault]) => broken(name, fault)),
+  ...Object.entries(FAULTS).map(([name, fault]) => broken(name, fault)),
   hijacked,
 ];

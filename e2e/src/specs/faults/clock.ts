@@ -23,10 +23,10 @@ function isStepped(line: string): boolean {
   const [, month, day, hours, minutes] = /^[IWE](\d\d)(\d\d) (\d\d):(\d\d)/.exec(line) ?? [];
   if (month === undefined) return false;
   const now = new Date();
-  const told = new Date(now);
-  told.setMonth(Number(month) - 1, Number(day));
-  told.setHours(Number(hours), Number(minutes));
-  return Math.abs(told.getTime() - now.getTime()) > HOUR_MS / 2;
+  const reported = new Date(now);
+  reported.setMonth(Number(month) - 1, Number(day));
+  reported.setHours(Number(hours), Number(minutes));
+  return Math.abs(reported.getTime() - now.getTime()) > HOUR_MS / 2;
 }
 
 const ofKernel = withoutLoss(

@@ -6,7 +6,7 @@ import type { ClusterNode } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
-import { common, each, openStage, withoutLoss } from "./stage.ts";
+import { COMMON, each, openStage, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
 const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
@@ -14,7 +14,7 @@ const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
 /** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
 const REPAIR_MS = 1_000;
 
-const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 async function listed({ run }: ClusterNode, table: string): Promise<string> {
   const { stdout } = await run(["nft", "list", "table", ...table.split(" ")]);
@@ -23,7 +23,7 @@ async function listed({ run }: ClusterNode, table: string): Promise<string> {
 
 function broken(name: string, deed: (target: NftTarget) => string): Spec {
   return {
-    ...common,
+    ...COMMON,
     name: `${name}: whole again within a second`,
     unfit: needsNftables,
     run: async (scene) => {
@@ -33,7 +33,7 @@ function broken(name: string, deed: (target: NftTarget) => string): Spec {
       const before = new Map<ClusterNode, string>();
       await each(scene, async (node) => {
         before.set(node, await listed(node, table));
-        for (const family of families) scene.later(await noteOthersRules(node, family));
+        for (const family of FAMILIES) scene.later(await noteOthersRules(node, family));
       });
       const traffic = startTraffic(ways, scene.later);
       const took: number[] = [];

@@ -7,9 +7,9 @@ import { startTraffic, withoutFailure } from "./traffic.ts";
 
 export { each, restoreAgents } from "../every-node.ts";
 
-export const common = { suite: "faults", eachFamily: false, alone: true } as const;
+export const COMMON = { suite: "faults", eachFamily: false, alone: true } as const;
 
-export const ports = [{ port: 80 }];
+export const PORTS = [{ port: 80 }];
 
 /** Two endpoints that serve all the while, and everybody who calls them. */
 export async function openStage(scene: Scene) {
@@ -17,7 +17,7 @@ export async function openStage(scene: Scene) {
   const [first, second] = scene.nodes;
   const { caller, by } = await nearAndFar(scene);
   const other = await scene.pod({ node: second });
-  const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+  const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
   const atService = { to: service.clusterIP, port: 80 };
   const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
   await expectAnswers(caller, atService, { by });
@@ -43,7 +43,7 @@ export function withoutLoss(
   fields: Pick<Spec, "unfit" | "about"> = {},
 ): Spec {
   return {
-    ...common,
+    ...COMMON,
     ...fields,
     name,
     run: async (scene) => {
@@ -65,7 +65,7 @@ export async function expectLate(
   { name = "late", withinMs }: { readonly name?: string; readonly withinMs?: number } = {},
 ): Promise<void> {
   const late = await scene.pod({ node: scene.nodes[0], app: name });
-  const service = await scene.service(name, { selector: { app: name }, ports });
+  const service = await scene.service(name, { selector: { app: name }, ports: PORTS });
   const target = { to: service.clusterIP, port: 80, ...(withinMs !== undefined && { withinMs }) };
   for (const node of scene.nodes) await expectAnswers(node, target, { by: [late] });
 }

@@ -6,7 +6,7 @@ import type { Spec } from "../spec.ts";
 import { each, openStage } from "./stage.ts";
 import { figures, startTraffic, type TrafficSeen, withoutFailure } from "./traffic.ts";
 
-const common = { suite: "swap", eachFamily: false, alone: true } as const;
+const COMMON = { suite: "swap", eachFamily: false, alone: true } as const;
 
 /** Long enough for the slowest start in a guest. */
 const LONGEST_MS = 300_000;
@@ -43,7 +43,7 @@ async function stageWithUdp(scene: Scene): Promise<Stage> {
 /** @param turns what runs on the nodes, one after the other; at last it is what the cluster came with */
 function swap(name: string, turns: (mode: string) => readonly (readonly [name: string, proxy: NodeProxy])[]): Spec {
   return {
-    ...common,
+    ...COMMON,
     name,
     run: async (scene) => {
       const own = { mode: scene.cluster.mode };

@@ -86,9 +86,9 @@ async function lane(
 
 /** @throws Error when a request has failed */
 export function withoutFailure(seen: TrafficSeen): Figures {
-  const told = figures(seen);
-  if (seen.failures.length === 0) return told;
-  const counted = Object.entries(told).map(([what, value]) => `${what} ${value}`);
+  const reported = figures(seen);
+  if (seen.failures.length === 0) return reported;
+  const counted = Object.entries(reported).map(([what, value]) => `${what} ${value}`);
   throw new Error(`wanted no failed request; ${counted.join(", ")}: ${[...new Set(seen.failures)].join(", ")}`);
 }
 

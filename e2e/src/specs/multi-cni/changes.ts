@@ -1,10 +1,10 @@
 import { expectAnswers, expectRefused, expectUntouched } from "../expect.ts";
 import type { Spec } from "../spec.ts";
-import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, ownership } from "./networks.ts";
+import { excludedNetwork, needsExcluded, needsOwnLoadBalancer, OWNERSHIP } from "./networks.ts";
 import { openOwners } from "./owners.ts";
 import { expectForeign, expectNoTrace } from "./untouched.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 const rollout: Spec = {
   name: "a rollout to zero and back changes no owner, in either network",
@@ -33,13 +33,13 @@ const annotation: Spec = {
   unfit: needsExcluded,
   run: async (scene) => {
     const { ours, theirs, caller, own, foreign, atOwn, atForeign } = await openOwners(scene);
-    await own.annotate(ownership, "foreign");
-    await foreign.annotate(ownership, "ours");
+    await own.annotate(OWNERSHIP, "foreign");
+    await foreign.annotate(OWNERSHIP, "ours");
     await expectUntouched(caller, atOwn);
     await expectNoTrace(scene, own.clusterIP);
     await expectAnswers(caller, atForeign, { by: [theirs] });
-    await own.annotate(ownership, null);
-    await foreign.annotate(ownership, null);
+    await own.annotate(OWNERSHIP, null);
+    await foreign.annotate(OWNERSHIP, null);
     await expectAnswers(caller, atOwn, { by: [ours] });
     await expectUntouched(caller, atForeign);
     await expectNoTrace(scene, foreign.clusterIP);
@@ -57,7 +57,7 @@ const moving: Spec = {
       scene.pod({ node: second, network, app: "web" }),
       scene.pod({ node: first }),
     ]);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     await expectForeign(scene, service.name);
     await expectUntouched(caller, target);
@@ -86,7 +86,7 @@ const ownBalancer: Spec = {
       scene.pod({ node: second, network, app: "theirs" }),
       scene.pod({ node: second, network }),
     ]);
-    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     const seen = caller.addresses[family] ?? "";
     await expectAnswers(caller, target, { by: [near, far], seen });

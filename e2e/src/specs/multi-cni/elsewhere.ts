@@ -6,7 +6,7 @@ import type { Spec } from "../spec.ts";
 import { endpointAt } from "./endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "./untouched.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 function unfit({ elsewhere }: ClusterShape): string | undefined {
   return elsewhere === undefined
@@ -27,7 +27,7 @@ async function addElsewhere({ cluster, namespace, family }: Scene, service: stri
 async function openOurs(scene: Scene) {
   const [first, second] = scene.nodes;
   const [ours, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
-  return { ours, caller, service: await scene.service("web", { selector: { app: "web" }, ports }) };
+  return { ours, caller, service: await scene.service("web", { selector: { app: "web" }, ports: PORTS }) };
 }
 
 const untouched: Spec = {
@@ -37,7 +37,7 @@ const untouched: Spec = {
   run: async (scene) => {
     const [first] = scene.nodes;
     const caller = await scene.pod({ node: first });
-    const service = await scene.service("foreign", { type: "NodePort", ports });
+    const service = await scene.service("foreign", { type: "NodePort", ports: PORTS });
     await addElsewhere(scene, service.name);
     await expectForeign(scene, service.name);
     await expectNoTrace(scene, service.clusterIP);

@@ -6,7 +6,7 @@ import type { Spec } from "../spec.ts";
 import { excludedNetwork, needsOwnLoadBalancer } from "./networks.ts";
 import { expectForeign } from "./untouched.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 const onlyOthers = notIn(["ipvs"], "ipvs mode cannot tell clients apart at an address");
 
@@ -28,7 +28,7 @@ export const excludedClients: Spec = {
       scene.pod({ node: first }),
       scene.pod({ node: first, network }),
     ]);
-    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+    const service = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
     await expectForeign(scene, service.name);
     const target = { to: service.clusterIP, port: 80 };
     // The node calls as an API server does that calls a webhook.

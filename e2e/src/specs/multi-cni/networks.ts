@@ -16,4 +16,4 @@ export function needsOwnLoadBalancer({ networks }: ClusterShape): string | undef
   return some ? undefined : "needs an excluded network with a load balancer of its own";
 }
 
-export const ownership = "fairlead.dev/ownership";
+export const OWNERSHIP = "fairlead.dev/ownership";

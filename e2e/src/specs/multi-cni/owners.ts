@@ -3,7 +3,7 @@ import type { Scene } from "../scene.ts";
 import { excludedNetwork } from "./networks.ts";
 import { expectForeign } from "./untouched.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 /**
  * A service of ours and one of the excluded network, each with an endpoint on the second node, and a pod of ours that
@@ -17,8 +17,8 @@ export async function openOwners(scene: Scene) {
     scene.pod({ node: second, network, app: "theirs" }),
     scene.pod({ node: first }),
   ]);
-  const own = await scene.service("ours", { selector: { app: "ours" }, ports });
-  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+  const own = await scene.service("ours", { selector: { app: "ours" }, ports: PORTS });
+  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
   await expectForeign(scene, foreign.name);
   const atOwn = { to: own.clusterIP, port: 80 };
   const atForeign = { to: foreign.clusterIP, port: 80 };

@@ -4,7 +4,7 @@ import { large } from "./large.ts";
 import { excludedNetwork, needsExcluded } from "./networks.ts";
 import { expectForeign, expectNoTrace } from "./untouched.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 const eachOwn: Spec = {
   name: "each network that is ours: its service reaches its pods from pods of all of ours",
@@ -17,7 +17,7 @@ const eachOwn: Spec = {
     const callers = await Promise.all(own.map(({ name }) => scene.pod({ node: first, network: name })));
     for (const { name: network } of own) {
       const webs = await Promise.all([first, second].map((node) => scene.pod({ node, network, app: network })));
-      const service = await scene.service(network, { selector: { app: network }, ports });
+      const service = await scene.service(network, { selector: { app: network }, ports: PORTS });
       for (const caller of callers) await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: webs });
     }
   },
@@ -36,7 +36,7 @@ const excludedCalls: Spec = {
       scene.pod({ node: first, network }),
       scene.pod({ node: second, network }),
     ]);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     for (const caller of callers) {
       const notSeen = caller.addresses[scene.family] ?? "";
       await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [near, far], notSeen });
@@ -57,7 +57,7 @@ const foreign: Spec = {
       scene.pod({ node: second, network, app: "foreign" }),
       scene.pod({ node: first }),
     ]);
-    const spec = { type: "NodePort", selector: { app: "foreign" }, ports };
+    const spec = { type: "NodePort", selector: { app: "foreign" }, ports: PORTS };
     const service = await scene.service("foreign", spec);
     await expectForeign(scene, service.name);
     await expectUntouched(caller, { to: service.clusterIP, port: 80 });
@@ -85,7 +85,7 @@ const mixed: Spec = {
       scene.pod({ node: first }),
       scene.pod({ node: second, network }),
     ]);
-    const service = await scene.service("mixed", { selector: { app: "mixed" }, ports });
+    const service = await scene.service("mixed", { selector: { app: "mixed" }, ports: PORTS });
     for (const from of [caller, stranger, first]) {
       await expectAnswers(from, { to: service.clusterIP, port: 80 }, { by: [ours] });
     }

@@ -2,7 +2,7 @@ import { LET_PASS } from "../../modes/nftables.ts";
 import type { Scene } from "../scene.ts";
 import { until } from "../until.ts";
 
-const dumps = [
+const DUMPS = [
   ["iptables-save"],
   ["ip6tables-save"],
   ["ipvsadm", "-Sn"],
@@ -28,8 +28,8 @@ export async function expectNoTrace({ cluster }: Scene, address: string, withinM
 export async function expectForeign({ cluster, namespace, family }: Scene, service: string): Promise<void> {
   const key = `${namespace}/${service}`;
   await until(`${key} to be the other network's on every node`, async () => {
-    const told = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
-    const known = told.map((text) => ownerIn(text, key, family));
+    const reported = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
+    const known = reported.map((text) => ownerIn(text, key, family));
     return known.every((owner) => owner === "foreign") ? undefined : known.join(", ");
   });
 }
@@ -55,7 +55,7 @@ type Run = Scene["nodes"][0]["run"];
 async function traces(run: Run, address: string): Promise<readonly string[]> {
   // Tools of modes that are not there have nothing to say.
   const outputs = await Promise.all(
-    dumps.map((argv) =>
+    DUMPS.map((argv) =>
       run(argv).then(
         ({ stdout }) => stdout.replace(LET_PASS, ""),
         () => "",

@@ -11,18 +11,18 @@ import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, until
 
 const SOURCE = "kube-ovn-subnets";
 const CIDR = "10.250.0.0/16";
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 const MANY = 1_000;
 const TRAFFIC_MS = 15 * 60_000;
 
 /** A service whose endpoint is in a network that nobody has told of yet, beside four that are ours. */
 async function openOthers(scene: Scene) {
   const { namespace, cluster } = scene;
-  for (const name of ["a", "b", "c"]) await scene.service(name, { ports });
-  const theirs = await scene.service("theirs", { ports });
+  for (const name of ["a", "b", "c"]) await scene.service(name, { ports: PORTS });
+  const theirs = await scene.service("theirs", { ports: PORTS });
   await cluster.api.create(endpointAt({ namespace, service: "theirs", family: "IPv4", address: "10.250.0.9" }));
   const { caller, by } = await nearAndFar(scene);
-  const ours = await scene.service("web", { selector: { app: "web" }, ports });
+  const ours = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
   const atOurs = { to: ours.clusterIP, port: 80 };
   await expectAnswers(caller, atOurs, { by });
   const foreign = async () => {

@@ -6,7 +6,7 @@ import type { Spec } from "../spec.ts";
 import { allow, install, ipPool, learnFrom, make, subnet, untilLearnt } from "./learning.ts";
 
 /** An object of each resource, and what its source has to say of it. */
-const told: readonly (readonly [object: ApiObject, cidr: string])[] = [
+const reported: readonly (readonly [object: ApiObject, cidr: string])[] = [
   [subnet("ovn-default", "10.16.0.0/16,fd00:10:16::/112"), "10.16.0.0/16"],
   [ipPool("default-ipv4-ippool", "10.17.0.0/16"), "10.17.0.0/16"],
   [object("projectcalico.org/v3", "IPPool", { cidr: "10.18.0.0/16", disabled: true }), "10.18.0.0/16"],
@@ -25,7 +25,7 @@ const told: readonly (readonly [object: ApiObject, cidr: string])[] = [
   ],
   [object("spiderpool.spidernet.io/v2beta1", "SpiderIPPool", { subnet: "10.23.0.0/16" }), "10.23.0.0/16"],
 ];
-const sources =
+const SOURCES =
   "kube-ovn-subnets,calico-ippools,cilium-nodes,cilium-pools,ovn-kubernetes-udns,antrea-ippools,spiderpool,flannel";
 
 function object(apiVersion: string, kind: string, spec: unknown): ApiObject {
@@ -47,9 +47,9 @@ export const everySource: Spec = {
   run: async (scene) => {
     await allow(scene);
     await Promise.all(networkResources.map((definition) => install(scene, definition)));
-    await Promise.all([...told.map(([one]) => one), ofNamespace(scene)].map((one) => make(scene, one)));
-    await learnFrom(scene, `--exclude-cidrs-from=${sources}`);
-    const wanted = [...told.map(([, cidr]) => cidr), "fd00:10:16::/112", "10.24.0.0/16"];
+    await Promise.all([...reported.map(([one]) => one), ofNamespace(scene)].map((one) => make(scene, one)));
+    await learnFrom(scene, `--exclude-cidrs-from=${SOURCES}`);
+    const wanted = [...reported.map(([, cidr]) => cidr), "fd00:10:16::/112", "10.24.0.0/16"];
     await untilLearnt(scene, "a CIDR of each", ({ cidrs }) => {
       const missing = wanted.filter((cidr) => !cidrs.some((one) => one.cidr === cidr && one.stage === "effective"));
       return missing.length === 0 ? undefined : `all but ${missing.join(", ")}`;

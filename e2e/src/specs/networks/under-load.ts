@@ -14,7 +14,7 @@ import { allow, install, ipPool, learnFrom, make, subnet, untilStage } from "./l
 
 /** A network that comes while everything runs. */
 const LATE = "10.250.0.0/16";
-const ports = [
+const PORTS = [
   { name: "tcp", port: 80, protocol: "TCP" },
   { name: "udp", port: 80, protocol: "UDP" },
 ] as const;
@@ -46,8 +46,8 @@ async function openServices(scene: Scene) {
   const [first] = scene.nodes;
   const { caller, by } = await nearAndFar(scene);
   await scene.pod({ node: first, network: excludedNetwork(cluster).name, app: "theirs" });
-  const ours = await scene.service("web", { selector: { app: "web" }, ports });
-  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports });
+  const ours = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
+  const foreign = await scene.service("theirs", { selector: { app: "theirs" }, ports: PORTS });
   const moving = await scene.service("moving", { ports: [{ port: 80 }] });
   await cluster.api.create(endpointAt({ namespace, service: "moving", family: "IPv4", address: "10.250.0.9" }));
   for (const name of ["a", "b"]) await scene.service(name, { ports: [{ port: 80 }] });

@@ -1,5 +1,5 @@
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
-import { fairleadImage } from "../../provider/kind/fairlead.ts";
+import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
 import { tool } from "../../tools/fairlead.ts";
 import { withoutFailure } from "../faults/traffic.ts";
 import type { Spec } from "../spec.ts";
@@ -24,16 +24,16 @@ export const migrated: Spec = {
     await kubernetes.addKubeProxy();
     await removeProxy(kubernetes, "fairlead");
     const traffic = await startLoad(scene);
-    await killedHalfWay(cluster, ["--apply", `--image=${fairleadImage}`, ...HOLD]);
+    await killedHalfWay(cluster, ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD]);
     await migrate(cluster, ["--apply", ...HOLD]);
     if ((await labelled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
     await migrate(cluster, ["--revert", ...HOLD]);
     await expectServed(scene, "reverted");
     const seen = await traffic.stop();
-    const told = withoutFailure(seen);
+    const reported = withoutFailure(seen);
     if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${TRAFFIC_MS} ms`);
-    return told;
+    return reported;
   },
 };
 

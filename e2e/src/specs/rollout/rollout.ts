@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
-import { fairleadImage } from "../../provider/kind/fairlead.ts";
+import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
 import { withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
@@ -33,7 +33,7 @@ const swap: Spec = {
       await removeProxy(kubernetes, "fairlead");
     });
     await step("its-image", async () => {
-      await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${fairleadImage}`);
+      await kubectlSystem(kubernetes, "set", "image", "daemonset/kube-proxy", `kube-proxy=${FAIRLEAD_IMAGE}`);
       await rolledOut(kubernetes);
       await expectFairlead(cluster);
     });
@@ -46,9 +46,9 @@ const swap: Spec = {
       await kubernetes.addFairlead();
     });
     const seen = await traffic.stop();
-    const told = withoutFailure(seen);
+    const reported = withoutFailure(seen);
     if (seen.endedEarly) throw new Error(`wanted traffic all the while; it ended after ${TRAFFIC_MS} ms`);
-    return told;
+    return reported;
   },
 };
 

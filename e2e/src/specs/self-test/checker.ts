@@ -12,7 +12,7 @@ const unfit: Spec["unfit"] = ({ mode }) =>
   modeNamed(mode).byHand === undefined ? `nobody knows how to remove the rules of ${mode} mode` : undefined;
 const common = { suite: "self-test", alone: true, unfit } as const;
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 /** What is wrong stays wrong, so it need not be watched for long. */
 const SOON = { withinMs: 500 };
 
@@ -39,7 +39,7 @@ async function expectFailure(what: string, assertion: Promise<void>): Promise<vo
 async function workload(scene: Scene, spec: Readonly<Record<string, unknown>> = {}) {
   const [first, second] = scene.nodes;
   const [web, caller] = await Promise.all([scene.pod({ node: second, app: "web" }), scene.pod({ node: first })]);
-  const service = await scene.service("web", { type: "LoadBalancer", selector: { app: "web" }, ports, ...spec });
+  const service = await scene.service("web", { type: "LoadBalancer", selector: { app: "web" }, ports: PORTS, ...spec });
   const target: Target = { to: service.clusterIP, port: 80 };
   return { web, caller, service, target };
 }

@@ -1,19 +1,19 @@
-import { type DnsRecord, dnsPort, type Pod } from "../../provider/cluster.ts";
+import { DNS_PORT, type DnsRecord, type Pod } from "../../provider/cluster.ts";
 import { expectAnswers } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import { able, needs } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 
-const dnsPorts = [
-  { name: "dns", port: 53, targetPort: dnsPort, protocol: "UDP" },
-  { name: "dns-tcp", port: 53, targetPort: dnsPort, protocol: "TCP" },
+const DNS_PORTS = [
+  { name: "dns", port: 53, targetPort: DNS_PORT, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, targetPort: DNS_PORT, protocol: "TCP" },
 ];
 
 /** Longer than any datagram that the server sends: resolvers ask again over TCP. */
 const LONG_TEXT = "fairlead ".repeat(200).trim();
 
 /** By provider. */
-const bringsDns: Readonly<Record<string, string>> = {
+const BRINGS_DNS: Readonly<Record<string, string>> = {
   netns: "apt-get install dnsmasq-base",
   kind: "its server is CoreDNS, which sig-network's specs ask",
 };
@@ -21,7 +21,7 @@ const bringsDns: Readonly<Record<string, string>> = {
 export const dns: Spec = {
   name: "DNS: a real server behind a service, over UDP and for long answers TCP; lookups go on when one of two is gone",
   suite: "services",
-  unfit: (shape) => needs("dns", bringsDns[shape.provider])(shape),
+  unfit: (shape) => needs("dns", BRINGS_DNS[shape.provider])(shape),
   run: async (scene) => {
     const [, second] = scene.nodes;
     const { near, far, caller } = await nearAndFar(scene, "dns");
@@ -34,7 +34,7 @@ export const dns: Spec = {
       { name, type: "TXT", value: LONG_TEXT },
     ];
     await Promise.all([near, far].map((server) => able(server.serveDns)(records)));
-    const { clusterIP: server } = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
+    const { clusterIP: server } = await scene.service("dns", { selector: { app: "dns" }, ports: DNS_PORTS });
     const address = (from: Pod) => able(from.lookUp)(server, { name, type }).then(String, String);
     await scene.until(`${name} at ${clusterIP}`, async () => {
       const came = await address(caller);

@@ -2,7 +2,7 @@ import { expectAnswers, expectRefused } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Spec } from "../spec.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 const affinity: Spec = {
   name: "session affinity: a client stays with one endpoint",
@@ -13,7 +13,7 @@ const affinity: Spec = {
       scene.pod({ node: first }),
       ...[first, first, second, second].map((node) => scene.pod({ node, app: "web" })),
     ]);
-    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports });
+    const service = await scene.service("web", { sessionAffinity: "ClientIP", selector: { app: "web" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     await scene.until("one endpoint for all requests", async () => {
       const results = await caller.send({ protocol: "TCP", ...target, count: 24, parallel: 4, timeoutMs: 2_500 });
@@ -29,7 +29,7 @@ const terminating: Spec = {
   suite: "services",
   run: async (scene) => {
     const { near: staying, far: going, caller } = await nearAndFar(scene);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(caller, target, { by: [staying, going] });
     await going.terminate();
@@ -48,7 +48,7 @@ const zones: Spec = {
     const [, second] = scene.nodes;
     const { near: here, far: there, caller: callerHere } = await nearAndFar(scene);
     const callerThere = await scene.pod({ node: second });
-    const spec = { trafficDistribution: "PreferSameZone", selector: { app: "web" }, ports };
+    const spec = { trafficDistribution: "PreferSameZone", selector: { app: "web" }, ports: PORTS };
     const service = await scene.service("web", spec);
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(callerHere, target, { by: [here] });
@@ -64,7 +64,7 @@ const sameNode: Spec = {
   run: async (scene) => {
     const [, second] = scene.nodes;
     const { near: here, far: there, caller } = await nearAndFar(scene);
-    const spec = { trafficDistribution: "PreferSameNode", selector: { app: "web" }, ports };
+    const spec = { trafficDistribution: "PreferSameNode", selector: { app: "web" }, ports: PORTS };
     const service = await scene.service("web", spec);
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(caller, target, { by: [here] });

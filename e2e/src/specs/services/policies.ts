@@ -3,7 +3,7 @@ import { expectAnswers, expectLost, expectRefused } from "../expect.ts";
 import type { Spec } from "../spec.ts";
 import { keptSource } from "./caller.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 const externalLocal: Spec = {
   name: "externalTrafficPolicy Local: the client's address is kept, nodes without an endpoint drop",
@@ -12,7 +12,7 @@ const externalLocal: Spec = {
     const { cluster, family, nodes } = scene;
     const [first, second] = nodes;
     const [web, caller] = await Promise.all([scene.pod({ node: first, app: "web" }), scene.pod({ node: second })]);
-    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports };
+    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports: PORTS };
     const service = await scene.service("web", spec);
     const [here, there] = [cluster.gateAddress(first, family), cluster.gateAddress(second, family)];
     await service.setIngress([here, there]);
@@ -36,7 +36,7 @@ const healthCheck: Spec = {
   run: async (scene) => {
     const [first, second] = scene.nodes;
     const web = await scene.pod({ node: first, app: "web" });
-    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports };
+    const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", selector: { app: "web" }, ports: PORTS };
     const { healthCheckNodePort } = await scene.service("web", spec);
     await scene.until("200 here and 503 there", async () => {
       const answers = await Promise.all(
@@ -65,7 +65,11 @@ const internalLocal: Spec = {
       scene.pod({ node: first }),
       scene.pod({ node: second }),
     ]);
-    const service = await scene.service("web", { internalTrafficPolicy: "Local", selector: { app: "web" }, ports });
+    const service = await scene.service("web", {
+      internalTrafficPolicy: "Local",
+      selector: { app: "web" },
+      ports: PORTS,
+    });
     const target = { to: service.clusterIP, port: 80 };
     await expectAnswers(near, target, { by: [web] });
     await expectAnswers(first, target, { by: [web] });
@@ -83,7 +87,7 @@ const sourceRanges: Spec = {
     const [node] = scene.nodes;
     const [web, caller] = await Promise.all([scene.pod({ node, app: "web" }), scene.pod({ node })]);
     const range = `${outside.addresses[family]}/${family === "IPv4" ? 32 : 128}`;
-    const spec = { type: "LoadBalancer", loadBalancerSourceRanges: [range], selector: { app: "web" }, ports };
+    const spec = { type: "LoadBalancer", loadBalancerSourceRanges: [range], selector: { app: "web" }, ports: PORTS };
     const service = await scene.service("web", spec);
     const to = cluster.gateAddress(node, family);
     await service.setIngress([to]);
@@ -103,7 +107,7 @@ const nobody: Spec = {
     const { cluster, family } = scene;
     const [first, second] = scene.nodes;
     const caller = await scene.pod({ node: first });
-    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
     const refused = async () => {

@@ -6,7 +6,7 @@ import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { sourceOf } from "./caller.ts";
 
-const dnsPorts = [
+const DNS_PORTS = [
   { name: "dns", port: 53, targetPort: 53, protocol: "UDP" },
   { name: "dns-tcp", port: 53, targetPort: 80, protocol: "TCP" },
 ];
@@ -17,7 +17,7 @@ const bothProtocols: Spec = {
   run: async (scene) => {
     const [, second] = scene.nodes;
     const { caller, by } = await nearAndFar(scene, "dns");
-    const service = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
+    const service = await scene.service("dns", { selector: { app: "dns" }, ports: DNS_PORTS });
     const wanted = { by, ...sourceOf(scene, caller) };
     await expectAnswers(caller, { to: service.clusterIP, port: 53, protocol: "UDP" }, wanted);
     await expectAnswers(caller, { to: service.clusterIP, port: 53 }, wanted);
@@ -32,7 +32,7 @@ const repointing: Spec = {
   run: async (scene) => {
     const [first, second] = scene.nodes;
     const [old, caller] = await Promise.all([scene.pod({ node: second, app: "dns" }), scene.pod({ node: first })]);
-    const service = await scene.service("dns", { selector: { app: "dns" }, ports: dnsPorts });
+    const service = await scene.service("dns", { selector: { app: "dns" }, ports: DNS_PORTS });
     const target = { to: service.clusterIP, port: 53, protocol: "UDP" } as const;
     await expectAnswers(caller, target, { by: [old] });
     await flowGoesTo(scene, caller, service.clusterIP, old);

@@ -7,7 +7,7 @@ import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { sourceOf } from "./caller.ts";
 
-const ports = [{ port: 80, targetPort: 8080 }];
+const PORTS = [{ port: 80, targetPort: 8080 }];
 
 /** Pods keep their address, everybody else is masqueraded. */
 async function askEveryone({ cluster, family }: Scene, target: Target, caller: Pod, by: readonly Pod[]): Promise<void> {
@@ -26,7 +26,7 @@ const clusterIP: Spec = {
   suite: "services",
   run: async (scene) => {
     const { near, far, caller, by } = await nearAndFar(scene);
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     const target = { to: service.clusterIP, port: 80 };
     await askEveryone(scene, target, caller, by);
     await expectAnswers(caller, target, { by, ...sourceOf(scene, caller) });
@@ -41,7 +41,7 @@ const nodePort: Spec = {
   run: async (scene) => {
     const { cluster, family } = scene;
     const { caller, by } = await nearAndFar(scene);
-    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
     for (const node of cluster.nodes) {
       await askEveryone(scene, { to: node.addresses[family] ?? "", port: service.nodePort }, caller, by);
     }
@@ -57,7 +57,7 @@ const localhost: Spec = {
       : "only IPv4 has it, and only iptables and userspace mode",
   run: async (scene) => {
     const { by } = await nearAndFar(scene);
-    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports });
+    const service = await scene.service("web", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
     for (const node of scene.cluster.nodes) {
       await expectAnswers(node, { to: "127.0.0.1", port: service.nodePort }, { by });
     }
@@ -78,7 +78,7 @@ const external: Spec = {
       type: "LoadBalancer",
       selector: { app: "web" },
       externalIPs: gates.map((gate) => gate.external),
-      ports,
+      ports: PORTS,
     });
     await service.setIngress(gates.map(({ lb }) => lb));
     for (const to of gates.flatMap((gate) => [gate.external, gate.lb])) {
@@ -93,7 +93,7 @@ const hairpin: Spec = {
   run: async (scene) => {
     const [node] = scene.nodes;
     const own = await scene.pod({ node, app: "web" });
-    const service = await scene.service("web", { selector: { app: "web" }, ports });
+    const service = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     const notSeen = own.addresses[scene.family] ?? "";
     await expectAnswers(own, { to: service.clusterIP, port: 80 }, { by: [own], notSeen });
   },

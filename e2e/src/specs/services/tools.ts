@@ -2,7 +2,7 @@ import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { openTool } from "../tool-on.ts";
 
-const ports = [{ port: 80 }];
+const PORTS = [{ port: 80 }];
 
 /** What of the answers is looked at. */
 interface Explanation {
@@ -26,7 +26,7 @@ export const tools: Spec = {
       : "the tool runs on nodes that are namespaces of this machine",
   run: async (scene, cluster) => {
     const pods = await Promise.all(scene.nodes.map((node) => scene.pod({ node, app: "web" })));
-    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports });
+    const { clusterIP } = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
     const tool = await openTool(scene);
     const fairlead = (...args: readonly string[]) => tool(scene.nodes[0], cluster.mode, ...args);
     const name = `${scene.namespace}/web`;
@@ -34,8 +34,8 @@ export const tools: Spec = {
     const addresses = pods.map((pod) => pod.addresses[scene.family] ?? "").sort();
 
     await scene.until("explain to find both endpoints, and a kernel that agrees", async () => {
-      const told = await fairlead("explain", name, "--live", "-o", "json").catch(String);
-      return told.startsWith("{") ? complaintOf(JSON.parse(told), addresses) : told;
+      const reported = await fairlead("explain", name, "--live", "-o", "json").catch(String);
+      return reported.startsWith("{") ? complaintOf(JSON.parse(reported), addresses) : reported;
     });
     const byAddress = await fairlead("explain", scene.family === "IPv6" ? `[${clusterIP}]:80` : `${clusterIP}:80`);
     if (!byAddress.includes(name)) throw new Error(`${clusterIP} wanted as ${name}, explained as:\n${byAddress}`);
@@ -48,8 +48,8 @@ export const tools: Spec = {
     if (!/\sours\s+2\s+0\s/.test(own)) throw new Error(`${name} wanted as ours, with 2 endpoints, in:\n${owners}`);
 
     await scene.until(`the cluster and the node to do the same with ${clusterIP}`, async () => {
-      const told = await fairlead("diff", "cluster", "node", "--traffic-only", "--family", family).catch(String);
-      return told.startsWith("Traffic") && otherEnds(told, clusterIP).length === 0 ? undefined : told;
+      const reported = await fairlead("diff", "cluster", "node", "--traffic-only", "--family", family).catch(String);
+      return reported.startsWith("Traffic") && otherEnds(reported, clusterIP).length === 0 ? undefined : reported;
     });
   },
 };
@@ -58,8 +58,8 @@ export const tools: Spec = {
  * Kinds of packets to the address that end elsewhere on the node. Who masquerades does not count: pod networks do it on
  * their own account, with what leaves them for another network.
  */
-function otherEnds(told: string, address: string): readonly string[] {
-  const kinds = told.replaceAll(" masqueraded", "").split(/\n {2}(?=\S)/);
+function otherEnds(reported: string, address: string): readonly string[] {
+  const kinds = reported.replaceAll(" masqueraded", "").split(/\n {2}(?=\S)/);
   const ends = (kind: string) => new Set(Array.from(kind.matchAll(/^ +[-+] (.*)$/gm), ([, text]) => text));
   return kinds.filter((kind) => kind.includes(address) && ends(kind).size !== 1);
 }

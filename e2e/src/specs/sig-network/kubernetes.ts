@@ -16,7 +16,7 @@ interface Chosen {
 }
 
 /** What every conformant cluster must pass. */
-const conformance: Chosen = { focus: "\\[sig-network\\].*\\[Conformance\\]", skip: "\\[Feature:", atLeast: 40 };
+const CONFORMANCE: Chosen = { focus: "\\[sig-network\\].*\\[Conformance\\]", skip: "\\[Feature:", atLeast: 40 };
 
 /** The others that a cluster without cloud, internet and alpha features can have. */
 const others: Chosen = {
@@ -35,7 +35,7 @@ const AT_ONCE = 4;
 const RUN_MS = 40 * 60_000;
 
 export const sigNetwork: readonly Spec[] = [
-  spec("Kubernetes' Conformance specs of sig-network", "sig-network", conformance),
+  spec("Kubernetes' Conformance specs of sig-network", "sig-network", CONFORMANCE),
   spec("Kubernetes' other specs of sig-network", "sig-network-others", others),
   spec("Kubernetes' other specs of sig-network, with kube-proxy", "sig-network-others", others, "kube-proxy"),
 ];

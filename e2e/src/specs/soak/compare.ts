@@ -3,7 +3,7 @@ import type { ClusterNode } from "../../provider/cluster.ts";
 import type { Scene } from "../scene.ts";
 import type { Tool } from "../tool-on.ts";
 import { findingsIn } from "./findings.ts";
-import { damages } from "./model.ts";
+import { DAMAGES } from "./model.ts";
 
 /** The rules of every node in both families, as a set of lines. */
 export type RulesSeen = ReadonlyMap<string, ReadonlySet<string>>;
@@ -39,7 +39,7 @@ export async function expectDamageFound({ nodes, family }: Scene, mode: string, 
   if (byHand === undefined) throw new Error(`nobody knows what to break in ${mode} mode`);
   await node.agent.signal("SIGSTOP");
   try {
-    for (const what of damages) {
+    for (const what of DAMAGES) {
       await node.run(byHand[what](family));
       const found = findingsIn(await tool(node, mode, "verify", "-o", "json"));
       if (found.length === 0) throw new Error(`verify finds nothing although ${what} was done in ${mode} mode`);

@@ -1,6 +1,6 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import { after, damages, firstModel, type Hardship, type SoakModel, type SoakStep } from "./model.ts";
+import { after, DAMAGES, firstModel, type Hardship, type SoakModel, type SoakStep } from "./model.ts";
 
 /** A step, and the cluster that it leads to. */
 export interface Drawn {
@@ -34,7 +34,7 @@ export function* drawSteps(seed: number, { modes, hardships }: SoakScope): Gener
       ...nodeSteps(now),
       ...hardships.map((kind) => ({ kind })),
       ...modes.filter((mode) => mode !== now.mode).map((mode) => ({ kind: "mode switched", mode }) as const),
-      ...NODES.map((node) => ({ kind: "damaged by hand", node, damage: oneOf(draw, damages) }) as const),
+      ...NODES.map((node) => ({ kind: "damaged by hand", node, damage: oneOf(draw, DAMAGES) }) as const),
     ]);
     model = after(model, step);
     yield { step, model };

@@ -31,9 +31,9 @@ export type Hardship =
   | "watches ended with 410";
 
 /** What somebody takes away by hand, of everything that the mode has on a node. */
-export const damages = ["noServices", "noMasquerade", "noRefusal"] as const;
+export const DAMAGES = ["noServices", "noMasquerade", "noRefusal"] as const;
 
-export type Damage = (typeof damages)[number];
+export type Damage = (typeof DAMAGES)[number];
 
 /** One thing that happens. */
 export type SoakStep =

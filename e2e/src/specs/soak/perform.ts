@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { neighbour } from "../../faults/neighbour.ts";
+import { NEIGHBOUR } from "../../faults/neighbour.ts";
 import { modeNamed } from "../../modes/index.ts";
 import type { ClusterNode } from "../../provider/cluster.ts";
 import { each } from "../faults/stage.ts";
@@ -8,7 +8,7 @@ import type { Damage, SoakModel, SoakPod, SoakStep } from "./model.ts";
 import { known, type SoakStage } from "./stage.ts";
 
 /** An address that only `ip address` knows of. */
-const furtherAddress: Readonly<Record<IPFamily, string>> = { IPv4: "192.0.2.77/32", IPv6: "2001:db8::77/128" };
+const FURTHER_ADDRESS: Readonly<Record<IPFamily, string>> = { IPv4: "192.0.2.77/32", IPv6: "2001:db8::77/128" };
 
 /**
  * Does to the cluster what the step says.
@@ -34,9 +34,9 @@ export async function perform(stage: SoakStage, step: SoakStep, before: SoakMode
     case "node address removed":
       return changeAddress(stage, stage.nodeAt(step.node), "del");
     case "neighbour writes":
-      return sh(stage.nodeAt(step.node), neighbour.writes);
+      return sh(stage.nodeAt(step.node), NEIGHBOUR.writes);
     case "neighbour removes":
-      return sh(stage.nodeAt(step.node), neighbour.removes);
+      return sh(stage.nodeAt(step.node), NEIGHBOUR.removes);
     case "damaged by hand":
       return damage(stage, stage.nodeAt(step.node), step.damage, before.mode);
     case "mode switched":
@@ -55,7 +55,7 @@ async function addPod({ scene, pods, nodeAt }: SoakStage, { name, app, node, rea
 }
 
 async function changeAddress({ scene }: SoakStage, node: ClusterNode, how: "add" | "del"): Promise<void> {
-  await node.run(["ip", "address", how, furtherAddress[scene.family], "dev", "lo"]);
+  await node.run(["ip", "address", how, FURTHER_ADDRESS[scene.family], "dev", "lo"]);
 }
 
 async function sh(node: ClusterNode, script: string): Promise<void> {

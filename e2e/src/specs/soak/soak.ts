@@ -29,7 +29,7 @@ const LONGEST_STEP_MS = 600_000;
 /** A SYN that was lost is sent again after one second, and then after two. */
 const AGAIN_MS = 3_000;
 /** Between them agents are switched; the rest is for other kernels, or reaches endpoints from elsewhere. */
-const switchable = ["iptables", "nftables"];
+const SWITCHABLE = ["iptables", "nftables"];
 
 /** Random steps, one after the other, with requests all the while. */
 export function soak({ hours, seed }: SoakSettings): Spec {
@@ -66,11 +66,11 @@ export function soak({ hours, seed }: SoakSettings): Spec {
 
 function unfit(shape: ClusterShape): string | undefined {
   if (shape.provider !== "netns") return "needs agents that are processes of the test ground";
-  return onlyIn(switchable, "breaks by hand what iptables and nftables mode make, and switches between them")(shape);
+  return onlyIn(SWITCHABLE, "breaks by hand what iptables and nftables mode make, and switches between them")(shape);
 }
 
 function scopeOf(cluster: Cluster): SoakScope {
-  const others = switchable.filter((mode) => mode !== cluster.mode);
+  const others = SWITCHABLE.filter((mode) => mode !== cluster.mode);
   return { modes: [cluster.mode, ...others], hardships: hardshipsOf(cluster) };
 }
 

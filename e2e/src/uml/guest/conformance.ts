@@ -6,7 +6,7 @@ import {
   expectedWays,
   type Outcome,
   packetFamily,
-  reject,
+  REJECT,
   tracedWays,
   webA1,
   webB1,
@@ -84,7 +84,7 @@ async function check(
 
 /** A virtual server without destinations answers just as a rule with REJECT does. */
 function seenAs(outcome: Outcome): Outcome {
-  return outcome.verdict === "empty" ? reject : outcome;
+  return outcome.verdict === "empty" ? REJECT : outcome;
 }
 
 function nameOf({ name }: ConformanceCase): string {

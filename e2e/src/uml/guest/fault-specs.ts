@@ -1,4 +1,4 @@
-import { clientA, clusterObjects, nodeA, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
+import { clientA, clusterObjects, NODE_A, outside, ovnA, type RawObject, webA1, workload } from "@fairlead/testkit";
 import { ipvsFaults } from "../../faults/ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { whoAnswers } from "../../one-node/ask.ts";
@@ -20,7 +20,7 @@ interface Fault {
 const served = async (lab: Lab) =>
   (await whoAnswers(lab, clientA, web.clusterIP.IPv4)) === webA1.name &&
   (await whoAnswers(lab, outside, web.clusterIP.IPv4)) === webA1.name &&
-  (await whoAnswers(lab, outside, nodeA.addresses.IPv4, web.nodePort)) === webA1.name;
+  (await whoAnswers(lab, outside, NODE_A.addresses.IPv4, web.nodePort)) === webA1.name;
 const unserved = async (lab: Lab) => !(await served(lab));
 const left = async (lab: Lab) => (await whoAnswers(lab, clientA, foreign.clusterIP.IPv4)) === "sink";
 

@@ -2,7 +2,7 @@ import { DEVICE } from "@fairlead/backend-ipvs";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import type { Lab } from "../../lab/lab.ts";
 import { whoAnswers } from "../../one-node/ask.ts";
-import { nginxCalicoIP, nginxOvnIP, objects } from "../../one-node/objects.ts";
+import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "../../one-node/objects.ts";
 import { serveNode } from "./served.ts";
 import type { Spec } from "./suite.ts";
 
@@ -34,11 +34,11 @@ async function look(lab: Lab): Promise<readonly string[]> {
     "no virtual server of ours",
     /^TCP +10\.96\.67\.75:80 rr *\n +-> 10\.144\.154\.71:80 +Masq +1 +0 +0 *$/m.test(servers),
   );
-  demand("something of the OVN service", !`${addresses}${servers}`.includes(nginxOvnIP));
+  demand("something of the OVN service", !`${addresses}${servers}`.includes(NGINX_OVN_IP));
   demand("something of an OVN endpoint", !servers.includes("10.244."));
   for (const from of [clientA, ovnClient]) {
-    demand(`${from.name} is not served`, (await whoAnswers(lab, from, nginxCalicoIP)) === nginxCalico.name);
-    demand(`${from.name} is held up`, (await whoAnswers(lab, from, nginxOvnIP)) === "sink");
+    demand(`${from.name} is not served`, (await whoAnswers(lab, from, NGINX_CALICO_IP)) === nginxCalico.name);
+    demand(`${from.name} is held up`, (await whoAnswers(lab, from, NGINX_OVN_IP)) === "sink");
   }
   return problems;
 }

@@ -1,35 +1,35 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
 import type { Backend } from "@fairlead/core";
-import { type GoldenScenario, goldenScenarios, nodeA, PlannedCluster, standardOptions } from "@fairlead/testkit";
+import { type GoldenScenario, goldenScenarios, NODE_A, PlannedCluster, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../../conformance/iptables-subjects.ts";
 import { ipvsPorts, type Way } from "../../conformance/programmed-ipvs.ts";
-import { families } from "../../conformance/sync-group.ts";
+import { FAMILIES } from "../../conformance/sync-group.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { problemsOf, type Suite } from "./suite.ts";
 
 /** The recordings were made on a node with one address of each family, these. */
 const RECORDED_ON = [
-  ["10.201.0.60", nodeA.addresses.IPv4],
-  ["fd00:201::60", nodeA.addresses.IPv6],
+  ["10.201.0.60", NODE_A.addresses.IPv4],
+  ["fd00:201::60", NODE_A.addresses.IPv6],
 ] as const;
 
 const options = {
-  ...standardOptions,
+  ...STANDARD_OPTIONS,
   excludeClusterCIDRs: [],
-  nodePortAddresses: [`${nodeA.addresses.IPv4}/32`, `${nodeA.addresses.IPv6}/128`],
+  nodePortAddresses: [`${NODE_A.addresses.IPv4}/32`, `${NODE_A.addresses.IPv6}/128`],
 };
 
 const scenarios = goldenScenarios();
-const ways: readonly Way[] = ["netlink", "tools"];
+const WAYS: readonly Way[] = ["netlink", "tools"];
 
 /**
  * What the real tools print after ours has programmed a recorded scenario, on top of the one before: just what they
  * printed after kube-proxy. By netlink, and once more from the beginning by the tools.
  */
 export const golden: Suite = {
-  names: ways.flatMap((way) => scenarios.map((scenario) => nameOf(way, scenario))),
+  names: WAYS.flatMap((way) => scenarios.map((scenario) => nameOf(way, scenario))),
   run: async function* (lab) {
-    for (const way of ways) {
+    for (const way of WAYS) {
       const backends = (await ipvsPorts(lab, way)).map((port) => createIpvsBackend(port));
       for (const scenario of scenarios) {
         yield { name: nameOf(way, scenario), problems: await problemsOf(compare(lab, backends, scenario)) };
@@ -50,7 +50,7 @@ async function compare(
 ): Promise<readonly string[]> {
   const cluster = new PlannedCluster({ options, semantics: ipvsSemantics, filter: filterFor(options) });
   cluster.advance(objects);
-  const used = families.slice(0, dualStack ? 2 : 1);
+  const used = FAMILIES.slice(0, dualStack ? 2 : 1);
   for (const [at, family] of used.entries()) await backends[at]?.sync(cluster.plan(family));
   const recorded = linesOf(atNodeA(ipvs));
   const printed = linesOf(await print(lab, dualStack));

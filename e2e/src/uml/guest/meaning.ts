@@ -1,9 +1,9 @@
 import { parseSave, type RuleSet, ServerReader, type VirtualServerState } from "@fairlead/netfilter";
-import { addressOf, nodeA, nodeEnvironment } from "@fairlead/testkit";
+import { addressOf, NODE_A, nodeEnvironment } from "@fairlead/testkit";
 import { type Outcome, type Packet, trace } from "@fairlead/trace";
 import { applySettings } from "../../lab/apply.ts";
 import type { Lab } from "../../lab/lab.ts";
-import { type MeaningCase, meaningCases, vip } from "./meaning-cases.ts";
+import { type MeaningCase, meaningCases, VIP } from "./meaning-cases.ts";
 import { type Spec, suiteOf } from "./suite.ts";
 
 const DEVICE = "vip0";
@@ -37,7 +37,7 @@ async function compare(lab: Lab, row: MeaningCase): Promise<readonly string[]> {
   const runner = lab.runner("node-a");
   const { from, port = 80, servers, tracked = true, rules = [] } = row;
   await runner.run(["ip", "link", "add", DEVICE, "type", "dummy"]);
-  await runner.run(["ip", "address", "add", `${vip}/32`, "dev", DEVICE]);
+  await runner.run(["ip", "address", "add", `${VIP}/32`, "dev", DEVICE]);
   const on = tracked ? "1" : "0";
   await applySettings(runner, { "net/ipv4/vs/conntrack": on });
   await runner.run(["ipvsadm", "--restore"], { input: `${servers.join("\n")}\n` });
@@ -45,7 +45,7 @@ async function compare(lab: Lab, row: MeaningCase): Promise<readonly string[]> {
   await runner.run(["iptables-restore"], { input: text });
   const [result] = await lab
     .peer(from)
-    .send({ protocol: "TCP", to: vip, port, count: 1, parallel: 1, timeoutMs: 2_000 });
+    .send({ protocol: "TCP", to: VIP, port, count: 1, parallel: 1, timeoutMs: 2_000 });
   const { stdout } = await runner.run(["iptables-save", "--counters"]);
   const outcome = traced(parseSave(text), row, serversOf(servers));
   const seen = result?.kind === "answer" ? result.local : result?.kind;
@@ -78,13 +78,13 @@ function traced(
   const packet: Packet = {
     family: "IPv4",
     protocol: "tcp",
-    destination: vip,
+    destination: VIP,
     dport: port,
     sport: 40_000,
     // The node sends to an address of its own from there.
-    ...(from === nodeA ? { source: vip } : received),
+    ...(from === NODE_A ? { source: VIP } : received),
   };
-  const localAddresses = [...(nodeEnvironment.localAddresses ?? []), vip];
+  const localAddresses = [...(nodeEnvironment.localAddresses ?? []), VIP];
   const environment = { ...nodeEnvironment, localAddresses, ipvs: { servers, conntrack: tracked } };
   const [outcome, ...others] = trace(rules, packet, environment);
   if (outcome === undefined || others.length > 0) throw new Error("the packet has not one way");

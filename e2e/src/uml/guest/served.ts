@@ -1,5 +1,5 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
-import { PlannedCluster, type RawObject, standardOptions } from "@fairlead/testkit";
+import { PlannedCluster, type RawObject, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../../conformance/iptables-subjects.ts";
 import { ipvsPorts } from "../../conformance/programmed-ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
@@ -26,8 +26,8 @@ export async function serveNode(lab: Lab, first: readonly RawObject[]): Promise<
   let now = 0;
   const start = () => createIpvsBackend(port, { clock: { monotonic: () => now } });
   let backend = start();
-  const filter = filterFor(standardOptions);
-  const cluster = new PlannedCluster({ options: standardOptions, semantics: ipvsSemantics, filter });
+  const filter = filterFor(STANDARD_OPTIONS);
+  const cluster = new PlannedCluster({ options: STANDARD_OPTIONS, semantics: ipvsSemantics, filter });
   const plan = () => cluster.plan("IPv4");
   const node: ServedNode = {
     change: async (objects) => {

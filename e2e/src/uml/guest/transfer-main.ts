@@ -7,7 +7,7 @@ import { connect } from "node:net";
 const [host = "", port = ""] = process.argv.slice(2);
 const PAUSE_MS = 20;
 
-const servers: string[] = [];
+const SERVERS: string[] = [];
 let ending = false;
 const socket = connect(Number(port), host);
 const ask = () => socket.write("GET / HTTP/1.1\r\nHost: lab\r\n\r\n");
@@ -20,8 +20,8 @@ socket.on("data", (piece: string) => {
   const answer = /^\{.*\}$/m.exec(text)?.[0];
   if (answer === undefined) return;
   text = "";
-  servers.push(JSON.parse(answer).server);
-  if (servers.length === 1) process.stdout.write("begun\n");
+  SERVERS.push(JSON.parse(answer).server);
+  if (SERVERS.length === 1) process.stdout.write("begun\n");
   if (ending) socket.end();
   else setTimeout(ask, PAUSE_MS);
 });
@@ -33,6 +33,6 @@ process.stdin.on("end", () => {
 process.stdin.resume();
 
 function finish(error: string): void {
-  process.stdout.write(`${JSON.stringify({ answers: servers.length, servers: [...new Set(servers)], error })}\n`);
+  process.stdout.write(`${JSON.stringify({ answers: SERVERS.length, servers: [...new Set(SERVERS)], error })}\n`);
   process.exit(0);
 }

@@ -1,10 +1,10 @@
 import { socketText } from "@fairlead/base";
 import {
   clusterObjects,
-  networks,
-  nodeA,
+  NETWORKS,
+  NODE_A,
   type RawObject,
-  secondNodeAddress,
+  SECOND_NODE_ADDRESS,
   webA1,
   webB1,
   workload,
@@ -87,14 +87,21 @@ async function inflict(
   await lab.runner("node-a").run(["sh", "-c", ipvsFaults[fault](target)]);
   const findings = await look();
   await node.repair();
-  const told = findings.some((one) => one.startsWith(`${kind} ${where}: `));
-  return told ? [] : [`no "${kind} ${where}" among: ${findings.join("; ")}`];
+  const reported = findings.some((one) => one.startsWith(`${kind} ${where}: `));
+  return reported ? [] : [`no "${kind} ${where}" among: ${findings.join("; ")}`];
 }
 
 /** What verify finds in IPv4, the family that is served here: `missing kube-ipvs0: 10.96.2.11`. */
 async function findingsIn(lab: Lab, manifests: string): Promise<readonly string[]> {
-  const cidrs = ["--cluster-cidr", networks.calico.IPv4, "--exclude-cluster-cidr", networks.ovn.IPv4];
-  const node = ["--node", nodeA.name, "--node-address", nodeA.addresses.IPv4, "--node-address", secondNodeAddress.IPv4];
+  const cidrs = ["--cluster-cidr", NETWORKS.calico.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv4];
+  const node = [
+    "--node",
+    NODE_A.name,
+    "--node-address",
+    NODE_A.addresses.IPv4,
+    "--node-address",
+    SECOND_NODE_ADDRESS.IPv4,
+  ];
   const { out } = await fairlead(lab, "verify", "--mode", "ipvs", "-f", manifests, ...node, ...cidrs, "-o", "json");
   const reports: readonly { readonly family: string; readonly services: readonly ServiceReport[] }[] = JSON.parse(out);
   const own = reports.filter(({ family }) => family === "IPv4").flatMap(({ services }) => services);

@@ -3,7 +3,7 @@ import type { ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup } from 
 
 /** Plans of one service, made by hand. */
 
-const proxy = { verdict: "proxy", set: "cluster", masquerade: true } as const;
+const PROXY = { verdict: "proxy", set: "cluster", masquerade: true } as const;
 
 export function clusterIPGroup(address: string, cluster: readonly PlanEndpoint[]): ServicePortGroup {
   return {
@@ -18,7 +18,7 @@ export function clusterIPGroup(address: string, cluster: readonly PlanEndpoint[]
     frontends: [
       {
         ...{ kind: "cluster-ip", address, port: 80, policy: "Cluster" },
-        treatments: { pod: proxy, node: proxy, outside: proxy },
+        treatments: { pod: PROXY, node: PROXY, outside: PROXY },
       },
     ],
   };

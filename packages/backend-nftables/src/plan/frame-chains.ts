@@ -10,8 +10,18 @@ import type { PlanContext } from "./context.ts";
 import { FOREIGN } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 
-const { addressIn, addressTypeIs, flipMark, hasMark, jump, lookUp, masquerade, newConnection, rejectPacket, verdict } =
-  statements;
+const {
+  addressIn,
+  addressTypeIs,
+  flipMark,
+  hasMark,
+  jump,
+  lookUp,
+  MASQUERADE: masquerade,
+  newConnection,
+  rejectPacket,
+  verdict,
+} = statements;
 
 /** kube-proxy's chains of fixed names with their rules, in its order. */
 export function frameChains(context: PlanContext): readonly NftChain[] {

@@ -1,11 +1,11 @@
 import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
 import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
-import { type LocalDispatch, localDispatch, localNeed } from "./local.ts";
+import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
 import { commentText, firewallChain } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
 import { wayTo } from "./pool-ways.ts";
-import { externalNeed, type Need, type PoolKind, poolKinds } from "./pools.ts";
+import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
 
 /** An element that leads packets on, or turns them away. */
 export interface Entry {
@@ -77,18 +77,23 @@ class Collector {
   }
 
   /** @returns the chain that the frontend's packets go to */
-  #dispatch({ kind, policy, treatments }: Frontend, key: Hex, family: keyof typeof poolKinds): string | undefined {
+  #dispatch({ kind, policy, treatments }: Frontend, key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
     if (kind !== "cluster-ip" && policy === "Local") return this.#local(treatments, key, family);
-    const chain = this.#pool(treatments.outside, key, poolKinds[family], kind === "cluster-ip" ? "cluster" : undefined);
+    const chain = this.#pool(
+      treatments.outside,
+      key,
+      POOL_KINDS[family],
+      kind === "cluster-ip" ? "cluster" : undefined,
+    );
     if (chain === undefined || kind === "cluster-ip") return chain;
     const need = externalNeed(chain);
     this.#needs.push(need);
     return need.id;
   }
 
-  #local(treatments: Frontend["treatments"], key: Hex, family: keyof typeof poolKinds): string | undefined {
-    const dispatch: LocalDispatch = localDispatch[family];
-    const kinds = poolKinds[family];
+  #local(treatments: Frontend["treatments"], key: Hex, family: keyof typeof POOL_KINDS): string | undefined {
+    const dispatch: LocalDispatch = LOCAL_DISPATCH[family];
+    const kinds = POOL_KINDS[family];
     const shortCut = [treatments.pod, treatments.node].find(
       (each) => each.verdict === "proxy" && each.set === "cluster",
     );

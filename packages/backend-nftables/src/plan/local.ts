@@ -12,7 +12,7 @@ export interface LocalDispatch {
   readonly services: string;
 }
 
-export const localDispatch = {
+export const LOCAL_DISPATCH = {
   address: { chain: "external-local", shortCuts: "local-short-cuts", services: "local-services" },
   nodePort: {
     chain: "external-nodeport-local",

@@ -14,7 +14,7 @@ const ADDRESS = ["daddr", "l4proto", "dport"] as const;
 const NODE_PORT = ["l4proto", "dport"] as const;
 
 /** Beside the set that most clients reach, a frontend of policy Local has a second one under the same key. */
-export const poolKinds = {
+export const POOL_KINDS = {
   address: { cluster: { prefix: "", fields: ADDRESS }, local: { prefix: "local-", fields: ADDRESS } },
   nodePort: {
     cluster: { prefix: "nodeport-", fields: NODE_PORT },

@@ -4,7 +4,7 @@ import {
   clusterObjects,
   ovnA,
   PlannedCluster,
-  standardOptions,
+  STANDARD_OPTIONS,
   type Workload,
   type WorkloadFields,
   webA1,
@@ -55,9 +55,9 @@ export class World {
       mixedServices,
       excludedFrontends,
       ownershipAnnotation,
-    } = standardOptions;
+    } = STANDARD_OPTIONS;
     const filter = createEndpointFilter({ excludeCIDRs, mixedServices, excludedFrontends, ownershipAnnotation });
-    this.#cluster = new PlannedCluster({ options: standardOptions, semantics: userspaceSemantics, filter });
+    this.#cluster = new PlannedCluster({ options: STANDARD_OPTIONS, semantics: userspaceSemantics, filter });
     this.change([]);
   }
 

@@ -1,5 +1,5 @@
 import { type Address, parseAddress, parseAddressLeniently } from "./address.ts";
-import { addressBits, type IPFamily } from "./family.ts";
+import { ADDRESS_BITS, type IPFamily } from "./family.ts";
 import { ipv6GroupsLeniently, mappedIPv4 } from "./ipv6.ts";
 import { addressWords, masked, prefixMask, wordsText } from "./words.ts";
 
@@ -58,8 +58,8 @@ export function parseCIDRLeniently(text: string): CIDR | undefined {
 }
 
 function cidrOf({ family, text }: Address, prefixLength: number): CIDR | undefined {
-  if (prefixLength > addressBits[family]) return undefined;
-  if (prefixLength === addressBits[family]) return { family, text: `${text}/${prefixLength}`, prefixLength };
+  if (prefixLength > ADDRESS_BITS[family]) return undefined;
+  if (prefixLength === ADDRESS_BITS[family]) return { family, text: `${text}/${prefixLength}`, prefixLength };
   const words = addressWords(text);
   const network = wordsText(masked(words, prefixMask(words.length, prefixLength)));
   return { family, text: `${network}/${prefixLength}`, prefixLength };

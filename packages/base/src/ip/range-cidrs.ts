@@ -1,6 +1,6 @@
 import { parseAddressLeniently } from "./address.ts";
 import { addressBytes, bytesText } from "./bytes.ts";
-import { addressBits, type IPFamily } from "./family.ts";
+import { ADDRESS_BITS, type IPFamily } from "./family.ts";
 
 /**
  * The fewest CIDRs that together are the addresses from `start` to `end`, both included.
@@ -17,7 +17,7 @@ export function rangeCIDRs(start: string, end: string): readonly string[] | unde
 
 /** The same of addresses as numbers of their family's width; none where the last one is before the first. */
 export function numberRangeCIDRs(family: IPFamily, first: bigint, last: bigint): readonly string[] {
-  const bits = addressBits[family];
+  const bits = ADDRESS_BITS[family];
   const cidrs: string[] = [];
   for (let from = first; from <= last; ) {
     let hostBits = 0;

@@ -1,14 +1,14 @@
-import { addressBits, familyOf } from "./family.ts";
+import { ADDRESS_BITS, familyOf } from "./family.ts";
 
 /** The CIDR of one address: `10.0.0.1/32`, `fd00::1/128`. */
 export function hostCIDR(address: string): string {
-  return `${address}/${addressBits[familyOf(address)]}`;
+  return `${address}/${ADDRESS_BITS[familyOf(address)]}`;
 }
 
 /** The prefix length of a CIDR, or of an address, which is a prefix of all its bits. */
 export function prefixLengthOf(addressOrCIDR: string): number {
   const slash = addressOrCIDR.indexOf("/");
-  return slash < 0 ? addressBits[familyOf(addressOrCIDR)] : Number(addressOrCIDR.slice(slash + 1));
+  return slash < 0 ? ADDRESS_BITS[familyOf(addressOrCIDR)] : Number(addressOrCIDR.slice(slash + 1));
 }
 
 /** An address as a host in a URL: IPv6 in brackets. */

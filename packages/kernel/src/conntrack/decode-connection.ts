@@ -1,20 +1,20 @@
 import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily, Protocol } from "../family.ts";
-import { addressFamilies } from "../netlink/address-families.ts";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import type { Connection, Volume } from "./connection.ts";
-import { address, decodeTuple, entry, formatAddress, isInOtherZone, protocolNumbers, type Tuple } from "./messages.ts";
+import { ADDRESS, decodeTuple, entry, formatAddress, isInOtherZone, PROTOCOL_NUMBERS, type Tuple } from "./messages.ts";
 import type { Direction } from "./parse-flow.ts";
 import { STATES } from "./states.ts";
 
-const protocols = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
-const families = ["IPv4", "IPv6"] as const satisfies readonly IPFamily[];
+const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
+const FAMILIES = ["IPv4", "IPv6"] as const satisfies readonly IPFamily[];
 
 /** IPS_SEEN_REPLY (linux/netfilter/nf_conntrack_common.h). */
 const SEEN_REPLY = 1 << 1;
 /** CTA_PROTOINFO_TCP and CTA_PROTOINFO_SCTP, with the state in each (linux/netfilter/nfnetlink_conntrack.h). */
-const stateOf = { TCP: 1, SCTP: 3 } as const;
-const stateIn = 1;
-const counter = { packets: 1, bytes: 2 } as const;
+const STATE_OF = { TCP: 1, SCTP: 3 } as const;
+const STATE_IN = 1;
+const COUNTER = { packets: 1, bytes: 2 } as const;
 
 /**
  * An entry of connection tracking with all that is told of it; undefined for one of a protocol without ports, or of
@@ -26,7 +26,7 @@ export function decodeConnection(bytes: Buffer, attributes: Range): Connection |
   const family = familyAt(bytes, attributes);
   const original = decodeTuple(bytes, findAttribute(bytes, attributes, entry.original));
   const reply = decodeTuple(bytes, findAttribute(bytes, attributes, entry.reply));
-  const protocol = protocols.find((one) => protocolNumbers[one] === original?.protocol);
+  const protocol = PROTOCOLS.find((one) => PROTOCOL_NUMBERS[one] === original?.protocol);
   if (family === undefined || protocol === undefined || original === undefined || reply === undefined) return undefined;
   if (isInOtherZone(bytes, findAttribute(bytes, attributes, entry.zone))) return undefined;
   const [there, back] = [directionOf(bytes, original, family), directionOf(bytes, reply, family)];
@@ -52,12 +52,12 @@ export function decodeConnection(bytes: Buffer, attributes: Range): Connection |
 /** nfgen_family stands four bytes before the attributes. */
 function familyAt(bytes: Buffer, { start }: Range): IPFamily | undefined {
   const number = bytes.readUInt8(start - 4);
-  return families.find((family) => addressFamilies[family] === number);
+  return FAMILIES.find((family) => ADDRESS_FAMILIES[family] === number);
 }
 
 function directionOf(bytes: Buffer, tuple: Tuple, family: IPFamily): Direction | undefined {
-  const source = findAttribute(bytes, tuple.addresses, address[family].source);
-  const destination = findAttribute(bytes, tuple.addresses, address[family].destination);
+  const source = findAttribute(bytes, tuple.addresses, ADDRESS[family].source);
+  const destination = findAttribute(bytes, tuple.addresses, ADDRESS[family].destination);
   if (source === undefined || destination === undefined) return undefined;
   const { sourcePort, destinationPort } = tuple;
   return {
@@ -71,14 +71,14 @@ function directionOf(bytes: Buffer, tuple: Tuple, family: IPFamily): Direction |
 function stateName(bytes: Buffer, attributes: Range, protocol: Protocol): string | undefined {
   if (protocol === "UDP") return undefined;
   const info = findAttribute(bytes, attributes, entry.protocol);
-  const own = info && findAttribute(bytes, info, stateOf[protocol]);
-  const state = own && findAttribute(bytes, own, stateIn);
+  const own = info && findAttribute(bytes, info, STATE_OF[protocol]);
+  const state = own && findAttribute(bytes, own, STATE_IN);
   return state && STATES[protocol][bytes.readUInt8(state.start)];
 }
 
 function volume(bytes: Buffer, counters: Range | undefined): Volume | undefined {
-  const packets = counters && findAttribute(bytes, counters, counter.packets);
-  const octets = counters && findAttribute(bytes, counters, counter.bytes);
+  const packets = counters && findAttribute(bytes, counters, COUNTER.packets);
+  const octets = counters && findAttribute(bytes, counters, COUNTER.bytes);
   if (packets === undefined || octets === undefined) return undefined;
   return {
     bytes: Number(bytes.readBigUInt64BE(octets.start)),

@@ -1,25 +1,25 @@
 import { bytesText } from "@fairlead/base";
 import { attribute, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily, Protocol } from "../family.ts";
-import { addressFamilies } from "../netlink/address-families.ts";
-import { encodeRequest, flags } from "../netlink/messages.ts";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
+import { encodeRequest, FLAGS } from "../netlink/messages.ts";
 import type { ConntrackFlow } from "./conntrack.ts";
 
 /** IPCTNL_MSG_CT_GET and IPCTNL_MSG_CT_DELETE of NFNL_SUBSYS_CTNETLINK (linux/netfilter/nfnetlink_conntrack.h). */
-const types = { get: 0x101, delete: 0x102 } as const;
+const TYPES = { get: 0x101, delete: 0x102 } as const;
 
 /** Types of attributes, each within the one before it (the same header). */
 export const entry = {
   ...{ original: 1, reply: 2, status: 3, protocol: 4, timeout: 7, sent: 9, received: 10 },
   ...{ id: 12, zone: 18, filter: 25 },
 } as const;
-const tuple = { address: 1, protocol: 2, zone: 3 } as const;
-export const address = {
+const TUPLE = { address: 1, protocol: 2, zone: 3 } as const;
+export const ADDRESS = {
   IPv4: { source: 1, destination: 2 },
   IPv6: { source: 3, destination: 4 },
 } as const;
-const protocolPart = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
-const filterPart = { original: 1 } as const;
+const PROTOCOL_PART = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
+const FILTER_PART = { original: 1 } as const;
 /**
  * CTA_FILTER_FLAG(CTA_PROTO_NUM) of the kernel: entries must have the protocol of the tuple that goes with the filter.
  */
@@ -28,23 +28,23 @@ const byProtocol = Buffer.from([1 << 3, 0, 0, 0]);
 /** The zone of the entries that are ours. Other networks track the same addresses in zones of their own (OVN). */
 const zone0 = attribute(entry.zone, Buffer.from([0, 0]));
 
-export const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
+export const PROTOCOL_NUMBERS = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
 
 /**
  * Asks for all entries of a family and protocol in zone 0. Old kernels give those of all zones, before 5.8 those of all
  * protocols.
  */
 export function encodeDump(family: IPFamily, protocol: Protocol): Buffer {
-  const number = attribute(protocolPart.number, Buffer.from([protocolNumbers[protocol]]));
+  const number = attribute(PROTOCOL_PART.number, Buffer.from([PROTOCOL_NUMBERS[protocol]]));
   const attributes = [
-    nest(entry.filter, attribute(filterPart.original, byProtocol)),
-    nest(entry.original, nest(tuple.protocol, number)),
+    nest(entry.filter, attribute(FILTER_PART.original, byProtocol)),
+    nest(entry.original, nest(TUPLE.protocol, number)),
     zone0,
   ];
   return encodeRequest({
-    type: types.get,
-    flags: flags.request | flags.dump,
-    addressFamily: addressFamilies[family],
+    type: TYPES.get,
+    flags: FLAGS.request | FLAGS.dump,
+    addressFamily: ADDRESS_FAMILIES[family],
     attributes: Buffer.concat(attributes),
   });
 }
@@ -58,10 +58,10 @@ export function decodeEntry(
 ): ConntrackFlow | undefined {
   const original = decodeTuple(bytes, findAttribute(bytes, within, entry.original));
   const reply = decodeTuple(bytes, findAttribute(bytes, within, entry.reply));
-  if (original?.protocol !== protocolNumbers[protocol] || reply === undefined) return undefined;
+  if (original?.protocol !== PROTOCOL_NUMBERS[protocol] || reply === undefined) return undefined;
   if (isInOtherZone(bytes, findAttribute(bytes, within, entry.zone))) return undefined;
-  const destination = findAttribute(bytes, original.addresses, address[family].destination);
-  const source = findAttribute(bytes, reply.addresses, address[family].source);
+  const destination = findAttribute(bytes, original.addresses, ADDRESS[family].destination);
+  const source = findAttribute(bytes, reply.addresses, ADDRESS[family].source);
   if (destination === undefined || source === undefined) return undefined;
   return {
     family,
@@ -88,9 +88,9 @@ export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): 
     return [type === entry.original ? nest(type, payload) : attribute(type, payload)];
   });
   return encodeRequest({
-    type: types.delete,
-    flags: flags.request,
-    addressFamily: addressFamilies[family],
+    type: TYPES.delete,
+    flags: FLAGS.request,
+    addressFamily: ADDRESS_FAMILIES[family],
     attributes: Buffer.concat([...attributes, zone0]),
   });
 }
@@ -105,13 +105,13 @@ export interface Tuple {
 /** One direction of an entry; undefined where the protocol has no ports, or the direction is in another zone than 0. */
 export function decodeTuple(bytes: Buffer, within: Range | undefined): Tuple | undefined {
   if (within === undefined) return undefined;
-  const addresses = findAttribute(bytes, within, tuple.address);
-  const part = findAttribute(bytes, within, tuple.protocol);
+  const addresses = findAttribute(bytes, within, TUPLE.address);
+  const part = findAttribute(bytes, within, TUPLE.protocol);
   if (addresses === undefined || part === undefined) return undefined;
-  if (isInOtherZone(bytes, findAttribute(bytes, within, tuple.zone))) return undefined;
-  const number = findAttribute(bytes, part, protocolPart.number);
-  const source = findAttribute(bytes, part, protocolPart.sourcePort);
-  const destination = findAttribute(bytes, part, protocolPart.destinationPort);
+  if (isInOtherZone(bytes, findAttribute(bytes, within, TUPLE.zone))) return undefined;
+  const number = findAttribute(bytes, part, PROTOCOL_PART.number);
+  const source = findAttribute(bytes, part, PROTOCOL_PART.sourcePort);
+  const destination = findAttribute(bytes, part, PROTOCOL_PART.destinationPort);
   if (number === undefined || source === undefined || destination === undefined) return undefined;
   return {
     addresses,

@@ -3,7 +3,7 @@ import type { Protocol } from "../family.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
 import { decodeReplies } from "../netlink/messages.ts";
-import { datagramSize, type OpenNetlink } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, type OpenNetlink } from "../netlink/socket.ts";
 import type { Connection, ConnectionEvent } from "./connection.ts";
 import { decodeConnection } from "./decode-connection.ts";
 import { encodeDump } from "./messages.ts";
@@ -46,9 +46,9 @@ async function* heard(
   signal: AbortSignal,
 ): AsyncGenerator<ConnectionEvent, void, void> {
   try {
-    const room = Buffer.alloc(datagramSize);
+    const room = Buffer.alloc(DATAGRAM_SIZE);
     while (!signal.aborted) {
-      yield* told(socket, room);
+      yield* reported(socket, room);
       await sleep(timers, PAUSE_MS, signal);
     }
   } finally {
@@ -59,7 +59,7 @@ async function* heard(
 async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Connection, void, void> {
   const socket = await open();
   try {
-    const room = Buffer.alloc(datagramSize);
+    const room = Buffer.alloc(DATAGRAM_SIZE);
     await socket.send(request);
     for (let done = false; !done; ) {
       const bytes = await socket.receive(room);
@@ -76,7 +76,7 @@ async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Conne
 }
 
 /** What was told until now, in turns. */
-async function* told(socket: ListeningSocket, room: Buffer): AsyncGenerator<ConnectionEvent, void, void> {
+async function* reported(socket: ListeningSocket, room: Buffer): AsyncGenerator<ConnectionEvent, void, void> {
   const yielding = slices();
   for (let bytes = receive(socket, room); bytes !== undefined; bytes = receive(socket, room)) {
     if (bytes === "lost") yield { kind: "lost" };
@@ -95,7 +95,7 @@ function receive(socket: ListeningSocket, room: Buffer): Buffer | "lost" | undef
 }
 
 /** IPCTNL_MSG_CT_NEW (also what changed) and IPCTNL_MSG_CT_DELETE of NFNL_SUBSYS_CTNETLINK. */
-const messages = { new: 0x100, gone: 0x102 } as const;
+const MESSAGES = { new: 0x100, gone: 0x102 } as const;
 /** NLM_F_CREATE: it is new. */
 const CREATE = 0x400;
 /** From the flags of a message to its attributes: nlmsghdr's rest and nfgenmsg. */
@@ -107,7 +107,7 @@ function* eventsIn(bytes: Buffer): Generator<ConnectionEvent, void, void> {
     const connection = decodeConnection(bytes, reply.attributes);
     if (connection === undefined) continue;
     const created = (bytes.readUInt16LE(reply.attributes.start - FLAGS_BEFORE) & CREATE) !== 0;
-    if (reply.message === messages.gone) yield { kind: "gone", connection };
-    else if (reply.message === messages.new) yield { kind: created ? "new" : "update", connection };
+    if (reply.message === MESSAGES.gone) yield { kind: "gone", connection };
+    else if (reply.message === MESSAGES.new) yield { kind: created ? "new" : "update", connection };
   }
 }

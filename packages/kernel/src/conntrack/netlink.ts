@@ -2,12 +2,12 @@ import type { IPFamily, Protocol } from "../family.ts";
 import { sendAcknowledged } from "../netlink/acknowledged.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { decodeReplies } from "../netlink/messages.ts";
-import { datagramSize, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
 import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
 import { decodeEntry, encodeDeletion, encodeDump } from "./messages.ts";
 
 /** Bytes of entries that are looked at in one go, some 2,500 of them. */
-const batchSize = 16 * datagramSize;
+const BATCH_SIZE = 16 * DATAGRAM_SIZE;
 
 /** Entries, and how each is deleted; to be asked before the next batch comes. */
 type Batch = ReadonlyMap<ConntrackFlow, () => Buffer>;
@@ -39,7 +39,7 @@ export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
 }
 
 async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: Protocol): AsyncGenerator<Batch> {
-  const room = Buffer.alloc(batchSize);
+  const room = Buffer.alloc(BATCH_SIZE);
   const batch = new Map<ConntrackFlow, () => Buffer>();
   let filled = 0;
   let done = false;
@@ -55,7 +55,7 @@ async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: P
       }
     }
     filled += bytes.length;
-    if (!done && room.length - filled >= datagramSize) continue;
+    if (!done && room.length - filled >= DATAGRAM_SIZE) continue;
     if (batch.size > 0) yield batch;
     batch.clear();
     filled = 0;

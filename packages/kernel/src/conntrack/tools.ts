@@ -6,7 +6,7 @@ import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
 import { parseFlow } from "./parse-flow.ts";
 
 /** Entries that are looked at in one go. */
-const batchSize = 2_000;
+const BATCH_SIZE = 2_000;
 
 /**
  * The client of conntrack-tools, for where netlink cannot be had. The tool reads the whole table for each deletion
@@ -36,7 +36,7 @@ async function* list(runner: Runner, family: IPFamily, protocol: Protocol): Asyn
   for await (const line of lines(runner.stream([...argv]))) {
     const flow = parseFlow(line, family, protocol);
     if (flow !== undefined) batch.push(flow);
-    if (batch.length < batchSize) continue;
+    if (batch.length < BATCH_SIZE) continue;
     yield batch;
     batch = [];
   }

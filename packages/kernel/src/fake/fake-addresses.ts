@@ -25,7 +25,7 @@ export class FakeNodeAddresses implements NodeAddresses {
   }
 
   /** Tells those who watch that kube-ipvs0 has changed. */
-  tell(change: ServiceDeviceChange): void {
+  notify(change: ServiceDeviceChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 

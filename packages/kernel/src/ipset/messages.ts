@@ -1,13 +1,13 @@
 import { addressBytes, parseAddress } from "@fairlead/base";
 import type { SetCommand } from "@fairlead/netfilter";
 import { attribute, nest } from "@fairlead/netfilter/netlink";
-import { encodeRequest, flags } from "../netlink/messages.ts";
-import { address, part, protocolNumbers, request, types } from "./numbers.ts";
+import { encodeRequest, FLAGS } from "../netlink/messages.ts";
+import { ADDRESS, PART, PROTOCOL_NUMBERS, REQUEST, TYPES } from "./numbers.ts";
 
 /** Spoken since kernel 2.6.39. */
-const protocolVersion = 6;
+const PROTOCOL_VERSION = 6;
 /** NLA_F_NET_BYTEORDER, which addresses and ports must carry. */
-const inNetworkOrder = 0x4000;
+const IN_NETWORK_ORDER = 0x4000;
 
 /** A command about one member. */
 export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
@@ -21,13 +21,13 @@ export type MemberCommand = Extract<SetCommand, { readonly member: string }>;
  */
 export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
   const attributes = [
-    attribute(request.protocol, Buffer.from([protocolVersion])),
-    attribute(request.set, Buffer.from(`${set}\0`)),
-    nest(request.data, ...memberParts(member)),
+    attribute(REQUEST.protocol, Buffer.from([PROTOCOL_VERSION])),
+    attribute(REQUEST.set, Buffer.from(`${set}\0`)),
+    nest(REQUEST.data, ...memberParts(member)),
   ];
   return encodeRequest({
-    type: types[kind],
-    flags: flags.request,
+    type: TYPES[kind],
+    flags: FLAGS.request,
     addressFamily: 0,
     attributes: Buffer.concat(attributes),
   });
@@ -36,12 +36,12 @@ export function encodeMember({ kind, set, member }: MemberCommand): Buffer {
 /** Asks for one set and its members. */
 export function encodeSetDump(set: string): Buffer {
   const attributes = [
-    attribute(request.protocol, Buffer.from([protocolVersion])),
-    attribute(request.set, Buffer.from(`${set}\0`)),
+    attribute(REQUEST.protocol, Buffer.from([PROTOCOL_VERSION])),
+    attribute(REQUEST.set, Buffer.from(`${set}\0`)),
   ];
   return encodeRequest({
-    type: types.list,
-    flags: flags.request | flags.dump,
+    type: TYPES.list,
+    flags: FLAGS.request | FLAGS.dump,
     addressFamily: 0,
     attributes: Buffer.concat(attributes),
   });
@@ -56,12 +56,12 @@ function memberParts(member: string): readonly Buffer[] {
   if (found?.["address"] === undefined) throw new RangeError(`no member of a set: ${member}`);
   const { protocol, port, second, length } = found;
   return [
-    addressPart(part.address, found["address"]),
+    addressPart(PART.address, found["address"]),
     ...(protocol && port
-      ? [attribute(part.protocol, Buffer.from([protocolNumbers[protocol] ?? 0])), portPart(port)]
+      ? [attribute(PART.protocol, Buffer.from([PROTOCOL_NUMBERS[protocol] ?? 0])), portPart(port)]
       : []),
-    ...(second ? [addressPart(part.second, second)] : []),
-    ...(length ? [attribute(part.secondLength, Buffer.from([Number(length)]))] : []),
+    ...(second ? [addressPart(PART.second, second)] : []),
+    ...(length ? [attribute(PART.secondLength, Buffer.from([Number(length)]))] : []),
   ];
 }
 
@@ -69,12 +69,12 @@ function memberParts(member: string): readonly Buffer[] {
 function addressPart(type: number, text: string): Buffer {
   if (parseAddress(text) === undefined) throw new RangeError(`the address of a set's member is not one: ${text}`);
   const bytes = addressBytes(text);
-  const family = bytes.length === 4 ? address.IPv4 : address.IPv6;
-  return nest(type, attribute(family | inNetworkOrder, bytes));
+  const family = bytes.length === 4 ? ADDRESS.IPv4 : ADDRESS.IPv6;
+  return nest(type, attribute(family | IN_NETWORK_ORDER, bytes));
 }
 
 function portPart(text: string): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeUInt16BE(Number(text));
-  return attribute(part.port | inNetworkOrder, bytes);
+  return attribute(PART.port | IN_NETWORK_ORDER, bytes);
 }

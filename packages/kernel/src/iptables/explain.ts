@@ -119,7 +119,7 @@ function blame(stderr: string, payload?: PayloadTail): { line: number | undefine
 
 /** The tool's own words without its name, the hint at its help and the line number, which is told already. */
 function reason(stderr: string): string {
-  const told = stderr
+  const reported = stderr
     .split("\n")
     .map((line) =>
       line
@@ -128,5 +128,5 @@ function reason(stderr: string): string {
         .replace(/^line \d+(?: failed)?(?:: )?/, ""),
     )
     .filter((line) => line !== "" && !/^(?:Error occurred at|Try `|# Warning)/.test(line));
-  return told.length === 0 ? "the kernel refused it" : told.join(" ");
+  return reported.length === 0 ? "the kernel refused it" : reported.join(" ");
 }

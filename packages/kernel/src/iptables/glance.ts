@@ -38,21 +38,21 @@ async function openGeneration(): Promise<Ask> {
  * linux/netfilter_ipv4/ip_tables.h and its IPv6 twin: AF and level of the options IPT_SO_GET_INFO and
  * IPT_SO_GET_ENTRIES.
  */
-const socketOf = { IPv4: [2, 0], IPv6: [10, 41] } as const;
-const option = { info: 64, entries: 65 } as const;
+const SOCKET_OF = { IPv4: [2, 0], IPv6: [10, 41] } as const;
+const OPTION = { info: 64, entries: 65 } as const;
 /** SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW. */
-const rawSocket = [0o3 | 0o2000000, 255] as const;
+const RAW_SOCKET = [0o3 | 0o2000000, 255] as const;
 /** struct ipt_getinfo: a name of 32 bytes, hooks, and in the end the number of entries and their size in bytes. */
-const info = { bytes: 84, entries: 76, size: 80 } as const;
+const INFO = { bytes: 84, entries: 76, size: 80 } as const;
 
 /** struct ipt_get_entries: a name, the entries' size, and from the 40th byte on the entries. */
-const listing = { size: 32, entries: 40 } as const;
+const LISTING = { size: 32, entries: 40 } as const;
 /** In struct ipt_entry and ip6t_entry: the bytes to the next one (16 bits), and the counters of packets and bytes. */
-const entry = {
+const ENTRY = {
   IPv4: { next: 90, counters: 96 },
   IPv6: { next: 142, counters: 152 },
 } as const;
-const counterBytes = 16;
+const COUNTER_BYTES = 16;
 
 /** Entries up to which all of them are read: a megabyte or two. */
 const FEW = 5000;
@@ -60,8 +60,8 @@ const FEW = 5000;
 async function openInfo(family: IPFamily): Promise<Ask> {
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
-  const [addressFamily, level] = socketOf[family];
-  const descriptor: number = libc.func("int socket(int, int, int)")(addressFamily, ...rawSocket);
+  const [addressFamily, level] = SOCKET_OF[family];
+  const descriptor: number = libc.func("int socket(int, int, int)")(addressFamily, ...RAW_SOCKET);
   const getsockopt = libc.func("int getsockopt(int, int, int, void *, void *)");
   if (descriptor < 0) throw new Error("a raw socket cannot be had");
   const ask = (number: number, room: Buffer) => {
@@ -71,22 +71,22 @@ async function openInfo(family: IPFamily): Promise<Ask> {
     return room;
   };
   return (table) => {
-    const told = Buffer.alloc(info.bytes);
-    told.write(table);
-    ask(option.info, told);
-    const [entries, size] = [told.readUInt32LE(info.entries), told.readUInt32LE(info.size)];
+    const reported = Buffer.alloc(INFO.bytes);
+    reported.write(table);
+    ask(OPTION.info, reported);
+    const [entries, size] = [reported.readUInt32LE(INFO.entries), reported.readUInt32LE(INFO.size)];
     if (entries > FEW) return { state: `${entries} ${size}`, entries };
-    const all = Buffer.alloc(listing.entries + size);
+    const all = Buffer.alloc(LISTING.entries + size);
     all.write(table);
-    all.writeUInt32LE(size, listing.size);
-    return { state: digest(ask(option.entries, all).subarray(listing.entries), entry[family]), entries };
+    all.writeUInt32LE(size, LISTING.size);
+    return { state: digest(ask(OPTION.entries, all).subarray(LISTING.entries), ENTRY[family]), entries };
   };
 }
 
 /** Of the rules without what they have counted. */
-function digest(entries: Buffer, { next, counters }: (typeof entry)[IPFamily]): string {
+function digest(entries: Buffer, { next, counters }: (typeof ENTRY)[IPFamily]): string {
   for (let at = 0; at < entries.length; ) {
-    entries.fill(0, at + counters, at + counters + counterBytes);
+    entries.fill(0, at + counters, at + counters + COUNTER_BYTES);
     const length = entries.readUInt16LE(at + next);
     if (length === 0) throw new Error("an entry without a length");
     at += length;

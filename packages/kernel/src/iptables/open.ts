@@ -46,7 +46,7 @@ export interface IptablesOptions {
  * of the payload, which then looks cut off ("COMMIT expected"). On a busy machine a large one takes much longer than a
  * lock is held.
  */
-const restoreLockSeconds: Readonly<Record<Variant, number>> = { nft: 5, legacy: 300 };
+const RESTORE_LOCK_SECONDS: Readonly<Record<Variant, number>> = { nft: 5, legacy: 300 };
 
 /**
  * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft
@@ -94,7 +94,7 @@ async function hasTables(runner: Runner, { save }: Tools): Promise<boolean> {
 function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant">): IptablesClient {
   const { family, timeoutMs = 600_000 } = options;
   const wait = String(options.lockSeconds ?? 5);
-  const restoreWait = String(options.lockSeconds ?? restoreLockSeconds[tools.variant]);
+  const restoreWait = String(options.lockSeconds ?? RESTORE_LOCK_SECONDS[tools.variant]);
   return {
     family,
     variant: tools.variant,

@@ -3,10 +3,10 @@ import type { ChainTally, IptablesPort, Table } from "@fairlead/netfilter";
 import { AttributeWriter, attributesIn, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import { nftNumbers } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
-import { addressFamilies } from "../netlink/address-families.ts";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import { dump } from "../netlink/dump.ts";
 import { decodeReplies, encodeRequest } from "../netlink/messages.ts";
-import { datagramSize, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
 import { generation } from "./generation.ts";
 import type { Variant } from "./variant.ts";
 
@@ -31,7 +31,7 @@ export function createTally(family: IPFamily, variant: Variant): Tally {
       const socket = await opened;
       for (let reading = 0; reading < READINGS; reading++) {
         const before = await generation(socket);
-        const tallies = await tallyAll(socket, addressFamilies[family], table, chains);
+        const tallies = await tallyAll(socket, ADDRESS_FAMILIES[family], table, chains);
         if ((await generation(socket)) === before) return tallies;
       }
     } catch {
@@ -95,6 +95,6 @@ async function isThere(socket: NetlinkSocket, addressFamily: number, table: Tabl
   const attributes = new AttributeWriter(128).text(CHAIN.table, table).text(CHAIN.name, chain).bytes();
   const type = (SUBSYSTEM << 8) | MESSAGES.getChain;
   await socket.send(encodeRequest({ type, flags: FLAGS.request, addressFamily, attributes }));
-  const bytes = await socket.receive(Buffer.alloc(datagramSize));
+  const bytes = await socket.receive(Buffer.alloc(DATAGRAM_SIZE));
   return [...decodeReplies(bytes)].some(({ kind }) => kind === "data");
 }

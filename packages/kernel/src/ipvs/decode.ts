@@ -1,17 +1,17 @@
 import { bytesText } from "@fairlead/base";
 import type { DestinationConnections, VirtualServer } from "@fairlead/netfilter";
 import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
-import { addressFamilies } from "../netlink/address-families.ts";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import {
-  destinationPart,
-  forwardingMask,
-  forwardingNumbers,
-  onePacket,
-  part,
-  persistent,
-  protocolNumbers,
+  DESTINATION_PART,
+  FORWARDING_MASK,
+  FORWARDING_NUMBERS,
+  ONE_PACKET,
+  PART,
+  PERSISTENT,
+  PROTOCOL_NUMBERS,
+  SERVER_PART,
   schedulerFlags,
-  serverPart,
 } from "./numbers.ts";
 
 /**
@@ -21,26 +21,26 @@ import {
  * @throws Error when it is malformed
  */
 export function decodeServer(bytes: Buffer, message: Range): VirtualServer | undefined {
-  const within = need(findAttribute(bytes, message, part.server));
-  if (findAttribute(bytes, within, serverPart.firewallMark) !== undefined) return undefined;
+  const within = need(findAttribute(bytes, message, PART.server));
+  if (findAttribute(bytes, within, SERVER_PART.firewallMark) !== undefined) return undefined;
   const at = (type: number) => need(findAttribute(bytes, within, type)).start;
-  const family = keyOf(addressFamilies, bytes.readUInt16LE(at(serverPart.family)));
-  const scheduler = textAt(bytes, need(findAttribute(bytes, within, serverPart.scheduler)));
-  const bits = bytes.readUInt32LE(at(serverPart.flags));
-  const isPersistent = (bits & persistent) !== 0;
+  const family = keyOf(ADDRESS_FAMILIES, bytes.readUInt16LE(at(SERVER_PART.family)));
+  const scheduler = textAt(bytes, need(findAttribute(bytes, within, SERVER_PART.scheduler)));
+  const bits = bytes.readUInt32LE(at(SERVER_PART.flags));
+  const isPersistent = (bits & PERSISTENT) !== 0;
   const others = [
-    ...(isPersistent ? netmask(family, bytes, at(serverPart.netmask)) : []),
-    ...(isPersistent ? engine(bytes, findAttribute(bytes, within, serverPart.engine)) : []),
-    ...((bits & onePacket) === 0 ? [] : ["-o"]),
+    ...(isPersistent ? netmask(family, bytes, at(SERVER_PART.netmask)) : []),
+    ...(isPersistent ? engine(bytes, findAttribute(bytes, within, SERVER_PART.engine)) : []),
+    ...((bits & ONE_PACKET) === 0 ? [] : ["-o"]),
   ];
   return {
     family,
-    protocol: keyOf(protocolNumbers, bytes.readUInt16LE(at(serverPart.protocol))),
-    address: addressAt(bytes, at(serverPart.address), family),
-    port: bytes.readUInt16BE(at(serverPart.port)),
+    protocol: keyOf(PROTOCOL_NUMBERS, bytes.readUInt16LE(at(SERVER_PART.protocol))),
+    address: addressAt(bytes, at(SERVER_PART.address), family),
+    port: bytes.readUInt16BE(at(SERVER_PART.port)),
     scheduler,
     flags: [...schedulerFlags(scheduler)].flatMap(([name, bit]) => ((bits & bit) === 0 ? [] : [name])).sort(),
-    ...(isPersistent && { persistenceSeconds: bytes.readUInt32LE(at(serverPart.timeout)) }),
+    ...(isPersistent && { persistenceSeconds: bytes.readUInt32LE(at(SERVER_PART.timeout)) }),
     ...(others.length > 0 && { others }),
   };
 }
@@ -55,19 +55,19 @@ export function decodeDestination(
   message: Range,
   server: Pick<VirtualServer, "family">,
 ): DestinationConnections {
-  const within = need(findAttribute(bytes, message, part.destination));
+  const within = need(findAttribute(bytes, message, PART.destination));
   const at = (type: number) => need(findAttribute(bytes, within, type)).start;
-  const own = findAttribute(bytes, within, destinationPart.family);
-  const family = own === undefined ? server.family : keyOf(addressFamilies, bytes.readUInt16LE(own.start));
-  const method = bytes.readUInt32LE(at(destinationPart.forwarding)) & forwardingMask;
+  const own = findAttribute(bytes, within, DESTINATION_PART.family);
+  const family = own === undefined ? server.family : keyOf(ADDRESS_FAMILIES, bytes.readUInt16LE(own.start));
+  const method = bytes.readUInt32LE(at(DESTINATION_PART.forwarding)) & FORWARDING_MASK;
   return {
-    address: addressAt(bytes, at(destinationPart.address), family),
-    port: bytes.readUInt16BE(at(destinationPart.port)),
-    weight: bytes.readInt32LE(at(destinationPart.weight)),
+    address: addressAt(bytes, at(DESTINATION_PART.address), family),
+    port: bytes.readUInt16BE(at(DESTINATION_PART.port)),
+    weight: bytes.readInt32LE(at(DESTINATION_PART.weight)),
     // What is on this host is reached as by a route.
-    forwarding: method === 1 ? "route" : keyOf(forwardingNumbers, method),
-    active: bytes.readUInt32LE(at(destinationPart.active)),
-    inactive: bytes.readUInt32LE(at(destinationPart.inactive)),
+    forwarding: method === 1 ? "route" : keyOf(FORWARDING_NUMBERS, method),
+    active: bytes.readUInt32LE(at(DESTINATION_PART.active)),
+    inactive: bytes.readUInt32LE(at(DESTINATION_PART.inactive)),
   };
 }
 
@@ -87,11 +87,11 @@ function textAt(bytes: Buffer, { start, end }: Range): string {
 }
 
 /** Addresses of both families take sixteen bytes. */
-function addressAt(bytes: Buffer, at: number, family: keyof typeof addressFamilies): string {
+function addressAt(bytes: Buffer, at: number, family: keyof typeof ADDRESS_FAMILIES): string {
   return bytesText(bytes.subarray(at, at + (family === "IPv4" ? 4 : 16)));
 }
 
-function netmask(family: keyof typeof addressFamilies, bytes: Buffer, at: number): readonly string[] {
+function netmask(family: keyof typeof ADDRESS_FAMILIES, bytes: Buffer, at: number): readonly string[] {
   const text = family === "IPv4" ? bytes.subarray(at, at + 4).join(".") : String(bytes.readUInt32LE(at));
   return text === "255.255.255.255" || text === "128" ? [] : ["-M", text];
 }

@@ -1,26 +1,26 @@
 import { addressBytes, familyOf, parseAddress } from "@fairlead/base";
 import type { DestinationKey, ServerCommand, VirtualServer, VirtualServerKey } from "@fairlead/netfilter";
 import { attribute, nest } from "@fairlead/netfilter/netlink";
-import { addressFamilies } from "../netlink/address-families.ts";
-import { encodeGenericRequest, flags } from "../netlink/messages.ts";
+import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
+import { encodeGenericRequest, FLAGS } from "../netlink/messages.ts";
 import {
-  commands,
-  destinationPart,
-  forwardingNumbers,
-  part,
-  persistent,
-  protocolNumbers,
+  COMMANDS,
+  DESTINATION_PART,
+  FORWARDING_NUMBERS,
+  PART,
+  PERSISTENT,
+  PROTOCOL_NUMBERS,
+  SERVER_PART,
   schedulerFlags,
-  serverPart,
 } from "./numbers.ts";
 
-const commandOf = {
-  "add-server": commands.newService,
-  "edit-server": commands.setService,
-  "delete-server": commands.deleteService,
-  "add-destination": commands.newDestination,
-  "edit-destination": commands.setDestination,
-  "delete-destination": commands.deleteDestination,
+const COMMAND_OF = {
+  "add-server": COMMANDS.newService,
+  "edit-server": COMMANDS.setService,
+  "delete-server": COMMANDS.deleteService,
+  "add-destination": COMMANDS.newDestination,
+  "edit-destination": COMMANDS.setDestination,
+  "delete-destination": COMMANDS.deleteDestination,
 } as const satisfies Record<ServerCommand["kind"], number>;
 
 /**
@@ -32,24 +32,24 @@ const commandOf = {
 export function encodeServerCommand(family: number, command: ServerCommand): Buffer {
   return encodeGenericRequest({
     family,
-    command: commandOf[command.kind],
-    flags: flags.request,
+    command: COMMAND_OF[command.kind],
+    flags: FLAGS.request,
     attributes: Buffer.concat(attributesOf(command)),
   });
 }
 
 /** Asks for all virtual servers. */
 export function encodeServerDump(family: number): Buffer {
-  return encodeDump(family, commands.getService, Buffer.alloc(0));
+  return encodeDump(family, COMMANDS.getService, Buffer.alloc(0));
 }
 
 /** Asks for the destinations of one; of a server that is not there it has none. */
 export function encodeDestinationDump(family: number, server: VirtualServerKey): Buffer {
-  return encodeDump(family, commands.getDestination, nest(part.server, ...serverKey(server)));
+  return encodeDump(family, COMMANDS.getDestination, nest(PART.server, ...serverKey(server)));
 }
 
 function encodeDump(family: number, command: number, attributes: Uint8Array): Buffer {
-  return encodeGenericRequest({ family, command, flags: flags.request | flags.dump, attributes });
+  return encodeGenericRequest({ family, command, flags: FLAGS.request | FLAGS.dump, attributes });
 }
 
 function attributesOf(command: ServerCommand): readonly Buffer[] {
@@ -57,25 +57,25 @@ function attributesOf(command: ServerCommand): readonly Buffer[] {
   switch (command.kind) {
     case "add-server":
     case "edit-server":
-      return [nest(part.server, ...serverKey(server), ...serverOptions(command.server))];
+      return [nest(PART.server, ...serverKey(server), ...serverOptions(command.server))];
     case "delete-server":
-      return [nest(part.server, ...serverKey(server))];
+      return [nest(PART.server, ...serverKey(server))];
     case "delete-destination":
       return [
-        nest(part.server, ...serverKey(server)),
-        nest(part.destination, ...destinationKey(server, command.destination)),
+        nest(PART.server, ...serverKey(server)),
+        nest(PART.destination, ...destinationKey(server, command.destination)),
       ];
     default: {
       const { weight, forwarding } = command.destination;
       const options = [
-        attribute(destinationPart.forwarding, uint32(forwardingNumbers[forwarding])),
-        attribute(destinationPart.weight, uint32(weight)),
-        attribute(destinationPart.upperThreshold, uint32(0)),
-        attribute(destinationPart.lowerThreshold, uint32(0)),
+        attribute(DESTINATION_PART.forwarding, uint32(FORWARDING_NUMBERS[forwarding])),
+        attribute(DESTINATION_PART.weight, uint32(weight)),
+        attribute(DESTINATION_PART.upperThreshold, uint32(0)),
+        attribute(DESTINATION_PART.lowerThreshold, uint32(0)),
       ];
       return [
-        nest(part.server, ...serverKey(server)),
-        nest(part.destination, ...destinationKey(server, command.destination), ...options),
+        nest(PART.server, ...serverKey(server)),
+        nest(PART.destination, ...destinationKey(server, command.destination), ...options),
       ];
     }
   }
@@ -83,22 +83,22 @@ function attributesOf(command: ServerCommand): readonly Buffer[] {
 
 function serverKey({ family, protocol, address, port }: VirtualServerKey): readonly Buffer[] {
   return [
-    attribute(serverPart.family, uint16(addressFamilies[family])),
-    attribute(serverPart.protocol, uint16(protocolNumbers[protocol])),
-    attribute(serverPart.address, bytesOf(family, address)),
-    attribute(serverPart.port, portBytes(port)),
+    attribute(SERVER_PART.family, uint16(ADDRESS_FAMILIES[family])),
+    attribute(SERVER_PART.protocol, uint16(PROTOCOL_NUMBERS[protocol])),
+    attribute(SERVER_PART.address, bytesOf(family, address)),
+    attribute(SERVER_PART.port, portBytes(port)),
   ];
 }
 
 function destinationKey({ family }: VirtualServerKey, { address, port }: DestinationKey): readonly Buffer[] {
   return [
-    attribute(destinationPart.address, bytesOf(family, address)),
-    attribute(destinationPart.port, portBytes(port)),
-    attribute(destinationPart.family, uint16(addressFamilies[family])),
+    attribute(DESTINATION_PART.address, bytesOf(family, address)),
+    attribute(DESTINATION_PART.port, portBytes(port)),
+    attribute(DESTINATION_PART.family, uint16(ADDRESS_FAMILIES[family])),
   ];
 }
 
-const everyBit = 0xffff_ffff;
+const EVERY_BIT = 0xffff_ffff;
 
 function serverOptions(server: VirtualServer): readonly Buffer[] {
   const { family, scheduler, persistenceSeconds, others = [], port } = server;
@@ -106,13 +106,13 @@ function serverOptions(server: VirtualServer): readonly Buffer[] {
   if (port === 0 && persistenceSeconds === undefined) {
     throw new RangeError(`Zero port specified for non-persistent service ${server.address}`);
   }
-  const chosen = flagBits(server) | (persistenceSeconds === undefined ? 0 : persistent);
+  const chosen = flagBits(server) | (persistenceSeconds === undefined ? 0 : PERSISTENT);
   return [
-    attribute(serverPart.scheduler, Buffer.from(`${scheduler}\0`)),
-    attribute(serverPart.flags, Buffer.concat([uint32(chosen), uint32(everyBit)])),
-    attribute(serverPart.timeout, uint32(persistenceSeconds ?? 0)),
+    attribute(SERVER_PART.scheduler, Buffer.from(`${scheduler}\0`)),
+    attribute(SERVER_PART.flags, Buffer.concat([uint32(chosen), uint32(EVERY_BIT)])),
+    attribute(SERVER_PART.timeout, uint32(persistenceSeconds ?? 0)),
     // How much of a client's address counts for persistence: all of it.
-    attribute(serverPart.netmask, uint32(family === "IPv4" ? everyBit : 128)),
+    attribute(SERVER_PART.netmask, uint32(family === "IPv4" ? EVERY_BIT : 128)),
   ];
 }
 

@@ -1,5 +1,5 @@
 /** The numbers of IPVS's family of generic netlink (linux/ip_vs.h). */
-export const commands = {
+export const COMMANDS = {
   newService: 1,
   setService: 2,
   deleteService: 3,
@@ -11,10 +11,10 @@ export const commands = {
 } as const;
 
 /** Attributes of a message. */
-export const part = { server: 1, destination: 2 } as const;
+export const PART = { server: 1, destination: 2 } as const;
 
 /** Attributes of a virtual server. */
-export const serverPart = {
+export const SERVER_PART = {
   family: 1,
   protocol: 2,
   address: 3,
@@ -28,7 +28,7 @@ export const serverPart = {
 } as const;
 
 /** Attributes of a destination. */
-export const destinationPart = {
+export const DESTINATION_PART = {
   address: 1,
   port: 2,
   forwarding: 3,
@@ -40,15 +40,15 @@ export const destinationPart = {
   family: 11,
 } as const;
 
-export const protocolNumbers = { TCP: 6, UDP: 17, SCTP: 132 } as const;
+export const PROTOCOL_NUMBERS = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 
 /** IP_VS_CONN_F_MASQ, _DROUTE, _TUNNEL; 1 is a direct route to this host itself. */
-export const forwardingNumbers = { masquerade: 0, tunnel: 2, route: 3 } as const;
-export const forwardingMask = 7;
+export const FORWARDING_NUMBERS = { masquerade: 0, tunnel: 2, route: 3 } as const;
+export const FORWARDING_MASK = 7;
 
 /** IP_VS_SVC_F_PERSISTENT, IP_VS_SVC_F_ONEPACKET. */
-export const persistent = 0x1;
-export const onePacket = 0x4;
+export const PERSISTENT = 0x1;
+export const ONE_PACKET = 0x4;
 
 /** IP_VS_SVC_F_SCHED1 and the next two, by the names that ipvsadm has for a scheduler's. */
 export function schedulerFlags(scheduler: string): ReadonlyMap<string, number> {

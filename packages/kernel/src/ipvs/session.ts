@@ -8,7 +8,7 @@ import type {
   VirtualServerState,
 } from "@fairlead/netfilter";
 import { parseServerCommand } from "@fairlead/netfilter";
-import { atOnce, sendTogether } from "../netlink/acknowledged.ts";
+import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { genericFamily } from "../netlink/generic-family.ts";
@@ -118,7 +118,7 @@ async function change(socket: NetlinkSocket, family: number, lines: AsyncIterabl
     if (request instanceof Error) refused.push(request);
     else if (request !== undefined) together.push({ line, request });
     if (request instanceof Error) break;
-    if (together.length === atOnce) await send();
+    if (together.length === AT_ONCE) await send();
   }
   await send();
   const [first, ...more] = refused;

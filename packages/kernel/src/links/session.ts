@@ -1,8 +1,8 @@
-import { atOnce, sendTogether } from "../netlink/acknowledged.ts";
+import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { decodeReplies } from "../netlink/messages.ts";
-import { datagramSize, type NetlinkSocket } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket } from "../netlink/socket.ts";
 import { type LinkCommand, parseLinkCommand } from "./command.ts";
 import { addressIn, encodeAddress, encodeAddressDump, encodeDevice, encodeDeviceRequest, indexIn } from "./messages.ts";
 
@@ -50,7 +50,7 @@ class Batch {
     }
     const index = this.#indexes.get(command.device) ?? (await this.#indexOf(command.device));
     this.#together.push({ line, request: encodeAddress(command, index) });
-    if (this.#together.length === atOnce) await this.send();
+    if (this.#together.length === AT_ONCE) await this.send();
   }
 
   /** @throws NetlinkError for the first that is refused; those before it count, those after it may */
@@ -76,7 +76,7 @@ class Batch {
 /** The number of a device; undefined: there is none of that name. */
 async function indexOf(socket: NetlinkSocket, device: string): Promise<number | undefined> {
   await socket.send(encodeDeviceRequest(device));
-  const bytes = await socket.receive(Buffer.alloc(datagramSize));
+  const bytes = await socket.receive(Buffer.alloc(DATAGRAM_SIZE));
   for (const reply of decodeReplies(bytes)) {
     if (reply.kind === "data") return indexIn(bytes, reply.attributes);
     if (reply.kind !== "result") continue;

@@ -1,9 +1,9 @@
 import { NetlinkError } from "../netlink/error.ts";
 
 /** fcntl.h: F_OFD_SETLK, F_WRLCK, SEEK_SET. */
-const setLock = 37;
-const write = 1;
-const fromStart = 0;
+const SET_LOCK = 37;
+const WRITE = 1;
+const FROM_START = 0;
 
 type Fcntl = (descriptor: number, lock: object) => { readonly failed: boolean; readonly errno: number };
 
@@ -21,7 +21,7 @@ let opened: Promise<Fcntl> | undefined;
 export async function lockByte(descriptor: number, at: number): Promise<boolean> {
   opened ??= openFcntl();
   const call = await opened;
-  const { failed, errno } = call(descriptor, { l_type: write, l_whence: fromStart, l_start: at, l_len: 1, l_pid: 0 });
+  const { failed, errno } = call(descriptor, { l_type: WRITE, l_whence: FROM_START, l_start: at, l_len: 1, l_pid: 0 });
   if (!failed) return true;
   const error = new NetlinkError("fcntl(F_OFD_SETLK)", errno);
   if (error.code === "EAGAIN" || error.code === "EACCES") return false;
@@ -33,7 +33,7 @@ async function openFcntl(): Promise<Fcntl> {
   const lock = koffi.struct({ l_type: "short", l_whence: "short", l_start: "int64", l_len: "int64", l_pid: "int" });
   const fcntl = koffi.load(null).func("fcntl", "int", ["int", "int", "..."]);
   return (descriptor, value) => {
-    const failed = fcntl(descriptor, setLock, koffi.pointer(lock), value) !== 0;
+    const failed = fcntl(descriptor, SET_LOCK, koffi.pointer(lock), value) !== 0;
     return { failed, errno: koffi.errno() };
   };
 }

@@ -1,9 +1,9 @@
 import { NetlinkError } from "./error.ts";
 import { decodeReplies, number } from "./messages.ts";
-import { datagramSize, type NetlinkSocket } from "./socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket } from "./socket.ts";
 
 /** Requests in one datagram: even if all of them are refused, the answers fit into the socket's buffer. */
-export const atOnce = 100;
+export const AT_ONCE = 100;
 
 /** A request that the kernel did not carry out. */
 export interface Refusal {
@@ -25,8 +25,8 @@ export async function sendAcknowledged(
   what: string,
   ignored?: string,
 ): Promise<void> {
-  for (let at = 0; at < requests.length; at += atOnce) {
-    const refusals = await sendTogether(socket, requests.slice(at, at + atOnce));
+  for (let at = 0; at < requests.length; at += AT_ONCE) {
+    const refusals = await sendTogether(socket, requests.slice(at, at + AT_ONCE));
     const refused = refusals.map(({ errno }) => new NetlinkError(what, errno)).find(({ code }) => code !== ignored);
     if (refused !== undefined) throw refused;
   }
@@ -44,7 +44,7 @@ export async function sendTogether(socket: NetlinkSocket, requests: readonly Buf
   // What is refused is told in any case; that the last one ended tells that all have.
   for (const [at, request] of requests.entries()) number(request, at, at === last);
   await socket.send(Buffer.concat(requests));
-  const room = Buffer.alloc(datagramSize);
+  const room = Buffer.alloc(DATAGRAM_SIZE);
   const refusals: Refusal[] = [];
   for (let ended = false; !ended; ) {
     for (const reply of decodeReplies(await socket.receive(room))) {

@@ -2,12 +2,12 @@ import { closeSync, openSync } from "node:fs";
 import { NetlinkError } from "./error.ts";
 
 /** linux/socket.h. Nothing that reads it ever waits: replies to what was asked are there when send() is over. */
-const family = 16;
-const type = 0o3 | 0o4000 | 0o2000000;
+const FAMILY = 16;
+const TYPE = 0o3 | 0o4000 | 0o2000000;
 
 /** linux/netlink.h. */
-const protocols = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
-export type Protocol = keyof typeof protocols;
+const PROTOCOLS = { NETLINK_ROUTE: 0, NETLINK_NETFILTER: 12, NETLINK_GENERIC: 16 } as const;
+export type Protocol = keyof typeof PROTOCOLS;
 
 /**
  * Opens a netlink socket, which is what Node cannot.
@@ -19,14 +19,14 @@ export async function openDescriptor(protocol: Protocol, namespace?: string): Pr
   const { default: koffi } = await import("koffi");
   const libc = koffi.load(null);
   const socket = libc.func("int socket(int, int, int)");
-  const make = (): number => socket(family, type, protocols[protocol]);
+  const make = (): number => socket(FAMILY, TYPE, PROTOCOLS[protocol]);
   const descriptor = namespace === undefined ? make() : within(namespace, libc.func("int setns(int, int)"), make);
   if (descriptor < 0) throw new NetlinkError(`socket(AF_NETLINK, SOCK_RAW, ${protocol})`, koffi.errno());
   return descriptor;
 }
 
 /** sockaddr_nl with nothing chosen: the kernel gives the socket a number. */
-const anyAddress = Buffer.from(Uint16Array.of(family, 0, 0, 0, 0, 0).buffer);
+const anyAddress = Buffer.from(Uint16Array.of(FAMILY, 0, 0, 0, 0, 0).buffer);
 
 /** Gives a socket its number: before it has one, it is told nothing of what concerns all. */
 export async function bind(descriptor: number): Promise<void> {

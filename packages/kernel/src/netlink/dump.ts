@@ -1,7 +1,7 @@
 import type { Range } from "@fairlead/netfilter/netlink";
 import { NetlinkError } from "./error.ts";
 import { decodeReplies } from "./messages.ts";
-import { datagramSize, type NetlinkSocket } from "./socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket } from "./socket.ts";
 
 /**
  * Asks for a listing and takes each message of it.
@@ -15,7 +15,7 @@ export async function dump(
   what: string,
   take: (bytes: Buffer, message: Range) => void,
 ): Promise<void> {
-  const room = Buffer.alloc(datagramSize);
+  const room = Buffer.alloc(DATAGRAM_SIZE);
   await socket.send(request);
   for (let done = false; !done; ) {
     const bytes = await socket.receive(room);

@@ -1,20 +1,20 @@
 import { aligned, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 
 /** Flags of a request (linux/netlink.h). */
-export const flags = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
+export const FLAGS = { request: 0x1, acknowledge: 0x4, dump: 0x300 } as const;
 
 /** Types that every family of messages has. */
-const errorType = 2;
-const doneType = 3;
+const ERROR_TYPE = 2;
+const DONE_TYPE = 3;
 
 /** nlmsghdr: length, type, flags, sequence number, port. */
-const headerSize = 16;
-const flagsAt = 6;
-const sequenceAt = 8;
+const HEADER_SIZE = 16;
+const FLAGS_AT = 6;
+const SEQUENCE_AT = 8;
 /**
  * nfgenmsg (address family, version, resource) or genlmsghdr (command, version, nothing); those of routes are longer.
  */
-const familyHeaderSize = 4;
+const FAMILY_HEADER_SIZE = 4;
 
 export interface NetfilterRequest {
   /** Subsystem of nfnetlink in the upper eight bits, message in the lower. */
@@ -39,11 +39,11 @@ export interface GenericRequest {
 }
 
 /** Of all families that are spoken here. */
-const genericVersion = 1;
+const GENERIC_VERSION = 1;
 
 /** One message to a family of generic netlink. */
 export function encodeGenericRequest({ family, command, flags, attributes }: GenericRequest): Buffer {
-  return encodeMessage(family, flags, [command, genericVersion, 0, 0], attributes);
+  return encodeMessage(family, flags, [command, GENERIC_VERSION, 0, 0], attributes);
 }
 
 /** @param familyHeader what the message's family has before the attributes, in multiples of four bytes */
@@ -53,20 +53,20 @@ export function encodeMessage(
   familyHeader: Uint8Array | readonly number[],
   attributes: Uint8Array,
 ): Buffer {
-  const length = headerSize + familyHeader.length + attributes.length;
+  const length = HEADER_SIZE + familyHeader.length + attributes.length;
   const bytes = Buffer.alloc(aligned(length));
   bytes.writeUInt32LE(length, 0);
   bytes.writeUInt16LE(type, 4);
-  bytes.writeUInt16LE(flags, flagsAt);
-  bytes.set(familyHeader, headerSize);
-  bytes.set(attributes, headerSize + familyHeader.length);
+  bytes.writeUInt16LE(flags, FLAGS_AT);
+  bytes.set(familyHeader, HEADER_SIZE);
+  bytes.set(attributes, HEADER_SIZE + familyHeader.length);
   return bytes;
 }
 
 /** Numbers a request, for its result to be told from others, and asks for a result also where all is well. */
 export function number(request: Buffer, sequence: number, acknowledge: boolean): void {
-  request.writeUInt32LE(sequence, sequenceAt);
-  if (acknowledge) request.writeUInt16LE(request.readUInt16LE(flagsAt) | flags.acknowledge, flagsAt);
+  request.writeUInt32LE(sequence, SEQUENCE_AT);
+  if (acknowledge) request.writeUInt16LE(request.readUInt16LE(FLAGS_AT) | FLAGS.acknowledge, FLAGS_AT);
 }
 
 /**
@@ -87,8 +87,8 @@ export type Reply =
 export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
   let at = 0;
   while (at < bytes.length) {
-    const length = at + headerSize <= bytes.length ? bytes.readUInt32LE(at) : 0;
-    if (length < headerSize + familyHeaderSize || at + length > bytes.length) {
+    const length = at + HEADER_SIZE <= bytes.length ? bytes.readUInt32LE(at) : 0;
+    if (length < HEADER_SIZE + FAMILY_HEADER_SIZE || at + length > bytes.length) {
       throw new Error(`netlink: a message of ${length} bytes at ${at} of ${bytes.length}`);
     }
     yield decodeReply(bytes, at, at + length);
@@ -98,29 +98,29 @@ export function* decodeReplies(bytes: Buffer): Generator<Reply, void, void> {
 
 function decodeReply(bytes: Buffer, start: number, end: number): Reply {
   const type = bytes.readUInt16LE(start + 4);
-  if (type === doneType) return { kind: "done" };
-  if (type === errorType) {
+  if (type === DONE_TYPE) return { kind: "done" };
+  if (type === ERROR_TYPE) {
     // The number is negative there.
-    const errno = -bytes.readInt32LE(start + headerSize);
+    const errno = -bytes.readInt32LE(start + HEADER_SIZE);
     const text = extendedText(bytes, start, end);
-    const result = { kind: "result", sequence: bytes.readUInt32LE(start + sequenceAt), errno } as const;
+    const result = { kind: "result", sequence: bytes.readUInt32LE(start + SEQUENCE_AT), errno } as const;
     return text === undefined ? result : { ...result, text };
   }
-  return { kind: "data", message: type, attributes: { start: start + headerSize + familyHeaderSize, end } };
+  return { kind: "data", message: type, attributes: { start: start + HEADER_SIZE + FAMILY_HEADER_SIZE, end } };
 }
 
 /** NLM_F_CAPPED: of the request only its header is repeated. NLM_F_ACK_TLVS: attributes follow. */
-const replyFlags = { capped: 0x100, attributes: 0x200 } as const;
+const REPLY_FLAGS = { capped: 0x100, attributes: 0x200 } as const;
 /** NLMSGERR_ATTR_MSG. */
-const errorText = 1;
+const ERROR_TEXT = 1;
 
 /** What an extended ACK says, if it is one (NETLINK_EXT_ACK of netlink(7)). */
 function extendedText(bytes: Buffer, start: number, end: number): string | undefined {
-  const set = bytes.readUInt16LE(start + flagsAt);
-  if ((set & replyFlags.attributes) === 0) return undefined;
-  const request = start + headerSize + 4;
-  if (request + headerSize > end) return undefined;
-  const repeated = (set & replyFlags.capped) === 0 ? aligned(bytes.readUInt32LE(request)) : headerSize;
-  const found = findAttribute(bytes, { start: Math.min(end, request + repeated), end }, errorText);
+  const set = bytes.readUInt16LE(start + FLAGS_AT);
+  if ((set & REPLY_FLAGS.attributes) === 0) return undefined;
+  const request = start + HEADER_SIZE + 4;
+  if (request + HEADER_SIZE > end) return undefined;
+  const repeated = (set & REPLY_FLAGS.capped) === 0 ? aligned(bytes.readUInt32LE(request)) : HEADER_SIZE;
+  const found = findAttribute(bytes, { start: Math.min(end, request + repeated), end }, ERROR_TEXT);
   return found && bytes.toString("utf8", found.start, found.end).replace(/\0+$/, "");
 }

@@ -31,7 +31,7 @@ export interface TransactionSocket extends NetlinkSocket {
 export type OpenTransactions = () => Promise<TransactionSocket>;
 
 /** Bytes that the kernel puts into one datagram at most. */
-export const datagramSize = 32 * 1024;
+export const DATAGRAM_SIZE = 32 * 1024;
 
 /**
  * Opens a socket of nfnetlink in the network namespace of this process: conntrack, ipsets.

@@ -39,7 +39,7 @@ export type NamespaceSupport =
  */
 export async function createNamespace(options: NamespaceOptions = {}): Promise<NetworkNamespace> {
   const failures: string[] = [];
-  for (const { as, unshare, enter = [] } of options.whole ? [whole] : ways(options.beside)) {
+  for (const { as, unshare, enter = [] } of options.whole ? [WHOLE] : ways(options.beside)) {
     try {
       return describe({ as, enter }, await startHolder(unshare));
     } catch (error) {
@@ -68,7 +68,7 @@ interface Way {
 }
 
 /** The first process in it dies with `unshare`, and the kernel takes all others along. */
-const whole: Way = {
+const WHOLE: Way = {
   as: "root",
   unshare: ["unshare", "-n", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "--"],
   enter: ["-m", "-p"],

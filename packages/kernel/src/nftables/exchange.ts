@@ -1,6 +1,6 @@
 import { errorCode } from "@fairlead/base";
 import { decodeReplies, type Reply } from "../netlink/messages.ts";
-import { datagramSize, type NetlinkSocket } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, type NetlinkSocket } from "../netlink/socket.ts";
 
 /** A reply with the datagram that it came in. */
 export interface Received {
@@ -45,7 +45,7 @@ export async function exchange(socket: NetlinkSocket, request: Uint8Array): Prom
 /** @returns undefined: nothing is there */
 async function receiveNow(socket: NetlinkSocket): Promise<Buffer | "lost" | undefined> {
   try {
-    return await socket.receive(Buffer.alloc(datagramSize));
+    return await socket.receive(Buffer.alloc(DATAGRAM_SIZE));
   } catch (error) {
     const code = errorCode(error);
     if (code === "EAGAIN") return undefined;

@@ -9,7 +9,7 @@ const HEADER = 20;
 /** In nlmsghdr: who asked for what is told. */
 const PORT_AT = 12;
 
-const familyOfNumber = new Map<number, NftFamily>([
+const FAMILY_OF_NUMBER = new Map<number, NftFamily>([
   [FAMILY_NUMBERS.ip, "ip"],
   [FAMILY_NUMBERS.ip6, "ip6"],
 ]);
@@ -46,7 +46,7 @@ export class NewsReader {
   #message(bytes: Buffer, start: number, end: number): NftablesNews | undefined {
     if (bytes[start + 5] !== SUBSYSTEM || bytes.readUInt32LE(start + PORT_AT) === this.#own()) return undefined;
     if (bytes[start + 4] !== MESSAGES.newGeneration) {
-      this.#touch(familyOfNumber.get(bytes[start + 16] ?? 0), bytes, start, end);
+      this.#touch(FAMILY_OF_NUMBER.get(bytes[start + 16] ?? 0), bytes, start, end);
       return undefined;
     }
     const of = new Attributes(bytes, start + HEADER, end);

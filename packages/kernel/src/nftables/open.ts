@@ -36,9 +36,9 @@ export async function openNftables(options: NftablesOptions = {}): Promise<Nftab
   const listeners = new Set<Listener>();
   let ownPort: number | undefined;
   const generation = async () => {
-    const told = await generationOf(socket);
-    ownPort = told.port;
-    return told.generation;
+    const reported = await generationOf(socket);
+    ownPort = reported.port;
+    return reported.generation;
   };
   const sendWhole = (batch: NftBatch, bytes: Buffer) => {
     const work = () => send(socket, batch, bytes);

@@ -1,7 +1,7 @@
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { IPFamily } from "../family.ts";
 import { decodeReplies } from "../netlink/messages.ts";
-import { datagramSize, openNetfilterSocket } from "../netlink/socket.ts";
+import { DATAGRAM_SIZE, openNetfilterSocket } from "../netlink/socket.ts";
 import { encodeGet } from "./requests.ts";
 
 const ENOENT = 2;
@@ -18,7 +18,7 @@ export async function isNftTableThere(family: IPFamily, name: string): Promise<b
     const socket = await openNetfilterSocket();
     try {
       await socket.send(encodeGet("getTable", NFT_FAMILY[family], name, false));
-      for (const reply of decodeReplies(await socket.receive(Buffer.alloc(datagramSize)))) {
+      for (const reply of decodeReplies(await socket.receive(Buffer.alloc(DATAGRAM_SIZE)))) {
         if (reply.kind === "data") return true;
         if (reply.kind === "result" && reply.errno === ENOENT) return false;
       }

@@ -56,7 +56,7 @@ export async function check(sweep: Sweep, given: Case): Promise<void> {
 }
 
 /** Zones of other networks, as conntrack takes and prints them: of both directions, or of one. */
-const otherZones = [
+const OTHER_ZONES = [
   { option: "--zone", number: "5", printed: "zone=5" },
   { option: "--zone", number: "6", printed: "zone=6" },
   { option: "--orig-zone", number: "6", printed: "zone-orig=6" },
@@ -67,14 +67,14 @@ const otherZones = [
 export async function checkZones(runner: Runner, sweep: Sweep): Promise<void> {
   const flows = [flow(), flow({ protocol: "SCTP" }), v6];
   for (const [client, entry] of [...flows, ...flows].entries()) await track(runner, entry, client);
-  for (const [at, { option, number }] of otherZones.entries()) {
+  for (const [at, { option, number }] of OTHER_ZONES.entries()) {
     for (const entry of flows) await track(runner, entry, 100 + at, [option, number]);
   }
   expect((await sweep(flows)).toSorted()).toEqual([...flows, ...flows].map(keyOf).toSorted());
   for (const { family, protocol } of flows) {
     const argv = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", protocol.toLowerCase()] as const;
     const left = (await runner.run([...argv])).stdout.match(/zone\S*/g) ?? [];
-    expect(left.toSorted()).toEqual(otherZones.map(({ printed }) => printed).toSorted());
+    expect(left.toSorted()).toEqual(OTHER_ZONES.map(({ printed }) => printed).toSorted());
   }
 }
 

@@ -25,9 +25,9 @@ function tuple(type: number, source: readonly number[], destination: readonly nu
   );
 }
 
-const client = [10, 1, 1, 1];
-const original = tuple(1, client, [10, 96, 0, 10], [1000, 53]);
-const reply = tuple(2, [10, 144, 0, 5], client, [5353, 1000]);
+const CLIENT = [10, 1, 1, 1];
+const original = tuple(1, CLIENT, [10, 96, 0, 10], [1000, 53]);
+const reply = tuple(2, [10, 144, 0, 5], CLIENT, [5353, 1000]);
 const id = attribute(12, Buffer.from([1, 2, 3, 4]));
 /** CTA_ZONE, of an entry that is in one. */
 const zone = (number: number) => attribute(18, port(number));

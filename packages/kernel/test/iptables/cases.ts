@@ -23,7 +23,7 @@ export interface Case {
 /**
  * `$HOST`, `$OTHER`: addresses; `$TO`: an address for DNAT; `$WITH`: a reject type; each of the family that is tested.
  */
-export const words = {
+export const WORDS = {
   IPv4: {
     $HOST: "10.96.0.1/32",
     $OTHER: "fd00::1/128",

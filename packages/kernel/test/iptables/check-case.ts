@@ -1,7 +1,7 @@
 import { parseRestore, renderCommand, renderRule, stateCommands } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { type IPFamily, type IptablesClient, IptablesError, type Variant } from "../../src/index.ts";
-import { type Case, type Refused, words } from "./cases.ts";
+import { type Case, type Refused, WORDS } from "./cases.ts";
 
 /** Runs a case and compares what happened with what it says. */
 export async function checkCase(client: IptablesClient, { given, when, refused, after }: Case): Promise<void> {
@@ -30,17 +30,17 @@ export async function checkCase(client: IptablesClient, { given, when, refused, 
 async function checkTexts(client: IptablesClient, table: "nat" | "filter"): Promise<void> {
   const { chains } = await client.save(table);
   const asked = [...chains.keys()].map((chain) => ({ chain }));
-  const told = new Map([...chains].map(([name, { rules }]) => [name, rules.map(renderRule)]));
-  expect(await client.texts(table, asked)).toEqual(told);
-  expect(await client.texts(table, [{ chain: "NOPE" }, ...asked])).toEqual(told);
+  const reported = new Map([...chains].map(([name, { rules }]) => [name, rules.map(renderRule)]));
+  expect(await client.texts(table, asked)).toEqual(reported);
+  expect(await client.texts(table, [{ chain: "NOPE" }, ...asked])).toEqual(reported);
 }
 
 function checkRefusal(outcome: unknown, expected: Refused, payload: string): void {
   expect(outcome).toBeInstanceOf(IptablesError);
   if (!(outcome instanceof IptablesError)) return;
   const { kind, line, text } = outcome;
-  const told = expected.text ?? payload.split("\n")[expected.line - 1];
-  expect({ kind, line, text }, outcome.message).toEqual({ kind: expected.kind, line: expected.line, text: told });
+  const reported = expected.text ?? payload.split("\n")[expected.line - 1];
+  expect({ kind, line, text }, outcome.message).toEqual({ kind: expected.kind, line: expected.line, text: reported });
   if (expected.message !== undefined) expect(outcome.message).toMatch(expected.message);
 }
 
@@ -51,7 +51,7 @@ function pick(refused: NonNullable<Case["refused"]>, variant: Variant): Refused 
 function inFamily(text: string, family: IPFamily): string {
   return text.replace(
     /\$[A-Z]+/g,
-    (word) => Object.entries(words[family]).find(([name]) => name === word)?.[1] ?? word,
+    (word) => Object.entries(WORDS[family]).find(([name]) => name === word)?.[1] ?? word,
   );
 }
 

@@ -20,7 +20,7 @@ const sendPacket = async () => {
   socket.close();
 };
 const glance = createGlance(family, variant);
-const steps = [
+const STEPS = [
   "-A OUTPUT -j ACCEPT\n",
   "",
   "-S OUTPUT\n",
@@ -28,7 +28,7 @@ const steps = [
   "-R MINE 1 -j ACCEPT\n",
   "-F\n",
 ];
-for (const step of steps) {
+for (const step of STEPS) {
   await (step === "" ? sendPacket() : restore(step));
   process.stdout.write(`${JSON.stringify(await glance("nat"))}\n`);
 }

@@ -4,18 +4,18 @@ import { createRunner, detectVariant, IptablesError, openIptables, openIptablesI
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 
-const nft = "iptables v1.8.9 (nf_tables)\n";
-const legacy = "iptables v1.8.9 (legacy)\n";
-const hint = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
-const canary = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
+const NFT = "iptables v1.8.9 (nf_tables)\n";
+const LEGACY = "iptables v1.8.9 (legacy)\n";
+const HINT = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
+const CANARY = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
 const rules = (count: number) => `*filter\n:INPUT ACCEPT [0:0]\n${"-A INPUT -j ACCEPT\n".repeat(count)}COMMIT\n`;
 
 describe("which variant the host uses", () => {
   test.for<[string, Record<string, string>, string]>([
-    ["kubelet's hint in nft", { "iptables-nft-save": hint, "iptables-legacy-save": rules(50) }, "nft"],
-    ["kubelet's canary in nft, IPv6", { "ip6tables-nft-save": canary, "iptables-legacy-save": hint }, "nft"],
-    ["kubelet's hint in legacy", { "iptables-nft-save": rules(50), "iptables-legacy-save": hint }, "legacy"],
-    ["kubelet's canary in legacy, IPv6", { "iptables-nft-save": rules(50), "ip6tables-legacy-save": canary }, "legacy"],
+    ["kubelet's hint in nft", { "iptables-nft-save": HINT, "iptables-legacy-save": rules(50) }, "nft"],
+    ["kubelet's canary in nft, IPv6", { "ip6tables-nft-save": CANARY, "iptables-legacy-save": HINT }, "nft"],
+    ["kubelet's hint in legacy", { "iptables-nft-save": rules(50), "iptables-legacy-save": HINT }, "legacy"],
+    ["kubelet's canary in legacy, IPv6", { "iptables-nft-save": rules(50), "ip6tables-legacy-save": CANARY }, "legacy"],
     ["more rules in legacy", { "iptables-nft-save": rules(2), "iptables-legacy-save": rules(3) }, "legacy"],
     ["more rules in nft", { "iptables-nft-save": rules(3), "iptables-legacy-save": rules(3) }, "nft"],
     [
@@ -24,7 +24,7 @@ describe("which variant the host uses", () => {
       "legacy",
     ],
     ["no rules at all", {}, "nft"],
-    ["a chain that only begins like the hint", { "iptables-legacy-save": hint.replace("HINT", "HINTS") }, "nft"],
+    ["a chain that only begins like the hint", { "iptables-legacy-save": HINT.replace("HINT", "HINTS") }, "nft"],
   ])("%s", async ([, programs, expected]) => {
     expect(await detectVariant(new FakeRunner(programs))).toBe(expected);
   });
@@ -45,7 +45,7 @@ describe("which variant the host uses", () => {
       expect(await detectVariant(runner)).toBe("nft");
       await runner.run(["iptables-legacy-restore", "-w", "5"], { input: "*filter\n-A INPUT -j ACCEPT\nCOMMIT\n" });
       expect(await detectVariant(runner)).toBe("legacy");
-      await runner.run(["ip6tables-nft-restore", "-w", "5"], { input: hint });
+      await runner.run(["ip6tables-nft-restore", "-w", "5"], { input: HINT });
       expect(await detectVariant(runner)).toBe("nft");
       expect((await openIptables(runner, { family: "IPv4" })).variant).toBe("nft");
     });
@@ -57,7 +57,7 @@ describe("the variants that are in use", () => {
     const clients = await openIptablesInUse(new FakeRunner(programs), { family: "IPv4" });
     return clients.map(({ variant }) => variant);
   };
-  const both = { "iptables-nft": nft, "iptables-legacy": legacy };
+  const both = { "iptables-nft": NFT, "iptables-legacy": LEGACY };
 
   test("nft always, legacy where it has tables", async () => {
     expect(await inUse({ ...both, "iptables-legacy-save": rules(0) })).toEqual(["nft", "legacy"]);
@@ -65,7 +65,7 @@ describe("the variants that are in use", () => {
     expect(await inUse({ ...both, "iptables-legacy-save": { exitCode: 3, stderr: "Permission denied" } })).toEqual([
       "nft",
     ]);
-    expect(await inUse({ "iptables-legacy": legacy, "iptables-legacy-save": "" })).toEqual([]);
+    expect(await inUse({ "iptables-legacy": LEGACY, "iptables-legacy-save": "" })).toEqual([]);
   });
 
   test("no tools at all is an error", async () => {
@@ -80,7 +80,7 @@ describe("a restore's wait", () => {
     ["legacy", "300"],
   ])("%s: -w %s", async ([variant, seconds]) => {
     const program = `iptables-${variant}`;
-    const runner = new FakeRunner({ [program]: variant === "nft" ? nft : legacy, [`${program}-restore`]: "" });
+    const runner = new FakeRunner({ [program]: variant === "nft" ? NFT : LEGACY, [`${program}-restore`]: "" });
     await (await openIptables(runner, { family: "IPv4", variant })).restore("*nat\nCOMMIT\n");
     expect(runner.faults.calls.at(-1)?.argv).toEqual([`${program}-restore`, "--noflush", "--counters", "-w", seconds]);
   });
@@ -91,22 +91,22 @@ describe("choice of the tools", () => {
     openIptables(new FakeRunner(programs), { family: "IPv4", ...(variant && { variant }) });
 
   test("both there: as the host does, or as wanted", async () => {
-    const both = { "iptables-nft": nft, "iptables-legacy": legacy, "iptables-legacy-save": hint };
+    const both = { "iptables-nft": NFT, "iptables-legacy": LEGACY, "iptables-legacy-save": HINT };
     expect((await open(both)).variant).toBe("legacy");
     expect((await open(both, "nft")).variant).toBe("nft");
   });
 
   test("one there: that one, whatever the host does", async () => {
-    expect((await open({ "iptables-nft": nft, "iptables-legacy-save": hint })).variant).toBe("nft");
-    expect((await open({ iptables: legacy })).variant).toBe("legacy");
-    expect((await open({ iptables: nft })).variant).toBe("nft");
+    expect((await open({ "iptables-nft": NFT, "iptables-legacy-save": HINT })).variant).toBe("nft");
+    expect((await open({ iptables: LEGACY })).variant).toBe("legacy");
+    expect((await open({ iptables: NFT })).variant).toBe("nft");
   });
 
   test("a kernel whose nf_tables has no nat: legacy, unless nft is wanted", async () => {
     const stderr =
       "iptables-nft-restore v1.8.9 (nf_tables): \nline 2: TABLE_ADD failed (Operation not supported): table nat\n" +
       "line 2: CHAIN_USER_ADD failed (No such file or directory): chain FAIRLEAD-PROBE\n";
-    const without = { "iptables-nft": nft, "iptables-legacy": legacy, "iptables-nft-restore": { stderr, exitCode: 4 } };
+    const without = { "iptables-nft": NFT, "iptables-legacy": LEGACY, "iptables-nft-restore": { stderr, exitCode: 4 } };
     expect((await open(without)).variant).toBe("legacy");
     const wanted = await open(without, "nft");
     await expect(wanted.restore("*nat\n:X - [0:0]\nCOMMIT\n")).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe("choice of the tools", () => {
   });
 
   test("a plain iptables is used by its own name", async () => {
-    const runner = new FakeRunner({ iptables: nft, "iptables-save": "*nat\n:X - [0:0]\nCOMMIT\n" });
+    const runner = new FakeRunner({ iptables: NFT, "iptables-save": "*nat\n:X - [0:0]\nCOMMIT\n" });
     const client = await openIptables(runner, { family: "IPv4" });
     expect(await client.chains("nat")).toContain("X");
   });
@@ -133,7 +133,7 @@ describe("choice of the tools", () => {
       kind: "not-installed",
       message: expect.stringContaining("apt-get install iptables"),
     });
-    await expect(open({ iptables: nft }, "legacy")).rejects.toMatchObject({ kind: "not-installed" });
+    await expect(open({ iptables: NFT }, "legacy")).rejects.toMatchObject({ kind: "not-installed" });
   });
 
   test("too old", async () => {
@@ -198,14 +198,14 @@ describe("what is told when it fails", () => {
       /the moon is in the wrong phase/,
     ],
   ])("%s", async ([, stderr, kind, message]) => {
-    const runner = new FakeRunner({ "iptables-nft": nft, "iptables-nft-restore": { stderr, exitCode: 4 } });
+    const runner = new FakeRunner({ "iptables-nft": NFT, "iptables-nft-restore": { stderr, exitCode: 4 } });
     const client = await openIptables(runner, { family: "IPv4" });
     const error: unknown = await client.restore("*nat\nCOMMIT\n").catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ kind, message: expect.stringMatching(message), cause: { exitCode: 4 } });
   });
 
   test("a restore that is killed is no refusal", async () => {
-    const runner = new FakeRunner({ "iptables-nft": nft, "iptables-nft-restore": "" });
+    const runner = new FakeRunner({ "iptables-nft": NFT, "iptables-nft-restore": "" });
     const client = await openIptables(runner, { family: "IPv4" });
     runner.faults.failNext({ kind: "kill" });
     await expect(client.restore("*nat\nCOMMIT\n")).rejects.toMatchObject({
@@ -223,7 +223,7 @@ describe("what is told when it fails", () => {
       "COMMIT\n",
     ];
     const say = (line: number) => ({ stderr: `iptables-nft-restore: line ${line} failed: no`, exitCode: 1 });
-    const runner = new FakeRunner({ "iptables-nft": nft });
+    const runner = new FakeRunner({ "iptables-nft": NFT });
     const client = await openIptables(runner, { family: "IPv4" });
     runner.install("iptables-nft-restore", say(50_003));
     await expect(client.restore(payload)).rejects.toMatchObject({ line: 50_003, text: "-A A -j NOPE" });

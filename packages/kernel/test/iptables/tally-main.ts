@@ -30,6 +30,6 @@ for (const step of steps) {
   if (step === "") await sendPacket();
   const argv = [`${family === "IPv4" ? "iptables" : "ip6tables"}-${variant}-restore`, "--noflush", "-w", "5"] as const;
   await runner.run(argv, { input: `*nat\n${step}COMMIT\n` });
-  const told = await tally("nat", ["ONE", "TWO", "OUTPUT", "NONE"]);
-  process.stdout.write(`${JSON.stringify(told && Object.fromEntries(told))}\n`);
+  const reported = await tally("nat", ["ONE", "TWO", "OUTPUT", "NONE"]);
+  process.stdout.write(`${JSON.stringify(reported && Object.fromEntries(reported))}\n`);
 }

@@ -7,7 +7,7 @@ import { kernelTest } from "../kernel-test.ts";
 
 const MAIN = fileURLToPath(new URL("tally-main.ts", import.meta.url));
 
-async function told(variant: "nft" | "legacy", family: IPFamily): Promise<readonly string[]> {
+async function reported(variant: "nft" | "legacy", family: IPFamily): Promise<readonly string[]> {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN, variant, family] as const;
@@ -18,7 +18,7 @@ for (const family of ["IPv4", "IPv6"] as const) {
   kernelTest(
     `nft, ${family}: a chain's number of rules, and another mark after each change of that chain, not after a packet`,
     async () => {
-      const tallies = (await told("nft", family)).map((line): Record<string, ChainTally> => JSON.parse(line));
+      const tallies = (await reported("nft", family)).map((line): Record<string, ChainTally> => JSON.parse(line));
       const counts = tallies.map((one) => [one["ONE"]?.rules, one["TWO"]?.rules, one["OUTPUT"]?.rules]);
       expect(counts).toEqual([
         [1, 0, 1],
@@ -41,5 +41,5 @@ for (const family of ["IPv4", "IPv6"] as const) {
 }
 
 kernelTest("legacy: nothing, as a table can be had as a whole only", async () => {
-  expect(new Set(await told("legacy", "IPv4"))).toEqual(new Set(["undefined"]));
+  expect(new Set(await reported("legacy", "IPv4"))).toEqual(new Set(["undefined"]));
 });

@@ -11,7 +11,7 @@ const FAMILY = 0x1c;
 const known = message(0x10, attribute(1, Buffer.from([FAMILY, 0])));
 const unknown = result(2);
 
-const web: VirtualServer = {
+const WEB: VirtualServer = {
   family: "IPv4",
   protocol: "TCP",
   address: "10.96.0.1",
@@ -20,7 +20,7 @@ const web: VirtualServer = {
   flags: ["mh-port"],
   persistenceSeconds: 600,
 };
-const dns: VirtualServer = {
+const DNS: VirtualServer = {
   family: "IPv6",
   protocol: "UDP",
   address: "fd00:96::a",
@@ -36,8 +36,8 @@ const clientOf = (...answers: readonly Buffer[]) => {
 };
 
 const lineOf = (command: ServerCommand) => `${renderServerCommand(command)}\n`;
-const addWeb = lineOf({ kind: "add-server", server: web });
-const addDns = lineOf({ kind: "add-server", server: dns });
+const addWeb = lineOf({ kind: "add-server", server: WEB });
+const addDns = lineOf({ kind: "add-server", server: DNS });
 
 async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = [];
@@ -46,7 +46,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 }
 
 /** What the kernel says of a server: what it was told, which has the same attributes. */
-function told(server: VirtualServer): Buffer {
+function reported(server: VirtualServer): Buffer {
   const request = encodeServerCommand(FAMILY, { kind: "add-server", server });
   return message(FAMILY, request.subarray(20));
 }
@@ -80,15 +80,15 @@ const routed = destination([10, 144, 1, 6], 8080, [
   [7, 0],
   [8, 0],
 ]);
-const podRead = { address: "10.144.1.5", port: 8080, weight: 1, forwarding: "masquerade" };
-const routedRead = { address: "10.144.1.6", port: 8080, weight: 0, forwarding: "route" };
+const POD_READ = { address: "10.144.1.5", port: 8080, weight: 1, forwarding: "masquerade" };
+const ROUTED_READ = { address: "10.144.1.6", port: 8080, weight: 0, forwarding: "route" };
 
 describe("virtual servers by netlink", () => {
   test("are read with their destinations", async () => {
-    const { kernel, client } = clientOf(Buffer.concat([told(web), told(dns)]), done, pod, routed, done, done);
+    const { kernel, client } = clientOf(Buffer.concat([reported(WEB), reported(DNS)]), done, pod, routed, done, done);
     expect(await collect(client.save())).toEqual([
-      { ...web, destinations: [podRead, routedRead] },
-      { ...dns, destinations: [] },
+      { ...WEB, destinations: [POD_READ, ROUTED_READ] },
+      { ...DNS, destinations: [] },
     ]);
     expect([kernel.closed(), kernel.unread()]).toEqual([1, 0]);
   });
@@ -101,10 +101,10 @@ describe("virtual servers by netlink", () => {
 
   test("connections are read of the servers that are there", async () => {
     const { client } = clientOf(pod, done, done);
-    const { family, protocol, address, port } = web;
+    const { family, protocol, address, port } = WEB;
     const key = { family, protocol, address, port } as const;
-    expect(await collect(client.connections([web, dns]))).toEqual([
-      { ...key, destinations: [{ ...podRead, active: 3, inactive: 260 }] },
+    expect(await collect(client.connections([WEB, DNS]))).toEqual([
+      { ...key, destinations: [{ ...POD_READ, active: 3, inactive: 260 }] },
     ]);
   });
 
@@ -112,7 +112,7 @@ describe("virtual servers by netlink", () => {
     const { kernel, client } = clientOf(result(0, 99), result(0, 0));
     await client.restore(addWeb.repeat(101));
     const [, first, second] = kernel.sent;
-    const single = encodeServerCommand(FAMILY, { kind: "add-server", server: web });
+    const single = encodeServerCommand(FAMILY, { kind: "add-server", server: WEB });
     expect([first?.length, second?.length]).toEqual([100 * single.length, single.length]);
     expect([first?.readUInt16LE(6), second?.readUInt16LE(6)]).toEqual([0x1, 0x5]);
     expect(kernel.closed()).toBe(1);

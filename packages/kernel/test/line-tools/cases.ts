@@ -12,7 +12,7 @@ const WEB = "-A -t 10.96.0.1:443 -s rr";
 const POD = "-a -t 10.96.0.1:443 -r 10.144.1.5:8080 -m -w 1";
 const OTHER = "-A -t 10.96.0.2:443 -s rr";
 
-export const ipvsadmCases: readonly LineCase[] = [
+export const IPVSADM_CASES: readonly LineCase[] = [
   { name: "servers and destinations", input: [WEB, POD], left: [WEB, POD] },
   {
     name: "options in the order of the save",
@@ -76,9 +76,9 @@ export const ipvsadmCases: readonly LineCase[] = [
 ];
 
 const SET = "create A hash:ip,port family inet hashsize 1024 maxelem 65536";
-const created = "create A hash:ip,port";
+const CREATED = "create A hash:ip,port";
 
-export const ipsetCases: readonly LineCase[] = [
+export const IPSET_CASES: readonly LineCase[] = [
   {
     name: "every type",
     input: [
@@ -105,7 +105,7 @@ export const ipsetCases: readonly LineCase[] = [
   {
     name: "what is there, or gone, is no error",
     input: [SET, "add A 1.2.3.4,tcp:80", "add A 1.2.3.4,tcp:80", "del A 9.9.9.9,udp:1", SET, "destroy B"],
-    left: [created, "add A 1.2.3.4,tcp:80"],
+    left: [CREATED, "add A 1.2.3.4,tcp:80"],
   },
   {
     name: "another type of the same name",
@@ -116,30 +116,30 @@ export const ipsetCases: readonly LineCase[] = [
       "add A 1.2.3.5,tcp:80",
     ],
     error: /line 3.*same name already exists/,
-    left: [created, "add A 1.2.3.4,tcp:80"],
+    left: [CREATED, "add A 1.2.3.4,tcp:80"],
   },
   {
     name: "a member of no set: what was collected before it is lost",
     input: [SET, "add A 1.2.3.4,tcp:80", "add B 1.2.3.4", "add A 1.2.3.5,tcp:80"],
     error: /line 3.*does not exist/,
-    left: [created],
+    left: [CREATED],
   },
   {
     name: "a member of another form",
     input: [SET, "add A 1.2.3.4,tcp:80", "add A 1.2.3.4"],
     error: /line 3.*Syntax error/,
-    left: [created],
+    left: [CREATED],
   },
-  { name: "no set to flush", input: [SET, "flush B"], error: /line 2.*does not exist/, left: [created] },
+  { name: "no set to flush", input: [SET, "flush B"], error: /line 2.*does not exist/, left: [CREATED] },
   {
     name: "no command",
     input: [SET, "add A 1.2.3.4,tcp:80", "nonsense"],
     error: /unknown argument nonsense/,
-    left: [created],
+    left: [CREATED],
   },
   {
     name: "empty lines and remarks are nothing",
     input: [SET, "", "# remark", "add A 1.2.3.4,tcp:80"],
-    left: [created, "add A 1.2.3.4,tcp:80"],
+    left: [CREATED, "add A 1.2.3.4,tcp:80"],
   },
 ];

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { FakeIpset, FakeIpvsadm, FakeLinks } from "../../src/fake/index.ts";
-import { ipsetCases, ipvsadmCases } from "./cases.ts";
+import { IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
 import { checkIpset, checkIpvsadm } from "./check.ts";
 
-test.each(ipvsadmCases)("ipvsadm: $name", (row) => checkIpvsadm(new FakeIpvsadm(), row));
-test.each(ipsetCases)("ipset: $name", (row) => checkIpset(new FakeIpset(), row));
+test.each(IPVSADM_CASES)("ipvsadm: $name", (row) => checkIpvsadm(new FakeIpvsadm(), row));
+test.each(IPSET_CASES)("ipset: $name", (row) => checkIpset(new FakeIpset(), row));
 
 describe("ip -batch", () => {
   test("stops at the first line that fails and keeps what came before", async () => {

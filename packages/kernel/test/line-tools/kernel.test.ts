@@ -2,7 +2,7 @@ import { expect, inject, test } from "vitest";
 import { createIpset, createIpvsadm, createLinks, createRunner, type Runner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite, kernelTest } from "../kernel-test.ts";
-import { ipsetCases, ipvsadmCases } from "./cases.ts";
+import { IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
 import { checkIpset, checkIpvsadm } from "./check.ts";
 
 async function inNamespace(body: (runner: Runner) => Promise<void>): Promise<void> {
@@ -25,7 +25,7 @@ async function lacksIpvs(): Promise<string | undefined> {
 }
 
 kernelSuite("ipset", () => {
-  test.each(ipsetCases)("$name", (row) =>
+  test.each(IPSET_CASES)("$name", (row) =>
     inNamespace(async (runner) => {
       expect(await lacks(runner, "ipset", "list", "-n")).toBeUndefined();
       await checkIpset(createIpset(runner), row);
@@ -39,7 +39,7 @@ const withoutIpvs = await lacksIpvs();
 
 if (withoutIpvs === undefined) {
   kernelSuite("ipvsadm", () => {
-    test.for(ipvsadmCases)("$name", (row) => inNamespace((runner) => checkIpvsadm(createIpvsadm(runner), row)));
+    test.for(IPVSADM_CASES)("$name", (row) => inNamespace((runner) => checkIpvsadm(createIpvsadm(runner), row)));
   });
 } else {
   process.stderr.write(`ipvsadm's rows run on the fake alone: ${withoutIpvs}\n`);

@@ -9,7 +9,7 @@ import { kernelTest } from "../kernel-test.ts";
 const MAIN = fileURLToPath(new URL("members-main.ts", import.meta.url));
 const LIST = fileURLToPath(new URL("sets-main.ts", import.meta.url));
 
-const sets = [
+const SETS = [
   "create B bitmap:port range 0-65535",
   "create I hash:ip family inet6",
   "create P hash:ip,port",
@@ -19,7 +19,7 @@ const sets = [
   "add P 10.96.0.9,udp:53",
 ];
 
-const changes = [
+const CHANGES = [
   "add B 30080",
   "add I fd00::1",
   "add P 10.96.0.1,tcp:443",
@@ -32,7 +32,7 @@ const changes = [
   "del P 10.96.0.8,udp:53",
 ];
 
-const left = [
+const LEFT = [
   "add B 30080",
   "add I fd00::1",
   "add L 10.144.1.5,sctp:80,10.144.1.5",
@@ -50,15 +50,15 @@ async function restore(runner: Runner, lines: readonly string[]): Promise<void> 
 kernelTest("members of every type come and go by netlink; what is there already, or gone, is no error", async () => {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-  await runner.run(["ipset", "restore"], { input: `${sets.join("\n")}\n` });
-  await restore(runner, changes);
+  await runner.run(["ipset", "restore"], { input: `${SETS.join("\n")}\n` });
+  await restore(runner, CHANGES);
   const { stdout } = await runner.run(["ipset", "save", "-sorted"]);
   expect(
     stdout
       .split("\n")
       .filter((line) => line.startsWith("add "))
       .sort(),
-  ).toEqual(left);
+  ).toEqual(LEFT);
 });
 
 kernelTest("sets are listed by netlink as ipset prints them, those that are not there left out", async () => {
@@ -66,7 +66,7 @@ kernelTest("sets are listed by netlink as ipset prints them, those that are not 
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   const many = Array.from({ length: 3_000 }, (_, at) => `add P 10.96.${at >> 8}.${at & 0xff},tcp:443`);
   const foreign = "create Z hash:net family inet";
-  await runner.run(["ipset", "restore"], { input: `${[...sets, foreign, ...left, ...many.slice(2)].join("\n")}\n` });
+  await runner.run(["ipset", "restore"], { input: `${[...SETS, foreign, ...LEFT, ...many.slice(2)].join("\n")}\n` });
   const names = ["P", "nobody", "N", "M", "L", "I", "B"];
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", LIST, ...names] as const;
   const listed: readonly { readonly name: string }[] = JSON.parse((await runner.run(argv)).stdout);

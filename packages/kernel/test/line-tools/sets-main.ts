@@ -7,8 +7,8 @@ const noProcess: Runner = {
     throw new Error(`a process was started: ${argv.join(" ")}`);
   },
 };
-const sets: unknown[] = [];
+const SETS: unknown[] = [];
 for await (const set of createIpset(noProcess, { open: openNetfilterSocket }).save(process.argv.slice(2))) {
-  sets.push({ ...set, members: [...set.members].sort() });
+  SETS.push({ ...set, members: [...set.members].sort() });
 }
-process.stdout.write(JSON.stringify(sets));
+process.stdout.write(JSON.stringify(SETS));

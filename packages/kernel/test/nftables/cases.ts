@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from "@fairlead/netfilter/nft";
 
-const { goTo, jump, lookUp, masquerade, rejectPacket, verdict } = statements;
+const { goTo, jump, lookUp, MASQUERADE: masquerade, rejectPacket, verdict } = statements;
 
 /** A transaction under test, with what differs between the families. */
 export class Draft extends NftBatch {

@@ -14,7 +14,7 @@ const OWN = 77;
 const ENOBUFS = 105;
 
 /** What the kernel tells of the socket with that number. */
-function told(port: number, type: number, write: (to: AttributeWriter) => void): Buffer {
+function reported(port: number, type: number, write: (to: AttributeWriter) => void): Buffer {
   const attributes = new AttributeWriter();
   write(attributes);
   const bytes = message((SUBSYSTEM << 8) | type, attributes.bytes());
@@ -22,9 +22,10 @@ function told(port: number, type: number, write: (to: AttributeWriter) => void):
   return bytes;
 }
 
-const touched = (port: number, table: string) => told(port, MESSAGES.newElement, (to) => to.text(TABLE.name, table));
+const touched = (port: number, table: string) =>
+  reported(port, MESSAGES.newElement, (to) => to.text(TABLE.name, table));
 const ended = (port: number, id: number) =>
-  told(port, MESSAGES.newGeneration, (to) =>
+  reported(port, MESSAGES.newGeneration, (to) =>
     to.u32(GENERATION.id, id).u32(GENERATION.processId, 5).text(GENERATION.processName, "nft"),
   );
 
@@ -63,7 +64,7 @@ async function watching(options: Partial<NftablesWatchOptions> = {}) {
     for await (const one of nft.watch(wanted)) news.push(one);
   })();
   await settled();
-  const tell = async (...datagrams: readonly (Buffer | Error)[]) => {
+  const notify = async (...datagrams: readonly (Buffer | Error)[]) => {
     queue.push(...datagrams);
     await timers.advance(100);
   };
@@ -71,7 +72,7 @@ async function watching(options: Partial<NftablesWatchOptions> = {}) {
     stop.abort();
     await done;
   };
-  return { tell, end, news, problems, opened, timers };
+  return { notify, end, news, problems, opened, timers };
 }
 
 const by = (generation: number, ...names: readonly string[]): NftablesNews => ({
@@ -82,25 +83,25 @@ const by = (generation: number, ...names: readonly string[]): NftablesNews => ({
 });
 
 test("a transaction is put together from its messages, whatever datagrams they come in", async () => {
-  const { tell, end, news, opened } = await watching();
-  await tell(Buffer.concat([touched(1, "a"), touched(1, "b")]), touched(1, "a"));
+  const { notify, end, news, opened } = await watching();
+  await notify(Buffer.concat([touched(1, "a"), touched(1, "b")]), touched(1, "a"));
   expect(news).toEqual([]);
-  await tell(Buffer.concat([ended(1, 9), touched(2, "c"), ended(2, 10)]));
+  await notify(Buffer.concat([ended(1, 9), touched(2, "c"), ended(2, 10)]));
   await end();
   expect(news).toEqual([by(9, "a", "b"), by(10, "c")]);
   expect(opened).toEqual(["join", "close"]);
 });
 
 test("own transactions are not told, nor those of other tables", async () => {
-  const { tell, end, news } = await watching({ tables: ["a"] });
-  await tell(touched(OWN, "a"), ended(OWN, 9), touched(1, "b"), ended(1, 10), touched(1, "a"), ended(1, 11));
+  const { notify, end, news } = await watching({ tables: ["a"] });
+  await notify(touched(OWN, "a"), ended(OWN, 9), touched(1, "b"), ended(1, 10), touched(1, "a"), ended(1, 11));
   await end();
   expect(news).toEqual([by(11, "a")]);
 });
 
 test("what could not be kept is told as lost, and the rest of its transaction is not taken for a whole one", async () => {
-  const { tell, end, news } = await watching();
-  await tell(touched(1, "a"), new NetlinkError("reading", ENOBUFS), touched(1, "b"), ended(1, 9));
+  const { notify, end, news } = await watching();
+  await notify(touched(1, "a"), new NetlinkError("reading", ENOBUFS), touched(1, "b"), ended(1, 9));
   await end();
   expect(news).toEqual([{ kind: "lost" }, by(9, "b")]);
 });
@@ -113,11 +114,11 @@ test("another generation than the known one is told as lost", async () => {
 });
 
 test("after an error listening begins again, and what was missed is told as lost", async () => {
-  const { tell, end, news, problems, opened, timers } = await watching();
-  await tell(new Error("broken"));
+  const { notify, end, news, problems, opened, timers } = await watching();
+  await notify(new Error("broken"));
   expect([news, opened]).toEqual([[], ["join", "close"]]);
   await timers.advance(1_000);
-  await tell(touched(1, "a"), ended(1, 9));
+  await notify(touched(1, "a"), ended(1, 9));
   await end();
   expect(problems).toEqual([new Error("broken")]);
   expect(news).toEqual([{ kind: "lost" }, by(9, "a")]);
@@ -125,8 +126,8 @@ test("after an error listening begins again, and what was missed is told as lost
 });
 
 test("bytes that are no message are passed over", async () => {
-  const { tell, end, news } = await watching();
-  await tell(Buffer.from([1, 2, 3]), Buffer.alloc(40), message(3, Buffer.alloc(4)), touched(1, "a"), ended(1, 9));
+  const { notify, end, news } = await watching();
+  await notify(Buffer.from([1, 2, 3]), Buffer.alloc(40), message(3, Buffer.alloc(4)), touched(1, "a"), ended(1, 9));
   await end();
   expect(news).toEqual([by(9, "a")]);
 });

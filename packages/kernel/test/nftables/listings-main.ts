@@ -11,20 +11,20 @@ const nft = await openNftables();
 const runner = createRunner();
 const list = async (...options: readonly string[]) => (await runner.run(["nft", ...options, "list", "ruleset"])).stdout;
 
-const seen: Record<string, { netlink: string[]; text: string[]; json: string[] }> = {};
+const SEEN: Record<string, { netlink: string[]; text: string[]; json: string[] }> = {};
 for (const name of readdirSync(golden).filter((file) => file.endsWith(".nft"))) {
   await runner.run(["nft", "flush", "ruleset"]);
   await runner.run(["nft", "-f", "-"], { input: readFileSync(new URL(name, golden), "utf8") });
   const text = readTables(await list());
   const read = await Promise.all(text.map(({ family, name }) => nft.table(family, name)));
-  seen[name] = {
+  SEEN[name] = {
     netlink: read.flatMap((table) => (table === undefined ? [] : lines(table))),
     text: text.flatMap(lines),
     json: readTablesFromJson(JSON.parse(await list("-j"))).flatMap(lines),
   };
 }
 await nft.close();
-process.stdout.write(JSON.stringify(seen));
+process.stdout.write(JSON.stringify(SEEN));
 
 /** Elements come in any order. */
 function lines(table: NftTable): string[] {

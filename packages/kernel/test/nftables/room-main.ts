@@ -3,11 +3,11 @@ import { NftablesError, openNftables } from "../../src/index.ts";
 
 /** Runs in a user namespace: sends transactions that nearly fill the room that there is, and one that is larger. */
 const nft = await openNftables();
-const set = { name: "many", key: ["ipv4_addr"], flags: [] } as const;
+const SET = { name: "many", key: ["ipv4_addr"], flags: [] } as const;
 
 /** Comments make it long without many elements. */
 function batchOf(bytes: number): { readonly batch: NftBatch; readonly count: number } {
-  const batch = new NftBatch("ip", "room", bytes).addTable().addSet(set).flushSet("many");
+  const batch = new NftBatch("ip", "room", bytes).addTable().addSet(SET).flushSet("many");
   const comment = "x".repeat(120);
   let count = 0;
   for (; batch.length < bytes - 32_768; count += 100) {
@@ -17,8 +17,8 @@ function batchOf(bytes: number): { readonly batch: NftBatch; readonly count: num
   return { batch, count };
 }
 
-const wanted = 64 << 20;
-const room = nft.roomFor(wanted);
+const WANTED = 64 << 20;
+const room = nft.roomFor(WANTED);
 const { batch, count } = batchOf(Math.min(room, 8 << 20));
 await nft.commit(batch);
 const written = await nft.elements("ip", "room", "many", [hostHex(0), hostHex(count - 1)]);
@@ -28,5 +28,5 @@ const refused = await nft.commit(batchOf(room + 100_000).batch).then(
 );
 await nft.close();
 process.stdout.write(
-  JSON.stringify({ room, isBounded: room < wanted, length: batch.length, written: written.length, refused }),
+  JSON.stringify({ room, isBounded: room < WANTED, length: batch.length, written: written.length, refused }),
 );

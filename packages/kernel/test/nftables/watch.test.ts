@@ -11,9 +11,9 @@ kernelTest(
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const main = fileURLToPath(new URL("watch-main.ts", import.meta.url));
     const { stdout } = await runner.run([process.execPath, "--conditions=@fairlead/source", "--no-warnings", main]);
-    const { generation, ...told } = JSON.parse(stdout);
+    const { generation, ...reported } = JSON.parse(stdout);
     const byNft = { kind: "transaction", process: { id: expect.any(Number), name: "nft" } };
-    expect(told).toEqual({
+    expect(reported).toEqual({
       problems: [],
       // What happens while listening begins is told as lost.
       first: expect.objectContaining({ kind: expect.stringMatching(/^(transaction|lost)$/) }),

@@ -2,11 +2,11 @@
 export const CONFIG_FOLDER = "/etc/fairlead";
 
 const NODE_FLAGS = [`--config=${CONFIG_FOLDER}/config.conf`, "--hostname-override=$(NODE_NAME)"];
-const env = [{ name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } }];
-const resources = { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "1Gi" } };
-const config = { name: "config", mountPath: CONFIG_FOLDER, readOnly: true };
-const lock = { name: "xtables-lock", mountPath: "/run/xtables.lock" };
-const modules = { name: "lib-modules", mountPath: "/lib/modules", readOnly: true };
+const ENV = [{ name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } }];
+const RESOURCES = { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "1Gi" } };
+const CONFIG = { name: "config", mountPath: CONFIG_FOLDER, readOnly: true };
+const LOCK = { name: "xtables-lock", mountPath: "/run/xtables.lock" };
+const MODULES = { name: "lib-modules", mountPath: "/lib/modules", readOnly: true };
 
 /** What needs more than the agent has (kernel modules, sysctls). */
 export function initContainer(image: string, flags: readonly string[]) {
@@ -15,10 +15,10 @@ export function initContainer(image: string, flags: readonly string[]) {
     image,
     imagePullPolicy: "IfNotPresent",
     args: [...NODE_FLAGS, "--init-only", ...flags],
-    env,
-    resources,
+    env: ENV,
+    resources: RESOURCES,
     securityContext: { privileged: true, readOnlyRootFilesystem: true },
-    volumeMounts: [config, lock, modules],
+    volumeMounts: [CONFIG, LOCK, MODULES],
   };
 }
 
@@ -36,19 +36,19 @@ export function container(image: string, flags: readonly string[]) {
     image,
     imagePullPolicy: "IfNotPresent",
     args: [...NODE_FLAGS, "--state-dir=/var/lib/fairlead", ...flags],
-    env,
+    env: ENV,
     ports: [{ name: "healthz", containerPort: 10256, hostPort: 10256, protocol: "TCP" }],
     startupProbe: { httpGet: httpGet("/livez"), periodSeconds: 5, failureThreshold: 60 },
     livenessProbe: { httpGet: httpGet("/livez"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     readinessProbe: { httpGet: httpGet("/healthz"), periodSeconds: 10, timeoutSeconds: 5 },
-    resources,
+    resources: RESOURCES,
     securityContext: CAPABILITIES,
     volumeMounts: [
-      config,
+      CONFIG,
       { name: "state", mountPath: "/var/lib/fairlead" },
       { name: "run", mountPath: "/run/fairlead" },
-      lock,
-      modules,
+      LOCK,
+      MODULES,
     ],
   };
 }

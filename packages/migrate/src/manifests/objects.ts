@@ -27,7 +27,7 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-const labels = { [NAME_LABEL]: FAIRLEAD, [MANAGED_BY_LABEL]: MANAGER };
+const LABELS = { [NAME_LABEL]: FAIRLEAD, [MANAGED_BY_LABEL]: MANAGER };
 
 /** Another one whenever what is installed changes. */
 export function fingerprint(installation: Installation): string {
@@ -43,18 +43,18 @@ export function fairleadObjects(installation: Installation, placement: Placement
   const { options, flags, files } = installation;
   const name = `${FAIRLEAD}-${shortHash(files)}`;
   return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: FAIRLEAD, namespace: NAMESPACE, labels } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: FAIRLEAD, namespace: NAMESPACE, labels: LABELS } },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRoleBinding",
-      metadata: { name: "fairlead:node-proxier", labels },
+      metadata: { name: "fairlead:node-proxier", labels: LABELS },
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:node-proxier" },
       subjects: [{ kind: "ServiceAccount", name: FAIRLEAD, namespace: NAMESPACE }],
     },
     {
       apiVersion: "v1",
       kind: "ConfigMap",
-      metadata: { name, namespace: NAMESPACE, labels },
+      metadata: { name, namespace: NAMESPACE, labels: LABELS },
       immutable: true,
       data: files,
     },

@@ -1,5 +1,5 @@
 /** kube-proxy's objects as kubeadm writes them, as far as they are looked at. */
-export const kubeProxy = {
+export const KUBE_PROXY = {
   metadata: { name: "kube-proxy", namespace: "kube-system", uid: "kp", generation: 1 },
   spec: {
     updateStrategy: { type: "RollingUpdate" },
@@ -25,7 +25,7 @@ export const kubeProxy = {
   status: { observedGeneration: 1 },
 };
 
-export const configConf = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+export const CONFIG_CONF = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 clientConnection:
   kubeconfig: /var/lib/kube-proxy/kubeconfig.conf # of the account
@@ -37,7 +37,7 @@ winkernel:
   sourceVip: ""
 `;
 
-export const kubeconfigConf = `apiVersion: v1
+export const KUBECONFIG_CONF = `apiVersion: v1
 kind: Config
 clusters:
 - cluster:
@@ -46,18 +46,18 @@ clusters:
   name: default
 `;
 
-export const configMap = { data: { "config.conf": configConf, "kubeconfig.conf": kubeconfigConf } };
+export const CONFIG_MAP = { data: { "config.conf": CONFIG_CONF, "kubeconfig.conf": KUBECONFIG_CONF } };
 
-export const apiService = { spec: { clusterIP: "10.96.0.1", clusterIPs: ["10.96.0.1", "fd00::1"] } };
+export const API_SERVICE = { spec: { clusterIP: "10.96.0.1", clusterIPs: ["10.96.0.1", "fd00::1"] } };
 
-export function kubeProxyWith(podSpec: object, flags: readonly string[] = []): typeof kubeProxy {
-  const { template } = kubeProxy.spec;
+export function kubeProxyWith(podSpec: object, flags: readonly string[] = []): typeof KUBE_PROXY {
+  const { template } = KUBE_PROXY.spec;
   const [container] = template.spec.containers;
   const containers = [
     { ...container, command: [...(container?.command ?? []), ...flags] },
   ] as typeof template.spec.containers;
   return {
-    ...kubeProxy,
-    spec: { ...kubeProxy.spec, template: { spec: { ...template.spec, containers, ...podSpec } } },
+    ...KUBE_PROXY,
+    spec: { ...KUBE_PROXY.spec, template: { spec: { ...template.spec, containers, ...podSpec } } },
   };
 }

@@ -19,7 +19,7 @@ type Node = {
 };
 
 const READY_AT = 2;
-const proxies = ["kube-proxy", "fairlead"] as const;
+const PROXIES = ["kube-proxy", "fairlead"] as const;
 
 /**
  * Nodes, two DaemonSets and their controller, which gets on by one step whenever somebody looks. It fails the test that
@@ -28,7 +28,7 @@ const proxies = ["kube-proxy", "fairlead"] as const;
 export class SimulatedCluster implements MigrationPort {
   readonly nodes: Node[];
   readonly #placements = new Map<ProxyName, Placement>([["kube-proxy", "everywhere"]]);
-  readonly #templates = new Map<ProxyName, number>(proxies.map((proxy) => [proxy, 1]));
+  readonly #templates = new Map<ProxyName, number>(PROXIES.map((proxy) => [proxy, 1]));
   /** Changes until the next kill; each counts twice, before and after it is there. */
   killAfter = Number.POSITIVE_INFINITY;
   /** Every change of a label. */
@@ -45,7 +45,7 @@ export class SimulatedCluster implements MigrationPort {
   }
 
   serving(node: Node): readonly ProxyName[] {
-    return proxies.filter((proxy) => node.pods.has(proxy));
+    return PROXIES.filter((proxy) => node.pods.has(proxy));
   }
 
   async observe(): Promise<MigrationState> {
@@ -122,7 +122,7 @@ export class SimulatedCluster implements MigrationPort {
   }
 
   #reconcile(): void {
-    for (const proxy of proxies) this.#roll(proxy);
+    for (const proxy of PROXIES) this.#roll(proxy);
     for (const node of this.nodes) {
       if (node.fault === "not Ready") continue;
       for (const [proxy, pod] of node.pods) {

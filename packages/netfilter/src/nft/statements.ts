@@ -2,7 +2,7 @@ import { addressBits, addressWords, masked, prefixLengthOf, prefixMask, wordsTex
 import { ADDRESS_TYPES } from "./expressions/fib.ts";
 import type { Expression } from "./expressions/index.ts";
 import type { Register } from "./expressions/registers.ts";
-import { portUnreachable } from "./expressions/reject.ts";
+import { PORT_UNREACHABLE } from "./expressions/reject.ts";
 import type { Verdict } from "./expressions/verdict.ts";
 import { IP_FAMILY, type NftFamily } from "./family.ts";
 import { addressHex, type Hex, hexOf, hostHex, portHex } from "./hex.ts";
@@ -182,8 +182,8 @@ export const goTo = (chain: string): readonly Expression[] => verdict({ kind: "g
 
 /** `reject`: ICMP's "port unreachable". */
 export function rejectPacket(family: NftFamily): readonly Expression[] {
-  return [{ kind: "reject", with: "port-unreachable", code: portUnreachable[family] }];
+  return [{ kind: "reject", with: "port-unreachable", code: PORT_UNREACHABLE[family] }];
 }
 
 /** `masquerade fully-random`. */
-export const masquerade: readonly Expression[] = [{ kind: "masq", fullyRandom: true }];
+export const MASQUERADE: readonly Expression[] = [{ kind: "masq", fullyRandom: true }];

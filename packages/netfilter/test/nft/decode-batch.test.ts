@@ -8,7 +8,7 @@ import {
 } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 
-const set = {
+const SET = {
   name: "s",
   key: ["ipv4_addr"],
   data: "verdict",
@@ -16,20 +16,20 @@ const set = {
   timeout: 3000,
   size: 9,
 } as const;
-const elements: readonly SetElement[] = [
+const ELEMENTS: readonly SetElement[] = [
   { key: "0a000001", value: { kind: "goto", chain: "a" }, comment: "one", timeout: 2000, expires: 1500 },
   { key: "0a000002", value: { kind: "drop" } },
 ];
-const rule = { expressions: [{ kind: "immediate", verdict: { kind: "drop" } }], comment: "no" } as const;
-const base = { type: "nat", hook: "output", priority: -100, policy: "accept" } as const;
+const RULE = { expressions: [{ kind: "immediate", verdict: { kind: "drop" } }], comment: "no" } as const;
+const BASE = { type: "nat", hook: "output", priority: -100, policy: "accept" } as const;
 
 const changes: readonly NftChange[] = [
   { kind: "add-table", comment: "of a test" },
   { kind: "add-chain", chain: { name: "a" } },
-  { kind: "add-chain", chain: { name: "b", base, comment: "base" } },
-  { kind: "add-set", set },
-  { kind: "add-elements", set: "s", elements },
-  { kind: "add-rule", chain: "a", rule },
+  { kind: "add-chain", chain: { name: "b", base: BASE, comment: "base" } },
+  { kind: "add-set", set: SET },
+  { kind: "add-elements", set: "s", elements: ELEMENTS },
+  { kind: "add-rule", chain: "a", rule: RULE },
   { kind: "delete-rule", chain: "a", handle: 7n },
   { kind: "flush-chain", name: "a" },
   { kind: "delete-elements", set: "s", keys: ["0a000001"] },
@@ -43,10 +43,10 @@ function written(): NftBatch {
   return new NftBatch("ip6", "t")
     .addTable("of a test")
     .addChain({ name: "a" })
-    .addChain({ name: "b", base, comment: "base" })
-    .addSet(set)
-    .addElements("s", elements)
-    .addRule("a", rule)
+    .addChain({ name: "b", base: BASE, comment: "base" })
+    .addSet(SET)
+    .addElements("s", ELEMENTS)
+    .addRule("a", RULE)
     .deleteRule("a", 7n)
     .flushChain("a")
     .deleteElements("s", ["0a000001"])

@@ -43,14 +43,14 @@ test("what a listing of nft has is read, from its text and from its JSON", () =>
 });
 
 /** nft leaves them out of its text where a set's declaration or a field says them. */
-const said: readonly (readonly [listed: string, printed: string])[] = [
+const SAID: readonly (readonly [listed: string, printed: string])[] = [
   ["meta l4proto . tcp dport . numgen random mod 4", "meta l4proto . th dport . numgen random mod 4"],
   ["\ttcp dport 80", "\tmeta l4proto tcp th dport 80"],
   ["\ttcp dport {", "\tmeta l4proto tcp th dport {"],
 ];
 
 test("the text is printed as it was read, with protocols that a field implies", () => {
-  const listing = said.reduce((text, [from, to]) => text.replace(from, to), fixture("ruleset.nft"));
+  const listing = SAID.reduce((text, [from, to]) => text.replace(from, to), fixture("ruleset.nft"));
   const other = listing.indexOf("table inet");
   expect(oneLine(fromText.map(tableText).join(""))).toBe(oneLine(listing.slice(0, other)));
 });

@@ -35,7 +35,7 @@ const rules: readonly (readonly [text: string, rule: NftRule["expressions"]])[] 
   ],
   [
     "meta mark & 0x00004000 != 0x00000000 meta mark set meta mark ^ 0x00004000 masquerade fully-random",
-    [...hasMark(0x4000), ...flipMark(0x4000), ...statements.masquerade],
+    [...hasMark(0x4000), ...flipMark(0x4000), ...statements.MASQUERADE],
   ],
   [
     "ip daddr . meta l4proto . th dport vmap @service-ips",

@@ -3,18 +3,18 @@ import type { Host } from "./place.ts";
 const UPLINK = "eth0";
 
 /** The node under test. It has a second address of each family, `secondNodeAddress`. */
-export const nodeA: Host = {
+export const NODE_A: Host = {
   name: "node-a",
   addresses: { IPv4: "10.201.0.10", IPv6: "fd00:201::10" },
   node: "node-a",
   place: "node",
 };
 
-export const nodeAZone = "z1";
+export const NODE_A_ZONE = "z1";
 
-export const secondNodeAddress = { IPv4: "10.202.0.10", IPv6: "fd00:202::10" } as const;
+export const SECOND_NODE_ADDRESS = { IPv4: "10.202.0.10", IPv6: "fd00:202::10" } as const;
 
-export const nodeB: Host = {
+export const NODE_B: Host = {
   name: "node-b",
   addresses: { IPv4: "10.201.0.11", IPv6: "fd00:201::11" },
   node: "node-b",
@@ -48,8 +48,8 @@ export const apiServer: Host = outsider("api", "192.0.2.2", "fd00:192::2");
 
 /** Everybody who can send or serve in the test ground. */
 export const hosts: readonly Host[] = [
-  nodeA,
-  nodeB,
+  NODE_A,
+  NODE_B,
   webA1,
   webA2,
   webB1,

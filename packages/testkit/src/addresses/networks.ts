@@ -1,5 +1,5 @@
 /** The networks of the test ground. None of them is routed on a machine that runs the tests. */
-export const networks = {
+export const NETWORKS = {
   /** The pod network that this proxy serves. */
   calico: { IPv4: "10.144.0.0/16", IPv6: "fd00:144::/48" },
   /** A pod network that serves its own services. */
@@ -16,7 +16,7 @@ export const networks = {
 } as const;
 
 /** The parts of the pod networks that a node has, in the order calico, ovn. */
-export const podBlocks = {
+export const POD_BLOCKS = {
   "node-a": {
     calico: { IPv4: "10.144.1.0/24", IPv6: "fd00:144::1:0/112" },
     ovn: { IPv4: "10.244.1.0/24", IPv6: "fd00:244::1:0/112" },

@@ -13,12 +13,12 @@ export interface Answers {
   event(type: string, object: JsonObject): string | Uint8Array;
 }
 
-const protobufType = "application/vnd.kubernetes.protobuf";
+const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
 
 /** Protobuf where it is offered, asked for before anything else, and known for the collection's kind; else JSON. */
 export function answersFor(collection: string, accept: string | undefined, offersProtobuf: boolean): Answers {
   const of = kindIn(collection);
-  if (!offersProtobuf || accept?.startsWith(protobufType) !== true || of === undefined) return inJson;
+  if (!offersProtobuf || accept?.startsWith(PROTOBUF_TYPE) !== true || of === undefined) return inJson;
   return inProtobuf(of);
 }
 
@@ -31,10 +31,10 @@ const inJson: Answers = {
 function inProtobuf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): Answers {
   return {
     list: (response, metadata, items) => {
-      response.writeHead(200, { "content-type": protobufType });
+      response.writeHead(200, { "content-type": PROTOBUF_TYPE });
       return response.end(encodeObject(apiVersion, `${kind}List`, { metadata, items }));
     },
-    contentType: `${protobufType};stream=watch`,
+    contentType: `${PROTOBUF_TYPE};stream=watch`,
     event: (type, object) =>
       encodeEvent(
         type,

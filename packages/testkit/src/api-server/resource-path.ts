@@ -19,7 +19,7 @@ export function parsePath(path: string): ResourcePath | undefined {
 }
 
 /** The kinds that the proxies follow, and where they are. */
-const kinds = [
+const KINDS = [
   { apiVersion: "v1", kind: "Node", collection: "/api/v1/nodes" },
   { apiVersion: "v1", kind: "Service", collection: "/api/v1/services" },
   { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", collection: "/apis/discovery.k8s.io/v1/endpointslices" },
@@ -28,7 +28,7 @@ const kinds = [
 
 /** What an object of a collection is; undefined for kinds that no proxy follows. */
 export function kindIn(path: string): { readonly apiVersion: string; readonly kind: string } | undefined {
-  const found = kinds.find(({ collection }) => collection === path);
+  const found = KINDS.find(({ collection }) => collection === path);
   return found && { apiVersion: found.apiVersion, kind: found.kind };
 }
 
@@ -38,7 +38,7 @@ export function kindIn(path: string): { readonly apiVersion: string; readonly ki
  * @throws Error for kinds that no proxy follows
  */
 export function collectionOf(wanted: { readonly kind: string }): string {
-  const found = kinds.find(({ kind }) => kind === wanted.kind);
+  const found = KINDS.find(({ kind }) => kind === wanted.kind);
   if (found === undefined) throw new Error(`${wanted.kind}: no proxy follows such objects`);
   return found.collection;
 }

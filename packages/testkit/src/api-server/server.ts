@@ -93,12 +93,12 @@ export class LightApiServer {
   }
 
   /** An event for all open watches, each in its encoding. */
-  tell(type: string, object: JsonObject): void {
+  notify(type: string, object: JsonObject): void {
     for (const [response, { answers }] of this.#watches) response.write(answers.event(type, object));
   }
 
   bookmark(): void {
-    this.tell("BOOKMARK", { metadata: { resourceVersion: String(this.store.version) } });
+    this.notify("BOOKMARK", { metadata: { resourceVersion: String(this.store.version) } });
   }
 
   #answer(message: IncomingMessage, response: ServerResponse): void {
@@ -169,12 +169,12 @@ export class LightApiServer {
     response.writeHead(200, { "content-type": answers.contentType });
     response.flushHeaders();
     const matches = selection(query, namespace);
-    const tell = (event: StoredEvent) => {
+    const notify = (event: StoredEvent) => {
       if (event.path === collection) send(response, answers, event, matches);
     };
     if (initial) this.#sendAll(collection, matches, answers, response);
-    else for (const event of this.store.since(from)) tell(event);
-    const stop = this.store.onEvent(tell);
+    else for (const event of this.store.since(from)) notify(event);
+    const stop = this.store.onEvent(notify);
     this.#watches.set(response, { stop, answers });
     response.once("close", () => {
       stop();

@@ -1,13 +1,13 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
-import { nodeA, nodeAZone } from "../addresses/hosts.ts";
-import { networks, podBlocks } from "../addresses/networks.ts";
+import { NODE_A, NODE_A_ZONE } from "../addresses/hosts.ts";
+import { NETWORKS, POD_BLOCKS } from "../addresses/networks.ts";
 import { addressOf, type Host } from "../addresses/place.ts";
 import { kubernetesService } from "../objects/kubernetes.ts";
 import { node, serviceCIDR } from "../objects/node.ts";
 import type { RawObject } from "../objects/raw.ts";
 import type { Expected, Skip } from "./expected.ts";
-import { type AgentOptions, standardOptions } from "./options.ts";
+import { type AgentOptions, STANDARD_OPTIONS } from "./options.ts";
 
 /** The first packet of a connection, as it reaches the node under test or starts there. */
 export interface CasePacket {
@@ -61,7 +61,7 @@ export function conformanceCase(topic: string, name: string, fields: CaseFields)
     name: `${topic}: ${name}`,
     topic,
     history: fields.history.map((state) => [...clusterObjects, ...state]),
-    options: { ...standardOptions, ...fields.options },
+    options: { ...STANDARD_OPTIONS, ...fields.options },
     packet: { from, source, destination: to, port, protocol },
     expected: fields.expected,
     sticky,
@@ -71,12 +71,12 @@ export function conformanceCase(topic: string, name: string, fields: CaseFields)
 
 /** What each state of the cluster has: the own Node, default/kubernetes and the service ranges. */
 export const clusterObjects: readonly RawObject[] = [
-  node(nodeA.name, {
-    zone: nodeAZone,
-    addresses: [nodeA.addresses.IPv4, nodeA.addresses.IPv6],
-    podCIDRs: [podBlocks["node-a"].calico.IPv4, podBlocks["node-a"].calico.IPv6],
+  node(NODE_A.name, {
+    zone: NODE_A_ZONE,
+    addresses: [NODE_A.addresses.IPv4, NODE_A.addresses.IPv6],
+    podCIDRs: [POD_BLOCKS["node-a"].calico.IPv4, POD_BLOCKS["node-a"].calico.IPv6],
   }),
-  serviceCIDR("kubernetes", [networks.services.IPv4, networks.services.IPv6]),
+  serviceCIDR("kubernetes", [NETWORKS.services.IPv4, NETWORKS.services.IPv6]),
   ...kubernetesService(),
 ];
 

@@ -5,7 +5,7 @@ import { addressOf, type Host } from "../addresses/place.ts";
 /** The proxy modes, as `--proxy-mode` names them. */
 export type Mode = "iptables" | "ipvs" | "nftables";
 
-export const modes: readonly Mode[] = ["iptables", "ipvs", "nftables"];
+export const MODES: readonly Mode[] = ["iptables", "ipvs", "nftables"];
 
 /** One place where a packet can end. */
 export interface Landing {
@@ -35,10 +35,10 @@ export interface Skip {
 
 export type Expected = Readonly<Record<Mode, Outcome | Skip>>;
 
-export const reject: Outcome = { verdict: "reject" };
-export const drop: Outcome = { verdict: "drop" };
-export const leave: Outcome = { verdict: "leave" };
-export const empty: Outcome = { verdict: "empty" };
+export const REJECT: Outcome = { verdict: "reject" };
+export const DROP: Outcome = { verdict: "drop" };
+export const LEAVE: Outcome = { verdict: "leave" };
+export const EMPTY: Outcome = { verdict: "empty" };
 
 export function skip(reason: string): Skip {
   return { skip: reason };
@@ -86,4 +86,4 @@ export function exceptIptables(iptables: Outcome | Skip, others: Outcome | Skip)
 }
 
 /** Without any endpoint: REJECT, where ipvs has an empty virtual server. */
-export const noEndpoints: Expected = exceptIpvs(reject, empty);
+export const noEndpoints: Expected = exceptIpvs(REJECT, EMPTY);

@@ -1,4 +1,4 @@
-import { nodeA } from "../addresses/hosts.ts";
+import { NODE_A } from "../addresses/hosts.ts";
 import type { ConformanceCase } from "./case.ts";
 
 /**
@@ -7,6 +7,6 @@ import type { ConformanceCase } from "./case.ts";
  */
 export function nftablesRow(row: ConformanceCase): ConformanceCase {
   if (row.options.nodePortAddresses.length > 0) return row;
-  const { IPv4, IPv6 } = nodeA.addresses;
+  const { IPv4, IPv6 } = NODE_A.addresses;
   return { ...row, options: { ...row.options, nodePortAddresses: [`${IPv4}/32`, `${IPv6}/128`] } };
 }

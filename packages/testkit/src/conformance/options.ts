@@ -1,8 +1,8 @@
 import { BlockList } from "node:net";
 import { familyOf } from "@fairlead/base";
 import type { IPFamily, LocalTrafficDetector, NodePortAddresses } from "@fairlead/core";
-import { nodeA, secondNodeAddress } from "../addresses/hosts.ts";
-import { networks, podBlocks } from "../addresses/networks.ts";
+import { NODE_A, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
+import { NETWORKS, POD_BLOCKS } from "../addresses/networks.ts";
 
 /** The agent's options that change what becomes of a packet, under the names of its flags. */
 export interface AgentOptions {
@@ -22,9 +22,9 @@ export interface AgentOptions {
 }
 
 /** The two pod networks of the founding case, in both families. */
-export const standardOptions: AgentOptions = {
-  clusterCIDRs: [networks.calico.IPv4, networks.calico.IPv6],
-  excludeClusterCIDRs: [networks.ovn.IPv4, networks.ovn.IPv6],
+export const STANDARD_OPTIONS: AgentOptions = {
+  clusterCIDRs: [NETWORKS.calico.IPv4, NETWORKS.calico.IPv6],
+  excludeClusterCIDRs: [NETWORKS.ovn.IPv4, NETWORKS.ovn.IPv6],
   mixedServices: "own-endpoints",
   excludedFrontends: "all",
   ownershipAnnotation: true,
@@ -40,7 +40,7 @@ export function detectorOf(options: AgentOptions, family: IPFamily): LocalTraffi
   const inFamily = (cidr: string) => familyOf(cidr) === family;
   if (detectLocal.kind === "interface-prefix") return { kind: "interface-prefix", prefix: detectLocal.prefix };
   if (detectLocal.kind === "none") return { kind: "none" };
-  const all = detectLocal.kind === "cidrs" ? options.clusterCIDRs : Object.values(podBlocks["node-a"].calico);
+  const all = detectLocal.kind === "cidrs" ? options.clusterCIDRs : Object.values(POD_BLOCKS["node-a"].calico);
   return { kind: "cidrs", cidrs: all.filter(inFamily) };
 }
 
@@ -49,7 +49,7 @@ export function nodePortAddressesOf(options: AgentOptions, family: IPFamily): No
   const selected = new BlockList();
   for (const cidr of options.nodePortAddresses) addSubnet(selected, cidr);
   if (options.nodePortAddresses.length === 0) return { kind: "all" };
-  const own = [nodeA.addresses[family], secondNodeAddress[family]];
+  const own = [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
   return { kind: "list", addresses: own.filter((address) => selected.check(address, blockFamily(address))).sort() };
 }
 

@@ -1,6 +1,6 @@
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet } from "@fairlead/trace";
-import { clientA, nodeA, outside } from "../addresses/hosts.ts";
+import { clientA, NODE_A, outside } from "../addresses/hosts.ts";
 import { nodeEnvironment } from "../run/traced.ts";
 import { slotClusterIP } from "./slots.ts";
 
@@ -25,9 +25,9 @@ function* slotPackets(slot: number): Generator<Packet> {
     { destination: slotClusterIP(slot), dport: 81 },
     { destination: `192.0.2.${slot % 3}`, dport: 80 },
     { destination: `203.0.113.${slot}`, dport: 80 },
-    { destination: nodeA.addresses.IPv4, dport: 30_000 + slot * 2 },
+    { destination: NODE_A.addresses.IPv4, dport: 30_000 + slot * 2 },
   ];
-  for (const { addresses, interface: inInterface } of [clientA, nodeA, outside]) {
+  for (const { addresses, interface: inInterface } of [clientA, NODE_A, outside]) {
     for (const protocol of ["tcp", "udp"]) {
       for (const target of targets) {
         const packet: Packet = { family: "IPv4", protocol, source: addresses.IPv4, sport: 40_000, ...target };

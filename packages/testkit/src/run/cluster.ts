@@ -1,12 +1,12 @@
 import type { EndpointFilter, ForwardingPlan, IPFamily, ModeSemantics, PlannerOptions, PlanStep } from "@fairlead/core";
-import { nodeA, nodeAZone, secondNodeAddress } from "../addresses/hosts.ts";
-import { networks } from "../addresses/networks.ts";
+import { NODE_A, NODE_A_ZONE, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
+import { NETWORKS } from "../addresses/networks.ts";
 import { type AgentOptions, detectorOf, nodePortAddressesOf } from "../conformance/options.ts";
 import type { RawObject } from "../objects/raw.ts";
 import { TestCluster } from "./test-cluster.ts";
 
 const LOOPBACK = { IPv4: "127.0.0.1", IPv6: "::1" } as const;
-const families: readonly IPFamily[] = ["IPv4", "IPv6"];
+const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 export interface ClusterOptions {
   readonly options: AgentOptions;
@@ -40,14 +40,14 @@ export class PlannedCluster {
 function plannerOptions({ options, semantics, filter }: ClusterOptions): PlannerOptions {
   const each = <T>(of: (family: IPFamily) => T) => ({ IPv4: of("IPv4"), IPv6: of("IPv6") });
   return {
-    nodeName: nodeA.name,
-    zone: nodeAZone,
-    families,
-    nodeIPs: nodeA.addresses,
+    nodeName: NODE_A.name,
+    zone: NODE_A_ZONE,
+    families: FAMILIES,
+    nodeIPs: NODE_A.addresses,
     detectors: each((family) => detectorOf(options, family)),
     nodePortAddresses: each((family) => nodePortAddressesOf(options, family)),
-    nodeAddresses: each((family) => [LOOPBACK[family], nodeA.addresses[family], secondNodeAddress[family]].sort()),
-    serviceCIDRs: each((family) => [networks.services[family]]),
+    nodeAddresses: each((family) => [LOOPBACK[family], NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]].sort()),
+    serviceCIDRs: each((family) => [NETWORKS.services[family]]),
     masqueradeAll: options.masqueradeAll,
     semantics,
     filter,

@@ -1,11 +1,11 @@
 import { socketText } from "@fairlead/base";
 import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet, type Rules, type Tracer } from "@fairlead/trace";
-import { hosts, nodeA, secondNodeAddress } from "../addresses/hosts.ts";
+import { hosts, NODE_A, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
 import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
 import { type Ways, waysOf, wayTo } from "./ways.ts";
 
-const localAddresses = [...Object.values(nodeA.addresses), ...Object.values(secondNodeAddress)];
+const localAddresses = [...Object.values(NODE_A.addresses), ...Object.values(SECOND_NODE_ADDRESS)];
 
 /** Node-a as a packet meets it. */
 export const nodeEnvironment: Environment = { localAddresses, outInterface };
@@ -27,7 +27,7 @@ export function tracedWays(
 /** What the node sends to an address of its own (kube-ipvs0 has the services') it sends from there. */
 export function asSent(packet: CasePacket, { localAddresses = [] }: Environment): CasePacket {
   const { from, destination } = packet;
-  return from === nodeA && [...localAddresses].includes(destination) ? { ...packet, source: destination } : packet;
+  return from === NODE_A && [...localAddresses].includes(destination) ? { ...packet, source: destination } : packet;
 }
 
 /** The packet as the tracer takes it: the first of a connection from port 40000. */

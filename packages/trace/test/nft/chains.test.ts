@@ -2,7 +2,7 @@ import { type Expression, hostHex, statements } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { explore, type Outcome, type Packet, type Rules, trace } from "../../src/index.ts";
 import { HOST, ownPacket, packet, places, ruleSet } from "../rule-set.ts";
-import { frontendKey, frontendTypes, goTo, setOf, socketValue, tableOf } from "./tables.ts";
+import { FRONTEND_TYPES, frontendKey, goTo, setOf, socketValue, tableOf } from "./tables.ts";
 
 const { dnatTo, goTo: goingTo, jump, lookUp, loadKey, setMark, verdict } = statements;
 const drop = verdict({ kind: "drop" });
@@ -122,7 +122,7 @@ describe("translation", () => {
   test("of the host's own packets is in output, and they are masqueraded as any", () => {
     const table = tableOf({
       "output nat": [dnatTo("ip", "10.144.1.1", 80)],
-      "postrouting nat": [statements.masquerade],
+      "postrouting nat": [statements.MASQUERADE],
     });
     expect(only({ nftables: [table] }, ownPacket())).toMatchObject({
       destination: { address: "10.144.1.1" },
@@ -135,7 +135,7 @@ describe("translation", () => {
 describe("random choices", () => {
   const endpoints = setOf(
     "endpoints-4",
-    [...frontendTypes, "integer"],
+    [...FRONTEND_TYPES, "integer"],
     [0, 1, 2].map((slot) => [frontendKey("10.0.0.1", "tcp", 80, slot), socketValue(`10.144.1.${slot}`, 8080)] as const),
     { data: ["ipv4_addr", "inet_service"] },
   );

@@ -177,7 +177,7 @@ describe("what changes the packet", () => {
   });
 
   test("masquerade takes the node's address", () => {
-    const outcome = through("postrouting nat", statements.masquerade);
+    const outcome = through("postrouting nat", statements.MASQUERADE);
     expect(outcome).toMatchObject({ masqueraded: true, source: { address: "10.201.0.10", port: 40_000 } });
   });
 
@@ -201,7 +201,7 @@ describe("what changes the packet", () => {
   test.each([
     ["prerouting filter", statements.dnatTo("ip", "10.144.1.5", 80), "dnat is valid in chains of type nat only"],
     ["postrouting nat", statements.dnatTo("ip", "10.144.1.5", 80), "dnat is valid at PREROUTING, OUTPUT only"],
-    ["output nat", statements.masquerade, "masquerade is valid at POSTROUTING only"],
+    ["output nat", statements.MASQUERADE, "masquerade is valid at POSTROUTING only"],
     ["postrouting filter", statements.rejectPacket("ip"), "reject is valid at PREROUTING, INPUT, FORWARD, OUTPUT only"],
   ])("in %s the kernel would not load it", (chain, rule, problem) => {
     expect(() => through(chain, rule, chain.startsWith("output") ? ownPacket() : packet())).toThrow(problem);

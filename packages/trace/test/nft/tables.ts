@@ -87,4 +87,4 @@ export function frontendKey(address: string, protocol: string, port: number, slo
 /** An address and a port as a value. */
 export const socketValue = (address: string, port: number): Hex => addressHex(address) + padded(portHex(port));
 
-export const frontendTypes = ["ipv4_addr", "inet_proto", "inet_service"] as const;
+export const FRONTEND_TYPES = ["ipv4_addr", "inet_proto", "inet_service"] as const;

@@ -1,7 +1,7 @@
 import type { Clock } from "@fairlead/base";
 
 /** A watch that ends sooner, with nothing in it, has failed. */
-const shortestWatch = 1_000;
+const SHORTEST_WATCH = 1_000;
 
 /** A request under way. */
 export class Attempt {
@@ -24,6 +24,6 @@ export class Attempt {
 
   /** As a watch it did its work, for a while at least. */
   worked(): boolean {
-    return this.opened && (this.progressed || this.elapsed() >= shortestWatch);
+    return this.opened && (this.progressed || this.elapsed() >= SHORTEST_WATCH);
   }
 }

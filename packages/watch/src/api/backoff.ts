@@ -7,15 +7,15 @@ export interface BackoffRange {
 }
 
 /** Between attempts at a server that answers, as in client-go's reflector. */
-export const clientGoRange: BackoffRange = { first: 800, longest: 30_000 };
+export const CLIENT_GO_RANGE: BackoffRange = { first: 800, longest: 30_000 };
 /**
  * Where nothing answers, an attempt costs nobody much, and every second counts once the server is back: asked every 5
  * to 10 s, as kubelet asks for its lease every 10 s. client-go would wait for up to a minute here.
  */
-export const connectRange: BackoffRange = { first: 800, longest: 5_000 };
+export const CONNECT_RANGE: BackoffRange = { first: 800, longest: 5_000 };
 
 /** Without a failure for this long the next one starts from the beginning. */
-const healthyAfter = 120_000;
+const HEALTHY_AFTER = 120_000;
 
 /** Gives the milliseconds to wait after a failure; each is stretched by up to as much again. */
 export function backoff(
@@ -26,7 +26,7 @@ export function backoff(
   let next = first;
   let last = Number.NEGATIVE_INFINITY;
   return () => {
-    if (clock.monotonic() - last > healthyAfter) next = first;
+    if (clock.monotonic() - last > HEALTHY_AFTER) next = first;
     last = clock.monotonic();
     const delay = next * (1 + random());
     next = Math.min(next * 2, longest);

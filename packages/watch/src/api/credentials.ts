@@ -35,7 +35,7 @@ export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: Credentia
   }
   if (!options.secure) return async () => ({ headers: impersonation(user), tls: {} });
   const plugin =
-    field === undefined ? async () => nothing : named(kubeconfig, field, pluginOf(kubeconfig, field, options));
+    field === undefined ? async () => NOTHING : named(kubeconfig, field, pluginOf(kubeconfig, field, options));
   return async () => {
     const { headers, tls } = await plugin();
     const bearer = await bearerToken(kubeconfig);
@@ -46,7 +46,7 @@ export function kubeconfigCredentials(kubeconfig: Kubeconfig, options: Credentia
   };
 }
 
-const nothing: Credentials = { headers: {}, tls: {} };
+const NOTHING: Credentials = { headers: {}, tls: {} };
 
 function pluginOf(
   kubeconfig: Kubeconfig,

@@ -14,7 +14,7 @@ export interface Cursor {
   readonly firstMode: ListMode;
 }
 
-const latest = "";
+const LATEST = "";
 
 /** @param firstMode how the first list begins */
 export function atStart(firstMode: Cursor["firstMode"]): Cursor {
@@ -47,10 +47,10 @@ export function failureOf(error: unknown): Failure {
   if (!(error instanceof ApiError)) return "later";
   if (error.expired) return "expired";
   if (error.versionTooLarge) return "ahead";
-  return byCode.get(error.code) ?? "later";
+  return BY_CODE.get(error.code) ?? "later";
 }
 
-const byCode: ReadonlyMap<number, Failure> = new Map([
+const BY_CODE: ReadonlyMap<number, Failure> = new Map([
   [400, "refused"],
   [405, "refused"],
   [406, "refused"],
@@ -62,7 +62,7 @@ const byCode: ReadonlyMap<number, Failure> = new Map([
 ]);
 
 /** Failures of this many attempts in a row that another way may not have. */
-const tries = { watchList: 2, list: 2, chunks: 2, watch: 3 } as const;
+const TRIES = { watchList: 2, list: 2, chunks: 2, watch: 3 } as const;
 
 /** What to ask for after a failure; how long to wait before is not decided here. */
 export function afterFailure(cursor: Cursor, failure: Failure): Cursor {
@@ -73,19 +73,19 @@ export function afterFailure(cursor: Cursor, failure: Failure): Cursor {
 function afterFailedWatch(cursor: Cursor, failure: Failure): Cursor {
   const failures = cursor.failures + 1;
   const relist = { ...cursor, mode: cursor.firstMode, failures: 0 };
-  if (failure === "ahead" || failure === "refused") return { ...relist, version: latest };
+  if (failure === "ahead" || failure === "refused") return { ...relist, version: LATEST };
   // A list not older than the version is what client-go asks for after 410, too: time never goes backwards.
-  return failure === "expired" || failures >= tries.watch ? relist : { ...cursor, failures };
+  return failure === "expired" || failures >= TRIES.watch ? relist : { ...cursor, failures };
 }
 
 function afterFailedList(cursor: Cursor, mode: ListMode, failure: Failure): Cursor {
   const failures = cursor.failures + 1;
   const versionAtFault = failure === "expired" || failure === "ahead";
-  if (versionAtFault && cursor.version !== latest) return { ...cursor, version: latest, failures };
+  if (versionAtFault && cursor.version !== LATEST) return { ...cursor, version: LATEST, failures };
   if (failure === "refused" && mode === "watchList") {
     return { ...cursor, mode: "list", failures: 0, firstMode: "list" };
   }
-  if (failure !== "refused" && failures < tries[mode]) return { ...cursor, failures };
+  if (failure !== "refused" && failures < TRIES[mode]) return { ...cursor, failures };
   return { ...cursor, mode: nextMode(cursor, mode), failures: 0 };
 }
 

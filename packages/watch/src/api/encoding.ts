@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import { isProtobuf, jsonType, protobufType } from "../protobuf/media-type.ts";
+import { isProtobuf, JSON_TYPE, PROTOBUF_TYPE } from "../protobuf/media-type.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { ApiError, ProtocolError } from "./errors.ts";
@@ -27,7 +27,7 @@ export class Encoding {
 
   /** The Accept header of the next request. */
   get accept(): string {
-    return this.#asksProtobuf ? `${protobufType}, ${jsonType}` : jsonType;
+    return this.#asksProtobuf ? `${PROTOBUF_TYPE}, ${JSON_TYPE}` : JSON_TYPE;
   }
 
   /** @param contentType of the answer */

@@ -17,7 +17,7 @@ export class ApiError extends Error {
 
   constructor(code: number, status: unknown, retryAfterMilliseconds?: number) {
     const message = textAt(status, "message") ?? "";
-    super(`${code}${message === "" ? "" : ` ${message.slice(0, maxMessage)}`}`);
+    super(`${code}${message === "" ? "" : ` ${message.slice(0, MAX_MESSAGE)}`}`);
     this.code = code;
     this.reason = textAt(status, "reason") ?? "";
     this.retryAfterMilliseconds = retryAfterMilliseconds;
@@ -49,10 +49,10 @@ export class SilentServerError extends Error {
 }
 
 /** Characters of the server's message that are passed on. */
-const maxMessage = 1000;
+const MAX_MESSAGE = 1000;
 /** A Status of a few hundred bytes is expected; more is not read. */
-const maxStatusBytes = 64 * 1024;
-const maxRetryAfterSeconds = 300;
+const MAX_STATUS_BYTES = 64 * 1024;
+const MAX_RETRY_AFTER_SECONDS = 300;
 
 export async function errorOf(response: ApiResponse): Promise<ApiError> {
   const bytes = await beginningBytesOf(response.body);
@@ -77,9 +77,9 @@ async function beginningBytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer
   for await (const chunk of body) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > maxStatusBytes) break;
+    if (size > MAX_STATUS_BYTES) break;
   }
-  return Buffer.concat(chunks).subarray(0, maxStatusBytes);
+  return Buffer.concat(chunks).subarray(0, MAX_STATUS_BYTES);
 }
 
 function statusOf(text: string): unknown {
@@ -103,5 +103,5 @@ function statusInProtobuf(bytes: Uint8Array): unknown {
 /** Seconds only; a date, which no API server sends, is ignored. */
 function retryAfter(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d+$/.test(header)) return undefined;
-  return Math.min(Number(header), maxRetryAfterSeconds) * 1000;
+  return Math.min(Number(header), MAX_RETRY_AFTER_SECONDS) * 1000;
 }

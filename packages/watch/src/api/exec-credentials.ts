@@ -3,7 +3,7 @@ import type { Clock } from "@fairlead/base";
 import { objectAt, objectsAt, textAt, valueAt } from "../raw.ts";
 import type { Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { endedAfter, outputOf, type Program, slowAfter } from "./exec-process.ts";
+import { ENDED_AFTER, outputOf, type Program, SLOW_AFTER } from "./exec-process.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 
 /**
@@ -24,8 +24,8 @@ export function execCredentials(
   const version = textAt(objectAt(kubeconfig.user, "exec"), "apiVersion");
   const onSlow = () =>
     warn(
-      `${kubeconfig.file}: users[].user.exec: ${program.command} has not ended for ${slowAfter / 1000} s; ` +
-        `nothing is asked of the API server before it has, and after ${endedAfter / 1000} s it is ended`,
+      `${kubeconfig.file}: users[].user.exec: ${program.command} has not ended for ${SLOW_AFTER / 1000} s; ` +
+        `nothing is asked of the API server before it has, and after ${ENDED_AFTER / 1000} s it is ended`,
     );
   let kept: Expiring | undefined;
   let asking: Promise<Expiring> | undefined;

@@ -10,11 +10,11 @@ export interface Program {
 }
 
 /** Milliseconds after which it is said that the program still runs, and after which it is ended. */
-export const slowAfter = 10_000;
-export const endedAfter = 60_000;
+export const SLOW_AFTER = 10_000;
+export const ENDED_AFTER = 60_000;
 /** Bytes of an ExecCredential, a certificate chain included. */
-const maxOutput = 2 ** 20;
-const maxComplaint = 2 ** 12;
+const MAX_OUTPUT = 2 ** 20;
+const MAX_COMPLAINT = 2 ** 12;
 
 /**
  * Runs a program and gives what it writes. It gets no input: one that asks for a password would wait for ever.
@@ -28,8 +28,8 @@ export function outputOf(program: Program, clock: Clock, onSlow: () => void): Pr
   return new Promise((resolve, reject) => {
     // A group of its own, so that what it has started ends with it.
     const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
-    const output = beginningOf(child.stdout, maxOutput);
-    const complaint = beginningOf(child.stderr, maxComplaint);
+    const output = beginningOf(child.stdout, MAX_OUTPUT);
+    const complaint = beginningOf(child.stderr, MAX_COMPLAINT);
     const finish = (problem: string | undefined) => {
       for (const cancel of timers) cancel();
       const said = complaint().toString("utf8");
@@ -41,11 +41,11 @@ export function outputOf(program: Program, clock: Clock, onSlow: () => void): Pr
       finish(problem);
     };
     const timers = [
-      clock.after(slowAfter, onSlow),
-      clock.after(endedAfter, () => end(`has not ended within ${endedAfter / 1000} s, was ended`)),
+      clock.after(SLOW_AFTER, onSlow),
+      clock.after(ENDED_AFTER, () => end(`has not ended within ${ENDED_AFTER / 1000} s, was ended`)),
     ];
     child.on("error", (error) => finish(`can't be started: ${error.message}`));
-    child.stdout.on("data", () => output().length > maxOutput && end("has written more than a credential"));
+    child.stdout.on("data", () => output().length > MAX_OUTPUT && end("has written more than a credential"));
     child.on("close", (code, signal) => finish(code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`));
   });
 }

@@ -1,16 +1,16 @@
 import http from "node:http";
 import https from "node:https";
 import type { Clock } from "@fairlead/base";
-import { jsonType } from "../protobuf/media-type.ts";
+import { JSON_TYPE } from "../protobuf/media-type.ts";
 import type { ApiConnection, Credentials } from "./connection.ts";
 import { withoutPasswords } from "./redact.ts";
 import type { TlsOptions } from "./tls.ts";
 import type { ApiResponse } from "./transport.ts";
 
 /** A dead peer is noticed after this and ten unanswered probes, one a second (libuv's). */
-const keepAliveProbesAfter = 30_000;
+const KEEP_ALIVE_PROBES_AFTER = 30_000;
 /** From the request to the established connection, TLS included. */
-const connectTimeout = 10_000;
+const CONNECT_TIMEOUT = 10_000;
 
 /** One request to an API server. */
 export interface HttpRequest {
@@ -33,7 +33,7 @@ export async function sendHttp(
   connection: ApiConnection,
   userAgent: string,
   clock: Clock,
-  { path, signal, accept = jsonType, body }: HttpRequest,
+  { path, signal, accept = JSON_TYPE, body }: HttpRequest,
 ): Promise<ApiResponse> {
   const { headers, tls } = await connection.credentials();
   const url = new URL(connection.server + path);
@@ -43,7 +43,7 @@ export async function sendHttp(
     headers: {
       ...permitted(url.protocol, headers),
       accept,
-      ...(body === undefined ? {} : { "content-type": jsonType, "content-length": Buffer.byteLength(body) }),
+      ...(body === undefined ? {} : { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) }),
       "user-agent": userAgent,
     },
   };
@@ -98,10 +98,10 @@ function send(
     const abort = () => giveUp("the request was given up");
     signal.addEventListener("abort", abort);
     request.once("socket", (socket) => {
-      socket.setKeepAlive(true, keepAliveProbesAfter);
+      socket.setKeepAlive(true, KEEP_ALIVE_PROBES_AFTER);
       if (!socket.connecting) return;
-      const late = () => giveUp(`no connection to ${url.host} within ${connectTimeout / 1000} s`);
-      const cancel = clock.after(connectTimeout, late);
+      const late = () => giveUp(`no connection to ${url.host} within ${CONNECT_TIMEOUT / 1000} s`);
+      const cancel = clock.after(CONNECT_TIMEOUT, late);
       socket.once(secure ? "secureConnect" : "connect", cancel).once("close", cancel);
     });
     request.once("response", (response) => resolve(apiResponse(response)));

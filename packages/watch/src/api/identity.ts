@@ -6,11 +6,11 @@ export interface Identity {
   readonly version: string | undefined;
 }
 
-const value = '"([^"\\\\]*)"';
+const VALUE = '"([^"\\\\]*)"';
 const metadata = new RegExp(
-  `"metadata":\\s*\\{\\s*"name":\\s*${value}(?:,\\s*"generateName":\\s*${value})?(?:,\\s*"namespace":\\s*${value})?`,
+  `"metadata":\\s*\\{\\s*"name":\\s*${VALUE}(?:,\\s*"generateName":\\s*${VALUE})?(?:,\\s*"namespace":\\s*${VALUE})?`,
 );
-const resourceVersion = new RegExp(`"resourceVersion":\\s*${value}`);
+const resourceVersion = new RegExp(`"resourceVersion":\\s*${VALUE}`);
 
 /**
  * Key and version of an object that is too much to be read, from its first bytes: API servers write the fields of

@@ -1,5 +1,5 @@
 import { Gathered } from "../json/gathered.ts";
-import { maxObjectBytes, mebibytes } from "../limits.ts";
+import { MAX_OBJECT_BYTES, mebibytes } from "../limits.ts";
 
 /** A line of a stream. */
 export interface Line {
@@ -8,7 +8,7 @@ export interface Line {
   readonly tooMuch: string | undefined;
 }
 
-const newline = 0x0a;
+const NEWLINE = 0x0a;
 
 /**
  * Cuts a stream into lines, each chunk looked at once. A line that has not ended is kept for the next chunk; what is
@@ -16,7 +16,7 @@ const newline = 0x0a;
  *
  * @returns the lines that the chunk completes, without line ends and empty ones
  */
-export function lineSplitter(limit = maxObjectBytes): (chunk: Uint8Array) => Generator<Line> {
+export function lineSplitter(limit = MAX_OBJECT_BYTES): (chunk: Uint8Array) => Generator<Line> {
   const line = new Gathered();
   const add = (part: Uint8Array) => {
     line.add(part);
@@ -28,7 +28,7 @@ export function lineSplitter(limit = maxObjectBytes): (chunk: Uint8Array) => Gen
   };
   return function* (chunk) {
     let start = 0;
-    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       add(chunk.subarray(start, end));
       start = end + 1;
       const found = take();

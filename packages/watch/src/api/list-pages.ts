@@ -3,12 +3,12 @@ import type { ResourceSpec } from "../resources.ts";
 import type { Encoding } from "./encoding.ts";
 import { ProtocolError } from "./errors.ts";
 import { readList } from "./list.ts";
-import { listPath, pagePath, pageSize } from "./query.ts";
+import { listPath, PAGE_SIZE, pagePath } from "./query.ts";
 import type { ReflectorPorts } from "./reflector-ports.ts";
 import { get } from "./request.ts";
 
 /** The API server's own limit for a request that is no watch is 60 s. */
-const listIdle = 65_000;
+const LIST_IDLE = 65_000;
 
 export interface ListRequest {
   readonly spec: ResourceSpec;
@@ -33,7 +33,7 @@ export async function listPages(
   signal: AbortSignal,
 ): Promise<string> {
   const page = (path: string) => {
-    const request = { path, accept: encoding.accept, idleMilliseconds: listIdle, signal };
+    const request = { path, accept: encoding.accept, idleMilliseconds: LIST_IDLE, signal };
     return get(requester, request, (chunks, type) => readList(chunks, session, encoding.listParser(type)));
   };
   let before = 0;
@@ -42,7 +42,7 @@ export async function listPages(
     const added = session.size - before;
     if (added === 0) throw new ProtocolError("a page of the list holds nothing new, and yet there is another");
     before = session.size;
-    if (added < pageSize) await takeToken(signal);
+    if (added < PAGE_SIZE) await takeToken(signal);
     head = await page(pagePath(spec, head.next));
   }
   return head.resourceVersion;

@@ -25,11 +25,11 @@ async function give(item: ListItem, session: ListSession, yielding: Yield): Prom
   if ("unreadable" in item) session.skip(item.identity.key, item.unreadable);
   else {
     const key = keyOf(item.raw);
-    if (key === undefined) session.skip(undefined, nameless);
+    if (key === undefined) session.skip(undefined, NAMELESS);
     else await session.upsert(key, resourceVersionOf(item.raw) ?? "", item.raw);
   }
   await yielding();
 }
 
 /** Said of an object that nothing can be called by. */
-export const nameless = "metadata.name is missing";
+export const NAMELESS = "metadata.name is missing";

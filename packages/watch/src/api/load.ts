@@ -26,7 +26,7 @@ export interface ConnectionOptions {
   readonly serviceAccountDir?: string;
 }
 
-const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
+const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
  * Finds the API server and its credentials, as client-go's BuildConfigFromFlags does.
@@ -39,7 +39,7 @@ export async function loadConnection(options: ConnectionOptions): Promise<ApiCon
   const master = asked === "" ? undefined : serverUrl("--master", asked, warn);
   if (kubeconfig !== "") return fromKubeconfig(await readKubeconfig(kubeconfig, context), master, options);
   if (master !== undefined) return { server: master, credentials: async () => ({ headers: {}, tls: {} }) };
-  return inCluster(options.env ?? process.env, options.serviceAccountDir ?? serviceAccount);
+  return inCluster(options.env ?? process.env, options.serviceAccountDir ?? SERVICE_ACCOUNT);
 }
 
 /**
@@ -98,11 +98,11 @@ function checkTrust({ file, cluster }: Kubeconfig, server: string, warn: (text: 
   );
 }
 
-const credentialFields = ["token", "tokenFile", "username", "client-certificate", "client-certificate-data"];
+const CREDENTIAL_FIELDS = ["token", "tokenFile", "username", "client-certificate", "client-certificate-data"];
 
 function hasCredentials({ user }: Kubeconfig): boolean {
   return (
-    credentialFields.some((field) => textAt(user, field) !== undefined) ||
+    CREDENTIAL_FIELDS.some((field) => textAt(user, field) !== undefined) ||
     ["exec", "auth-provider"].some((field) => isObject(valueAt(user, field)))
   );
 }

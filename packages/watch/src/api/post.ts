@@ -4,7 +4,7 @@ import { beginningOf } from "./errors.ts";
 import { sendHttp } from "./http-send.ts";
 
 /** Milliseconds for the whole of it. */
-const timeout = 10_000;
+const TIMEOUT = 10_000;
 
 /** An API server's answer to an object that it was given. */
 export interface PostAnswer {
@@ -38,14 +38,14 @@ export async function post(
   userAgent: string,
 ): Promise<PostAnswer> {
   const stop = new AbortController();
-  const cancel = systemClock.after(timeout, () => stop.abort());
+  const cancel = systemClock.after(TIMEOUT, () => stop.abort());
   try {
     const request = { path, body: JSON.stringify(object), signal: stop.signal };
     const { status, body } = await sendHttp(connection, userAgent, systemClock, request);
     // The status says what is needed, whatever becomes of the rest.
     return { status, body: await beginningOf(body).catch(() => "") };
   } catch (error) {
-    throw stop.signal.aborted ? new Error(`no answer from ${connection.server} within ${timeout / 1000} s`) : error;
+    throw stop.signal.aborted ? new Error(`no answer from ${connection.server} within ${TIMEOUT / 1000} s`) : error;
   } finally {
     cancel();
   }

@@ -17,8 +17,8 @@ export interface ProtobufKind {
 }
 
 /** Fields of runtime.Unknown, and of every list in one. */
-const [typeMetaField, rawField, encodingField] = [1, 2, 3];
-const [metadataField, itemsField] = [1, 2];
+const [TYPE_META_FIELD, RAW_FIELD, ENCODING_FIELD] = [1, 2, 3];
+const [METADATA_FIELD, ITEMS_FIELD] = [1, 2];
 
 /** Reads a list of any size item by item; never holds more of it than one chunk's items and one that has not ended. */
 export function protobufListParser(of: ProtobufKind): ListParser {
@@ -26,7 +26,7 @@ export function protobufListParser(of: ProtobufKind): ListParser {
   const begun = beginning();
   let metadata: RawObject = {};
   const item = (field: CutField & { readonly opened: boolean }): ListItem[] => {
-    if (field.opened && field.number === itemsField) return [itemOf(field, of.definition)];
+    if (field.opened && field.number === ITEMS_FIELD) return [itemOf(field, of.definition)];
     if (field.tooMuch !== undefined) throw new MalformedError(field.tooMuch);
     if (field.opened) metadata = readMessage(field.bytes, listMeta);
     else check(field, `${of.kind}List`);
@@ -45,9 +45,9 @@ export function protobufListParser(of: ProtobufKind): ListParser {
 }
 
 function use(number: number, opened: boolean): Use {
-  if (opened) return number === metadataField || number === itemsField ? "take" : "pass";
-  if (number === rawField) return "open";
-  return number === typeMetaField || number === encodingField ? "take" : "pass";
+  if (opened) return number === METADATA_FIELD || number === ITEMS_FIELD ? "take" : "pass";
+  if (number === RAW_FIELD) return "open";
+  return number === TYPE_META_FIELD || number === ENCODING_FIELD ? "take" : "pass";
 }
 
 /** Takes the magic number off a stream that comes in chunks. */
@@ -73,8 +73,8 @@ function itemOf({ bytes, tooMuch }: CutField, definition: Message): ListItem {
 
 /** @throws MalformedError something else was sent, or in another way */
 function check({ number, bytes }: CutField, wanted: string): void {
-  if (number === encodingField && bytes.length > 0) throw unknownEncoding(Buffer.from(bytes).toString("latin1"));
-  if (number !== typeMetaField) return;
+  if (number === ENCODING_FIELD && bytes.length > 0) throw unknownEncoding(Buffer.from(bytes).toString("latin1"));
+  if (number !== TYPE_META_FIELD) return;
   const kind = textAt(readMessage(bytes, typeMeta), "kind");
   if (kind !== wanted) throw new MalformedError(`a ${kind ?? "nameless kind"} in place of a ${wanted}`);
 }

@@ -15,12 +15,12 @@ export interface Pulse {
 }
 
 /** client-go's health check of HTTP/2 connections: a ping after so long without a byte (ReadIdleTimeout) … */
-export const quietFor = 30_000;
+export const QUIET_FOR = 30_000;
 /** … and so long for its answer (PingTimeout). */
-export const answerWithin = 15_000;
+export const ANSWER_WITHIN = 15_000;
 
 /** Answered without a look at etcd, and allowed to everybody who has an account (system:public-info-viewer). */
-const askedFor = "/version";
+const ASKED_FOR = "/version";
 
 /**
  * HTTP/1.1 has no ping, so another request takes its place: whatever is answered, be it a refusal, is a sign of life.
@@ -36,19 +36,19 @@ export function pulse(transport: Transport, clock: Clock): Pulse {
   };
   const check = () => {
     const quiet = clock.monotonic() - heardAt;
-    if (quiet < quietFor) cancel = clock.after(quietFor - quiet, check);
+    if (quiet < QUIET_FOR) cancel = clock.after(QUIET_FOR - quiet, check);
     else cancel = ask();
   };
   const ask = () => {
     const asked = clock.monotonic();
     const stop = new AbortController();
     const answered = async () => {
-      const { body } = await transport({ path: askedFor, signal: stop.signal });
+      const { body } = await transport({ path: ASKED_FOR, signal: stop.signal });
       heard();
       // Read to its end, so that the connection can be used again.
       for await (const _ of body);
     };
-    const cancelTimer = clock.after(answerWithin, () => {
+    const cancelTimer = clock.after(ANSWER_WITHIN, () => {
       stop.abort();
       // A byte on any of the connections is a sign, too.
       if (heardAt > asked) check();

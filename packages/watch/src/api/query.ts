@@ -1,7 +1,7 @@
 import type { ResourceSpec } from "../resources.ts";
 
 /** Objects a page, as client-go asks for. */
-export const pageSize = 500;
+export const PAGE_SIZE = 500;
 
 /** A watch from a version on. */
 export function watchPath(spec: ResourceSpec, version: string, timeoutSeconds: number): string {
@@ -40,7 +40,7 @@ export function listPath(spec: ResourceSpec, version: string | undefined): strin
 
 /** One page of the list from etcd. */
 export function pagePath(spec: ResourceSpec, next: string | undefined): string {
-  return path(spec, { limit: String(pageSize), ...(next === undefined ? {} : { continue: next }) });
+  return path(spec, { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) });
 }
 
 function path(spec: ResourceSpec, query: Record<string, string>): string {

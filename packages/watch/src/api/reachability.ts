@@ -10,7 +10,7 @@ export interface Reachability {
   stop(): void;
 }
 
-const reportEvery = 60_000;
+const REPORT_EVERY = 60_000;
 
 /** @param server base URL of the API server */
 export function reachability(clock: Clock, server: string, onReport: OnReport): Reachability {
@@ -23,7 +23,7 @@ export function reachability(clock: Clock, server: string, onReport: OnReport): 
     const error = [...new Set(failing.values())].join("; ");
     const milliseconds = clock.monotonic() - since;
     onReport({ type: "unreachable", server, address, milliseconds, error, resources: [...failing.keys()] });
-    cancel = clock.after(reportEvery, report);
+    cancel = clock.after(REPORT_EVERY, report);
   };
   return {
     failed: (resource, error) => {

@@ -11,9 +11,9 @@ import type { ReflectorPorts } from "./reflector-ports.ts";
 import { RetryDelays } from "./retry-delays.ts";
 
 /** How often a resource that the server doesn't have is asked for again. */
-const absentRetry = 600_000;
+const ABSENT_RETRY = 600_000;
 /** The same for a resource whose network may be installed any moment; stretched at random, as nodes start together. */
-const otherAbsentRetry = 30_000;
+const OTHER_ABSENT_RETRY = 30_000;
 
 /** What follows a request that failed: it is reported, and the next one waits. */
 export class Recovery {
@@ -39,7 +39,7 @@ export class Recovery {
    */
   async after(error: unknown, cursor: Cursor, attempt: Attempt, signal: AbortSignal): Promise<Cursor> {
     if (this.#spec.optional && error instanceof ApiError && error.code === 404) {
-      return this.#absent(absentRetry, signal);
+      return this.#absent(ABSENT_RETRY, signal);
     }
     const { other } = this.#spec;
     const unread = error instanceof ApiError && (error.code === 404 || error.code === 403);
@@ -69,7 +69,7 @@ export class Recovery {
     const { requester, takeToken, reachability, onReport, clock } = this.#ports;
     if (error.code !== 404) await takeToken(signal);
     if (await isAbsent(requester, other.resource, error, signal)) {
-      return this.#absent(otherAbsentRetry * (1 + this.#ports.random() / 10), signal);
+      return this.#absent(OTHER_ABSENT_RETRY * (1 + this.#ports.random() / 10), signal);
     }
     if (signal.aborted) return cursor;
     reachability.succeeded(this.#spec.name);

@@ -5,7 +5,7 @@ import { afterEvent, afterList, atStart, type Cursor, type ListMode } from "./cu
 import { Encoding } from "./encoding.ts";
 import { BrokenResponseError } from "./errors.ts";
 import type { BookmarkEvent, ObjectEvent } from "./events.ts";
-import { nameless } from "./list.ts";
+import { NAMELESS } from "./list.ts";
 import { listPages } from "./list-pages.ts";
 import { watchListPath, watchPath } from "./query.ts";
 import { Recovery } from "./recovery.ts";
@@ -17,7 +17,7 @@ import { readEvents } from "./watch.ts";
  * Bookmarks come once a minute. Where nothing came for this long although the server is alive (pulse.ts), it is another
  * one that answers: a load balancer's, beside the one that the watch is with.
  */
-const watchIdle = 90_000;
+const WATCH_IDLE = 90_000;
 /**
  * Follows one resource: a complete list, then a watch, resumed where it ended and begun anew when it can't be.
  *
@@ -112,7 +112,7 @@ export class Reflector {
       this.#ports.reachability.succeeded(this.#spec.name);
       this.#spec.other?.onState("listed");
     };
-    const request = { path, accept: this.#encoding.accept, idleMilliseconds: watchIdle, signal, onOpen };
+    const request = { path, accept: this.#encoding.accept, idleMilliseconds: WATCH_IDLE, signal, onOpen };
     return get(this.#ports.requester, request, (chunks, type) => readEvents(chunks, sink, this.#encoding.events(type)));
   }
 
@@ -125,7 +125,7 @@ export class Reflector {
     to: Pick<Publisher, "upsert" | "remove" | "skip">,
     { type, key, version, object }: ObjectEvent,
   ): Promise<void> {
-    if (key === undefined) return to.skip(undefined, nameless);
+    if (key === undefined) return to.skip(undefined, NAMELESS);
     await (type === "DELETED" ? to.remove(key) : to.upsert(key, version, object));
   }
 

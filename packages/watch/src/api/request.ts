@@ -1,6 +1,6 @@
 import type { Clock } from "@fairlead/base";
 import { BrokenResponseError, errorOf, SilentServerError } from "./errors.ts";
-import { answerWithin, type Pulse, quietFor } from "./pulse.ts";
+import { ANSWER_WITHIN, type Pulse, QUIET_FOR } from "./pulse.ts";
 import type { ApiRequest, ApiResponse, Transport } from "./transport.ts";
 import { type Watchdog, watchdog } from "./watchdog.ts";
 
@@ -58,7 +58,7 @@ export async function get<R>(
 }
 
 const silence = new SilentServerError(
-  `the server is silent: nothing came for ${quietFor / 1000} s, nor an answer to a question within ${answerWithin / 1000} s`,
+  `the server is silent: nothing came for ${QUIET_FOR / 1000} s, nor an answer to a question within ${ANSWER_WITHIN / 1000} s`,
 );
 
 async function open(transport: Transport, request: ApiRequest, dog: Watchdog): Promise<ApiResponse> {

@@ -1,5 +1,5 @@
 import type { Clock } from "@fairlead/base";
-import { backoff, clientGoRange, connectRange } from "./backoff.ts";
+import { backoff, CLIENT_GO_RANGE, CONNECT_RANGE } from "./backoff.ts";
 import type { Failure } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
 
@@ -12,9 +12,9 @@ export class RetryDelays {
   readonly #nextRelist: () => number;
 
   constructor(clock: Pick<Clock, "monotonic">, random: () => number) {
-    this.#next = backoff(clock, random, clientGoRange);
-    this.#nextConnect = backoff(clock, random, connectRange);
-    this.#nextRelist = backoff(clock, random, clientGoRange);
+    this.#next = backoff(clock, random, CLIENT_GO_RANGE);
+    this.#nextConnect = backoff(clock, random, CONNECT_RANGE);
+    this.#nextRelist = backoff(clock, random, CLIENT_GO_RANGE);
   }
 
   /** At least what the server asks for (Retry-After). */

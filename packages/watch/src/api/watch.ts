@@ -1,6 +1,6 @@
 import { slices } from "@fairlead/base";
 import { isTooDeep } from "../json/depth.ts";
-import { beginningBytes, maxDepth } from "../limits.ts";
+import { BEGINNING_BYTES, MAX_DEPTH } from "../limits.ts";
 import { type BookmarkEvent, type ObjectEvent, parseEvent, type WatchEvent } from "./events.ts";
 import { type Identity, identityIn } from "./identity.ts";
 import { lineSplitter } from "./lines.ts";
@@ -24,7 +24,7 @@ export interface UnreadableEvent {
 export type CutEvents = (chunk: Uint8Array) => Iterable<WatchEvent | UnreadableEvent>;
 
 /** Whatever a shorter line holds costs little memory. */
-const looksHarmless = 64 * 1024;
+const LOOKS_HARMLESS = 64 * 1024;
 
 /**
  * Reads a watch to its end, one event after the other.
@@ -61,7 +61,7 @@ export function jsonEvents(): CutEvents {
   return function* (chunk) {
     for (const { text, tooMuch = whyTooDeep(text) } of split(chunk)) {
       if (tooMuch === undefined) yield parseEvent(text);
-      else yield unreadable(text.slice(0, beginningBytes), tooMuch);
+      else yield unreadable(text.slice(0, BEGINNING_BYTES), tooMuch);
     }
   };
 }
@@ -72,5 +72,5 @@ function unreadable(beginning: string, why: string): UnreadableEvent {
 }
 
 function whyTooDeep(line: string): string | undefined {
-  return line.length > looksHarmless && isTooDeep(line) ? `nested deeper than ${maxDepth} levels` : undefined;
+  return line.length > LOOKS_HARMLESS && isTooDeep(line) ? `nested deeper than ${MAX_DEPTH} levels` : undefined;
 }

@@ -1,4 +1,4 @@
-import { beginningBytes, maxObjectBytes, mebibytes } from "../limits.ts";
+import { BEGINNING_BYTES, MAX_OBJECT_BYTES, mebibytes } from "../limits.ts";
 
 const nothing = new Uint8Array(0);
 
@@ -28,8 +28,8 @@ export class Gathered {
   addUpTo(length: number, chunk: Uint8Array, at: number): number {
     const end = Math.min(chunk.length, at + length - this.size);
     this.add(chunk.subarray(at, end));
-    const known = this.size >= Math.min(length, beginningBytes);
-    if (length > maxObjectBytes && known) this.drop(`larger than ${mebibytes(maxObjectBytes)}`);
+    const known = this.size >= Math.min(length, BEGINNING_BYTES);
+    if (length > MAX_OBJECT_BYTES && known) this.drop(`larger than ${mebibytes(MAX_OBJECT_BYTES)}`);
     return end;
   }
 
@@ -37,7 +37,7 @@ export class Gathered {
   drop(why: string): void {
     if (this.dropped !== undefined) return;
     this.dropped = why;
-    this.#kept = Math.min(this.#kept, beginningBytes);
+    this.#kept = Math.min(this.#kept, BEGINNING_BYTES);
     // A copy, since a view keeps all that it is of.
     this.#bytes = this.#bytes.slice(0, this.#kept);
   }

@@ -1,4 +1,4 @@
-import { maxDepth, maxObjectBytes, mebibytes } from "../limits.ts";
+import { MAX_DEPTH, MAX_OBJECT_BYTES, mebibytes } from "../limits.ts";
 import { Gathered } from "./gathered.ts";
 
 /** One item of a list as it stands in the text. */
@@ -16,12 +16,12 @@ export class TooMuchError extends SyntaxError {
   override readonly name = "TooMuchError";
 }
 
-const [space, quote, comma, open, backslash, close, openObject, closeObject] = [
+const [SPACE, QUOTE, COMMA, OPEN, BACKSLASH, CLOSE, OPEN_OBJECT, CLOSE_OBJECT] = [
   0x20, 0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d,
 ];
-const byteOrderMark = [0xef, 0xbb, 0xbf];
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 /** As many bytes before a bracket are looked at for the key that it belongs to. */
-const keyReach = 32;
+const KEY_REACH = 32;
 
 /**
  * Cuts the JSON of a list (an object with `items`, or an array) into its items as it comes, without reading them: it
@@ -55,7 +55,7 @@ export class JsonSplitter {
   write(chunk: Uint8Array): readonly JsonItem[] {
     this.#completed = [];
     this.#from = 0;
-    let at = this.#offset === 0 && byteOrderMark.every((byte, i) => chunk[i] === byte) ? byteOrderMark.length : 0;
+    let at = this.#offset === 0 && BYTE_ORDER_MARK.every((byte, i) => chunk[i] === byte) ? BYTE_ORDER_MARK.length : 0;
     this.#from = at;
     while (at < chunk.length) at = this.#step(chunk, at);
     if (this.#where === "around") {
@@ -84,7 +84,7 @@ export class JsonSplitter {
       this.#escaped = false;
       at++;
     }
-    while (at < chunk.length && chunk[at] !== quote) at += chunk[at] === backslash ? 2 : 1;
+    while (at < chunk.length && chunk[at] !== QUOTE) at += chunk[at] === BACKSLASH ? 2 : 1;
     if (at >= chunk.length) {
       this.#escaped = at > chunk.length;
       return chunk.length;
@@ -98,18 +98,18 @@ export class JsonSplitter {
   #structure(chunk: Uint8Array, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       switch (chunk[at]) {
-        case quote:
+        case QUOTE:
           this.#inText = true;
           return at + 1;
-        case open:
+        case OPEN:
           if (this.#where === "around" && this.#beginsList(chunk, at)) return this.#beginList(chunk, at + 1);
           this.#deeper(chunk, at);
           break;
-        case openObject:
+        case OPEN_OBJECT:
           this.#deeper(chunk, at);
           break;
-        case close:
-        case closeObject:
+        case CLOSE:
+        case CLOSE_OBJECT:
           this.#depth--;
           if (this.#where === "item" && this.#depth === this.#itemDepth) {
             this.#complete(chunk, at + 1);
@@ -122,19 +122,19 @@ export class JsonSplitter {
 
   #between(chunk: Uint8Array, from: number): number {
     let at = from;
-    while (at < chunk.length && Number(chunk[at]) <= space) at++;
+    while (at < chunk.length && Number(chunk[at]) <= SPACE) at++;
     if (at === chunk.length) return at;
     const byte = chunk[at];
-    if (byte === comma || byte === close) {
-      if (this.#last === "comma" || (byte === comma && this.#last === "open")) throw misplaced(byte);
+    if (byte === COMMA || byte === CLOSE) {
+      if (this.#last === "comma" || (byte === COMMA && this.#last === "open")) throw misplaced(byte);
       this.#last = "comma";
-      if (byte === close) this.#endList(at);
+      if (byte === CLOSE) this.#endList(at);
       return at + 1;
     }
     if (this.#last === "item") throw new SyntaxError("a comma is missing between two items");
     this.#from = at;
     this.#itemOffset = this.#offset + at;
-    this.#where = byte === quote || byte === open || byte === openObject ? "item" : "scalar";
+    this.#where = byte === QUOTE || byte === OPEN || byte === OPEN_OBJECT ? "item" : "scalar";
     return at;
   }
 
@@ -175,8 +175,8 @@ export class JsonSplitter {
 
   #deeper(chunk: Uint8Array, at: number): void {
     this.#depth++;
-    if (this.#depth - Math.max(this.#itemDepth, 0) <= maxDepth) return;
-    const why = `nested deeper than ${maxDepth} levels`;
+    if (this.#depth - Math.max(this.#itemDepth, 0) <= MAX_DEPTH) return;
+    const why = `nested deeper than ${MAX_DEPTH} levels`;
     if (this.#where === "around") throw new TooMuchError(why);
     if (this.#item.dropped !== undefined) return;
     this.#gatherItem(chunk, at);
@@ -186,18 +186,18 @@ export class JsonSplitter {
   #gatherItem(chunk: Uint8Array, end: number): void {
     this.#item.add(chunk.subarray(this.#from, end));
     this.#from = end;
-    if (this.#item.size > maxObjectBytes) this.#item.drop(`larger than ${mebibytes(maxObjectBytes)}`);
+    if (this.#item.size > MAX_OBJECT_BYTES) this.#item.drop(`larger than ${mebibytes(MAX_OBJECT_BYTES)}`);
   }
 
   #gatherAround(chunk: Uint8Array, end: number): void {
     this.#around.add(chunk.subarray(this.#from, end));
     this.#from = end;
-    if (this.#around.size > maxObjectBytes) throw new TooMuchError(`larger than ${mebibytes(maxObjectBytes)}`);
+    if (this.#around.size > MAX_OBJECT_BYTES) throw new TooMuchError(`larger than ${mebibytes(MAX_OBJECT_BYTES)}`);
   }
 }
 
 function endsScalar(byte: number): boolean {
-  return byte <= space || byte === comma || byte === close || byte === closeObject;
+  return byte <= SPACE || byte === COMMA || byte === CLOSE || byte === CLOSE_OBJECT;
 }
 
 function misplaced(byte: number): SyntaxError {
@@ -206,6 +206,6 @@ function misplaced(byte: number): SyntaxError {
 
 /** The last bytes before `end`, those of the chunks before included. */
 function latin1(tail: string, chunk: Uint8Array, from: number, end: number): string {
-  const bytes = chunk.subarray(Math.max(from, end - keyReach), end);
-  return (tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")).slice(-keyReach);
+  const bytes = chunk.subarray(Math.max(from, end - KEY_REACH), end);
+  return (tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")).slice(-KEY_REACH);
 }

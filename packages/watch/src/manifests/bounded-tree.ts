@@ -1,4 +1,4 @@
-import { maxDepth, maxObjectBytes, mebibytes } from "../limits.ts";
+import { MAX_DEPTH, MAX_OBJECT_BYTES, mebibytes } from "../limits.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
 /**
@@ -12,11 +12,11 @@ export function boundedTree(value: unknown): unknown {
   let size = 0;
   const walk = (part: unknown): void => {
     size += typeof part === "string" ? part.length : 4;
-    if (size > maxObjectBytes)
-      throw new ManifestSyntaxError(`larger than ${mebibytes(maxObjectBytes)} with its aliases`);
+    if (size > MAX_OBJECT_BYTES)
+      throw new ManifestSyntaxError(`larger than ${mebibytes(MAX_OBJECT_BYTES)} with its aliases`);
     if (typeof part !== "object" || part === null) return;
     if (path.includes(part)) throw new ManifestSyntaxError("an alias stands inside what it refers to");
-    if (path.length === maxDepth) throw new ManifestSyntaxError(`nested deeper than ${maxDepth} levels`);
+    if (path.length === MAX_DEPTH) throw new ManifestSyntaxError(`nested deeper than ${MAX_DEPTH} levels`);
     path.push(part);
     for (const [key, child] of Object.entries(part)) {
       size += key.length;

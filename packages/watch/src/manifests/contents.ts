@@ -11,7 +11,7 @@ export interface Contents {
 }
 
 /** The objects of longer files are not kept between the first reading, which says that all are good, and the second. */
-const keptUpTo = 2 ** 20;
+const KEPT_UP_TO = 2 ** 20;
 
 export function idOf({ resource, key }: Pick<ManifestObject, "resource" | "key">): ObjectId {
   return `${resource} ${key}`;
@@ -24,7 +24,7 @@ export async function contentsOf(
   specs: readonly ResourceSpec[],
   onReport: OnReport,
 ): Promise<Contents> {
-  const kept: ManifestObject[] | undefined = content.length <= keptUpTo ? [] : undefined;
+  const kept: ManifestObject[] | undefined = content.length <= KEPT_UP_TO ? [] : undefined;
   const last = new Map<ObjectId, number>();
   let index = 0;
   for await (const object of readManifest(file, content, specs, onReport)) {

@@ -11,7 +11,7 @@ import { type FileState, fileState } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
 /** A file that changes all the time is waited for this many looks; then the others get their turn. */
-const patience = 20;
+const PATIENCE = 20;
 
 /** The consumer's side of one pass over the files, and what the files held at the last one. */
 export class ManifestFollower {
@@ -47,7 +47,7 @@ export class ManifestFollower {
    * @returns true: a file changed just before or while it was read, so look again soon
    */
   async pass(files: ReadonlyMap<string, FileState>): Promise<boolean> {
-    const patient = this.#postponed < patience;
+    const patient = this.#postponed < PATIENCE;
     const unsteady = !(await this.#readChanged(files, patient));
     this.#postponed = unsteady ? this.#postponed + 1 : 0;
     if (unsteady && patient) return true;

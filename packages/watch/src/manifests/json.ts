@@ -4,9 +4,9 @@ import { itemsOf, listItem } from "./lists.ts";
 import { ManifestSyntaxError, TooMuchManifestError } from "./syntax-error.ts";
 
 /** Others have their turn between two slices. */
-const slice = 64 * 1024;
+const SLICE = 64 * 1024;
 /** Where the text is no longer, JSON.parse is asked for the place of what is wrong, which reads all of it in one go. */
-const locatable = 2 ** 20;
+const LOCATABLE = 2 ** 20;
 
 /**
  * The objects of a JSON text: of a list each by itself, so that only the text is in memory as a whole.
@@ -44,7 +44,7 @@ type Item = ReturnType<JsonSplitter["write"]>[number];
 async function split(content: Uint8Array, onItem: (item: Item) => void): Promise<Uint8Array | undefined> {
   const splitter = new JsonSplitter();
   const yielding = slices();
-  for (let at = 0; at < content.length; at += slice) {
+  for (let at = 0; at < content.length; at += SLICE) {
     for (const item of write(splitter, content, at)) {
       if (item.tooMuch !== undefined) throw new TooMuchManifestError(item.tooMuch, lineOf(content, item.offset));
       onItem(item);
@@ -56,12 +56,12 @@ async function split(content: Uint8Array, onItem: (item: Item) => void): Promise
 
 async function* itemsIn(content: Uint8Array): AsyncGenerator<Item> {
   const splitter = new JsonSplitter();
-  for (let at = 0; at < content.length; at += slice) yield* write(splitter, content, at);
+  for (let at = 0; at < content.length; at += SLICE) yield* write(splitter, content, at);
 }
 
 function write(splitter: JsonSplitter, content: Uint8Array, at: number): readonly Item[] {
   try {
-    return splitter.write(content.subarray(at, at + slice));
+    return splitter.write(content.subarray(at, at + SLICE));
   } catch (error) {
     throw located(content, error, at);
   }
@@ -71,7 +71,7 @@ function located(content: Uint8Array, error: unknown, offset: number): ManifestS
   const line = lineOf(content, offset);
   if (error instanceof TooMuchError) return new TooMuchManifestError(error.message, line);
   const said = new ManifestSyntaxError(errorText(error), line);
-  if (content.length > locatable) return said;
+  if (content.length > LOCATABLE) return said;
   try {
     JSON.parse(Buffer.from(content).toString("utf8"));
     return said;

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
-import { maxFileBytes, mebibytes } from "../limits.ts";
+import { MAX_FILE_BYTES, mebibytes } from "../limits.ts";
 
-const atOnce = 2 ** 20;
+const AT_ONCE = 2 ** 20;
 
 /**
  * A file's content.
@@ -12,13 +12,13 @@ export async function readBounded(file: string): Promise<Uint8Array> {
   const handle = await open(file);
   try {
     const { size } = await handle.stat();
-    if (size > maxFileBytes) throw tooLarge(mebibytes(size));
+    if (size > MAX_FILE_BYTES) throw tooLarge(mebibytes(size));
     const parts: Uint8Array[] = [];
     for (let total = 0; ; ) {
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(atOnce), 0, atOnce);
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(AT_ONCE), 0, AT_ONCE);
       if (bytesRead === 0) return parts.length === 1 ? (parts[0] ?? buffer) : Buffer.concat(parts);
       total += bytesRead;
-      if (total > maxFileBytes) throw tooLarge("growing");
+      if (total > MAX_FILE_BYTES) throw tooLarge("growing");
       parts.push(buffer.subarray(0, bytesRead));
     }
   } finally {
@@ -27,5 +27,5 @@ export async function readBounded(file: string): Promise<Uint8Array> {
 }
 
 function tooLarge(size: string): Error {
-  return new Error(`the file is ${size}; a manifest file may have ${mebibytes(maxFileBytes)}: split it`);
+  return new Error(`the file is ${size}; a manifest file may have ${mebibytes(MAX_FILE_BYTES)}: split it`);
 }

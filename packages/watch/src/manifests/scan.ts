@@ -22,12 +22,12 @@ export type Scan =
   | { readonly type: "unreadable"; readonly error: string };
 
 /** A device, a pipe or a socket has no end, or none that could be waited for. */
-const notAFile = "is neither a file nor a folder";
+const NOT_A_FILE = "is neither a file nor a folder";
 
 /** Why the path can never hold manifests, to be read after it; undefined: it can, or is not there yet. */
 export async function whyNoManifests(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(() => undefined);
-  return found === undefined || found.isDirectory() || found.isFile() ? undefined : notAFile;
+  return found === undefined || found.isDirectory() || found.isFile() ? undefined : NOT_A_FILE;
 }
 
 /**
@@ -39,7 +39,7 @@ export async function scan(path: string, timeOfDay: () => number): Promise<Scan>
   try {
     const found = await stat(path, { bigint: true });
     if (found.isDirectory()) return { type: "files", isFolder: true, files: await filesIn(path, timeOfDay) };
-    if (!found.isFile()) return { type: "unreadable", error: `${path} ${notAFile}` };
+    if (!found.isFile()) return { type: "unreadable", error: `${path} ${NOT_A_FILE}` };
     return { type: "files", isFolder: false, files: new Map([[path, stateOf(found, timeOfDay)]]) };
   } catch (error) {
     const parentIsThere = await stat(dirname(path)).then(
@@ -78,7 +78,7 @@ function isManifestName(name: string): boolean {
 }
 
 /** In nanoseconds; the coarsest clock of Linux' file systems in use ticks every 10 ms. */
-const freshFor = 20_000_000n;
+const FRESH_FOR = 20_000_000n;
 
 function stateOf(
   stats: { ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint },
@@ -87,5 +87,5 @@ function stateOf(
   const text = `${stats.ino}/${stats.size}/${stats.mtimeNs}/${stats.ctimeNs}`;
   const age = BigInt(Math.trunc(timeOfDay())) * 1_000_000n - stats.ctimeNs;
   // A time in the future is a clock that was set back, not a change of just now.
-  return { text, fresh: age < freshFor && age > -freshFor };
+  return { text, fresh: age < FRESH_FOR && age > -FRESH_FOR };
 }

@@ -25,7 +25,7 @@ export interface ManifestsSnapshotOptions {
 }
 
 /** How `-` is called in reports and errors. */
-const standardInput = "standard input";
+const STANDARD_INPUT = "standard input";
 
 /**
  * Gives the objects of manifest files once, as they are now, and ends. Of an object that stands there more than once
@@ -106,7 +106,7 @@ async function preparedFiles(options: ManifestsSnapshotOptions): Promise<readonl
 async function filesAt(path: string, { readStandardInput }: ManifestsSnapshotOptions): Promise<ManifestFile[]> {
   if (path === "-") {
     if (readStandardInput === undefined) throw new Error("there is no standard input to read");
-    return [{ file: standardInput, content: await readStandardInput() }];
+    return [{ file: STANDARD_INPUT, content: await readStandardInput() }];
   }
   const there = await scan(path, Date.now);
   if (there.type !== "files") throw new Error(there.error.startsWith(path) ? there.error : `${path}: ${there.error}`);

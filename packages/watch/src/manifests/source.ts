@@ -22,8 +22,8 @@ export interface ManifestsSourceOptions {
 }
 
 /** Writers make several changes in a row: this long after the first sign the files are looked at. */
-const debounce = 50;
-const reportEvery = 60_000;
+const DEBOUNCE = 50;
+const REPORT_EVERY = 60_000;
 
 /** Follows manifest files as if an API server held them. Does nothing before `run`. */
 export function createManifestsSource(options: ManifestsSourceOptions): ObjectSource {
@@ -60,7 +60,7 @@ async function follow(
     if (files !== undefined && (await follower.pass(files))) trigger.pull();
     wasFile ||= found.type === "files" && !found.isFolder;
     await trigger.next(signal);
-    await sleep(clock, debounce, signal);
+    await sleep(clock, DEBOUNCE, signal);
   }
 }
 
@@ -79,7 +79,7 @@ function waitingReports(path: string, clock: Clock, onReport: OnReport) {
   let last = Number.NEGATIVE_INFINITY;
   return (problem: { readonly error: string; readonly kept: number } | undefined) => {
     if (problem === undefined) last = Number.NEGATIVE_INFINITY;
-    else if (clock.monotonic() - last >= reportEvery) {
+    else if (clock.monotonic() - last >= REPORT_EVERY) {
       last = clock.monotonic();
       onReport({ type: "waiting", path, ...problem });
     }

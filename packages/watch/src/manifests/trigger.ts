@@ -14,7 +14,7 @@ export interface Trigger {
  * Where the kernel's notifications fail (network file systems, links out of the folder): how often to scan all the
  * same.
  */
-const scanEvery = 10_000;
+const SCAN_EVERY = 10_000;
 
 /**
  * Signs come from chokidar and every ten seconds. Its own account of files and events is not used: it does not follow
@@ -31,9 +31,9 @@ export function fileTrigger(path: string, clock: Clock): Trigger {
   let cancel = () => {};
   const scan = () => {
     pull();
-    cancel = clock.after(scanEvery, scan);
+    cancel = clock.after(SCAN_EVERY, scan);
   };
-  cancel = clock.after(scanEvery, scan);
+  cancel = clock.after(SCAN_EVERY, scan);
   watcher.on("all", pull).on("raw", pull).on("ready", pull).on("error", pull);
 
   const next = async (signal: AbortSignal) => {

@@ -1,16 +1,16 @@
 import { type Document, isScalar, parseAllDocuments, visit } from "yaml";
-import { maxDepth, mebibytes } from "../limits.ts";
+import { MAX_DEPTH, mebibytes } from "../limits.ts";
 import { boundedTree } from "./bounded-tree.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 import type { Piece } from "./yaml-pieces.ts";
 
 /** Aliases that one document may resolve: enough for anchors, not for a "billion laughs". */
-const maxAliasCount = 100;
+const MAX_ALIAS_COUNT = 100;
 /**
  * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000
  * endpoints has some 300 kB.
  */
-export const maxPiece = 2 ** 19;
+export const MAX_PIECE = 2 ** 19;
 
 /**
  * The documents of a piece. Nothing stops it half way.
@@ -18,9 +18,9 @@ export const maxPiece = 2 ** 19;
  * @throws ManifestSyntaxError
  */
 export function documentsOf({ text, line }: Piece): readonly unknown[] {
-  if (text.length > maxPiece) {
+  if (text.length > MAX_PIECE) {
     throw new ManifestSyntaxError(
-      `a document of ${mebibytes(text.length)}; YAML is read up to ${mebibytes(maxPiece)} in one piece: ` +
+      `a document of ${mebibytes(text.length)}; YAML is read up to ${mebibytes(MAX_PIECE)} in one piece: ` +
         "separate documents by ---, or write JSON",
       line + 1,
     );
@@ -30,7 +30,7 @@ export function documentsOf({ text, line }: Piece): readonly unknown[] {
     const options = { merge: true, prettyErrors: true, uniqueKeys: false, logLevel: "silent" } as const;
     return [...parseAllDocuments(text, options)].map((document) => plain(document, text, line));
   } catch (error) {
-    if (error instanceof RangeError) throw new ManifestSyntaxError(`nested deeper than ${maxDepth} levels`, line + 1);
+    if (error instanceof RangeError) throw new ManifestSyntaxError(`nested deeper than ${MAX_DEPTH} levels`, line + 1);
     throw error;
   }
 }
@@ -55,7 +55,7 @@ function plain(document: Document.Parsed, text: string, lineOffset: number): unk
     );
   }
   try {
-    return boundedTree(document.toJS({ maxAliasCount }));
+    return boundedTree(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }));
   } catch (error) {
     if (error instanceof RangeError) throw error;
     // Not base's `errorText`: a thread of its own runs this from source as well, where no package is built.

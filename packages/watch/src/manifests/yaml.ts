@@ -1,11 +1,11 @@
 import { slices } from "@fairlead/base";
 import { itemsOf, listItem } from "./lists.ts";
-import { maxPiece } from "./yaml-documents.ts";
+import { MAX_PIECE } from "./yaml-documents.ts";
 import { type Piece, splitDocuments, splitList } from "./yaml-pieces.ts";
 import { YamlReader } from "./yaml-reader.ts";
 
 /** A list that is longer is read item by item. */
-const longList = 2 ** 16;
+const LONG_LIST = 2 ** 16;
 
 /**
  * The objects of all documents of a YAML text. Others have their turn between two documents, and between two items of a
@@ -27,8 +27,8 @@ export async function* yamlObjects(content: Uint8Array): AsyncGenerator<unknown>
 }
 
 async function* objectsOf(piece: Piece, reader: YamlReader): AsyncGenerator<unknown> {
-  const list = piece.text.length > longList ? splitList(piece) : undefined;
-  if (list === undefined || (piece.text.length <= maxPiece && refersToOthers(list.items))) {
+  const list = piece.text.length > LONG_LIST ? splitList(piece) : undefined;
+  if (list === undefined || (piece.text.length <= MAX_PIECE && refersToOthers(list.items))) {
     for (const document of await reader.documents(piece)) yield* itemsOf(document);
     return;
   }

@@ -14,7 +14,7 @@ export interface CutField {
 export type Use = "take" | "open" | "pass";
 
 /** A varint of 64 bits has ten bytes; tags and lengths have 32 bits, in five. */
-const [longestVarint, longestNumber] = [10, 5];
+const [LONGEST_VARINT, LONGEST_NUMBER] = [10, 5];
 
 /**
  * Cuts a stream that is one message into its fields as it comes, those of one message in it too. Holds no more than one
@@ -75,7 +75,7 @@ export class FieldSplitter {
   #varint(byte: number): boolean {
     this.#value += (byte & 0x7f) * 2 ** (7 * this.#varintBytes++);
     if (byte < 0x80) return true;
-    const longest = this.#state === "varint" ? longestVarint : longestNumber;
+    const longest = this.#state === "varint" ? LONGEST_VARINT : LONGEST_NUMBER;
     if (this.#varintBytes === longest) throw new MalformedError(`a number of more than ${longest} bytes`);
     return false;
   }

@@ -9,9 +9,9 @@ export interface Frame {
 }
 
 /** Bytes of the length that stands before each frame, the highest first (apimachinery's pkg/util/framer). */
-const lengthBytes = 4;
+const LENGTH_BYTES = 4;
 /** Nothing as long as that comes from an API server; text taken for a length is longer. */
-const absurd = 256 * 2 ** 20;
+const ABSURD = 256 * 2 ** 20;
 
 /**
  * Cuts a stream into frames, each chunk looked at once. A frame that has not ended is kept for the next chunk; what is
@@ -26,9 +26,9 @@ export class FrameSplitter {
   write(chunk: Uint8Array): readonly Frame[] {
     const completed: Frame[] = [];
     for (let at = 0; at < chunk.length; ) {
-      if (this.#lengthBytes < lengthBytes) this.#addToLength(Number(chunk[at++]));
+      if (this.#lengthBytes < LENGTH_BYTES) this.#addToLength(Number(chunk[at++]));
       else at = this.#body.addUpTo(this.#length, chunk, at);
-      if (this.#lengthBytes === lengthBytes && this.#body.size === this.#length) completed.push(this.#take());
+      if (this.#lengthBytes === LENGTH_BYTES && this.#body.size === this.#length) completed.push(this.#take());
     }
     return completed;
   }
@@ -36,7 +36,7 @@ export class FrameSplitter {
   #addToLength(byte: number): void {
     this.#length = this.#length * 256 + byte;
     this.#lengthBytes++;
-    if (this.#length > absurd) throw new MalformedError(`a frame of ${this.#length} bytes or more`);
+    if (this.#length > ABSURD) throw new MalformedError(`a frame of ${this.#length} bytes or more`);
   }
 
   #take(): Frame {

@@ -1,6 +1,6 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { errorText } from "@fairlead/base";
-import { maxParts } from "../limits.ts";
+import { MAX_PARTS } from "../limits.ts";
 import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { Field, Message } from "./message.ts";
 
@@ -32,7 +32,7 @@ function readFields(reading: Reading, end: number, definition: Message): RawObje
   const { reader } = reading;
   const object: RawObject = {};
   while (reader.pos < end) {
-    if (++reading.parts > maxParts) throw new MalformedError(`more than ${maxParts} fields`);
+    if (++reading.parts > MAX_PARTS) throw new MalformedError(`more than ${MAX_PARTS} fields`);
     const tag = reader.uint32();
     const found = definition[tag >>> 3];
     if (found !== undefined) readField(reading, found, tag & 7, object);
@@ -81,12 +81,12 @@ function addEntry(into: RawObject, name: string, entry: unknown): void {
   const value = textAt(entry, "value") ?? "";
   const entries = objectAt(into, name);
   // As JSON.parse does it: the name of the prototype is a name as any other.
-  if (key === "__proto__") Object.defineProperty(entries, key, { value, ...plain });
+  if (key === "__proto__") Object.defineProperty(entries, key, { value, ...PLAIN });
   else entries[key] = value;
   into[name] = entries;
 }
 
-const plain = { configurable: true, enumerable: true, writable: true };
+const PLAIN = { configurable: true, enumerable: true, writable: true };
 
 /** metav1.Time as its JSON is written: RFC 3339 in whole seconds, UTC. */
 function readTime(bytes: Uint8Array): string {
@@ -94,7 +94,7 @@ function readTime(bytes: Uint8Array): string {
   let seconds = 0;
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
-    if (tag === secondsTag) seconds = Number(reader.int64());
+    if (tag === SECONDS_TAG) seconds = Number(reader.int64());
     else reader.skip(tag & 7, tag >>> 3);
   }
   const time = new Date(seconds * 1000);
@@ -103,4 +103,4 @@ function readTime(bytes: Uint8Array): string {
 }
 
 /** Field 1, a varint. */
-const secondsTag = 8;
+const SECONDS_TAG = 8;

@@ -2,7 +2,7 @@ import { createApiSource, createManifestsSource, type SourceReport, type Subscri
 
 /** The process of peak-memory.ts: prints what it saw as JSON. */
 const [from = "", until = ""] = process.argv.slice(2);
-const reports: SourceReport[] = [];
+const REPORTS: SourceReport[] = [];
 const services = new Set<string>();
 const stop = new AbortController();
 let synced = false;
@@ -15,7 +15,7 @@ const subscription: Subscription<true> = {
     if (synced && services.has(until)) stop.abort();
   },
 };
-const common = { nodeName: "node-a", onReport: (report: SourceReport) => void reports.push(report) };
+const common = { nodeName: "node-a", onReport: (report: SourceReport) => void REPORTS.push(report) };
 const source = from.startsWith("http")
   ? createApiSource({
       connection: { server: from, credentials: async () => ({ headers: {}, tls: {} }) },
@@ -26,4 +26,4 @@ const source = from.startsWith("http")
 const before = process.resourceUsage().maxRSS;
 await source.run({ services: subscription }, stop.signal);
 const mebibytes = Math.round((process.resourceUsage().maxRSS - before) / 1024);
-process.stdout.write(JSON.stringify({ services: [...services], reports, mebibytes }));
+process.stdout.write(JSON.stringify({ services: [...services], reports: REPORTS, mebibytes }));

@@ -5,22 +5,22 @@ import type { RawObject } from "../../src/raw.ts";
 import { instantClock } from "./clocks.ts";
 import { Consumer } from "./consumer.ts";
 
-export const servicesPath = "/api/v1/services";
-export const slicesPath = "/apis/discovery.k8s.io/v1/endpointslices";
-export const nodesPath = "/api/v1/nodes";
-export const cidrsPath = "/apis/networking.k8s.io/v1/servicecidrs";
+export const SERVICES_PATH = "/api/v1/services";
+export const SLICES_PATH = "/apis/discovery.k8s.io/v1/endpointslices";
+export const NODES_PATH = "/api/v1/nodes";
+export const CIDRS_PATH = "/apis/networking.k8s.io/v1/servicecidrs";
 
-const cleanups: (() => Promise<void>)[] = [];
+const CLEANUPS: (() => Promise<void>)[] = [];
 
 /** Ends what the test has begun, also when it failed. */
 export function endAfterEach(): void {
   afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+    for (const cleanup of CLEANUPS.splice(0).reverse()) await cleanup();
   });
 }
 
 export function later(cleanup: () => Promise<void>): void {
-  cleanups.push(cleanup);
+  CLEANUPS.push(cleanup);
 }
 
 export async function fakeApi(

@@ -12,7 +12,7 @@ export interface SpecServer {
   readonly token: string;
 }
 
-const tls = { rejectUnauthorized: false };
+const TLS = { rejectUnauthorized: false };
 
 export async function call(server: SpecServer, method: string, path: string, body?: unknown) {
   const sent = body === undefined ? "" : JSON.stringify(body);
@@ -25,7 +25,7 @@ export async function call(server: SpecServer, method: string, path: string, bod
   const options = { method, headers };
   return new Promise<{ status: number; body: RawObject }>((resolve, reject) => {
     const url = `${server.url}${path}`;
-    const outgoing = url.startsWith("https:") ? requestHttps(url, { ...options, ...tls }) : requestHttp(url, options);
+    const outgoing = url.startsWith("https:") ? requestHttps(url, { ...options, ...TLS }) : requestHttp(url, options);
     outgoing.once("response", async (response) => {
       resolve({ status: response.statusCode ?? 0, body: Object(await json(response)) });
     });
@@ -55,7 +55,7 @@ function follow({ url, token }: SpecServer, protobuf: boolean) {
   const stop = new AbortController();
   const headers = { authorization: `Bearer ${token}` };
   const source = createApiSource({
-    connection: { server: url, credentials: async () => ({ headers, tls }) },
+    connection: { server: url, credentials: async () => ({ headers, tls: TLS }) },
     nodeName: "node-a",
     userAgent: "fairlead-proxy/test",
     protobuf,

@@ -3,13 +3,13 @@ import { SHELLS } from "./shells.ts";
 
 /** @param all every command, this one included: asked when the script is made */
 export function completionCommand(all: () => readonly Command[]): Command {
-  return defineCommand(facts, async () => {
+  return defineCommand(FACTS, async () => {
     const { completionRun } = await import("./run.ts");
     return { run: completionRun(all()) };
   });
 }
 
-const facts = {
+const FACTS = {
   name: "completion",
   summary: "Print a completion script for a shell",
   description: "The script needs nothing beside it; what it offers are commands, options, their values and files.",

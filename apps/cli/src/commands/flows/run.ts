@@ -40,7 +40,7 @@ async function follow(
 ): Promise<ExitCode> {
   const over = seconds === undefined ? [] : [AbortSignal.timeout(seconds * 1_000)];
   const signal = AbortSignal.any([context.signal, ...over]);
-  const told = (event: ConnectionEvent) => {
+  const reported = (event: ConnectionEvent) => {
     if (event.kind === "lost") context.warn("more happened than could be read: some connections are not told");
     // What only changes its state began before, and will end.
     if (event.kind === "lost" || event.kind === "update") return 0;
@@ -55,7 +55,7 @@ async function follow(
     let lines = 0;
     try {
       for await (const event of await tracking.follow(signal)) {
-        lines += told(event);
+        lines += reported(event);
         if (lines >= limit) break;
       }
     } catch (error) {

@@ -13,7 +13,7 @@ import { type KubectlOptions, kubectl } from "../../node/kubectl.ts";
 /** In a large cluster nodes and pods are many megabytes. */
 const READ = { timeoutMs: 60_000, maxStdout: 1 << 28 };
 
-const ofSystem = `--namespace=${NAMESPACE}`;
+const OF_SYSTEM = `--namespace=${NAMESPACE}`;
 
 /**
  * What a migration looks at.
@@ -22,7 +22,7 @@ const ofSystem = `--namespace=${NAMESPACE}`;
  */
 export async function clusterObjects(options: KubectlOptions): Promise<ClusterObjects> {
   const [kubeProxy, fairlead] = await Promise.all(
-    [KUBE_PROXY, FAIRLEAD].map((name) => object(["daemonset", name, ofSystem], options)),
+    [KUBE_PROXY, FAIRLEAD].map((name) => object(["daemonset", name, OF_SYSTEM], options)),
   );
   if (kubeProxy === undefined) {
     throw new CommandFailure(`DaemonSet ${NAMESPACE}/${KUBE_PROXY} is not there: migrate knows kubeadm's names only`);
@@ -37,7 +37,7 @@ export async function clusterObjects(options: KubectlOptions): Promise<ClusterOb
 /** What is read once, to say what fits. */
 export async function surveyObjects(kubeProxy: unknown, options: KubectlOptions): Promise<SurveyObjects> {
   const { config } = kubeProxySetup(kubeProxy);
-  const configMap = config && (await object(["configmap", config.configMap, ofSystem], options));
+  const configMap = config && (await object(["configmap", config.configMap, OF_SYSTEM], options));
   const apiService = await object(["service", "kubernetes", "--namespace=default"], options);
   return { kubeProxy, configMap, apiService, networks: await networks(options) };
 }
@@ -55,7 +55,7 @@ async function podsOf(daemonSet: unknown, options: KubectlOptions): Promise<read
   const { spec } = (daemonSet ?? {}) as { spec?: { selector?: { matchLabels?: Record<string, string> } } };
   const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   if (labels.length === 0) return [];
-  return items(["pods", ofSystem, `--selector=${labels.join(",")}`], options);
+  return items(["pods", OF_SYSTEM, `--selector=${labels.join(",")}`], options);
 }
 
 /** Undefined: it is not there. */

@@ -63,7 +63,7 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   }
   const goal = options.apply ? "fairlead" : "kube-proxy";
   const outcome = await context.untilStopped(() => carryOut(goal, installation, patience, options, kubectl, context));
-  return told(outcome, goal, options, context);
+  return reported(outcome, goal, options, context);
 }
 
 /** What is not given is what an earlier run was given: it goes on with the same. */
@@ -121,7 +121,7 @@ async function carryOut(
   }
 }
 
-async function told(outcome: Outcome, goal: ProxyName, { output }: Values, context: Context): Promise<ExitCode> {
+async function reported(outcome: Outcome, goal: ProxyName, { output }: Values, context: Context): Promise<ExitCode> {
   await print(output, { goal, ...outcome }, () => outcomeText(outcome, goal), context);
   return outcome.kind === "done" ? 0 : 1;
 }

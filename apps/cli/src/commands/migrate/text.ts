@@ -50,7 +50,7 @@ export function stepText(step: Step): string | undefined {
     case "uninstall":
       return "Fairlead's objects are removed";
     case "place":
-      return `${step.proxy}: ${placementTexts[step.placement]}`;
+      return `${step.proxy}: ${PLACEMENT_TEXTS[step.placement]}`;
     case "wait":
       return `waiting: ${step.for.join("; ")}`;
     case "check":
@@ -69,7 +69,7 @@ export function stepText(step: Step): string | undefined {
   }
 }
 
-const placementTexts = {
+const PLACEMENT_TEXTS = {
   everywhere: "on every node, as before",
   "unless-other": "on nodes that are not the other's",
   labelled: "only on nodes with its label",

@@ -25,7 +25,7 @@ export async function askForFullSync<Report>(
     throw new CommandFailure(
       "--repair: no agent of Fairlead is seen on this host (as root, in the host's network and process namespaces); other proxies cannot be asked",
     );
-  tell(pid);
+  notify(pid);
   return context.progress("waiting for the agent's full sync", async () => {
     let report = before;
     const deadline = performance.now() + PATIENCE_MS;
@@ -37,7 +37,7 @@ export async function askForFullSync<Report>(
   });
 }
 
-function tell(pid: number): void {
+function notify(pid: number): void {
   try {
     process.kill(pid, "SIGUSR2");
   } catch (error) {

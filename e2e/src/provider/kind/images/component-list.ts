@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { tags } from "../../../../kind/versions.ts";
+import { TAGS } from "../../../../kind/versions.ts";
 import type { ControlPlanePaths } from "../../../control-plane/programs.ts";
 import type { ClusterPrograms } from "../programs.ts";
 
@@ -30,7 +30,7 @@ const REGISTRY = "registry.k8s.io";
 const TESTS = `${REGISTRY}/e2e-test-images`;
 
 /** Serves as every image of Fairlead's own specs: it does nothing. */
-export const pauseImage = `${REGISTRY}/pause:${tags.pause}`;
+export const PAUSE_IMAGE = `${REGISTRY}/pause:${TAGS.pause}`;
 
 /**
  * The images of a cluster, by the names that kubeadm and Kubernetes' specs know. Some stand in for others: all that the
@@ -44,7 +44,7 @@ export function componentImages({ kubernetes, programs, pause, moduleFolder }: P
   const porter = join(moduleFolder, "test/images/agnhost/porter");
   return [
     {
-      names: [pauseImage, `${REGISTRY}/pause:3.10.1`, `${REGISTRY}/pause:3.10`],
+      names: [PAUSE_IMAGE, `${REGISTRY}/pause:3.10.1`, `${REGISTRY}/pause:3.10`],
       parts: [{ pause }],
       entrypoint: ["/pause"],
     },
@@ -52,9 +52,9 @@ export function componentImages({ kubernetes, programs, pause, moduleFolder }: P
     component("kube-controller-manager"),
     component("kube-scheduler"),
     component("kube-proxy", "tools"),
-    { ...component("etcd"), names: [`${REGISTRY}/etcd:${tags.etcd}`] },
+    { ...component("etcd"), names: [`${REGISTRY}/etcd:${TAGS.etcd}`] },
     {
-      names: [`${REGISTRY}/coredns/coredns:${tags.coredns}`],
+      names: [`${REGISTRY}/coredns/coredns:${TAGS.coredns}`],
       parts: [{ coredns: programs.coredns }],
       entrypoint: ["/coredns"],
     },

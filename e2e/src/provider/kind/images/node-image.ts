@@ -2,14 +2,14 @@ import { chmod, copyFile, cp, mkdir, mkdtemp, readFile, rename, rm, symlink, wri
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runner } from "@fairlead/kernel";
-import { tags } from "../../../../kind/versions.ts";
+import { TAGS } from "../../../../kind/versions.ts";
 import type { ClusterPrograms } from "../programs.ts";
 
 /** Files that are laid over a node's root file system. */
 export const nodeFiles = fileURLToPath(new URL("../../../../kind/node/", import.meta.url));
 
 /** Where kind and kubeadm look for programs on a node. */
-const places: Readonly<Partial<Record<keyof ClusterPrograms, string>>> = {
+const PLACES: Readonly<Partial<Record<keyof ClusterPrograms, string>>> = {
   kubelet: "usr/bin",
   kubeadm: "usr/bin",
   kubectl: "usr/bin",
@@ -24,7 +24,7 @@ const places: Readonly<Partial<Record<keyof ClusterPrograms, string>>> = {
 };
 
 /** Only what a node needs is started: no udev, no getty, no timers. */
-const enabled = ["containerd.service", "kind-images.service", "kubelet.service"];
+const ENABLED = ["containerd.service", "kind-images.service", "kubelet.service"];
 const disabled = [
   ...["lib/systemd/system/multi-user.target.wants", "lib/systemd/system/local-fs.target.wants"],
   ...["lib/systemd/system/basic.target.wants", "etc/systemd/system/multi-user.target.wants"],
@@ -61,13 +61,13 @@ export async function buildNodeImage(runner: Runner, sources: NodeImageSources, 
 async function layOver(dir: string, { programs, kubernetes }: NodeImageSources): Promise<void> {
   for (const path of disabled) await rm(join(dir, path), { recursive: true, force: true });
   await cp(nodeFiles, dir, { recursive: true });
-  for (const [name, folder] of Object.entries(places)) {
+  for (const [name, folder] of Object.entries(PLACES)) {
     await mkdir(join(dir, folder), { recursive: true });
     await copyFile(programs[name as keyof ClusterPrograms], join(dir, folder, name));
     await chmod(join(dir, folder, name), 0o755);
   }
   const config = join(dir, "etc/containerd/config.toml");
-  await writeFile(config, (await readFile(config, "utf8")).replace("@PAUSE@", tags.pause));
+  await writeFile(config, (await readFile(config, "utf8")).replace("@PAUSE@", TAGS.pause));
   await writeFile(join(dir, "kind/version"), kubernetes);
   for (const folder of ["kind/images", "etc/cni/net.d", "etc/kubernetes/manifests"]) {
     await mkdir(join(dir, folder), { recursive: true });
@@ -79,7 +79,7 @@ async function layOver(dir: string, { programs, kubernetes }: NodeImageSources):
 async function setUpSystemd(dir: string): Promise<void> {
   const wants = join(dir, "system/multi-user.target.wants");
   await mkdir(wants, { recursive: true });
-  for (const unit of enabled) await symlink(`/etc/systemd/system/${unit}`, join(wants, unit));
+  for (const unit of ENABLED) await symlink(`/etc/systemd/system/${unit}`, join(wants, unit));
   await symlink("/lib/systemd/system/multi-user.target", join(dir, "system/default.target"));
   await symlink("/dev/null", join(dir, "system/systemd-binfmt.service"));
   const journal = join(dir, "journald.conf");

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runner } from "@fairlead/kernel";
-import { nodePackages, tags, toolPackages } from "../../../../kind/versions.ts";
+import { nodePackages, TAGS, toolPackages } from "../../../../kind/versions.ts";
 import { cacheFolder, providePrograms } from "../../../control-plane/program-set.ts";
 import { controlPlanePrograms } from "../../../control-plane/programs.ts";
 import { kubernetesVersion } from "../../../control-plane/versions.ts";
@@ -68,5 +68,5 @@ async function contents(): Promise<string> {
   const entries = await readdir(nodeFiles, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const texts = await Promise.all(paths.sort().map((path) => readFile(path, "utf8")));
-  return fingerprint([tags, cluster.programs, nodePackages, toolPackages, texts]);
+  return fingerprint([TAGS, cluster.programs, nodePackages, toolPackages, texts]);
 }

@@ -1,11 +1,11 @@
 import { familyOf } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { bridgedIsSeen } from "../../../cni/bridge-plugin.ts";
+import { BRIDGED_IS_SEEN } from "../../../cni/bridge-plugin.ts";
 import { masqueradeOutgoing } from "../../../cni/outgoing.ts";
 import { applyLines, applySettings } from "../../../lab/apply.ts";
 import { type IpLines, route } from "../../../lab/ip-lines.ts";
 import type { KindNode } from "../kind-cluster.ts";
-import { hostPorts, type KindNetwork, type KindNetworkGround, writeConfig } from "./network.ts";
+import { HOST_PORTS, type KindNetwork, type KindNetworkGround, writeConfig } from "./network.ts";
 
 /** The CNI plugins bridge and host-local on every node's part of the pod CIDRs, and routes between the nodes. */
 export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
@@ -13,7 +13,7 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
   const parts = await podCIDRs(ground);
   for (const node of cluster.nodes) {
     const others = cluster.nodes.filter((other) => other !== node);
-    await applySettings(node.runner, bridgedIsSeen);
+    await applySettings(node.runner, BRIDGED_IS_SEEN);
     await applyLines(
       node.runner,
       others.flatMap((other) => routesTo(other, families, parts)),
@@ -32,7 +32,7 @@ export async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
           hairpinMode: true,
           ipam: { type: "host-local", ranges },
         },
-        hostPorts,
+        HOST_PORTS,
       ],
     });
   }

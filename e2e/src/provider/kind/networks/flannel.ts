@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { toolPackages } from "../../../../kind/versions.ts";
-import { bridgedIsSeen } from "../../../cni/bridge-plugin.ts";
+import { BRIDGED_IS_SEEN } from "../../../cni/bridge-plugin.ts";
 import { providePrograms } from "../../../control-plane/program-set.ts";
 import { applySettings } from "../../../lab/apply.ts";
 import { flannel as flannelSet } from "../programs.ts";
@@ -11,7 +11,7 @@ import type { KindNetwork, KindNetworkGround } from "./network.ts";
 import { networkImage } from "./network-image.ts";
 
 const manifest = fileURLToPath(new URL("../../../../kind/flannel.yaml", import.meta.url));
-const pods = { namespace: "kube-system", daemonSet: "flannel" };
+const PODS = { namespace: "kube-system", daemonSet: "flannel" };
 
 /** flannel itself, as a DaemonSet; `backend`: how packets get to another node. */
 export function flannel(backend: "vxlan" | "host-gw") {
@@ -21,9 +21,9 @@ export function flannel(backend: "vxlan" | "host-gw") {
     const files = { "usr/local/bin/flanneld": programs.flanneld, "usr/local/bin/flannel": programs.flannel };
     const image = { name: "flannel", packages: toolPackages, root: "tools", files };
     await cluster.loadImage(await networkImage(image, progress));
-    await Promise.all(cluster.nodes.map((node) => applySettings(node.runner, bridgedIsSeen)));
+    await Promise.all(cluster.nodes.map((node) => applySettings(node.runner, BRIDGED_IS_SEEN)));
     const text = (await readFile(manifest, "utf8")).replace("@BACKEND@", backend);
-    await applyManifest(ground, settled(objectsIn(text), settingsOf(ground)), pods);
-    return logsOf(ground, pods);
+    await applyManifest(ground, settled(objectsIn(text), settingsOf(ground)), PODS);
+    return logsOf(ground, PODS);
   };
 }

@@ -13,11 +13,11 @@ import type { KindNetwork } from "./network.ts";
 export const NODE_FOLDER = "/run/fairlead-e2e";
 
 /** Those that take what the controller manager gives each node of the cluster's one pod CIDR. */
-const ofNodes = ["bridge", "flannel", "flannel:host-gw"];
+const OF_NODES = ["bridge", "flannel", "flannel:host-gw"];
 
 /** Why kind cannot have the networks of a request in their order. */
 export function misplacedNetwork({ cni }: Pick<ClusterRequest, "cni">): string | undefined {
-  const late = cni.slice(1).find((name) => ofNodes.includes(name));
+  const late = cni.slice(1).find((name) => OF_NODES.includes(name));
   return late === undefined
     ? undefined
     : `${late} takes its addresses from the nodes' pod CIDRs: name it first in --cni`;

@@ -38,4 +38,4 @@ export async function writeConfig(
   });
 }
 
-export const hostPorts = { type: "portmap", capabilities: { portMappings: true } } as const;
+export const HOST_PORTS = { type: "portmap", capabilities: { portMappings: true } } as const;

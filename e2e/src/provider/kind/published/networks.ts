@@ -1,5 +1,5 @@
-import { kubeOvnImages, manifests } from "../../../../kind/published.ts";
-import { serviceCIDRs } from "../../netns/addresses.ts";
+import { KUBE_OVN_IMAGES, MANIFESTS } from "../../../../kind/published.ts";
+import { SERVICE_CID_RS } from "../../netns/addresses.ts";
 import { applyManifest, logsOf, objectsIn, READY, settingsOf } from "../networks/apply-manifest.ts";
 import { imagesOf, type NetworkSettings, settled, type Variables } from "../networks/manifest.ts";
 import type { KindNetwork, KindNetworkGround } from "../networks/network.ts";
@@ -8,8 +8,8 @@ import { pulled } from "./pulled.ts";
 import { calicoVariables, kubeOvnScript } from "./settings.ts";
 
 export const publishedInstallers: Source["installers"] = {
-  calico: fromManifest(manifests.calico, { namespace: "kube-system", daemonSet: "calico-node" }, calicoVariables),
-  flannel: fromManifest(manifests.flannel, { namespace: "kube-flannel", daemonSet: "kube-flannel-ds" }),
+  calico: fromManifest(MANIFESTS.calico, { namespace: "kube-system", daemonSet: "calico-node" }, calicoVariables),
+  flannel: fromManifest(MANIFESTS.flannel, { namespace: "kube-flannel", daemonSet: "kube-flannel-ds" }),
   ovn: kubeOvn,
 };
 
@@ -30,8 +30,8 @@ function fromManifest(
 /** Its script asks the cluster what it needs to know, and waits until everything runs. */
 async function kubeOvn(ground: KindNetworkGround): Promise<KindNetwork> {
   const { cluster, progress } = ground;
-  const script = kubeOvnScript(await textAt(manifests.ovn), settingsOf(ground), serviceCIDRs);
-  await cluster.loadImage(await pulled(kubeOvnImages, progress));
+  const script = kubeOvnScript(await textAt(MANIFESTS.ovn), settingsOf(ground), SERVICE_CID_RS);
+  await cluster.loadImage(await pulled(KUBE_OVN_IMAGES, progress));
   const variables = ["KUBECONFIG=/etc/kubernetes/admin.conf", ...familyVariables(ground)];
   await cluster.controlPlane.exec(["env", ...variables, "bash", "-s"], { ...READY, input: script });
   return logsOf(ground, { namespace: "kube-system", daemonSet: "kube-ovn-cni" });

@@ -3,7 +3,7 @@ import { providePrograms } from "../../../control-plane/program-set.ts";
 import { kubernetesVersion } from "../../../control-plane/versions.ts";
 import type { Progress } from "../../provider.ts";
 import type { ClusterImages } from "../cluster-images.ts";
-import { pauseImage } from "../images/component-list.ts";
+import { PAUSE_IMAGE } from "../images/component-list.ts";
 import { published as publishedSet } from "../programs.ts";
 import type { Source } from "../source.ts";
 import { publishedInstallers } from "./networks.ts";
@@ -20,7 +20,7 @@ async function images(kubernetes: string, progress: Progress): Promise<ClusterIm
     node: { name, taken: ["load", "--input", await pulled([name], progress)] },
     mounts: [{ hostPath: programs.bridge, containerPath: "/opt/cni/bin/bridge", readOnly: true }],
     containerdPatches: Object.keys(publishedInstallers).map(runtimeClassPatch),
-    archives: [await pulled([pauseImage], progress)],
+    archives: [await pulled([PAUSE_IMAGE], progress)],
   };
 }
 

@@ -24,7 +24,7 @@ const PATIENCE_MS = 120_000;
 let asked = 0;
 let slowest = 0;
 let slowerThanControl = 0;
-const refused: string[] = [];
+const REFUSED: string[] = [];
 /** When the question was sent that has no answer yet. */
 let since: number | undefined;
 
@@ -32,7 +32,7 @@ answerLines(() => {
   const waiting = since === undefined ? 0 : performance.now() - since;
   const seen: Seen = {
     asked,
-    refused,
+    refused: REFUSED,
     slowest: Math.max(slowest, waiting),
     slowerThanControl: Math.max(slowerThanControl, waiting),
   };
@@ -46,7 +46,7 @@ for (;;) {
   asked++;
   slowest = Math.max(slowest, livez.ms);
   slowerThanControl = Math.max(slowerThanControl, livez.ms - control.ms);
-  if (livez.what !== "200") refused.push(livez.what);
+  if (livez.what !== "200") REFUSED.push(livez.what);
   await sleep(PAUSE_MS);
 }
 

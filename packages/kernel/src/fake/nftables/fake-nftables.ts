@@ -113,19 +113,19 @@ export class FakeNftables implements NftablesClient {
    */
   meddle(batch: NftBatch, process = SOMEBODY): void {
     this.#carryOut(batch, batch.finish());
-    this.#tellOfOthers(process, [batch]);
+    this.#notifyOfOthers(process, [batch]);
   }
 
   /** Another process puts a whole table there, in the place of one of that name. */
   put(table: NftTable, process = SOMEBODY): void {
     this.#ruleset.put(table, this.#clock.monotonic());
-    this.#tellOfOthers(process, [{ family: table.family, table: table.name }]);
+    this.#notifyOfOthers(process, [{ family: table.family, table: table.name }]);
   }
 
   /** `nft flush ruleset`, by hand. */
   flush(process = SOMEBODY): void {
     const gone = this.#ruleset.flush();
-    this.#tellOfOthers(
+    this.#notifyOfOthers(
       process,
       gone.map(({ family, name }) => ({ family, table: name })),
     );
@@ -133,7 +133,7 @@ export class FakeNftables implements NftablesClient {
 
   /** More happened than could be told. */
   loseNews(): void {
-    this.#watchers.tell({ kind: "lost" });
+    this.#watchers.notify({ kind: "lost" });
   }
 
   /**
@@ -166,12 +166,12 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.carryOut(batch, bytes, this.#clock.monotonic());
   }
 
-  #tellOfOthers(
+  #notifyOfOthers(
     process: { readonly id: number; readonly name: string },
     touched: readonly { readonly family: NftFamily; readonly table: string }[],
   ): void {
     const tables = touched.map(({ family, table }) => ({ family, name: table }));
-    this.#watchers.tell({ kind: "transaction", generation: this.#ruleset.generation, process, tables });
+    this.#watchers.notify({ kind: "transaction", generation: this.#ruleset.generation, process, tables });
   }
 }
 

@@ -5,7 +5,7 @@ import { concerns, type NftablesNews, type NftablesWatchOptions } from "../../nf
 export class Watchers {
   readonly #watching = new Set<{ readonly wake: Wake; readonly news: NftablesNews[] }>();
 
-  tell(news: NftablesNews): void {
+  notify(news: NftablesNews): void {
     for (const one of this.#watching) {
       one.news.push(news);
       one.wake.up();

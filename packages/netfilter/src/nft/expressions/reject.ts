@@ -22,11 +22,11 @@ export const reject: ExpressionKind<Reject> = {
     const type = data.u32(DATA.type);
     if (type === TYPES["tcp-reset"]) return { kind: "reject", with: "tcp-reset", code: 0 };
     const code = data.u8(DATA.code) ?? 0;
-    const known = type === TYPES["port-unreachable"] && code === portUnreachable[family];
+    const known = type === TYPES["port-unreachable"] && code === PORT_UNREACHABLE[family];
     return known ? { kind: "reject", with: "port-unreachable", code } : undefined;
   },
   print: (expression, printer) => printer.say(expression.with === "tcp-reset" ? "reject with tcp reset" : "reject"),
 };
 
 /** ICMP_PORT_UNREACH and ICMPV6_PORT_UNREACH. */
-export const portUnreachable = { ip: 3, ip6: 4 } as const;
+export const PORT_UNREACHABLE = { ip: 3, ip6: 4 } as const;

@@ -1,5 +1,5 @@
 import type { Expression } from "../expressions/index.ts";
-import { portUnreachable } from "../expressions/reject.ts";
+import { PORT_UNREACHABLE } from "../expressions/reject.ts";
 import type { NftFamily } from "../family.ts";
 import * as statements from "../statements.ts";
 import { lengthOf } from "../types.ts";
@@ -35,7 +35,7 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
     case "reject":
       return phrase.with === "tcp-reset"
         ? [{ kind: "reject", with: "tcp-reset", code: 0 }]
-        : [{ kind: "reject", with: "port-unreachable", code: portUnreachable[scope.family] }];
+        : [{ kind: "reject", with: "port-unreachable", code: PORT_UNREACHABLE[scope.family] }];
     case "remember": {
       const { operation, set, timeout } = phrase;
       scope.set(set);

@@ -1,4 +1,4 @@
-import { clientA, nodeA, outside, webA1, webA2, webB1 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, webA1, webA2, webB1 } from "../../addresses/hosts.ts";
 import { everyMode, exceptIpvs, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
@@ -15,45 +15,45 @@ const local = workload(104, {
   externally: "Local",
 });
 
-const sticky = true;
+const STICKY = true;
 
 export const affinityCases = [
   row("a pod stays with its endpoint", web, {
     from: clientA,
-    sticky,
+    sticky: STICKY,
     expected: everyMode(plain([webA1, webA2, webB1])),
   }),
   row("the node stays with its endpoint", web, {
-    from: nodeA,
-    sticky,
+    from: NODE_A,
+    sticky: STICKY,
     expected: everyMode(masqueraded([webA1, webA2, webB1])),
   }),
   row("at the node port", web, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: web.nodePort,
     from: outside,
-    sticky,
+    sticky: STICKY,
     expected: everyMode(masqueraded([webA1, webA2, webB1])),
   }),
-  row("UDP", udp, { from: clientA, protocol: "UDP", sticky, expected: everyMode(plain([webA1, webB1])) }),
+  row("UDP", udp, { from: clientA, protocol: "UDP", sticky: STICKY, expected: everyMode(plain([webA1, webB1])) }),
   row("IPv6", dual, {
     from: clientA,
     to: dual.clusterIP.IPv6,
-    sticky,
+    sticky: STICKY,
     expected: everyMode(plain([webA1, webB1], { family: "IPv6" })),
   }),
   row("external Local", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: outside,
-    sticky,
+    sticky: STICKY,
     expected: everyMode(plain([webA1, webA2])),
   }),
   row("external Local: a pod takes the short cut", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: clientA,
-    sticky,
+    sticky: STICKY,
     expected: exceptIpvs(plain([webA1, webA2, webB1]), plain([webA1, webA2])),
   }),
 ];

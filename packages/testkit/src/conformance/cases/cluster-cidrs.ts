@@ -1,5 +1,5 @@
-import { clientA, nodeA, outside, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
-import { networks } from "../../addresses/networks.ts";
+import { clientA, NODE_A, outside, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
+import { NETWORKS } from "../../addresses/networks.ts";
 import { everyMode, exceptIpvs, masqueraded, plain } from "../expected.ts";
 import type { AgentOptions } from "../options.ts";
 import { rowsOf } from "../row.ts";
@@ -11,10 +11,10 @@ const web = workload(141, { endpoints: [webA1, webB1], nodePort: true });
 const local = workload(142, { endpoints: [webA1, webB1], nodePort: true, externally: "Local" });
 const dual = workload(143, { endpoints: [webA1, webB1], families: ["IPv4", "IPv6"] });
 
-const { calico, ovn } = networks;
+const { calico, ovn } = NETWORKS;
 
 const several: Partial<AgentOptions> = { clusterCIDRs: [calico.IPv4, ovn.IPv4, calico.IPv6, ovn.IPv6] };
-const wide: Partial<AgentOptions> = { clusterCIDRs: ["10.128.0.0/9", "fd00::/16"] };
+const WIDE: Partial<AgentOptions> = { clusterCIDRs: ["10.128.0.0/9", "fd00::/16"] };
 
 export const clusterCIDRCases = [
   row("several: a pod of the first network is not masqueraded", web, {
@@ -28,7 +28,7 @@ export const clusterCIDRCases = [
     expected: everyMode(plain([webA1, webB1])),
   }),
   row("several: the node is masqueraded", web, {
-    from: nodeA,
+    from: NODE_A,
     options: several,
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
@@ -38,14 +38,14 @@ export const clusterCIDRCases = [
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
   row("several: a pod of the second network takes the short cut", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: ovnClient,
     options: several,
     expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
   }),
   row("several: somebody outside takes no short cut", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: outside,
     options: several,
@@ -59,7 +59,7 @@ export const clusterCIDRCases = [
   }),
   row("one wide one over both networks", web, {
     from: ovnClient,
-    options: wide,
+    options: WIDE,
     expected: everyMode(plain([webA1, webB1])),
   }),
 ];

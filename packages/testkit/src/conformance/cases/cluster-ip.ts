@@ -2,9 +2,9 @@ import {
   apiServer,
   clientA,
   clientB,
+  NODE_A,
+  NODE_B,
   nginxCalico,
-  nodeA,
-  nodeB,
   outside,
   ovnClient,
   webA1,
@@ -14,7 +14,7 @@ import {
 import { endpointSlice } from "../../objects/endpoint-slice.ts";
 import { service } from "../../objects/service.ts";
 import { conformanceCase } from "../case.ts";
-import { drop, everyMode, exceptIptables, leave, masqueraded, noEndpoints, plain, reject, skip } from "../expected.ts";
+import { DROP, everyMode, exceptIptables, LEAVE, masqueraded, noEndpoints, plain, REJECT, skip } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -24,7 +24,7 @@ const row = rowsOf(TOPIC);
 const one = workload(11, { endpoints: [webA1] });
 const three = workload(12, { endpoints: [webA1, webA2, webB1] });
 const udp = workload(13, { endpoints: [webA1, webB1], protocol: "UDP" });
-const hostNetwork = workload(14, { endpoints: [nodeA, nodeB] });
+const hostNetwork = workload(14, { endpoints: [NODE_A, NODE_B] });
 const unready = workload(15, { endpoints: [webA1, { host: webB1, ready: false }] });
 const none = workload(16, { endpoints: [] });
 const otherProxy = workload(17, {
@@ -78,7 +78,7 @@ export const clusterIPCases = [
     expected: everyMode(plain([webA1, webA2, webB1])),
   }),
   row("the node's own traffic is masqueraded", three, {
-    from: nodeA,
+    from: NODE_A,
     expected: everyMode(masqueraded([webA1, webA2, webB1])),
   }),
   row("traffic from outside is masqueraded", three, {
@@ -88,33 +88,33 @@ export const clusterIPCases = [
   row("a pod of another node is a pod", one, { from: clientB, expected: everyMode(plain([webA1])) }),
   row("a pod of the other network is masqueraded", one, { from: ovnClient, expected: everyMode(masqueraded([webA1])) }),
   row("UDP", udp, { from: clientA, protocol: "UDP", expected: everyMode(plain([webA1, webB1])) }),
-  row("UDP from the node", udp, { from: nodeA, protocol: "UDP", expected: everyMode(masqueraded([webA1, webB1])) }),
+  row("UDP from the node", udp, { from: NODE_A, protocol: "UDP", expected: everyMode(masqueraded([webA1, webB1])) }),
   row("endpoints in the nodes' own network", hostNetwork, {
     from: clientA,
-    expected: everyMode(plain([nodeA, nodeB])),
+    expected: everyMode(plain([NODE_A, NODE_B])),
   }),
   row("an endpoint that is not ready gets nothing", unready, { from: clientA, expected: everyMode(plain([webA1])) }),
   row("another proxy's service is left", otherProxy, {
     from: clientA,
-    expected: { iptables: leave, ipvs: leave, nftables: skip("drops: an address that no service of this proxy has") },
+    expected: { iptables: LEAVE, ipvs: LEAVE, nftables: skip("drops: an address that no service of this proxy has") },
   }),
   row("no endpoints: a pod is refused", none, { from: clientA, expected: noEndpoints }),
-  row("no endpoints: the node is refused", none, { from: nodeA, expected: noEndpoints }),
+  row("no endpoints: the node is refused", none, { from: NODE_A, expected: noEndpoints }),
   row("no endpoints: somebody outside is refused", none, { from: outside, expected: noEndpoints }),
   row("a port that the service does not have", one, {
     from: clientA,
     port: 443,
-    expected: exceptIptables(leave, reject),
+    expected: exceptIptables(LEAVE, REJECT),
   }),
   row("a protocol that the service does not have", one, {
     from: clientA,
     protocol: "UDP",
-    expected: exceptIptables(leave, reject),
+    expected: exceptIptables(LEAVE, REJECT),
   }),
   row("an address of the service range that no service has", one, {
     from: clientA,
     to: "10.96.200.200",
-    expected: { iptables: leave, ipvs: leave, nftables: drop },
+    expected: { iptables: LEAVE, ipvs: LEAVE, nftables: DROP },
   }),
   row("masqueradeAll masquerades pods too", three, {
     from: clientA,

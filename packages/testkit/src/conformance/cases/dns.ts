@@ -1,27 +1,27 @@
-import { clientA, nodeA, webA1, webB1 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, webA1, webB1 } from "../../addresses/hosts.ts";
 import { endpointSlice } from "../../objects/endpoint-slice.ts";
 import { service } from "../../objects/service.ts";
 import { conformanceCase } from "../case.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
 
-const clusterIP = "10.96.0.10";
-const ports = [
+const CLUSTER_IP = "10.96.0.10";
+const PORTS = [
   { name: "dns", port: 53, protocol: "UDP" },
   { name: "dns-tcp", port: 53, protocol: "TCP" },
 ] as const;
 
 const objects = [
-  service("kube-dns", { namespace: "kube-system", clusterIPs: [clusterIP], ports }),
+  service("kube-dns", { namespace: "kube-system", clusterIPs: [CLUSTER_IP], ports: PORTS }),
   endpointSlice("kube-dns-1", {
     namespace: "kube-system",
     service: "kube-dns",
     family: "IPv4",
-    ports,
+    ports: PORTS,
     endpoints: [webA1, webB1].map(({ addresses, node = "" }) => ({ address: addresses.IPv4, nodeName: node })),
   }),
 ];
 
-const dns = { history: [objects], to: clusterIP, port: 53 };
+const dns = { history: [objects], to: CLUSTER_IP, port: 53 };
 
 export const dnsCases = [
   conformanceCase("DNS", "over UDP from a pod", {
@@ -37,7 +37,7 @@ export const dnsCases = [
   }),
   conformanceCase("DNS", "over UDP from the node", {
     ...dns,
-    from: nodeA,
+    from: NODE_A,
     protocol: "UDP",
     expected: everyMode(masqueraded([webA1, webB1], { port: 53 })),
   }),

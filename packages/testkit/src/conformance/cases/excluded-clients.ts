@@ -1,6 +1,6 @@
-import { clientA, nodeA, outside, ovnA, ovnB, ovnClient, webA1 } from "../../addresses/hosts.ts";
-import { networks } from "../../addresses/networks.ts";
-import { everyMode, exceptIpvs, leave, masqueraded, plain, reject } from "../expected.ts";
+import { clientA, NODE_A, outside, ovnA, ovnB, ovnClient, webA1 } from "../../addresses/hosts.ts";
+import { NETWORKS } from "../../addresses/networks.ts";
+import { everyMode, exceptIpvs, LEAVE, masqueraded, plain, REJECT } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -14,65 +14,86 @@ const internal = workload(185, { endpoints: [ovnA, ovnB], internal: "Local" });
 const annotated = workload(186, { endpoints: [webA1], annotations: { "fairlead.dev/ownership": "foreign" } });
 const ours = workload(187, { endpoints: [webA1] });
 
-const options = { excludedFrontends: "excluded-clients" } as const;
-const several = { ...options, excludeClusterCIDRs: ["10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24"] } as const;
+const OPTIONS = { excludedFrontends: "excluded-clients" } as const;
+const several = { ...OPTIONS, excludeClusterCIDRs: ["10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24"] } as const;
 
 /** ipvs cannot tell clients apart at an address, and leaves it for all. */
-const served = (outcome: Parameters<typeof everyMode>[0]) => exceptIpvs(outcome, leave);
-const left = everyMode(leave);
+const served = (outcome: Parameters<typeof everyMode>[0]) => exceptIpvs(outcome, LEAVE);
+const left = everyMode(LEAVE);
 
 export const excludedClientsCases = [
-  row("its ClusterIP from a pod of ours", ovn, { from: clientA, options, expected: served(plain([ovnA, ovnB])) }),
-  row("its ClusterIP from the node", ovn, { from: nodeA, options, expected: served(masqueraded([ovnA, ovnB])) }),
-  row("its ClusterIP from outside", ovn, { from: outside, options, expected: served(masqueraded([ovnA, ovnB])) }),
-  row("its ClusterIP from a pod of its own network", ovn, { from: ovnClient, options, expected: left }),
-  row("another port of it from a pod of its own network", ovn, { from: ovnClient, port: 81, options, expected: left }),
+  row("its ClusterIP from a pod of ours", ovn, {
+    from: clientA,
+    options: OPTIONS,
+    expected: served(plain([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from the node", ovn, {
+    from: NODE_A,
+    options: OPTIONS,
+    expected: served(masqueraded([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from outside", ovn, {
+    from: outside,
+    options: OPTIONS,
+    expected: served(masqueraded([ovnA, ovnB])),
+  }),
+  row("its ClusterIP from a pod of its own network", ovn, { from: ovnClient, options: OPTIONS, expected: left }),
+  row("another port of it from a pod of its own network", ovn, {
+    from: ovnClient,
+    port: 81,
+    options: OPTIONS,
+    expected: left,
+  }),
   row("its node port from outside", ovn, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: ovn.nodePort,
     from: outside,
-    options,
+    options: OPTIONS,
     expected: everyMode(masqueraded([ovnA, ovnB])),
   }),
   row("its load balancer from a pod of its own network", ovn, {
     to: ovn.loadBalancerIP.IPv4,
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: everyMode(masqueraded([ovnA, ovnB])),
   }),
   row("without a ready endpoint a pod of ours is refused", unready, {
     from: clientA,
-    options,
-    expected: served(reject),
+    options: OPTIONS,
+    expected: served(REJECT),
   }),
   row("without a ready endpoint a pod of its own network is not refused", unready, {
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: left,
   }),
   row("IPv6 from a pod of ours", dual, {
     to: dual.clusterIP.IPv6,
     from: clientA,
-    options,
+    options: OPTIONS,
     expected: served(plain([ovnA], { family: "IPv6" })),
   }),
   row("IPv6 from a pod of its own network", dual, {
     to: dual.clusterIP.IPv6,
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: left,
   }),
   row("session affinity", sticky, {
     from: clientA,
-    options,
+    options: OPTIONS,
     sticky: true,
     expected: served(plain([ovnA, ovnB])),
   }),
-  row("internal policy Local", internal, { from: clientA, options, expected: served(plain([ovnA])) }),
-  row("internal policy Local from a pod of its own network", internal, { from: ovnClient, options, expected: left }),
+  row("internal policy Local", internal, { from: clientA, options: OPTIONS, expected: served(plain([ovnA])) }),
+  row("internal policy Local from a pod of its own network", internal, {
+    from: ovnClient,
+    options: OPTIONS,
+    expected: left,
+  }),
   row("masqueradeAll marks no packet that is left", ovn, {
     from: ovnClient,
-    options: { ...options, masqueradeAll: true },
+    options: { ...OPTIONS, masqueradeAll: true },
     expected: left,
   }),
   row("several excluded CIDRs: a client in one of them", ovn, { from: ovnClient, options: several, expected: left }),
@@ -82,35 +103,35 @@ export const excludedClientsCases = [
     expected: served(plain([ovnA, ovnB])),
   }),
   row("the node's own address in an excluded CIDR: the node is served", ovn, {
-    from: nodeA,
-    options: { ...options, excludeClusterCIDRs: [networks.ovn.IPv4, networks.nodes.IPv4] },
+    from: NODE_A,
+    options: { ...OPTIONS, excludeClusterCIDRs: [NETWORKS.ovn.IPv4, NETWORKS.nodes.IPv4] },
     expected: served(masqueraded([ovnA, ovnB])),
   }),
   row("annotated foreign: a pod of ours is served", annotated, {
     from: clientA,
-    options,
+    options: OPTIONS,
     expected: served(plain([webA1])),
   }),
   row("annotated foreign: a pod of the other network is left", annotated, {
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: left,
   }),
   row("a service of ours is everybody's", ours, {
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: everyMode(masqueraded([webA1])),
   }),
   row("the service turned foreign while we served it", ovn, {
     before: [workload(181, { endpoints: [webA1], loadBalancer: "VIP" }).objects],
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: left,
   }),
   row("the service turned ours", workload(188, { endpoints: [webA1] }), {
     before: [workload(188, { endpoints: [ovnA] }).objects],
     from: ovnClient,
-    options,
+    options: OPTIONS,
     expected: everyMode(masqueraded([webA1])),
   }),
 ];

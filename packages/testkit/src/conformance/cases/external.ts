@@ -1,5 +1,5 @@
-import { clientA, nodeA, outside, webA1, webB1 } from "../../addresses/hosts.ts";
-import { drop, empty, everyMode, exceptIpvs, leave, masqueraded, noEndpoints, plain, reject } from "../expected.ts";
+import { clientA, NODE_A, outside, webA1, webB1 } from "../../addresses/hosts.ts";
+import { DROP, EMPTY, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain, REJECT } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -18,12 +18,16 @@ export const externalCases = [
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
   row("from a pod", two, { to: two.externalIP.IPv4, from: clientA, expected: everyMode(masqueraded([webA1, webB1])) }),
-  row("from the node", two, { to: two.externalIP.IPv4, from: nodeA, expected: everyMode(masqueraded([webA1, webB1])) }),
+  row("from the node", two, {
+    to: two.externalIP.IPv4,
+    from: NODE_A,
+    expected: everyMode(masqueraded([webA1, webB1])),
+  }),
   row("a port that the service does not have", two, {
     to: two.externalIP.IPv4,
     port: 443,
     from: outside,
-    expected: exceptIpvs(leave, reject),
+    expected: exceptIpvs(LEAVE, REJECT),
   }),
   row("no endpoints: somebody outside is refused", none, {
     to: none.externalIP.IPv4,
@@ -32,9 +36,9 @@ export const externalCases = [
   }),
   row("no endpoints: the node's own packet", none, {
     to: none.externalIP.IPv4,
-    from: nodeA,
+    from: NODE_A,
     // Upstream's OUTPUT chain does not ask KUBE-EXTERNAL-SERVICES.
-    expected: { iptables: leave, ipvs: empty, nftables: reject },
+    expected: { iptables: LEAVE, ipvs: EMPTY, nftables: REJECT },
   }),
   row("Local: from outside to the endpoint here, its source kept", local, {
     to: local.externalIP.IPv4,
@@ -48,13 +52,13 @@ export const externalCases = [
   }),
   row("Local: the node takes the short cut, masqueraded", local, {
     to: local.externalIP.IPv4,
-    from: nodeA,
+    from: NODE_A,
     expected: exceptIpvs(masqueraded([webA1, webB1]), plain([webA1])),
   }),
   row("Local without an endpoint here: dropped", elsewhere, {
     to: elsewhere.externalIP.IPv4,
     from: outside,
-    expected: exceptIpvs(drop, plain([webB1])),
+    expected: exceptIpvs(DROP, plain([webB1])),
   }),
   row("Local without an endpoint here: a pod takes the short cut", elsewhere, {
     to: elsewhere.externalIP.IPv4,

@@ -1,8 +1,8 @@
-import { clientA, nodeA, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, ovnA, ovnB, ovnClient, webA1, webB1 } from "../../addresses/hosts.ts";
 import { endpointSlice } from "../../objects/endpoint-slice.ts";
 import { service } from "../../objects/service.ts";
 import { conformanceCase } from "../case.ts";
-import { everyMode, leave, masqueraded, plain } from "../expected.ts";
+import { everyMode, LEAVE, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -40,15 +40,15 @@ const takers = [80, 443].map((port, i) => [
   }),
 ]);
 
-const clusterIPOnly = { excludedFrontends: "cluster-ip" } as const;
-const left = everyMode(leave);
+const CLUSTER_IP_ONLY = { excludedFrontends: "cluster-ip" } as const;
+const left = everyMode(LEAVE);
 
 export const foreignCases = [
   row("its ClusterIP from a pod", ovn, { from: clientA, expected: left }),
   row("its ClusterIP from a pod of its own network", ovn, { from: ovnClient, expected: left }),
-  row("its ClusterIP from the node", ovn, { from: nodeA, expected: left }),
+  row("its ClusterIP from the node", ovn, { from: NODE_A, expected: left }),
   row("its ClusterIP from outside", ovn, { from: outside, expected: left }),
-  row("its node port", ovn, { to: nodeA.addresses.IPv4, port: ovn.nodePort, from: outside, expected: left }),
+  row("its node port", ovn, { to: NODE_A.addresses.IPv4, port: ovn.nodePort, from: outside, expected: left }),
   row("its load balancer", ovn, { to: ovn.loadBalancerIP.IPv4, from: clientA, expected: left }),
   row("without a ready endpoint it is not refused", unready, { from: clientA, expected: left }),
   row("IPv6", dual, { to: dual.clusterIP.IPv6, from: clientA, expected: left }),
@@ -68,27 +68,27 @@ export const foreignCases = [
   ),
   row("excluded-frontends cluster-ip: the ClusterIP is left", ovn, {
     from: clientA,
-    options: clusterIPOnly,
+    options: CLUSTER_IP_ONLY,
     expected: left,
   }),
   row("excluded-frontends cluster-ip: the node port is served", ovn, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: ovn.nodePort,
     from: outside,
-    options: clusterIPOnly,
+    options: CLUSTER_IP_ONLY,
     expected: everyMode(masqueraded([ovnA, ovnB])),
   }),
   row("excluded-frontends cluster-ip: the load balancer is served", ovn, {
     to: ovn.loadBalancerIP.IPv4,
     from: clientA,
-    options: clusterIPOnly,
+    options: CLUSTER_IP_ONLY,
     expected: everyMode(masqueraded([ovnA, ovnB])),
   }),
   row("excluded-frontends cluster-ip: external Local", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: outside,
-    options: clusterIPOnly,
+    options: CLUSTER_IP_ONLY,
     expected: everyMode(plain([ovnA])),
   }),
   row("annotated ours: every endpoint is served", annotatedOurs, {

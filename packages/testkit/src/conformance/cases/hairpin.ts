@@ -1,4 +1,4 @@
-import { nodeA, webA1, webB1 } from "../../addresses/hosts.ts";
+import { NODE_A, webA1, webB1 } from "../../addresses/hosts.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
@@ -8,7 +8,7 @@ const row = rowsOf("hairpin");
 const alone = workload(21, { endpoints: [webA1] });
 const two = workload(22, { endpoints: [webA1, webB1] });
 const dual = workload(23, { endpoints: [webA1], families: ["IPv4", "IPv6"] });
-const onNode = workload(24, { endpoints: [nodeA] });
+const onNode = workload(24, { endpoints: [NODE_A] });
 const udp = workload(25, { endpoints: [webA1], protocol: "UDP" });
 
 export const hairpinCases = [
@@ -22,6 +22,6 @@ export const hairpinCases = [
     to: dual.clusterIP.IPv6,
     expected: everyMode(masqueraded([webA1], { family: "IPv6" })),
   }),
-  row("the node that calls itself", onNode, { from: nodeA, expected: everyMode(masqueraded([nodeA])) }),
+  row("the node that calls itself", onNode, { from: NODE_A, expected: everyMode(masqueraded([NODE_A])) }),
   row("UDP", udp, { from: webA1, protocol: "UDP", expected: everyMode(masqueraded([webA1])) }),
 ];

@@ -1,6 +1,6 @@
-import { clientA, clientB, nodeA, outside, ovnClient, stranger, webA1, webB1 } from "../../addresses/hosts.ts";
-import { networks } from "../../addresses/networks.ts";
-import { drop, everyMode, exceptIpvs, leave, masqueraded, noEndpoints, plain, skip } from "../expected.ts";
+import { clientA, clientB, NODE_A, outside, ovnClient, stranger, webA1, webB1 } from "../../addresses/hosts.ts";
+import { NETWORKS } from "../../addresses/networks.ts";
+import { DROP, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain, skip } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -14,27 +14,27 @@ const proxied = workload(52, { endpoints: [webA1], loadBalancer: "Proxy" });
 const none = workload(53, { endpoints: [], loadBalancer: VIP });
 const local = workload(54, { endpoints: [webA1, webB1], loadBalancer: VIP, externally: "Local" });
 const elsewhere = workload(55, { endpoints: [webB1], loadBalancer: VIP, externally: "Local" });
-const gated = workload(56, { endpoints: [webA1, webB1], loadBalancer: VIP, sourceRanges: [networks.outside.IPv4] });
+const gated = workload(56, { endpoints: [webA1, webB1], loadBalancer: VIP, sourceRanges: [NETWORKS.outside.IPv4] });
 const gatedForNodes = workload(57, {
   endpoints: [webA1, webB1],
   loadBalancer: VIP,
-  sourceRanges: [networks.outside.IPv4, networks.nodes.IPv4],
+  sourceRanges: [NETWORKS.outside.IPv4, NETWORKS.nodes.IPv4],
 });
-const gatedForPods = workload(58, { endpoints: [webA1], loadBalancer: VIP, sourceRanges: [networks.calico.IPv4] });
+const gatedForPods = workload(58, { endpoints: [webA1], loadBalancer: VIP, sourceRanges: [NETWORKS.calico.IPv4] });
 const gatedLocal = workload(59, {
   endpoints: [webA1, webB1],
   loadBalancer: VIP,
   externally: "Local",
-  sourceRanges: [networks.outside.IPv4],
+  sourceRanges: [NETWORKS.outside.IPv4],
 });
 const gatedV6 = workload(60, {
   endpoints: [webA1, webB1],
   loadBalancer: VIP,
   families: ["IPv6"],
-  sourceRanges: [networks.outside.IPv6],
+  sourceRanges: [NETWORKS.outside.IPv6],
 });
 
-const fromNode = { from: nodeA } as const;
+const FROM_NODE = { from: NODE_A } as const;
 const bothV6 = masqueraded([webA1, webB1], { family: "IPv6" });
 
 export const loadBalancerCases = [
@@ -46,14 +46,14 @@ export const loadBalancerCases = [
     from: ovnClient,
     expected: everyMode(both),
   }),
-  row("from the node", two, { ...fromNode, to: two.loadBalancerIP.IPv4, expected: everyMode(both) }),
+  row("from the node", two, { ...FROM_NODE, to: two.loadBalancerIP.IPv4, expected: everyMode(both) }),
   row("ipMode Proxy: the address is the load balancer's own", proxied, {
     to: proxied.loadBalancerIP.IPv4,
     from: clientA,
-    expected: everyMode(leave),
+    expected: everyMode(LEAVE),
   }),
   row("its node port", two, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: two.nodePort,
     from: outside,
     expected: everyMode(both),
@@ -76,13 +76,13 @@ export const loadBalancerCases = [
   row("Local without an endpoint here: dropped", elsewhere, {
     to: elsewhere.loadBalancerIP.IPv4,
     from: outside,
-    expected: exceptIpvs(drop, plain([webB1])),
+    expected: exceptIpvs(DROP, plain([webB1])),
   }),
   row("Local: the health-check port is let in", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.healthCheckPort,
     from: outside,
-    expected: everyMode(leave),
+    expected: everyMode(LEAVE),
   }),
   row("source ranges: one who is in them", gated, {
     to: gated.loadBalancerIP.IPv4,
@@ -92,12 +92,12 @@ export const loadBalancerCases = [
   row("source ranges: one who is not in them is dropped", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: stranger,
-    expected: everyMode(drop),
+    expected: everyMode(DROP),
   }),
   row("source ranges: a pod that is not in them is dropped", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: clientA,
-    expected: everyMode(drop),
+    expected: everyMode(DROP),
   }),
   row("source ranges: a pod that is in them", gatedForPods, {
     to: gatedForPods.loadBalancerIP.IPv4,
@@ -105,17 +105,17 @@ export const loadBalancerCases = [
     expected: everyMode(masqueraded([webA1])),
   }),
   row("source ranges: the node that is in them", gatedForNodes, {
-    ...fromNode,
+    ...FROM_NODE,
     to: gatedForNodes.loadBalancerIP.IPv4,
     expected: everyMode(both),
   }),
   row("source ranges: the node that is not in them is dropped", gated, {
-    ...fromNode,
+    ...FROM_NODE,
     to: gated.loadBalancerIP.IPv4,
-    expected: everyMode(drop),
+    expected: everyMode(DROP),
   }),
   row("source ranges: the service's own address, where the node is in them", gatedForNodes, {
-    from: nodeA,
+    from: NODE_A,
     source: gatedForNodes.loadBalancerIP.IPv4,
     to: gatedForNodes.loadBalancerIP.IPv4,
     expected: everyMode(both),
@@ -123,7 +123,7 @@ export const loadBalancerCases = [
   }),
   row("source ranges do not gate the ClusterIP", gated, { from: clientA, expected: everyMode(plain([webA1, webB1])) }),
   row("source ranges do not gate the node port", gated, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: gated.nodePort,
     from: stranger,
     expected: everyMode(both),
@@ -136,7 +136,7 @@ export const loadBalancerCases = [
   row("source ranges under Local: one who is not in them is dropped", gatedLocal, {
     to: gatedLocal.loadBalancerIP.IPv4,
     from: stranger,
-    expected: everyMode(drop),
+    expected: everyMode(DROP),
   }),
   row("IPv6 source ranges: one who is in them", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
@@ -146,6 +146,6 @@ export const loadBalancerCases = [
   row("IPv6 source ranges: one who is not in them is dropped", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
     from: stranger,
-    expected: everyMode(drop),
+    expected: everyMode(DROP),
   }),
 ];

@@ -1,5 +1,5 @@
 import { clientA, ovnA, ovnB, webA1, webB1 } from "../../addresses/hosts.ts";
-import { everyMode, leave, noEndpoints, plain } from "../expected.ts";
+import { everyMode, LEAVE, noEndpoints, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -27,7 +27,7 @@ export const memoryCases = [
   row("foreign, rolled out to zero: still left", ovn[1], {
     before: [ovn[0].objects],
     from: clientA,
-    expected: everyMode(leave),
+    expected: everyMode(LEAVE),
   }),
   row("ours, rolled out to zero: refused", ours[1], {
     before: [ours[0].objects],
@@ -46,7 +46,7 @@ export const memoryCases = [
   row("ours becomes foreign: all traces go", taken[1], {
     before: [taken[0].objects],
     from: clientA,
-    expected: everyMode(leave),
+    expected: everyMode(LEAVE),
   }),
   row("foreign becomes ours", given[1], {
     before: [given[0].objects],

@@ -1,5 +1,5 @@
-import { clientA, nodeA, outside, ovnA, ovnB, webA1, webB1, webB2 } from "../../addresses/hosts.ts";
-import { drop, everyMode, exceptIpvs, leave, masqueraded, noEndpoints, plain } from "../expected.ts";
+import { clientA, NODE_A, outside, ovnA, ovnB, webA1, webB1, webB2 } from "../../addresses/hosts.ts";
+import { DROP, everyMode, exceptIpvs, LEAVE, masqueraded, noEndpoints, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -17,8 +17,8 @@ const annotated = workload(125, {
 });
 const dual = workload(126, { endpoints: [webB2, ovnA], families: ["IPv4", "IPv6"] });
 
-const skipped = { mixedServices: "skip" } as const;
-const all = { mixedServices: "all" } as const;
+const SKIPPED = { mixedServices: "skip" } as const;
+const ALL = { mixedServices: "all" } as const;
 
 export const mixedCases = [
   row("own-endpoints: those outside of the excluded network", mixed, {
@@ -26,17 +26,17 @@ export const mixedCases = [
     expected: everyMode(plain([webA1, webB1])),
   }),
   row("own-endpoints: the node port", mixed, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: mixed.nodePort,
     from: outside,
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
   row("own-endpoints: with none of them ready it is refused", ownUnready, { from: clientA, expected: noEndpoints }),
   row("own-endpoints: an excluded endpoint here is no endpoint here", localExcluded, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: localExcluded.nodePort,
     from: outside,
-    expected: exceptIpvs(drop, plain([webB1])),
+    expected: exceptIpvs(DROP, plain([webB1])),
   }),
   row("own-endpoints: an excluded endpoint without hints does not undo the others'", hinted, {
     from: clientA,
@@ -47,17 +47,17 @@ export const mixedCases = [
     from: clientA,
     expected: everyMode(plain([webB2], { family: "IPv6" })),
   }),
-  row("skip: left", mixed, { from: clientA, options: skipped, expected: everyMode(leave) }),
+  row("skip: left", mixed, { from: clientA, options: SKIPPED, expected: everyMode(LEAVE) }),
   row("skip: the node port is left", mixed, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: mixed.nodePort,
     from: outside,
-    options: skipped,
-    expected: everyMode(leave),
+    options: SKIPPED,
+    expected: everyMode(LEAVE),
   }),
   row("all: every endpoint", mixed, {
     from: clientA,
-    options: all,
+    options: ALL,
     expected: everyMode(plain([webA1, webB1, ovnA, ovnB])),
   }),
   row("annotated ours: every endpoint", annotated, { from: clientA, expected: everyMode(plain([webA1, ovnA])) }),

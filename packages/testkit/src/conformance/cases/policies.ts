@@ -1,5 +1,5 @@
-import { clientA, clientB, nodeA, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
-import { drop, empty, everyMode, exceptIptables, exceptIpvs, leave, masqueraded, plain } from "../expected.ts";
+import { clientA, clientB, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
+import { DROP, EMPTY, everyMode, exceptIptables, exceptIpvs, LEAVE, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
 import { workload } from "../workload.ts";
 
@@ -24,7 +24,7 @@ const dual = workload(78, {
   families: ["IPv4", "IPv6"],
 });
 
-const toNode = { to: nodeA.addresses.IPv4 } as const;
+const TO_NODE = { to: NODE_A.addresses.IPv4 } as const;
 
 export const policyCases = [
   row("internal Local: the endpoints here alone", internal, {
@@ -35,94 +35,94 @@ export const policyCases = [
     from: outside,
     expected: everyMode(masqueraded([webA1, webA2])),
   }),
-  row("internal Local: the node", internal, { from: nodeA, expected: everyMode(masqueraded([webA1, webA2])) }),
+  row("internal Local: the node", internal, { from: NODE_A, expected: everyMode(masqueraded([webA1, webA2])) }),
   row("internal Local without an endpoint here: a pod is dropped", internalElsewhere, {
     from: clientA,
-    expected: exceptIpvs(drop, empty),
+    expected: exceptIpvs(DROP, EMPTY),
   }),
   row("internal Local without an endpoint here: the node is dropped", internalElsewhere, {
-    from: nodeA,
-    expected: exceptIpvs(drop, empty),
+    from: NODE_A,
+    expected: exceptIpvs(DROP, EMPTY),
   }),
   row("internal Local without an endpoint here: its node port serves", internalNodePort, {
-    ...toNode,
+    ...TO_NODE,
     port: internalNodePort.nodePort,
     from: outside,
     expected: everyMode(masqueraded([webB1])),
   }),
   row("internal Local without an endpoint here, node port Cluster: the ClusterIP", internalNodePort, {
     from: clientA,
-    expected: exceptIpvs(drop, plain([webB1])),
+    expected: exceptIpvs(DROP, plain([webB1])),
   }),
   row("external Local: from outside to the endpoint here, its source kept", external, {
-    ...toNode,
+    ...TO_NODE,
     port: external.nodePort,
     from: outside,
     expected: everyMode(plain([webA1])),
   }),
   row("external Local: a pod takes the short cut", external, {
-    ...toNode,
+    ...TO_NODE,
     port: external.nodePort,
     from: clientA,
     expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
   }),
   row("external Local: a pod of another node", externalHere, {
-    ...toNode,
+    ...TO_NODE,
     port: externalHere.nodePort,
     from: clientB,
     expected: everyMode(plain([webA1])),
   }),
   row("external Local: the node takes the short cut, masqueraded", external, {
-    ...toNode,
+    ...TO_NODE,
     port: external.nodePort,
-    from: nodeA,
+    from: NODE_A,
     expected: exceptIpvs(masqueraded([webA1, webB1]), plain([webA1])),
   }),
   row("external Local: localhost", external, {
     to: "127.0.0.1",
     source: "127.0.0.1",
     port: external.nodePort,
-    from: nodeA,
-    expected: exceptIptables(masqueraded([webA1, webB1]), leave),
+    from: NODE_A,
+    expected: exceptIptables(masqueraded([webA1, webB1]), LEAVE),
   }),
   row("external Local: the ClusterIP goes everywhere", external, {
     from: clientA,
     expected: everyMode(plain([webA1, webB1])),
   }),
   row("external Local without an endpoint here: dropped", externalElsewhere, {
-    ...toNode,
+    ...TO_NODE,
     port: externalElsewhere.nodePort,
     from: outside,
-    expected: exceptIpvs(drop, plain([webB1, webB2])),
+    expected: exceptIpvs(DROP, plain([webB1, webB2])),
   }),
   row("external Local without an endpoint here: a pod takes the short cut", externalElsewhere, {
-    ...toNode,
+    ...TO_NODE,
     port: externalElsewhere.nodePort,
     from: clientA,
     expected: everyMode(plain([webB1, webB2])),
   }),
   row("external Local without an endpoint here: the node takes the short cut", externalElsewhere, {
-    ...toNode,
+    ...TO_NODE,
     port: externalElsewhere.nodePort,
-    from: nodeA,
+    from: NODE_A,
     expected: exceptIpvs(masqueraded([webB1, webB2]), plain([webB1, webB2])),
   }),
   row("both Local: a pod at the node port", bothLocal, {
-    ...toNode,
+    ...TO_NODE,
     port: bothLocal.nodePort,
     from: clientA,
     expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
   }),
   row("IPv6 external Local: from outside", dual, {
-    to: nodeA.addresses.IPv6,
+    to: NODE_A.addresses.IPv6,
     port: dual.nodePort,
     from: outside,
     expected: everyMode(plain([webA1], { family: "IPv6" })),
   }),
   row("IPv6 external Local: the node takes the short cut", dual, {
-    to: nodeA.addresses.IPv6,
+    to: NODE_A.addresses.IPv6,
     port: dual.nodePort,
-    from: nodeA,
+    from: NODE_A,
     expected: exceptIpvs(masqueraded([webA1, webB1], { family: "IPv6" }), plain([webA1], { family: "IPv6" })),
   }),
 ];

@@ -1,4 +1,4 @@
-import { clientA, nodeA, outside, webA1, webA2, webB1 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, webA1, webA2, webB1 } from "../../addresses/hosts.ts";
 import type { Host } from "../../addresses/place.ts";
 import { everyMode, exceptIpvs, masqueraded, noEndpoints, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
@@ -17,7 +17,7 @@ const localGone = workload(85, { endpoints: [gone(webA1), webB1], externally: "L
 const internalServing = workload(86, { endpoints: [serving(webA1), webB1], internal: "Local" });
 const localMixed = workload(87, { endpoints: [webA1, serving(webA2), webB1], externally: "Local", nodePort: true });
 
-const toNode = { to: nodeA.addresses.IPv4 } as const;
+const TO_NODE = { to: NODE_A.addresses.IPv4 } as const;
 
 export const terminatingCases = [
   row("ready endpoints are preferred", someReady, { from: clientA, expected: everyMode(plain([webA1])) }),
@@ -27,7 +27,7 @@ export const terminatingCases = [
   }),
   row("those that no longer serve get nothing", allGone, { from: clientA, expected: noEndpoints }),
   row("external Local: the one here that still serves", localServing, {
-    ...toNode,
+    ...TO_NODE,
     port: localServing.nodePort,
     from: outside,
     expected: everyMode(plain([webA1])),
@@ -37,13 +37,13 @@ export const terminatingCases = [
     expected: everyMode(plain([webB1])),
   }),
   row("external Local: a pod at the node port goes to the ready one elsewhere", localServing, {
-    ...toNode,
+    ...TO_NODE,
     port: localServing.nodePort,
     from: clientA,
     expected: exceptIpvs(plain([webB1]), plain([webA1])),
   }),
   row("external Local: the one here no longer serves", localGone, {
-    ...toNode,
+    ...TO_NODE,
     port: localGone.nodePort,
     from: outside,
     expected: exceptIpvs({ verdict: "drop" }, plain([webB1])),
@@ -53,13 +53,13 @@ export const terminatingCases = [
     expected: everyMode(plain([webA1])),
   }),
   row("external Local: a ready one here is preferred", localMixed, {
-    ...toNode,
+    ...TO_NODE,
     port: localMixed.nodePort,
     from: outside,
     expected: everyMode(plain([webA1])),
   }),
   row("with none ready, the node's own traffic", allServing, {
-    from: nodeA,
+    from: NODE_A,
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
 ];

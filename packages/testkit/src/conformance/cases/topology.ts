@@ -1,4 +1,4 @@
-import { clientA, nodeA, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
+import { clientA, NODE_A, outside, webA1, webA2, webB1, webB2 } from "../../addresses/hosts.ts";
 import type { Host } from "../../addresses/place.ts";
 import { everyMode, masqueraded, plain } from "../expected.ts";
 import { rowsOf } from "../row.ts";
@@ -46,7 +46,7 @@ export const topologyCases = [
     expected: everyMode(plain([webA1])),
   }),
   row("hints never narrow the local set", local, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: local.nodePort,
     from: outside,
     expected: everyMode(plain([webA1])),
@@ -56,7 +56,7 @@ export const topologyCases = [
     expected: everyMode(plain([webA1])),
   }),
   row("hints hold at the node port too", external, {
-    to: nodeA.addresses.IPv4,
+    to: NODE_A.addresses.IPv4,
     port: external.nodePort,
     from: outside,
     expected: everyMode(masqueraded([webA1])),
