@@ -12,13 +12,16 @@ const LEFTOVER =
 const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;
 const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|e2e|bench)\/src\/(?!(?:.*\/)?modes\/)/;
 
+/** Plain data at a module's top has a name in capitals. Only what stands on one line is looked at. */
+const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]*);$/;
+
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
 // What is deleted and not yet committed is listed all the same.
 const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).trim().split("\n").filter(existsSync);
 const found = [
   ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
-  ...files.filter((file) => file.endsWith(".ts")).flatMap(inSource),
+  ...files.filter((file) => /\.tsx?$/.test(file)).flatMap(inSource),
 ];
 
 function inSource(file) {
@@ -29,6 +32,7 @@ function inSource(file) {
       if (COMMENT.test(line) && line.length > LONGEST_COMMENT) {
         return [`${place}: a comment of ${line.length} columns; wrap it at ${LONGEST_COMMENT}`];
       }
+      if (CONSTANT.test(line)) return [`${place}: a constant; write its name in capitals`];
       return MODES_ROOM.test(file) && MODE.test(line) ? [`${place}: compares the mode outside of modes/`] : [];
     });
 }

@@ -1,4 +1,6 @@
 export { formatDuration, parseDuration } from "./duration.ts";
+export type * from "./mode-settings.ts";
+export type * from "./multi-cni-settings.ts";
 export { parseArguments } from "./parse.ts";
 export { formatError } from "./report.ts";
 export type * from "./types.ts";

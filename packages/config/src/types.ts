@@ -1,4 +1,5 @@
-import type { CIDR_SOURCES } from "./cidr-source-names.ts";
+import type { IptablesSettings, IpvsSettings, NftablesSettings, UserspaceSettings } from "./mode-settings.ts";
+import type { MultiCNISettings } from "./multi-cni-settings.ts";
 
 /**
  * What the agent runs with. Everything is decided here once: defaults are in, durations are milliseconds, lists are
@@ -43,51 +44,6 @@ export type DetectLocal =
   | { readonly kind: "bridge"; readonly interface: string }
   | { readonly kind: "interface-prefix"; readonly prefix: string };
 
-export interface IptablesSettings {
-  /** 0…31 */
-  readonly masqueradeBit: number;
-  readonly masqueradeAll: boolean;
-  readonly localhostNodePorts: boolean;
-  readonly syncPeriodMs: number;
-  readonly minSyncPeriodMs: number;
-}
-
-export interface IpvsSettings {
-  readonly syncPeriodMs: number;
-  /** 0: every change is written at once. */
-  readonly minSyncPeriodMs: number;
-  /** A scheduler of the kernel, `rr` by default. */
-  readonly scheduler: string;
-  /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
-  readonly excludeCIDRs: readonly string[];
-  readonly strictARP: boolean;
-  /** 0: leave as it is; so for the other two. */
-  readonly tcpTimeoutMs: number;
-  readonly tcpFinTimeoutMs: number;
-  readonly udpTimeoutMs: number;
-  /** Without IPVS in the kernel iptables mode serves; false: the agent ends. */
-  readonly fallback: boolean;
-}
-
-export interface NftablesSettings {
-  /** 0…31 */
-  readonly masqueradeBit: number;
-  readonly masqueradeAll: boolean;
-  readonly syncPeriodMs: number;
-  readonly minSyncPeriodMs: number;
-}
-
-export interface UserspaceSettings {
-  /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
-  readonly only: boolean;
-  /** Greater than 0. */
-  readonly udpIdleTimeoutMs: number;
-  /** 0: TCP connections may be idle for ever. */
-  readonly tcpIdleTimeoutMs: number;
-  readonly maxSockets: number;
-  readonly maxSocketsPerService: number;
-}
-
 /** 0 leaves the kernel's value as it is, everywhere in here. */
 export interface ConntrackSettings {
   readonly maxPerCore: number;
@@ -105,43 +61,6 @@ export interface LoggingSettings {
   readonly verbosity: number;
   readonly flushFrequencyMs: number;
   readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
-}
-
-/** Where CIDRs are learnt from: a name with its settings, or any resource of the API (`plural.version.group`). */
-export type CIDRSource =
-  | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
-  | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
-
-/** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
-export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
-  /** The value must be one of these. */
-  readonly in?: readonly string[];
-  /** The value must be none of these. */
-  readonly notIn?: readonly string[];
-  readonly ownership: "ours" | "foreign";
-};
-
-export interface CIDRChanges {
-  /** Milliseconds that changes are gathered for. */
-  readonly debounceMs: number;
-  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
-  readonly removalDelayMs: number;
-  /** 0…100: how many of the services learnt CIDRs may turn foreign without consent. */
-  readonly maxForeignPercent: number;
-}
-
-/** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
-export interface MultiCNISettings {
-  readonly excludeClusterCIDRs: readonly string[];
-  /** No source is there twice, on either side. */
-  readonly excludeCIDRsFrom: readonly CIDRSource[];
-  readonly clusterCIDRsFrom: readonly CIDRSource[];
-  readonly cidrChanges: CIDRChanges;
-  readonly mixedServices: "own-endpoints" | "skip" | "all";
-  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
-  readonly ownershipAnnotation: boolean;
-  /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
-  readonly serviceRules: readonly ServiceRuleSetting[];
 }
 
 /** What the process was started for; the first that was asked for, in kube-proxy's order. */

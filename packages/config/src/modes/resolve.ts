@@ -1,11 +1,12 @@
 import { formatDuration } from "../duration.ts";
+import type { IptablesSettings, IpvsSettings, NftablesSettings } from "../mode-settings.ts";
 import type { Report } from "../report.ts";
 import { isGateOn } from "../resolve/gates.ts";
 import { type ConfigInput, periodOf } from "../resolve/input.ts";
 import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
 import { enumeration } from "../schema/scalars.ts";
-import type { AgentConfig, IptablesSettings, IpvsSettings, NftablesSettings, ProxyMode } from "../types.ts";
+import type { AgentConfig, ProxyMode } from "../types.ts";
 
 type ModeSettings = Pick<
   AgentConfig,

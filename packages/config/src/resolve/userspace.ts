@@ -1,5 +1,5 @@
+import type { UserspaceSettings } from "../mode-settings.ts";
 import type { Report } from "../report.ts";
-import type { UserspaceSettings } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
 
 /** kube-proxy's in v1.25 (--udp-timeout). */

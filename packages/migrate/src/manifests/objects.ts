@@ -22,7 +22,7 @@ export interface Installation {
 }
 
 /** An object of the API. */
-export interface Manifest {
+interface Manifest {
   readonly kind: string;
   readonly [field: string]: unknown;
 }

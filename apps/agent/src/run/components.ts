@@ -1,0 +1,51 @@
+import { ClusterState, Planner } from "@fairlead/core";
+import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { NodeInputs } from "@fairlead/intake";
+import { ProxyHealth } from "../health/proxy-health.ts";
+import { Admission } from "../http/admission.ts";
+import { createMetrics } from "../metrics/metrics.ts";
+import { addRelayMetrics } from "../metrics/relay-metrics.ts";
+import { liveNetworks } from "../networks/build.ts";
+import { KnownKeeper } from "../networks/known-keeper.ts";
+import { knownPath } from "../networks/setup.ts";
+import { ProblemLog } from "../objects/problem-log.ts";
+import { MemoryKeeper } from "../ownership/keeper.ts";
+import { memoryPath } from "../ownership/memory-file.ts";
+import { allSynced } from "../sync/all-synced.ts";
+import type { AgentParts } from "./parts.ts";
+import { serviceHealthServers } from "./service-health.ts";
+
+export type Components = ReturnType<typeof createComponents>;
+
+/** What an agent is made of, but for what drives it. */
+export function createComponents(parts: AgentParts) {
+  const { config, clock, log, relaying, kernel, mode } = parts;
+  const families = [...parts.backends.keys()];
+  const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
+  const filter = createEndpointFilter(parts.filter);
+  const inputs = new NodeInputs({ config, nodeName: parts.nodeName, families, filter, mode });
+  const metrics = createMetrics(state, {
+    mode,
+    nfacct: kernel.nfacct,
+    learns: parts.networks !== undefined,
+    addMore: relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
+  });
+  const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
+  const known = new KnownKeeper(knownPath(config.stateDir), log);
+  const admission = new Admission(undefined, parts.maxClients);
+  return {
+    families,
+    state,
+    inputs,
+    planner: new Planner(inputs.options()),
+    metrics,
+    problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
+    health,
+    keeper: new MemoryKeeper(parts.memory, { path: memoryPath(config.stateDir), scope: parts.filter, clock, log }),
+    known,
+    networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
+    admission,
+    serviceHealth: new Map(families.map((family) => [family, serviceHealthServers(parts, family, health, admission)])),
+    allSynced: allSynced(families),
+  };
+}

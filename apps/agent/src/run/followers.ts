@@ -1,0 +1,45 @@
+import type { IPFamily } from "@fairlead/core";
+import { conntrackFollower } from "../conntrack/follower.ts";
+import { eventFollower } from "../events/follower.ts";
+import { healthFollower } from "../health/follower.ts";
+import { serviceHealthFollower } from "../health/service-follower.ts";
+import type { Kernel } from "../host/kernel.ts";
+import { metricsFollower } from "../metrics/follower.ts";
+import { leftoversFollower } from "../modes/leftovers.ts";
+import { networksFollower } from "../networks/live-networks.ts";
+import { problemFollower } from "../objects/problem-follower.ts";
+import { ownershipFollower } from "../ownership/follower.ts";
+import type { SyncFollower } from "../sync/follower.ts";
+import { syncLog } from "../sync/sync-log.ts";
+import type { Components } from "./components.ts";
+import type { AgentParts } from "./parts.ts";
+
+/** Who is told of each sync, in this order. */
+export function followersOf(parts: AgentParts, made: Components): readonly SyncFollower[] {
+  const { log, clock, mode, kernel } = parts;
+  const { families, metrics, planner, state, networks } = made;
+  return [
+    healthFollower(made.health, families),
+    ownershipFollower(made.keeper, log, metrics.agent),
+    problemFollower(made.problems),
+    syncLog(log),
+    metricsFollower({ ...metrics, mode, planner, state, clock }),
+    ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
+    ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
+    ...(parts.followers ?? []),
+    ...(networks === undefined ? [] : [networksFollower(networks)]),
+    made.allSynced.follower,
+  ];
+}
+
+/** What a node needs beside its rules: health checks, connection tracking, and what other modes left. */
+function besideRules(parts: AgentParts, made: Components, kernel: Kernel): readonly SyncFollower[] {
+  const { log, clock, mode, relaying, removals } = parts;
+  const { families, planner, metrics } = made;
+  const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
+  return [
+    serviceHealthFollower(made.serviceHealth),
+    conntrackFollower({ families, conntrack: kernel.conntrack, lookup, metrics: metrics.conntrack, clock, log }),
+    leftoversFollower({ kernel, mode, removals, families, log }),
+  ];
+}

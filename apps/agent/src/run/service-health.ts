@@ -1,0 +1,42 @@
+import { errorChainText } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
+import { healthCheckNotListening } from "../events/port-events.ts";
+import type { ProxyHealth } from "../health/proxy-health.ts";
+import { ServiceHealthServers } from "../health/service-health.ts";
+import type { Admission } from "../http/admission.ts";
+import { listen } from "../http/listen.ts";
+import type { AgentParts } from "./parts.ts";
+
+/** The health-check node ports of one family; what becomes of each is logged, and what fails is an Event as well. */
+export function serviceHealthServers(
+  { log, events, clock, random }: Pick<AgentParts, "log" | "events" | "clock" | "random">,
+  family: IPFamily,
+  health: ProxyHealth,
+  admission: Admission,
+): ServiceHealthServers {
+  return new ServiceHealthServers({
+    family,
+    listen: (app, at, ipv6Only) => listen(app, at, ipv6Only, admission),
+    clock,
+    random,
+    proxyHealthy: () => health.report().healthy,
+    onOpened({ service }, { host, port }, wasRefused) {
+      const fields = { service, port, address: host, ipFamily: family };
+      if (wasRefused) log.info("A health-check node port is open at last", fields);
+      else log.verbose(2, "Health-check node port opened", fields);
+    },
+    onRefused(check, at, error) {
+      log.error(
+        "A health-check node port cannot be opened on this address, trying again; its others and all traffic are served",
+        {
+          service: check.service,
+          port: check.port,
+          address: at.host,
+          ipFamily: family,
+          error: errorChainText(error),
+        },
+      );
+      void events?.report(healthCheckNotListening(check, at, error));
+    },
+  });
+}

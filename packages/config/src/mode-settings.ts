@@ -1,0 +1,44 @@
+export interface IptablesSettings {
+  /** 0…31 */
+  readonly masqueradeBit: number;
+  readonly masqueradeAll: boolean;
+  readonly localhostNodePorts: boolean;
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+}
+
+export interface IpvsSettings {
+  readonly syncPeriodMs: number;
+  /** 0: every change is written at once. */
+  readonly minSyncPeriodMs: number;
+  /** A scheduler of the kernel, `rr` by default. */
+  readonly scheduler: string;
+  /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
+  readonly excludeCIDRs: readonly string[];
+  readonly strictARP: boolean;
+  /** 0: leave as it is; so for the other two. */
+  readonly tcpTimeoutMs: number;
+  readonly tcpFinTimeoutMs: number;
+  readonly udpTimeoutMs: number;
+  /** Without IPVS in the kernel iptables mode serves; false: the agent ends. */
+  readonly fallback: boolean;
+}
+
+export interface NftablesSettings {
+  /** 0…31 */
+  readonly masqueradeBit: number;
+  readonly masqueradeAll: boolean;
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+}
+
+export interface UserspaceSettings {
+  /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
+  readonly only: boolean;
+  /** Greater than 0. */
+  readonly udpIdleTimeoutMs: number;
+  /** 0: TCP connections may be idle for ever. */
+  readonly tcpIdleTimeoutMs: number;
+  readonly maxSockets: number;
+  readonly maxSocketsPerService: number;
+}

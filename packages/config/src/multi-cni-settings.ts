@@ -1,0 +1,38 @@
+import type { CIDR_SOURCES } from "./cidr-source-names.ts";
+
+/** Where CIDRs are learnt from: a name with its settings, or any resource of the API (`plural.version.group`). */
+export type CIDRSource =
+  | { readonly source: (typeof CIDR_SOURCES)[number]; readonly vpcs?: readonly string[] | undefined }
+  | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] };
+
+/** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
+export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
+  /** The value must be one of these. */
+  readonly in?: readonly string[];
+  /** The value must be none of these. */
+  readonly notIn?: readonly string[];
+  readonly ownership: "ours" | "foreign";
+};
+
+export interface CIDRChanges {
+  /** Milliseconds that changes are gathered for. */
+  readonly debounceMs: number;
+  /** Milliseconds that a CIDR counts after its object and the last endpoint in it are gone. */
+  readonly removalDelayMs: number;
+  /** 0…100: how many of the services learnt CIDRs may turn foreign without consent. */
+  readonly maxForeignPercent: number;
+}
+
+/** What the endpoint filter is made from. The CIDRs are as the operator wrote them: the filter itself checks them. */
+export interface MultiCNISettings {
+  readonly excludeClusterCIDRs: readonly string[];
+  /** No source is there twice, on either side. */
+  readonly excludeCIDRsFrom: readonly CIDRSource[];
+  readonly clusterCIDRsFrom: readonly CIDRSource[];
+  readonly cidrChanges: CIDRChanges;
+  readonly mixedServices: "own-endpoints" | "skip" | "all";
+  readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
+  readonly ownershipAnnotation: boolean;
+  /** Decide after that annotation and before the CIDRs; the first that a Service meets. */
+  readonly serviceRules: readonly ServiceRuleSetting[];
+}
