@@ -78,8 +78,12 @@ describe("trace", () => {
       "10.144.2.6",
     ]);
     expect(trace.outcomes[0].visits[0]).toMatchObject({ table: "nat", chain: "PREROUTING", text: expect.any(String) });
+    expect(await running.get("api/trace?from=pod&to=shop/web")).toMatchObject({ trace: { outcomes: trace.outcomes } });
     expect(await running.get("api/trace?to=odd")).toEqual({
-      error: expect.stringMatching(/^--to=odd: must be ADDRESS/),
+      error: "--to=odd: there is no such service with a ClusterIP",
+    });
+    expect(await running.get("api/trace?to=a%20b")).toEqual({
+      error: expect.stringMatching(/^--to=a b: must be ADDRESS/),
     });
     await running.close();
   });

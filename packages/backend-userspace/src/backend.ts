@@ -131,8 +131,9 @@ class UserspaceBackend implements RelayingBackend {
     this.#retryAt = this.#options.clock.monotonic() + RETRY;
   }
 
-  #context({ node }: ForwardingPlan): RenderContext {
+  #context(plan: ForwardingPlan): RenderContext {
     const { family, address, localhostNodePorts } = this.#options;
-    return { family, host: address ?? hostAddress(family, node, this.#relays?.address), node, localhostNodePorts };
+    const host = address ?? hostAddress(family, plan, this.#relays?.address);
+    return { family, host, node: plan.node, localhostNodePorts };
   }
 }

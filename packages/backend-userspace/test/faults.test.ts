@@ -143,11 +143,15 @@ describe("sockets that cannot be had", () => {
     expect(await made.backend.maintain()).toBeUndefined();
   });
 
-  test("a node without an address to listen on", async () => {
+  test("a node without an address to listen on, where nothing is relayed and where something is", async () => {
     const made = live();
-    const { node, ...plan } = made.world.plan();
-    const lone = { ...plan, groups: plan.groups, node: { ...node, nodeAddresses: ["127.0.0.1", "169.254.1.1"] } };
-    await expect(made.backend.sync(lone)).rejects.toThrow("--bind-address");
+    const { family, node, groups, foreignClusterIPs, healthChecks, endpointCount } = made.world.plan();
+    const nodeAddresses = ["127.0.0.1", "169.254.1.1"];
+    const lone = { family, node: { ...node, nodeAddresses }, foreignClusterIPs, healthChecks, endpointCount };
+    await expect(made.backend.sync({ ...lone, groups: new Map() })).resolves.toMatchObject({ kind: "full" });
+    await expect(made.backend.sync({ ...lone, groups })).rejects.toThrow("--bind-address");
+    await made.backend.sync(made.world.plan());
+    expect(made.sockets.listening).toHaveLength(1);
   });
 });
 

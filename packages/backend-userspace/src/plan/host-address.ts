@@ -1,4 +1,4 @@
-import type { IPFamily, NodePlan } from "@fairlead/core";
+import type { ForwardingPlan, IPFamily } from "@fairlead/core";
 
 /**
  * The address that relays listen on. Any address of the node's own will do, since rules lead every packet there; one
@@ -6,16 +6,26 @@ import type { IPFamily, NodePlan } from "@fairlead/core";
  * know.
  *
  * @param current the address in use, kept as long as the node has it
+ * @returns where nothing is relayed and the node has none: an address that nobody will listen on
  * @throws Error where the node has none but loopback and link-local ones
  */
-export function hostAddress(family: IPFamily, { nodeAddresses = [] }: NodePlan, current?: string): string {
-  if (current !== undefined && nodeAddresses.includes(current)) return current;
-  const usable = nodeAddresses.find((address) => !LIMITED.test(address));
-  if (usable === undefined) {
+export function hostAddress(
+  family: IPFamily,
+  { node: { nodeAddresses = [] }, groups }: Pick<ForwardingPlan, "node" | "groups">,
+  current?: string,
+): string {
+  const usable = nodeAddresses.filter((address) => !LIMITED.test(address));
+  if (current !== undefined && usable.includes(current)) return current;
+  const [first] = usable;
+  // A cluster of one family has nothing of the other, nor have its nodes.
+  if (first === undefined && groups.size === 0) return LOOPBACK[family];
+  if (first === undefined) {
     throw new Error(`${family}: the node has no address that relays could listen on; give one with --bind-address`);
   }
-  return usable;
+  return first;
 }
 
 /** Loopback and link-local addresses. */
 const LIMITED = /^(127\.|169\.254\.|::1$|fe[89ab][0-9a-f]:)/;
+
+const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };

@@ -19,6 +19,7 @@ import type { Context } from "../../frame/context.ts";
 import { diffCommand } from "../diff/index.ts";
 import { rulesText } from "../plan/rules-text.ts";
 import { traceCommand } from "../trace/index.ts";
+import { addressedTo } from "./destination.ts";
 import type { consoleOptions } from "./options.ts";
 import { saidBy } from "./said.ts";
 
@@ -64,16 +65,17 @@ async function traced(
       trace,
     };
   }
-  const { text, addresses } = await cluster.withPlan(node, async (planned) => ({
-    text: await planText(planned, setup, to.startsWith("[") ? "IPv6" : "IPv4"),
-    addresses: Object.values(planned.options.nodeIPs),
-  }));
+  const { text, addresses, socket } = await cluster.withPlan(node, async (planned) => {
+    const socket = addressedTo(planned, to);
+    const text = await planText(planned, setup, socket.startsWith("[") ? "IPv6" : "IPv4");
+    return { text, socket, addresses: Object.values(planned.options.nodeIPs) };
+  });
   const readStandardInput = async () => Buffer.from(text);
   const own = { rules: ["-"], ...(addresses.length > 0 && { "node-address": addresses }) };
   const trace = await saidBy<TraceAnswer["trace"]>(
     traceCommand,
     [],
-    { ...packet, ...own },
+    { ...packet, to: [socket], ...own },
     { ...context, readStandardInput },
   );
   const at = cluster.changedAt;
