@@ -91,12 +91,11 @@ test("only pods that are ready have to answer for their service", () => {
   expect(servingPods({ ...firstModel("iptables"), pods }, "web")).toEqual(["a"]);
 });
 
-test("of what verify finds, others' masquerade and the place of kubelet's chain do not count", () => {
+test("of what verify finds, others' masquerade does not count", () => {
   const traffic = { kind: "different", where: "traffic tcp 10.143.255.254 → 10.96.0.1:443" };
   const findings = [
     { ...traffic, what: "172.30.0.1:6443 masqueraded 100 %, expected 172.30.0.1:6443 100 %" },
     { ...traffic, what: "nobody 100 %, expected 172.30.0.1:6443 100 %" },
-    { kind: "different", where: "filter INPUT", what: "-j KUBE-FIREWALL must stand before -j KUBE-NODEPORTS" },
     { kind: "missing", service: "default/web:http", where: "nat KUBE-SERVICES", what: "-d 10.96.0.9/32" },
   ];
   expect(findingsIn(JSON.stringify([{ family: "IPv4", services: [{ kind: "different", findings }] }]))).toEqual([

@@ -16,6 +16,9 @@ const SHARED: ReadonlySet<string> = new Set([
   "POSTROUTING",
 ]);
 
+/** The jump that kubelet keeps as well, where it likes: kube-proxy takes it wherever it finds it. */
+const KUBELETS = /^-j KUBE-FIREWALL$/;
+
 /** There to notice that somebody flushed the table; what is in them is no matter. */
 const CANARY = /^KUBE-(?:PROXY|KUBELET)-CANARY$/;
 
@@ -41,11 +44,15 @@ function chainFindings(table: Table, expected: SavedChain, actual: SavedChain | 
   if (CANARY.test(expected.name)) return [];
   const differences = compareChain(table, expected, actual);
   if (differences.length === 0) return [];
-  const relevant = SHARED.has(expected.name)
-    ? differences.filter(({ kind }) => kind !== "rule-extra" && kind !== "policy")
-    : differences;
+  const relevant = SHARED.has(expected.name) ? differences.filter((difference) => matters(difference)) : differences;
   const owner = GROUP_CHAIN.test(expected.name) ? (ownerOfAny(expected.texts) ?? ownerOfAny(actual.texts)) : undefined;
   return relevant.map((difference) => findingOf(where, difference, owner));
+}
+
+/** Of the differences of a chain that others write into as well. */
+function matters(difference: RuleSetDifference): boolean {
+  if (difference.kind === "order") return ![difference.first, difference.second].some((rule) => KUBELETS.test(rule));
+  return difference.kind !== "rule-extra" && difference.kind !== "policy";
 }
 
 function missing(where: string, what: string): Finding {

@@ -46,6 +46,15 @@ describe("what is found", () => {
       [],
     ],
     [
+      "nothing, where kubelet's jump stands elsewhere",
+      (text) =>
+        text.replace(
+          /^(-A INPUT .*\n)(-A INPUT -j KUBE-FIREWALL\n)|^(-A INPUT -j KUBE-FIREWALL\n)(-A INPUT .*\n)/m,
+          "$4$2$3$1",
+        ),
+      [],
+    ],
+    [
       "a rule that is gone",
       (text) => text.replace(/^-A KUBE-SEP-\S+ -s 10.144.1.5.*\n/m, ""),
       ["default/lbs missing: nat KUBE-SEP-FWVBJR4X2TYGP22X"],

@@ -12,16 +12,8 @@ export function findingsIn(text: string): readonly string[] {
   const reports: readonly FamilyReport[] = JSON.parse(text);
   return reports
     .flatMap(({ services }) => services.flatMap(({ findings }) => findings))
-    .filter((finding) => !isOthersMasquerade(finding) && !isFirewallPlace(finding))
+    .filter((finding) => !isOthersMasquerade(finding))
     .map(({ kind, service = "", where, what }) => `${kind} ${service} ${where}: ${what}`);
-}
-
-/**
- * KUBE-FIREWALL is kubelet's, too, and stays in nftables mode; back in iptables mode the agent puts its other jumps
- * before it. It drops what nothing else lets pass: its place means nothing to packets.
- */
-function isFirewallPlace({ what }: Finding): boolean {
-  return what.startsWith("-j KUBE-FIREWALL must stand before ");
 }
 
 function isOthersMasquerade({ where, what }: Finding): boolean {
