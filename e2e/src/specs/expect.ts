@@ -39,14 +39,14 @@ const SILENCE: Round = { requests: 8, timeoutMs: 1_500 };
 /**
  * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
  */
-const NOES: Round = { requests: 8, timeoutMs: 5_000 };
+const REFUSALS: Round = { requests: 8, timeoutMs: 5_000 };
 const AT_ONCE = 8;
 
 /** @throws Error when requests do not come to be answered by just these servers, as they should see them */
 export async function expectAnswers(from: Client, target: Target, wanted: Answered): Promise<void> {
   const names = wanted.by.map(({ name }) => name);
   const what = `${describe(from, target)}: an answer of ${names.join(" and ")}`;
-  await settle(
+  await expectRounds(
     what,
     from,
     target,
@@ -56,7 +56,7 @@ export async function expectAnswers(from: Client, target: Target, wanted: Answer
         (name) => !results.some((result) => result.kind === "answer" && result.server === name),
       );
       if (results.length > 1 && wrong.length === 0) return silent.map((name) => `${name} never answered`);
-      return wrong.map(notify);
+      return wrong.map(resultText);
     },
     ANSWERS,
   );
@@ -77,20 +77,26 @@ export async function expectUntouched(from: Client, target: Target): Promise<voi
   const what = `${describe(from, target)}: left alone, so unreachable`;
   const unreachable = (result: ProbeResult) =>
     result.kind === "error" && ["EHOSTUNREACH", "ENETUNREACH", "EACCES"].includes(result.code);
-  await settle(what, from, target, (results) => results.filter((result) => !unreachable(result)).map(notify), NOES);
+  await expectRounds(
+    what,
+    from,
+    target,
+    (results) => results.filter((result) => !unreachable(result)).map(resultText),
+    REFUSALS,
+  );
 }
 
 async function expectKind(from: Client, target: Target, kind: "refused" | "lost"): Promise<void> {
   const what = `${describe(from, target)}: ${kind}`;
-  const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(notify);
-  await settle(what, from, target, check, kind === "lost" ? SILENCE : NOES);
+  const check = (results: readonly ProbeResult[]) => results.filter((result) => result.kind !== kind).map(resultText);
+  await expectRounds(what, from, target, check, kind === "lost" ? SILENCE : REFUSALS);
 }
 
 /**
  * Waits until one request fits and then a round of them, which may still meet the end of a change; the round after that
  * must fit at once.
  */
-async function settle(
+async function expectRounds(
   what: string,
   from: Client,
   { withinMs, ...target }: Target,
@@ -118,7 +124,7 @@ function addressOf(endpoint: string): string {
   return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }
 
-function notify(result: ProbeResult): string {
+function resultText(result: ProbeResult): string {
   if (result.kind === "answer") return `${result.server} seeing ${addressOf(result.remote)}`;
   return result.kind === "error" ? result.code : result.kind;
 }
