@@ -91,7 +91,8 @@ function add(ways: Ways, chain: string, index: number, rule: Rule): Refusal | un
   return fault === undefined ? undefined : { form: "kernel", operation, object, ...fault };
 }
 
-function kernelFault(ways: Ways, chain: string, rule: Rule) {
+/** Why the kernel would not have a rule in a chain. */
+export function kernelFault(ways: Ways, chain: string, rule: Rule) {
   const { kernel, draft } = ways;
   const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
   if (lacking !== undefined) {

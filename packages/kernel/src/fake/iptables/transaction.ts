@@ -1,5 +1,5 @@
 import type { Command, Rule } from "@fairlead/netfilter";
-import { read, take } from "./commands.ts";
+import { kernelFault, read, take } from "./commands.ts";
 import type { FakeKernel } from "./kernel.ts";
 import { checkChainReach, type ReachError, type Ways } from "./reach.ts";
 import { type Refusal, stageOf } from "./refusal.ts";
@@ -28,7 +28,7 @@ export function carryOut(
   return kernel.variant === "nft" ? carryOutNft(kernel, draft, commands) : carryOutLegacy(kernel, draft, commands);
 }
 
-/** Reads the whole section, then looks at the table, then asks the kernel, which goes rule by rule. */
+/** Reads the whole section, then looks at the table, then asks the kernel, which names a rule. */
 function carryOutNft(kernel: FakeKernel, draft: TableDraft, commands: readonly NumberedCommand[]): Refused | undefined {
   const ways: Ways = { kernel, draft, withheld: flushedAgain(draft, commands) };
   const unreadable = first(commands, ({ command }) => read(kernel, command));
@@ -58,14 +58,19 @@ function takeAll(
   commands: readonly NumberedCommand[],
   takeOne: (ways: Ways, command: Command) => Refusal | undefined,
 ): Refused | undefined {
-  let fromKernel: Refused | undefined;
+  const fromKernel: (Refused & Pick<NumberedCommand, "command">)[] = [];
   const atOnce = first(commands, ({ line, command }) => {
     const refusal = takeOne(ways, command);
     if (refusal === undefined || stageOf(refusal, ways.kernel.variant) !== "kernel") return refusal;
-    fromKernel ??= { line, refusal };
+    fromKernel.push({ line, refusal, command });
     return undefined;
   });
-  return atOnce ?? fromKernel;
+  return atOnce ?? fromKernel.find(({ refusal, command }) => !isLifted(ways, refusal, command));
+}
+
+/** nf_tables follows the ways of packets when all is done: what a later line has flushed leads nowhere. */
+function isLifted(ways: Ways, { form }: Refusal, command: Command): boolean {
+  return form === "kernel" && "rule" in command && kernelFault(ways, command.chain, command.rule) === undefined;
 }
 
 /** Rules that their chain's flush in the same section takes back: iptables-nft does not send them. */
