@@ -90,7 +90,7 @@ test("flannel's network is the cluster's, its backend stays", () => {
   expect(object?.data?.["cni-conf.json"]).toBe("{}");
 });
 
-const SERVICE_CID_RS = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
+const SERVICE_CIDRS = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 const SCRIPT = `POD_CIDR="10.16.0.0/16"                # Do NOT overlap
 POD_GATEWAY="10.16.0.1"
 SVC_CIDR="10.96.0.0/12"
@@ -102,7 +102,7 @@ kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `;
 
 test("kube-ovn's script has the cluster's values, wherever it sets them", () => {
-  expect(kubeOvnScript(SCRIPT, { ...SETTINGS, families: ["IPv4", "IPv6"] }, SERVICE_CID_RS)).toBe(`\
+  expect(kubeOvnScript(SCRIPT, { ...SETTINGS, families: ["IPv4", "IPv6"] }, SERVICE_CIDRS)).toBe(`\
 POD_CIDR="10.144.0.0/16,fd00:144::/48"
 POD_GATEWAY="10.144.0.1,fd00:144::1"
 SVC_CIDR="10.96.0.0/12,fd00:10:96::/108"
@@ -112,7 +112,7 @@ if [ "$IPV6" = "true" ]; then
 fi
 kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `);
-  expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CID_RS)).toThrow("no POD_GATEWAY any more");
+  expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CIDRS)).toThrow("no POD_GATEWAY any more");
 });
 
 test("nodes of published images are told of the runtime classes", () => {

@@ -1,6 +1,6 @@
 import { loadFlavour } from "../cni/load.ts";
 import type { ClusterShape } from "./cluster.ts";
-import { ELSEWHERE_CID_RS, familiesOnly } from "./netns/addresses.ts";
+import { ELSEWHERE_CIDRS, familiesOnly } from "./netns/addresses.ts";
 import type { ClusterRequest } from "./provider.ts";
 
 /** In place of a pod network among those that Fairlead leaves alone: one that the cluster does not have. */
@@ -18,7 +18,7 @@ export async function shapeOf(
     mode,
     families,
     nodeNames,
-    ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, ELSEWHERE_CID_RS) }),
+    ...(excluded.includes(ELSEWHERE) && { elsewhere: familiesOnly(families, ELSEWHERE_CIDRS) }),
     networks: flavours.map(({ name, podCIDRs, ownLoadBalancer, hidesCallers = false, mtu }) => ({
       name,
       podCIDRs: Object.fromEntries(families.map((family) => [family, podCIDRs[family] ?? ""])),

@@ -10,7 +10,7 @@ import { type IptablesOptions, type ResolvedOptions, resolveOptions } from "./op
 import { type RenderContext, renderContext } from "./plan/settings.ts";
 import type { RulesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
-import { IPTABLES_SEMANTICS } from "./semantics.ts";
+import { iptablesSemantics } from "./semantics.ts";
 import { StaleChains } from "./stale-chains.ts";
 import { stepsOf } from "./steps.ts";
 import { Witness } from "./witness.ts";
@@ -28,7 +28,7 @@ export function createIptablesBackend(port: RulesPort, options: IptablesOptions 
 const RECENT_MS = 5_000;
 
 class IptablesBackend implements Backend {
-  readonly semantics = IPTABLES_SEMANTICS;
+  readonly semantics = iptablesSemantics;
   readonly #port: RulesPort;
   readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;

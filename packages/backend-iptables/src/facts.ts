@@ -2,12 +2,12 @@ import type { ModeFacts } from "@fairlead/core";
 import { FIXED_CHAINS } from "./plan/frame.ts";
 import { OFF_CLUSTER } from "./plan/group-names.ts";
 import { INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/names.ts";
-import { IPTABLES_SEMANTICS } from "./semantics.ts";
+import { iptablesSemantics } from "./semantics.ts";
 
 /** What holds for iptables mode on every node (upstream: pkg/proxy/iptables). */
 export const iptablesFacts = {
   name: "iptables",
-  semantics: IPTABLES_SEMANTICS,
+  semantics: iptablesSemantics,
   needs: {
     iptables: ["nat", "filter"],
     // Most addresses that come and go mean nothing to the rules, and must not lead to a sync.

@@ -6,4 +6,4 @@ export { FIXED_CHAINS } from "./plan/frame.ts";
 export { COUNTERS, INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/names.ts";
 export { type RequiredSysctl, requiredSysctls } from "./plan/sysctls.ts";
 export type { RulesPort } from "./port.ts";
-export { IPTABLES_SEMANTICS as iptablesSemantics } from "./semantics.ts";
+export { iptablesSemantics } from "./semantics.ts";

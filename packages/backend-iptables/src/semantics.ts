@@ -1,7 +1,7 @@
 import type { ModeSemantics } from "@fairlead/core";
 
 /** How iptables mode reads the plan where modes differ (upstream: pkg/proxy/iptables). */
-export const IPTABLES_SEMANTICS: ModeSemantics = {
+export const iptablesSemantics: ModeSemantics = {
   localSourcesShortCut: true,
   excludesClients: true,
   localWithoutEndpoints: "drop",

@@ -12,7 +12,7 @@ import type { IpvsPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { RulesSeen } from "./rules-seen.ts";
 import { Schedulers } from "./schedulers.ts";
-import { IPVS_SEMANTICS } from "./semantics.ts";
+import { ipvsSemantics } from "./semantics.ts";
 
 /** What came to the service device or went from it; without an address it is the device itself. */
 export interface DeviceChange {
@@ -35,7 +35,7 @@ export function createIpvsBackend(port: IpvsPort, options: IpvsOptions = {}): Ip
 }
 
 class IpvsBackend implements IpvsModeBackend {
-  readonly semantics = IPVS_SEMANTICS;
+  readonly semantics = ipvsSemantics;
   readonly #port: IpvsPort;
   readonly #options: ResolvedOptions;
   readonly #schedulers: Schedulers;

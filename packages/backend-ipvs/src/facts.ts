@@ -1,11 +1,11 @@
 import type { ModeFacts } from "@fairlead/core";
 import { CHAINS } from "./plan/frame.ts";
-import { IPVS_SEMANTICS } from "./semantics.ts";
+import { ipvsSemantics } from "./semantics.ts";
 
 /** What holds for ipvs mode on every node (upstream: pkg/proxy/ipvs). */
-export const IPVS_FACTS = {
+export const ipvsFacts = {
   name: "ipvs",
-  semantics: IPVS_SEMANTICS,
+  semantics: ipvsSemantics,
   needs: {
     iptables: ["nat", "filter"],
     nodeAddresses: true,

@@ -1,6 +1,6 @@
 export { createIpvsBackend, type DeviceChange, type IpvsModeBackend } from "./backend.ts";
 export { type IpvsCleanupOptions, removeIpvsMode } from "./cleanup.ts";
-export { IPVS_FACTS as ipvsFacts } from "./facts.ts";
+export { ipvsFacts } from "./facts.ts";
 export type { IpvsOptions } from "./options.ts";
 export { CHAINS } from "./plan/frame.ts";
 export { DEVICE, IPVS_FILTER } from "./plan/names.ts";
@@ -8,4 +8,4 @@ export { isScheduler, SCHEDULER_ANNOTATION, SCHEDULERS, type Scheduler } from ".
 export { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
 export { type RequiredSysctl, requiredSysctls, type SysctlFacts } from "./plan/sysctls.ts";
 export type { IpvsPort, LinksPort, RulesPort, ServersPort, SetsPort } from "./port.ts";
-export { IPVS_SEMANTICS as ipvsSemantics } from "./semantics.ts";
+export { ipvsSemantics } from "./semantics.ts";

@@ -1,7 +1,7 @@
 import type { ModeSemantics } from "@fairlead/core";
 
 /** How ipvs mode reads the plan where modes differ (upstream: pkg/proxy/ipvs). */
-export const IPVS_SEMANTICS: ModeSemantics = {
+export const ipvsSemantics: ModeSemantics = {
   localSourcesShortCut: false,
   localWithoutEndpoints: "cluster",
   withoutEndpoints: "empty",

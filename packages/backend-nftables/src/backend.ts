@@ -11,7 +11,7 @@ import type { Programmed, Sizes } from "./plan/programmed.ts";
 import { Remembered, remembers } from "./plan/remembered.ts";
 import { writeTable } from "./plan/write-table.ts";
 import type { NftablesPort } from "./port.ts";
-import { NFTABLES_SEMANTICS } from "./semantics.ts";
+import { nftablesSemantics } from "./semantics.ts";
 import { SplitBatch } from "./split-batch.ts";
 import { StaleChains } from "./stale-chains.ts";
 
@@ -34,7 +34,7 @@ export function createNftablesBackend(
 const SPARE_STRUCTURES = 1000;
 
 class NftablesBackend implements Required<Omit<Backend, "prepare">> {
-  readonly semantics = NFTABLES_SEMANTICS;
+  readonly semantics = nftablesSemantics;
   readonly #port: NftablesPort;
   readonly #options: ResolvedOptions;
   readonly #stale: StaleChains;

@@ -1,11 +1,11 @@
 import type { ModeFacts } from "@fairlead/core";
 import { TABLE } from "./plan/names.ts";
-import { NFTABLES_SEMANTICS } from "./semantics.ts";
+import { nftablesSemantics } from "./semantics.ts";
 
 /** What holds for nftables mode on every node (upstream: pkg/proxy/nftables). */
-export const NFTABLES_FACTS = {
+export const nftablesFacts = {
   name: "nftables",
-  semantics: NFTABLES_SEMANTICS,
+  semantics: nftablesSemantics,
   // The kernel is reached by netlink: neither iptables nor nft is needed.
   needs: { iptables: [], nodeAddresses: false, kernelParts: [], sysctls: [], serviceCIDRs: true },
   keeps: {},

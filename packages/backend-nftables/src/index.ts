@@ -1,9 +1,9 @@
 export { createNftablesBackend } from "./backend.ts";
 export { removeNftablesMode } from "./cleanup.ts";
-export { NFTABLES_FACTS as nftablesFacts } from "./facts.ts";
+export { nftablesFacts } from "./facts.ts";
 export type { NftablesOptions } from "./options.ts";
 export type { PlanSettings } from "./plan/context.ts";
 export { TABLE as NFTABLES_TABLE } from "./plan/names.ts";
 export { planTable } from "./plan/table.ts";
 export type { NftablesPort } from "./port.ts";
-export { NFTABLES_SEMANTICS as nftablesSemantics } from "./semantics.ts";
+export { nftablesSemantics } from "./semantics.ts";

@@ -1,7 +1,7 @@
 import type { ModeSemantics } from "@fairlead/core";
 
 /** How nftables mode reads the plan where modes differ: as iptables mode does (upstream: pkg/proxy/nftables). */
-export const NFTABLES_SEMANTICS: ModeSemantics = {
+export const nftablesSemantics: ModeSemantics = {
   localSourcesShortCut: true,
   excludesClients: true,
   localWithoutEndpoints: "drop",

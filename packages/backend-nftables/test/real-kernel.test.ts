@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { expect } from "vitest";
@@ -30,7 +30,7 @@ kernelTest(
 );
 
 kernelTest("so it is with every kind of frontend, with and without affinity", async (kernel) => {
-  for (const family of ipFamilies) await thereAndBack(kernel, planOfEveryKind(family), family);
+  for (const family of IP_FAMILIES) await thereAndBack(kernel, planOfEveryKind(family), family);
 });
 
 const HOSTILE = 'x"; flush ruleset; #\n\u202e{}';

@@ -11,7 +11,7 @@ import { relayedSets } from "./plan/relays.ts";
 import type { RulesPort } from "./port.ts";
 import { type Programmed, report } from "./programmed.ts";
 import { Relays } from "./relay/relays.ts";
-import { USERSPACE_SEMANTICS } from "./semantics.ts";
+import { userspaceSemantics } from "./semantics.ts";
 
 /** Milliseconds until a service that got no socket is tried again. */
 const RETRY = 30_000;
@@ -34,7 +34,7 @@ export function createUserspaceBackend(port: RulesPort, options: UserspaceOption
 }
 
 class UserspaceBackend implements RelayingBackend {
-  readonly semantics = USERSPACE_SEMANTICS;
+  readonly semantics = userspaceSemantics;
   readonly #port: RulesPort;
   readonly #options: ResolvedOptions;
   #relays: Relays | undefined;

@@ -1,11 +1,11 @@
 import type { ModeFacts } from "@fairlead/core";
 import { CHAINS } from "./plan/chains.ts";
-import { USERSPACE_SEMANTICS } from "./semantics.ts";
+import { userspaceSemantics } from "./semantics.ts";
 
 /** What holds for userspace mode on every node (upstream: pkg/proxy/userspace, until v1.25). */
-export const USERSPACE_FACTS = {
+export const userspaceFacts = {
   name: "userspace",
-  semantics: USERSPACE_SEMANTICS,
+  semantics: userspaceSemantics,
   needs: { iptables: ["nat", "filter"], nodeAddresses: true, kernelParts: [], sysctls: [] },
   keeps: CHAINS,
   objects: { rules: ["filter", "nat"] },

@@ -1,6 +1,6 @@
 export { createUserspaceBackend, type RelayingBackend } from "./backend.ts";
 export { removeUserspaceMode } from "./cleanup.ts";
-export { USERSPACE_FACTS as userspaceFacts } from "./facts.ts";
+export { userspaceFacts } from "./facts.ts";
 export { createLocalBackend, type LocalBackend, type LocalService } from "./local-backend.ts";
 export { relayLookup } from "./lookup.ts";
 export type { PortRange, UserspaceOptions } from "./options.ts";
@@ -8,4 +8,4 @@ export { CHAINS } from "./plan/chains.ts";
 export { LOCAL_PORT_ANNOTATION } from "./plan/local.ts";
 export type { RulesPort } from "./port.ts";
 export { createTraffic, type RelayTraffic, type TrafficCounts } from "./relay/traffic.ts";
-export { USERSPACE_SEMANTICS as userspaceSemantics } from "./semantics.ts";
+export { userspaceSemantics } from "./semantics.ts";

@@ -5,7 +5,7 @@ import { resolveOptions, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
 import { isRelayable } from "./plan/relays.ts";
 import { Relays } from "./relay/relays.ts";
-import { USERSPACE_SEMANTICS } from "./semantics.ts";
+import { userspaceSemantics } from "./semantics.ts";
 
 /** Where a service port is to be had. */
 export interface LocalService {
@@ -41,7 +41,7 @@ export function createLocalBackend(family: IPFamily, options: UserspaceOptions =
   const report = (kind: SyncReport["kind"]): SyncReport => ({ kind, objects: {} });
 
   return {
-    semantics: USERSPACE_SEMANTICS,
+    semantics: userspaceSemantics,
 
     async sync(plan: ForwardingPlan) {
       groups = plan.groups;

@@ -4,7 +4,7 @@ import type { ModeSemantics } from "@fairlead/core";
  * How this mode reads the plan where modes differ: as iptables mode does. That every endpoint sees the node is no
  * choice.
  */
-export const USERSPACE_SEMANTICS: ModeSemantics = {
+export const userspaceSemantics: ModeSemantics = {
   localSourcesShortCut: true,
   excludesClients: true,
   localWithoutEndpoints: "drop",

@@ -3,9 +3,9 @@ export { type Address, parseAddress, parseAddressLeniently, type StrictAddress }
 export { addressBytes, bytesText } from "./ip/bytes.ts";
 export { type CIDR, parseCIDR, parseCIDRLeniently, type StrictCIDR } from "./ip/cidr.ts";
 export {
-  ADDRESS_BITS as addressBits,
+  ADDRESS_BITS,
   familyOf,
-  IP_FAMILIES as ipFamilies,
+  IP_FAMILIES,
   type IPFamily,
   ofFamily,
 } from "./ip/family.ts";

@@ -1,4 +1,4 @@
-import { hostCIDR, type IPFamily, ipFamilies } from "@fairlead/base";
+import { hostCIDR, IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
 import { covers, overlaps } from "./cidr/cover.ts";
 
@@ -46,7 +46,7 @@ export function parseExcludeCIDRs(excluded: NamedCIDRs, cluster: NamedCIDRs): Ex
     else cidrs.set(checked.text, checked);
   }
   const list = [...cidrs.values()];
-  for (const family of ipFamilies) {
+  for (const family of IP_FAMILIES) {
     const own = clusterCIDRs(cluster, family);
     const overlapping = list.filter((cidr) => own.some((other) => overlaps(cidr, other)));
     if (own.length > 0 && own.every((cidr) => covers(list, cidr)))

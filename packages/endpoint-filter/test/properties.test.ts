@@ -1,4 +1,4 @@
-import { addressBits, type IPFamily, wordsText } from "@fairlead/base";
+import { ADDRESS_BITS, type IPFamily, wordsText } from "@fairlead/base";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { service } from "./service.ts";
 const family = fc.constantFrom<IPFamily>("IPv4", "IPv6");
 
 function formatAddress(kind: IPFamily, value: bigint): string {
-  const words = Array.from({ length: addressBits[kind] / 32 }, (_, at) =>
+  const words = Array.from({ length: ADDRESS_BITS[kind] / 32 }, (_, at) =>
     Number((value >> BigInt(32 * at)) & 0xffffffffn),
   );
   return wordsText(words.reverse());
@@ -28,7 +28,7 @@ function addressOf(six: boolean): fc.Arbitrary<string> {
 const address = fc.boolean().chain(addressOf);
 
 const cidr = fc.tuple(family, fc.bigInt(0n, 63n), fc.integer({ min: 1, max: 7 })).map(([kind, high, length]) => {
-  const written = `${formatAddress(kind, high << BigInt(addressBits[kind] - 6))}/${length}`;
+  const written = `${formatAddress(kind, high << BigInt(ADDRESS_BITS[kind] - 6))}/${length}`;
   return parseCIDR(written)?.network.text ?? "";
 });
 

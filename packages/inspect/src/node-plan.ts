@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import {
   type ClusterState,
@@ -58,7 +58,7 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const inputs = new NodeInputs({
     config,
     nodeName,
-    families: ipFamilies,
+    families: IP_FAMILIES,
     filter: createEndpointFilter(filter),
     mode: facts,
   });
@@ -78,6 +78,6 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
 /** What stands for the address that the kernel would send from, where there is no Node object. */
 function firstOfEach(addresses: readonly string[]): Partial<Record<IPFamily, string>> {
   const others = addresses.filter((address) => !LOOPBACK.includes(address));
-  const entries = ipFamilies.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
+  const entries = IP_FAMILIES.map((family) => [family, others.find((one) => familyOf(one) === family)] as const);
   return Object.fromEntries(entries.filter(([, address]) => address !== undefined));
 }

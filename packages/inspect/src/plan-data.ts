@@ -1,11 +1,11 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import type { Mode } from "./modes/index.ts";
 import type { PlannedNode } from "./node-plan.ts";
 
 /** A forwarding plan as JSON: maps and sets are arrays, groups stand in the order of their ids. */
 export function planData({ mode, nodeName, planner }: PlannedNode): PlanData {
-  return { mode, node: nodeName, families: ipFamilies.map((family) => familyData(planner.plan(family))) };
+  return { mode, node: nodeName, families: IP_FAMILIES.map((family) => familyData(planner.plan(family))) };
 }
 
 export interface PlanData {

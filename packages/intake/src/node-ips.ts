@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies, isUnspecified } from "@fairlead/base";
+import { familyOf, IP_FAMILIES, isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 
 export type NodeIPs = Partial<Readonly<Record<IPFamily, string>>>;
@@ -19,7 +19,7 @@ export interface NodeIPSources {
 export function nodeIPs({ bindAddress, node, kernel }: NodeIPSources): NodeIPs {
   const found: Partial<Record<IPFamily, string>> = {};
   const own = node.length > 0 ? node : Object.values(kernel);
-  for (const family of ipFamilies) {
+  for (const family of IP_FAMILIES) {
     const bound = !isUnspecified(bindAddress) && familyOf(bindAddress) === family ? bindAddress : undefined;
     const ip = bound ?? own.find((address) => familyOf(address) === family);
     if (ip !== undefined) found[family] = ip;

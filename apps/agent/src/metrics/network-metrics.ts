@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { NetworksDecision, NetworksReport, SourceState } from "@fairlead/networks";
 import type { MetricFactory } from "./registry.ts";
 
@@ -26,7 +26,7 @@ export function networkMetrics(make: MetricFactory) {
         for (const one of STATES) sourceState.set({ source, state: one }, one === state ? 1 : 0);
         if (side !== "excluded") continue;
         const counting = cidrs.filter((one) => one.source === source && one.stage === "effective");
-        for (const family of ipFamilies) {
+        for (const family of IP_FAMILIES) {
           const count = counting.filter(({ cidr }) => familyOf(cidr) === family).length;
           excludedCIDRs.set({ source, ip_family: family }, count);
         }

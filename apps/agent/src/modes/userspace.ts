@@ -10,7 +10,7 @@ import {
   type UserspaceOptions,
   userspaceFacts,
 } from "@fairlead/backend-userspace";
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
@@ -62,7 +62,7 @@ export interface LocalServing extends Serving {
 export function serveLocally(config: AgentConfig, log: Log): LocalServing {
   const options = sharedOptions(config, log);
   const backends = new Map(
-    ipFamilies.map((family): [IPFamily, LocalBackend] => [
+    IP_FAMILIES.map((family): [IPFamily, LocalBackend] => [
       family,
       createLocalBackend(family, { ...options, ...familyOptions(family, config, log) }),
     ]),

@@ -1,4 +1,4 @@
-import { ipFamilies, isLoopback } from "@fairlead/base";
+import { IP_FAMILIES, isLoopback } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { NodeIPs } from "@fairlead/intake";
 import type { NodeAddress, WatchOptions } from "@fairlead/kernel";
@@ -12,7 +12,7 @@ export async function followAddresses(
 ): Promise<void> {
   for await (const found of kernel.addresses.watch(watched)) {
     const ips: Partial<Record<IPFamily, string>> = {};
-    for (const family of ipFamilies) {
+    for (const family of IP_FAMILIES) {
       const ip = (await kernel.sourceAddress(family)) ?? firstGlobal(found, family);
       if (ip !== undefined) ips[family] = ip;
     }

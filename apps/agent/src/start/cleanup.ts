@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
@@ -12,7 +12,7 @@ import type { ModeRemoval } from "../modes/mode.ts";
  */
 export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, log: Log): Promise<number> {
   let failed = false;
-  for (const family of ipFamilies) {
+  for (const family of IP_FAMILIES) {
     const errors = await cleanFamily(removals, kernel, family, log);
     if (errors.length === 0) log.info("Removed the iptables rules", { ipFamily: family });
     else {

@@ -1,4 +1,4 @@
-import { errorChainText, ipFamilies, isUnspecified } from "@fairlead/base";
+import { errorChainText, IP_FAMILIES, isUnspecified } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
@@ -50,7 +50,7 @@ interface Opened {
 
 /** Tools are searched side by side; tables are read one after the other, as legacy tools wait for one lock. */
 async function openAll(mode: Mode, kernel: Kernel): Promise<readonly Opened[]> {
-  const searching = ipFamilies.map((family) => ({ family, found: findTools(mode, kernel, family) }));
+  const searching = IP_FAMILIES.map((family) => ({ family, found: findTools(mode, kernel, family) }));
   await Promise.allSettled(searching.map(({ found }) => found));
   const all: Opened[] = [];
   for (const { family, found } of searching) {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { errorText, familyOf, ipFamilies } from "@fairlead/base";
+import { errorText, familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
@@ -39,7 +39,7 @@ export async function openKernel(options: KernelValues, context: Context): Promi
   const where = on ?? "this node";
   return {
     addresses: await nodeAddresses(runner),
-    families: ipFamilies,
+    families: IP_FAMILIES,
     state: (family) => context.progress(`reading the kernel of ${where}`, () => readKernelState(runner, family)),
   };
 }

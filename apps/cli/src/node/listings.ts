@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import { CommandError, type Runner } from "@fairlead/kernel";
 import { nodeAddresses, readKernelState } from "./kernel-state.ts";
 import { LISTINGS } from "./listings-call.ts";
@@ -14,7 +14,7 @@ export async function printListings(runner: Runner, out: (text: string) => void)
   });
   await nodeAddresses(recording);
   // A family that the host has not got is an answer as well.
-  for (const family of ipFamilies) await readKernelState(recording, family).catch(() => undefined);
+  for (const family of IP_FAMILIES) await readKernelState(recording, family).catch(() => undefined);
 }
 
 /** A runner that has asked the pod's own `fairlead` for everything at once; the plain one where there is none. */

@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState, ProgramText } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
@@ -26,7 +26,7 @@ function isListing(text: string): boolean {
 /** The families that such a text speaks of. */
 export function familiesOfPlanText(text: string): readonly IPFamily[] {
   if (/^# ip6tables-restore /m.test(text)) return ["IPv6"];
-  const ofTables = ipFamilies.filter((family) => tablesIn(text, family).length > 0);
+  const ofTables = IP_FAMILIES.filter((family) => tablesIn(text, family).length > 0);
   return ofTables.length > 0 ? ofTables : ["IPv4"];
 }
 

@@ -5,7 +5,7 @@ import { nodeSubnets } from "../node-subnets.ts";
 export const subnets = nodeSubnets("10.244", "fd00:244::");
 
 /** Between the router and the nodes. */
-export const JOIN_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "100.64.0.0/16", IPv6: "fd00:100:64::/112" };
+export const JOIN_CIDRS: Readonly<Record<IPFamily, string>> = { IPv4: "100.64.0.0/16", IPv6: "fd00:100:64::/112" };
 
 export const JOIN_LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 16, IPv6: 112 };
 

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
 import type { CniNode } from "../flavour.ts";
-import { JOIN_CID_RS, JOIN_LENGTH, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
+import { JOIN_CIDRS, JOIN_LENGTH, joinNode, joinRouter, mac, subnets } from "./addresses.ts";
 
 /** A command of ovn-nbctl with its arguments. */
 export type NbCommand = readonly string[];
@@ -65,7 +65,7 @@ function policiesForAll(family: IPFamily): readonly NbCommand[] {
     // Without any route a packet never comes to the policies.
     ["lr-route-add", ROUTER, EVERYTHING[family], joinRouter(family)],
     ["lr-policy-add", ROUTER, "31000", to(subnets.podCIDRs[family]), "allow"],
-    ["lr-policy-add", ROUTER, "31000", to(JOIN_CID_RS[family]), "allow"],
+    ["lr-policy-add", ROUTER, "31000", to(JOIN_CIDRS[family]), "allow"],
   ];
 }
 

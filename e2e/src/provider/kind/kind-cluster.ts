@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import { messageOf } from "../../support/errors.ts";
-import { FABRIC_ADDRESS, PREFIX_LENGTH, SERVICE_CID_RS as serviceRange } from "../netns/addresses.ts";
+import { FABRIC_ADDRESS, PREFIX_LENGTH, SERVICE_CIDRS as serviceRange } from "../netns/addresses.ts";
 import { rejectAtTheEnd } from "../netns/ground.ts";
 import type { ClusterImages } from "./cluster-images.ts";
 import { type ContainerNetwork, containerNetwork } from "./containers.ts";

@@ -4,12 +4,12 @@ import type { IPFamily } from "@fairlead/core";
  * The addresses of a cluster of namespaces. Several clusters use the same ones: each has networks of its own. None of
  * them is routed anywhere on the machine.
  */
-export const SERVICE_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
+export const SERVICE_CIDRS: Readonly<Record<IPFamily, string>> = { IPv4: "10.96.0.0/12", IPv6: "fd00:10:96::/108" };
 
 export const PREFIX_LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
 /** Of pods that a cluster has services of, and that are in none of its networks. */
-export const ELSEWHERE_CID_RS: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
+export const ELSEWHERE_CIDRS: Readonly<Record<IPFamily, string>> = { IPv4: "10.251.0.0/16", IPv6: "fd00:251::/48" };
 
 /** Of the bridge that the nodes are on. */
 export const FABRIC_NETWORK: Readonly<Record<IPFamily, string>> = { IPv4: "172.30.0.0/24", IPv6: "fd00:30::/64" };

@@ -5,7 +5,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
 import { controlPlanePrograms } from "../../control-plane/programs.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
-import { SERVICE_CID_RS } from "./addresses.ts";
+import { SERVICE_CIDRS } from "./addresses.ts";
 
 export interface ControlPlanePlace {
   readonly namespace: NetworkNamespace;
@@ -28,7 +28,7 @@ export async function openControlPlane(
     programs,
     namespace,
     address: addresses[families[0] ?? "IPv4"],
-    serviceCIDRs: families.map((family) => SERVICE_CID_RS[family]),
+    serviceCIDRs: families.map((family) => SERVICE_CIDRS[family]),
     folder: own,
   });
 }

@@ -7,7 +7,7 @@ import {
   nodeAddress,
   OUTSIDE_ADDRESS,
   PREFIX_LENGTH,
-  SERVICE_CID_RS,
+  SERVICE_CIDRS,
   STRANGER_ADDRESS,
 } from "./addresses.ts";
 
@@ -58,7 +58,7 @@ export function edgeLines({ families, nodes, outsidePid }: Edge): IpLines {
     ...families.flatMap((family) => [
       address("outside", `${GATEWAY_ADDRESS[family]}/${PREFIX_LENGTH[family]}`),
       route(ANYWHERE[family], { dev: END }),
-      route(SERVICE_CID_RS[family], { via: nodes[0]?.[family] ?? "", table: FROM_OUTSIDE }),
+      route(SERVICE_CIDRS[family], { via: nodes[0]?.[family] ?? "", table: FROM_OUTSIDE }),
       ...nodes.map((addresses, at) =>
         route(gateNetwork[family](at + 1), { via: addresses[family] ?? "", table: FROM_OUTSIDE }),
       ),

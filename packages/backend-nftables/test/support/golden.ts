@@ -1,4 +1,4 @@
-import { familyOf, type IPFamily, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES, type IPFamily } from "@fairlead/base";
 import type { ForwardingPlan, PlannerOptions } from "@fairlead/core";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { type GoldenNode, goldenPlannerOptions, goldenScenarios, TestCluster } from "@fairlead/testkit";
@@ -30,7 +30,7 @@ export function recordings(): readonly Recording[] {
     const cluster = new TestCluster(plannerOptions(node));
     cluster.put(...objects);
     cluster.replan();
-    return ipFamilies.flatMap((family) => {
+    return IP_FAMILIES.flatMap((family) => {
       const [, text] = new RegExp(`^(table ${NFT_FAMILY[family]} kube-proxy \\{\n.*?\n\\}\n)`, "ms").exec(nft) ?? [];
       return text === undefined ? [] : [{ name, family, plan: cluster.plan(family), text }];
     });

@@ -1,4 +1,4 @@
-import { type IPFamily, ipFamilies, socketText } from "@fairlead/base";
+import { IP_FAMILIES, type IPFamily, socketText } from "@fairlead/base";
 import type { ClusterView, Ownership, Planner, Service, ServiceKey } from "@fairlead/core";
 import type { ServiceRow } from "../protocol.ts";
 
@@ -25,7 +25,7 @@ export function serviceRow(
 }
 
 function ownersOf(planner: Planner, service: ServiceKey): Partial<Record<IPFamily, Ownership>> {
-  const owners = ipFamilies.flatMap((family) => {
+  const owners = IP_FAMILIES.flatMap((family) => {
     const decision = planner.ownership(service, family);
     return decision === undefined ? [] : [[family, decision.ownership] as const];
   });

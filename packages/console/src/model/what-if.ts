@@ -1,4 +1,4 @@
-import { inSlices, ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES, inSlices } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import { type PlannedNode, planNodeSteps } from "@fairlead/inspect";
@@ -105,7 +105,7 @@ function filterWith({ filter }: AgentSetup, excludeCIDR: string): AgentSetup["fi
 
 function differing(before: PlannedNode, after: PlannedNode): readonly ServiceKey[] {
   const found = new Set<ServiceKey>();
-  for (const family of ipFamilies) {
+  for (const family of IP_FAMILIES) {
     const [old, now] = [before.planner.plan(family).groups, after.planner.plan(family).groups];
     for (const id of new Set([...old.keys(), ...now.keys()])) {
       const [one, other] = [old.get(id), now.get(id)];

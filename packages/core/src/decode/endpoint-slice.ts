@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import { compact } from "../data/compact.ts";
 import type { EndpointSlice, IPFamily, SliceEndpoint, SlicePort } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
@@ -76,7 +76,7 @@ function readSlice(
 }
 
 function readFamily(value: unknown, problems: ProblemList): IPFamily | undefined {
-  const known = ipFamilies.find((family) => family === value);
+  const known = IP_FAMILIES.find((family) => family === value);
   if (known === undefined) problems.add("addressType", value, "must be IPv4 or IPv6");
   return known;
 }

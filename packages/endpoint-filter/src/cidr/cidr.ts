@@ -1,4 +1,4 @@
-import { addressBits, type IPFamily, parseCIDR as parse } from "@fairlead/base";
+import { ADDRESS_BITS, type IPFamily, parseCIDR as parse } from "@fairlead/base";
 import { addressNumber } from "./number.ts";
 
 /** A network with its first and last address as numbers of its family's width. */
@@ -25,6 +25,6 @@ export function parseCIDR(text: string): WrittenCIDR | undefined {
   if (written === undefined) return undefined;
   const { family, prefixLength: length, hostBits, mapped } = written;
   const first = addressNumber(written.text.slice(0, written.text.indexOf("/")));
-  const last = first | ((1n << BigInt(addressBits[family] - length)) - 1n);
+  const last = first | ((1n << BigInt(ADDRESS_BITS[family] - length)) - 1n);
   return { network: { family, text: written.text, length, first, last }, hostBits, mapped };
 }

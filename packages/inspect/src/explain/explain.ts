@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type EndpointFate,
   endpointFates,
@@ -30,7 +30,7 @@ export function explainService(planned: PlannedNode, key: ServiceKey, port?: str
   const service = planned.state.service(key);
   if (service === undefined) return undefined;
   const { nodeName, mode, options } = planned;
-  const families = ipFamilies.flatMap((family) => {
+  const families = IP_FAMILIES.flatMap((family) => {
     const decision = planned.planner.ownership(key, family);
     return decision === undefined ? [] : [explainFamily(planned, { key, service, family, decision, port })];
   });

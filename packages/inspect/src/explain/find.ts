@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
 import type { PlannedNode } from "../node-plan.ts";
 import type { Target } from "./target.ts";
@@ -45,7 +45,7 @@ function withAddress(state: PlannedNode["state"], address: string): readonly Fou
 
 /** In either family: by what is programmed here, else by the objects. */
 function behindNodePort({ planner, state }: PlannedNode, { port, protocol }: NodePort): Found | undefined {
-  const groups = ipFamilies.flatMap((family) => planner.lookup(family).atNodePort(protocol, port) ?? []);
+  const groups = IP_FAMILIES.flatMap((family) => planner.lookup(family).atNodePort(protocol, port) ?? []);
   for (const key of [...groups.map(({ service }) => service), ...state.keys()]) {
     const spec = state.service(key)?.ports.find((one) => one.nodePort === port && one.protocol === protocol);
     if (spec !== undefined) return { service: key, port: spec.port };

@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies } from "@fairlead/base";
+import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import {
   type FrontendKind,
   frontendSpecs,
@@ -31,7 +31,7 @@ export function frontendIndex(
 ): FindFrontend {
   const addressed = new Map<string, CalledFrontend[]>();
   const nodePorts = new Map<string, CalledFrontend[]>();
-  for (const called of calledFrontends(state, ipFamilies)) {
+  for (const called of calledFrontends(state, IP_FAMILIES)) {
     const { address, found, family, port } = called;
     const { protocol } = found.port;
     if (address === undefined) add(nodePorts, `${family} ${protocol} ${port}`, found);

@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import { type OwnershipRow, ownershipReport, ownershipRow, type Resource, subscriptions } from "@fairlead/intake";
@@ -67,7 +67,7 @@ class Following {
   }
 
   #report(service: ServiceKey): void {
-    for (const family of ipFamilies) {
+    for (const family of IP_FAMILIES) {
       const id = idOf(service, family);
       const before = this.#rows.get(id);
       const decision = this.#planner.ownership(service, family);

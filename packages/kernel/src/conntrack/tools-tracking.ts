@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "../family.ts";
 import { CommandError } from "../runner/command-error.ts";
 import type { Runner } from "../runner/runner.ts";
@@ -12,7 +12,7 @@ import type { Tracking } from "./tracking.ts";
 export function createTrackingTools(runner: Runner): Tracking {
   return {
     async *list() {
-      for (const family of ipFamilies) {
+      for (const family of IP_FAMILIES) {
         for (const protocol of ["TCP", "UDP", "SCTP"] as const) yield* listConnections(runner, family, protocol);
       }
     },

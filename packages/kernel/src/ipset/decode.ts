@@ -1,4 +1,4 @@
-import { addressBits, bytesText, familyOf } from "@fairlead/base";
+import { ADDRESS_BITS, bytesText, familyOf } from "@fairlead/base";
 import type { SetState } from "@fairlead/netfilter";
 import { attributesIn, findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
@@ -47,7 +47,7 @@ function addressIn(bytes: Buffer, range: Range | undefined): string | undefined 
 /** A single host has none. */
 function lengthText(bytes: Buffer, range: Range | undefined, address: string): string {
   const length = range && bytes.readUInt8(range.start);
-  return length === undefined || length === addressBits[familyOf(address)] ? "" : `/${length}`;
+  return length === undefined || length === ADDRESS_BITS[familyOf(address)] ? "" : `/${length}`;
 }
 
 function protocolText(bytes: Buffer, range: Range | undefined): string {

@@ -1,6 +1,6 @@
 export { ADDRESS_TYPES } from "./expressions/fib.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
-export { PORT_UNREACHABLE as portUnreachable } from "./expressions/reject.ts";
+export { PORT_UNREACHABLE } from "./expressions/reject.ts";
 export { type Verdict, verdictText } from "./expressions/verdict.ts";
 export { FAMILY_NUMBERS, IP_FAMILY, NFT_FAMILY, type NftFamily } from "./family.ts";
 export { addressHex, bytesOf, type Hex, hexOf, hostHex, hostNumber, padded, portHex } from "./hex.ts";

@@ -1,4 +1,4 @@
-import { addressBits, addressWords, masked, prefixLengthOf, prefixMask, wordsText } from "@fairlead/base";
+import { ADDRESS_BITS, addressWords, masked, prefixLengthOf, prefixMask, wordsText } from "@fairlead/base";
 import { ADDRESS_TYPES } from "./expressions/fib.ts";
 import type { Expression } from "./expressions/index.ts";
 import type { Register } from "./expressions/registers.ts";
@@ -78,7 +78,7 @@ export function addressIn(
   const mask = prefixMask(words.length, length).map(wordHex).join("");
   return [
     { kind: "payload", base: "network", offset, length: whole, to: 0 },
-    { kind: "bitwise", from: 0, to: 0, mask, xor: "0".repeat(addressBits[IP_FAMILY[family]] / 4) },
+    { kind: "bitwise", from: 0, to: 0, mask, xor: "0".repeat(ADDRESS_BITS[IP_FAMILY[family]] / 4) },
     { kind: "cmp", operator, from: 0, value: network },
   ];
 }

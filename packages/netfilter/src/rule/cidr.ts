@@ -1,4 +1,4 @@
-import { addressBits, type IPFamily, ipv4Number, ipv4Text, ipv6Groups, ipv6TextOfTools } from "@fairlead/base";
+import { ADDRESS_BITS, type IPFamily, ipv4Number, ipv4Text, ipv6Groups, ipv6TextOfTools } from "@fairlead/base";
 import { Problem } from "./problem.ts";
 
 const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
@@ -15,7 +15,7 @@ export function canonicalCIDR(text: string): string {
   if (ipv4Number(text) !== -1) return `${text}/32`;
   const slash = text.indexOf("/");
   const { family, groups } = parse(slash < 0 ? text : text.slice(0, slash), text);
-  const length = slash < 0 ? addressBits[family] : prefixLength(text.slice(slash + 1), family, text);
+  const length = slash < 0 ? ADDRESS_BITS[family] : prefixLength(text.slice(slash + 1), family, text);
   return `${networkText(family, groups, length)}/${length}`;
 }
 
@@ -34,7 +34,7 @@ function parse(text: string, whole: string): Parsed {
 }
 
 function prefixLength(text: string, family: IPFamily, whole: string): number {
-  const bits = addressBits[family];
+  const bits = ADDRESS_BITS[family];
   if (/^\d{1,3}$/.test(text) && Number(text) <= bits) return Number(text);
   const length = /[.:]/.test(text) ? maskLength(parse(text, whole)) : undefined;
   if (length === undefined) throw new Problem(`"${whole}" has no prefix length from 0 to ${bits}`);

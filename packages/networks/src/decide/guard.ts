@@ -1,4 +1,4 @@
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { EndpointFilter, ServiceKey } from "@fairlead/core";
 import type { ServicesView } from "../services/view.ts";
 import { bySpecificity, type Claim } from "./claim.ts";
@@ -61,7 +61,7 @@ function foreignUnder({ decide }: EndpointFilter, services: ServicesView) {
   return (key: ServiceKey): boolean => {
     const service = services.service(key);
     if (service === undefined) return false;
-    return ipFamilies.some((family) => {
+    return IP_FAMILIES.some((family) => {
       const addresses = services.addresses(key, family);
       return addresses.length > 0 && decide(service, family, addresses, undefined).ownership === "foreign";
     });

@@ -1,4 +1,4 @@
-import { familyOf, ipFamilies, ofFamily, overlap } from "@fairlead/base";
+import { familyOf, IP_FAMILIES, ofFamily, overlap } from "@fairlead/base";
 import { coverAll } from "@fairlead/endpoint-filter";
 import { bySpecificity, type Claim } from "./claim.ts";
 import type { StaticCIDRs } from "./resolve.ts";
@@ -24,7 +24,7 @@ export function refusals(
   const others = claims.filter((claim) => !refused.has(claim));
   const own = others.filter(({ side }) => side === "own").map(({ cidr }) => cidr);
   const excluded = others.filter(({ side }) => side === "excluded");
-  for (const family of ipFamilies) {
+  for (const family of IP_FAMILIES) {
     const ours = [...written.own, ...own].filter(ofFamily(family));
     for (const claim of leavingNothing(ours, written.excluded, excluded)) {
       refused.set(claim, `would leave nothing of our own ${ours.slice(0, 3).join(", ")} to this proxy`);

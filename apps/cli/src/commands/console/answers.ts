@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ipFamilies } from "@fairlead/base";
+import { IP_FAMILIES } from "@fairlead/base";
 import {
   type AgentSetup,
   type Answers,
@@ -107,7 +107,7 @@ async function whatIf(
   const folder = await mkdtemp(join(tmpdir(), "fairlead-what-if-"));
   try {
     const families: WhatIfAnswer["families"][number][] = [];
-    for (const family of ipFamilies) {
+    for (const family of IP_FAMILIES) {
       const [old, now] = [join(folder, "before.txt"), join(folder, "after.txt")];
       await writeFile(old, await planText(before, setup, family));
       await writeFile(now, await planText(after, setup, family));

@@ -1,11 +1,11 @@
-import { ipFamilies, socketText } from "@fairlead/base";
+import { IP_FAMILIES, socketText } from "@fairlead/base";
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
 import type { PlannedNode } from "@fairlead/inspect";
 import { tableText } from "../../output/table.ts";
 
 /** One row for each service port that is programmed, and one for each service that is left to another network. */
 export function summaryText({ planner }: PlannedNode): string {
-  const rows = ipFamilies.flatMap((family) => [...planner.plan(family).groups.values()].map(groupRow));
+  const rows = IP_FAMILIES.flatMap((family) => [...planner.plan(family).groups.values()].map(groupRow));
   const foreign = [...planner.ownerships()].filter(({ decision }) => decision.frontends === "none");
   const left = foreign.map(({ service, family, decision }) => [service, family, "-", "-", "-", decision.why]);
   const head = ["service", "family", "frontends", "cluster", "local", "remark"];

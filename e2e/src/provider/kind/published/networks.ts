@@ -1,5 +1,5 @@
 import { KUBE_OVN_IMAGES, MANIFESTS } from "../../../../kind/published.ts";
-import { SERVICE_CID_RS } from "../../netns/addresses.ts";
+import { SERVICE_CIDRS } from "../../netns/addresses.ts";
 import { applyManifest, logsOf, objectsIn, READY, settingsOf } from "../networks/apply-manifest.ts";
 import { imagesOf, type NetworkSettings, settled, type Variables } from "../networks/manifest.ts";
 import type { KindNetwork, KindNetworkGround } from "../networks/network.ts";
@@ -30,7 +30,7 @@ function fromManifest(
 /** Its script asks the cluster what it needs to know, and waits until everything runs. */
 async function kubeOvn(ground: KindNetworkGround): Promise<KindNetwork> {
   const { cluster, progress } = ground;
-  const script = kubeOvnScript(await textAt(MANIFESTS.ovn), settingsOf(ground), SERVICE_CID_RS);
+  const script = kubeOvnScript(await textAt(MANIFESTS.ovn), settingsOf(ground), SERVICE_CIDRS);
   await cluster.loadImage(await pulled(KUBE_OVN_IMAGES, progress));
   const variables = ["KUBECONFIG=/etc/kubernetes/admin.conf", ...familyVariables(ground)];
   await cluster.controlPlane.exec(["env", ...variables, "bash", "-s"], { ...READY, input: script });

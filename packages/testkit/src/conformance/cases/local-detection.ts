@@ -10,7 +10,7 @@ const here = workload(151, { endpoints: [webA1] });
 const local = workload(152, { endpoints: [webA1, webB1], nodePort: true, externally: "Local" });
 
 const PREFIX: Partial<AgentOptions> = { detectLocal: { kind: "interface-prefix", prefix: "cali" } };
-const NODE_CID_RS: Partial<AgentOptions> = { detectLocal: { kind: "node-cidrs" } };
+const NODE_CIDRS: Partial<AgentOptions> = { detectLocal: { kind: "node-cidrs" } };
 const NONE: Partial<AgentOptions> = { detectLocal: { kind: "none" } };
 
 export const localDetectionCases = [
@@ -43,12 +43,12 @@ export const localDetectionCases = [
   }),
   row("node CIDRs: a pod of this node", here, {
     from: clientA,
-    options: NODE_CID_RS,
+    options: NODE_CIDRS,
     expected: everyMode(plain([webA1])),
   }),
   row("node CIDRs: a pod of another node is masqueraded", here, {
     from: clientB,
-    options: NODE_CID_RS,
+    options: NODE_CIDRS,
     expected: everyMode(masqueraded([webA1])),
   }),
   row("none: nobody is masqueraded at the ClusterIP", here, {
