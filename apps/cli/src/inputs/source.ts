@@ -1,16 +1,11 @@
-import { existsSync } from "node:fs";
-import { homedir, hostname } from "node:os";
-import { join } from "node:path";
-import { errorText } from "@fairlead/base";
+import { hostname } from "node:os";
 import type { NodeState, Problem } from "@fairlead/core";
 import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, readNodes, type Target } from "@fairlead/inspect";
 import {
   type ApiConnection,
-  contextNamespace,
   createApiSource,
   createManifestsSnapshot,
   createManifestsSource,
-  loadConnection,
   type ObjectSource,
   type SourceReport,
 } from "@fairlead/watch";
@@ -18,7 +13,8 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
 import { version } from "../version.ts";
-import type { accessOptions, sourceOptions } from "./cluster-options.ts";
+import { apiConnection, type ClusterAccess, NO_CLUSTER, orFailure } from "./cluster-access.ts";
+import type { sourceOptions } from "./cluster-options.ts";
 
 type SourceValues = OptionValues<typeof sourceOptions>;
 
@@ -142,7 +138,7 @@ export async function liveSource(options: SourceValues, context: Context): Promi
       else warnOf(report, context);
     });
   }
-  if (path === "-" || others.length > 0) throw new UsageError("--file: one file or folder alone can be followed");
+  if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
   const onReport = (report: SourceReport) => warnOf(report, context);
   return createManifestsSource({ path, nodeName: nodeNameOf(options), onReport });
 }
@@ -159,68 +155,13 @@ function unreachableText({ server, error }: Extract<SourceReport, { type: "unrea
   return `the API server ${server} does not answer: ${error}`;
 }
 
-function connect(options: SourceValues, context: Context): Promise<ApiConnection> {
-  return orFailure("no cluster (or give manifests with -f): ", apiConnection(options, context));
-}
-
-/** Whether a cluster is named at all, by the options, the environment or the user's own kubeconfig. */
-export function hasCluster(options: ClusterAccess, { env }: Pick<Context, "env">): boolean {
-  return kubeconfigOf(options, env) !== undefined || env["KUBERNETES_SERVICE_HOST"] !== undefined;
-}
-
-function kubeconfigOf(options: ClusterAccess, env: Context["env"]): string | undefined {
-  return options.kubeconfig ?? env["KUBECONFIG"] ?? defaultKubeconfig();
-}
-
-/** Which cluster is meant, as kubectl is told. */
-export type ClusterAccess = OptionValues<typeof accessOptions>;
-
-/** @throws Error when no cluster is known, or its kubeconfig is none */
-export async function apiConnection(
-  options: ClusterAccess,
-  { env, warn }: Pick<Context, "env" | "warn">,
-): Promise<ApiConnection> {
-  const file = kubeconfigOf(options, env);
-  // The user runs it, as kubectl: what the own kubeconfig starts is wanted.
-  const kubeconfig = file === undefined ? {} : { kubeconfig: file, context: options.context ?? "" };
-  return loadConnection({ ...kubeconfig, allowExecCredentials: true, onWarning: warn });
-}
-
-/**
- * The namespace of a service that is named without one: what -n says, else the context's. Of manifests it is default.
- *
- * @throws CommandFailure when the kubeconfig is none
- */
-export async function namespaceOf(
-  options: ClusterAccess & Pick<SourceValues, "file"> & { readonly namespace: string | undefined },
-  { env }: Pick<Context, "env">,
-): Promise<string> {
-  if (options.namespace !== undefined) return options.namespace;
-  const file = options.file.length > 0 ? undefined : kubeconfigOf(options, env);
-  if (file === undefined) return DEFAULT_NAMESPACE;
-  const named = orFailure("no cluster (or give manifests with -f): ", contextNamespace(file, options.context));
-  return (await named) ?? DEFAULT_NAMESPACE;
-}
-
-const DEFAULT_NAMESPACE = "default";
-
-function defaultKubeconfig(): string | undefined {
-  const file = join(homedir(), ".kube", "config");
-  return existsSync(file) ? file : undefined;
+function connect(options: ClusterAccess, context: Context): Promise<ApiConnection> {
+  return orFailure(NO_CLUSTER, apiConnection(options, context));
 }
 
 function warnOf(report: SourceReport, { warn }: Context): void {
   if (report.type === "badObject") warn(`${report.file ?? report.key ?? report.resource}: ${report.error}`);
   if (report.type === "duplicate") {
     warn(`${report.resource} ${report.key} stands in ${report.ignored} and in ${report.used}: the latter counts`);
-  }
-}
-
-async function orFailure<T>(before: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    const message = errorText(error);
-    throw new CommandFailure(before + message, { cause: error });
   }
 }

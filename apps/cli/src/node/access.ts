@@ -6,10 +6,10 @@ import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
+import type { ClusterAccess } from "../inputs/cluster-access.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
-import type { ClusterAccess } from "../inputs/source.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
-import { findAgentPod, type KubectlOptions, podRunner } from "./kubectl.ts";
+import { findAgentPod, type KubectlOptions, kubectlOf, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
@@ -57,10 +57,11 @@ export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions
  * @throws CommandFailure when it cannot be reached
  */
 export function runnerFor(
-  { on, kubeconfig, context }: Pick<KernelValues, "on"> & ClusterAccess,
-  { runner }: Pick<Context, "runner">,
+  options: Pick<KernelValues, "on"> & ClusterAccess,
+  context: Pick<Context, "runner">,
 ): Promise<Runner> {
-  return on === undefined ? Promise.resolve(runner) : runnerOn(on, { runner, cluster: { kubeconfig, context } });
+  const { on } = options;
+  return on === undefined ? Promise.resolve(context.runner) : runnerOn(on, kubectlOf(options, context));
 }
 
 /** Starts programs in the network namespace of a cluster's node. */

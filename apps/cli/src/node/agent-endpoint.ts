@@ -3,7 +3,8 @@ import type { AgentPages } from "@fairlead/inspect";
 import { lines } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import type { ClusterAccess } from "../inputs/source.ts";
+import type { ClusterAccess } from "../inputs/cluster-access.ts";
+import { portOf } from "../inputs/number.ts";
 import { type AgentPod, clusterFlags, findAgentPod, type KubectlOptions } from "./kubectl.ts";
 
 export interface AgentAddress {
@@ -43,6 +44,25 @@ export interface AgentPorts {
   readonly metrics: number;
   /** healthzBindAddress */
   readonly health: number;
+}
+
+/** kube-proxy's defaults. */
+const DEFAULT_PORTS: AgentPorts = { metrics: 10_249, health: 10_256 };
+
+/**
+ * The ports that `--metrics-port` and `--health-port` say, else the defaults.
+ *
+ * @throws UsageError for one that is no port
+ */
+export function portsOf(options: {
+  readonly "metrics-port": string | undefined;
+  readonly "health-port"?: string | undefined;
+}): AgentPorts {
+  const { "metrics-port": metrics, "health-port": health } = options;
+  return {
+    metrics: metrics === undefined ? DEFAULT_PORTS.metrics : portOf("metrics-port", metrics),
+    health: health === undefined ? DEFAULT_PORTS.health : portOf("health-port", health),
+  };
 }
 
 /**

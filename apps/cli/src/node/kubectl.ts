@@ -1,6 +1,7 @@
 import { type Argv, CommandError, type Runner, type RunOptions } from "@fairlead/kernel";
+import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import type { ClusterAccess } from "../inputs/source.ts";
+import type { ClusterAccess } from "../inputs/cluster-access.ts";
 
 /** The pod of an agent, or of kube-proxy itself. */
 export interface AgentPod {
@@ -13,6 +14,11 @@ export interface KubectlOptions {
   /** Starts kubectl. */
   readonly runner: Runner;
   readonly cluster: ClusterAccess;
+}
+
+/** kubectl for the cluster that a command's options name. */
+export function kubectlOf({ kubeconfig, context }: ClusterAccess, { runner }: Pick<Context, "runner">): KubectlOptions {
+  return { runner, cluster: { kubeconfig, context } };
 }
 
 /**

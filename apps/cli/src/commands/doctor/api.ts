@@ -2,7 +2,7 @@ import { errorText } from "@fairlead/base";
 import type { ApiFacts } from "@fairlead/verify";
 import { type Access, isAllowed } from "@fairlead/watch";
 import type { Context } from "../../frame/context.ts";
-import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/source.ts";
+import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
 
 /** What system:node-proxier allows and the agent needs. */

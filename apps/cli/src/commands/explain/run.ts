@@ -4,16 +4,16 @@ import {
   explainService,
   findTarget,
   type PlannedNode,
-  parseTarget,
   type ServiceExplanation,
   type Target,
 } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { CommandFailure } from "../../frame/errors.ts";
+import { namespaceOf } from "../../inputs/cluster-access.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { servicesLike } from "../../inputs/services-like.ts";
-import { namespaceOf } from "../../inputs/source.ts";
+import { targetOf } from "../../inputs/target.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
 import type { FamilyAgreement } from "./family-agreement.ts";
@@ -51,14 +51,6 @@ export async function run({ arguments: [text = ""], options }: Input, context: C
 interface Answer {
   readonly explanation: ServiceExplanation;
   readonly agreements: readonly FamilyAgreement[];
-}
-
-function targetOf(text: string, namespace: string): Target {
-  try {
-    return parseTarget(text, namespace);
-  } catch (error) {
-    throw error instanceof RangeError ? new UsageError(error.message) : error;
-  }
 }
 
 async function whyNothing(target: Target, options: Input["options"], context: Context): Promise<string> {

@@ -1,11 +1,12 @@
-import { type Flow, findTarget, flowAttribution, type PlannedNode, parseTarget, type Target } from "@fairlead/inspect";
+import { type Flow, findTarget, flowAttribution, type PlannedNode, type Target } from "@fairlead/inspect";
 import { type Connection, openTracking, type Tracking } from "@fairlead/kernel";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
-import { CommandFailure, UsageError } from "../../frame/errors.ts";
+import { CommandFailure } from "../../frame/errors.ts";
+import { namespaceOf } from "../../inputs/cluster-access.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { servicesLike } from "../../inputs/services-like.ts";
-import { namespaceOf } from "../../inputs/source.ts";
+import { targetOf } from "../../inputs/target.ts";
 import { runnerFor } from "../../node/access.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -24,7 +25,7 @@ export interface Attribution {
 /** @throws CommandFailure when objects or kernel cannot be read, or there is no such service */
 export async function openAttribution(options: Values, context: Context): Promise<Attribution> {
   const { service: asked, on } = options;
-  const target = asked === undefined ? undefined : targetOf(asked, await namespaceOf(options, context));
+  const target = asked === undefined ? undefined : targetOf(asked, await namespaceOf(options, context), "service");
   const runner = await runnerFor(options, context);
   const addresses = await nodeAddresses(runner);
   const values = { ...options, node: options.node ?? on };
@@ -39,14 +40,6 @@ export async function openAttribution(options: Values, context: Context): Promis
       return flow !== undefined && wanted(flow) ? flow : undefined;
     },
   };
-}
-
-function targetOf(text: string, namespace: string): Target {
-  try {
-    return parseTarget(text, namespace);
-  } catch (error) {
-    throw error instanceof RangeError ? new UsageError(`--service: ${error.message}`) : error;
-  }
 }
 
 async function chosen(

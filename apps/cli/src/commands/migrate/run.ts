@@ -20,7 +20,7 @@ import {
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import type { KubectlOptions } from "../../node/kubectl.ts";
+import { type KubectlOptions, kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
 import { clusterObjects, surveyObjects } from "./cluster.ts";
@@ -41,8 +41,7 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const waitMs = milliseconds("--timeout", options.timeout ?? "180");
   const holdMs = milliseconds("--hold", options.hold ?? "10");
   const patience = { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
-  const { kubeconfig, context: named } = options;
-  const kubectl = { runner: context.runner, cluster: { kubeconfig, context: named } };
+  const kubectl = kubectlOf(options, context);
   const objects = await context.progress("reading the cluster", () => clusterObjects(kubectl));
   if (objects.fairlead !== undefined && !isManaged(objects.fairlead)) {
     throw new CommandFailure(

@@ -7,7 +7,7 @@ import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
-import { type AgentAddress, askAgent } from "../../node/agent-endpoint.ts";
+import { type AgentAddress, askAgent, portsOf } from "../../node/agent-endpoint.ts";
 import { print } from "../../output/output.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
@@ -55,12 +55,8 @@ async function accept(options: Options, context: Context): Promise<void> {
 }
 
 function addressOf(options: Options): AgentAddress {
-  const port = Number(options["metrics-port"] ?? 10_249);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new UsageError(`--metrics-port=${options["metrics-port"]}: must be a number from 1 to 65535`);
-  }
   const { on, kubeconfig, context } = options;
-  return { on, cluster: { kubeconfig, context }, port };
+  return { on, cluster: { kubeconfig, context }, port: portsOf(options).metrics };
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {

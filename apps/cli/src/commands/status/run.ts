@@ -5,11 +5,10 @@ import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { didYouMean } from "../../inputs/did-you-mean.ts";
-import { numberOf } from "../../inputs/number.ts";
 import { allNodes } from "../../inputs/source.ts";
-import { type AgentPorts, agentPages } from "../../node/agent-endpoint.ts";
+import { type AgentPorts, agentPages, portsOf } from "../../node/agent-endpoint.ts";
 import { eachNode } from "../../node/each-node.ts";
-import { type AgentPod, agentPods, type KubectlOptions } from "../../node/kubectl.ts";
+import { type AgentPod, agentPods, type KubectlOptions, kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "../verify/all-nodes.ts";
 import type { statusOptions } from "./options.ts";
@@ -31,17 +30,6 @@ export async function run({ options }: CommandInput<typeof statusOptions>, conte
 
 function isWell({ answers, healthy, differences = 0 }: NodeStatus): boolean {
   return answers && healthy !== false && differences === 0;
-}
-
-function kubectlOf({ kubeconfig, context: named }: Values, { runner }: Context): KubectlOptions {
-  return { runner, cluster: { kubeconfig, context: named } };
-}
-
-function portsOf(options: Values): AgentPorts {
-  return {
-    metrics: numberOf("metrics-port", options["metrics-port"]) ?? 10_249,
-    health: numberOf("health-port", options["health-port"]) ?? 10_256,
-  };
 }
 
 async function askAll(options: Values, context: Context): Promise<readonly NodeStatus[]> {

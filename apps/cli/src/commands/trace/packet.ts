@@ -5,6 +5,7 @@ import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
 import { UsageError } from "../../frame/errors.ts";
 import type { OptionValues } from "../../frame/options.ts";
+import { portOf } from "../../inputs/number.ts";
 import { addressIn } from "../../node/pod-address.ts";
 import type { traceOptions } from "./options.ts";
 
@@ -46,13 +47,6 @@ export function socketDestination({ to }: Pick<Values, "to">): Destination | und
 /** The destination of a service's frontend. */
 export function destinationAt(address: string, port: number, protocol: Protocol): Destination {
   return { family: familyOf(address), address, port, protocol: protocol.toLowerCase() };
-}
-
-function portOf(option: string, text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
-    throw new UsageError(`--${option}=${text}: a port is a number from 1 to 65535`);
-  return port;
 }
 
 const SPORT = 40_000;

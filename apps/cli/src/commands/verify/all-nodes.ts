@@ -4,7 +4,7 @@ import type { ClusterValues } from "../../inputs/planned.ts";
 import { plannedNodes } from "../../inputs/planned-nodes.ts";
 import { eachNode } from "../../node/each-node.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
-import { type AgentPod, agentPods, podRunner } from "../../node/kubectl.ts";
+import { type AgentPod, agentPods, kubectlOf, podRunner } from "../../node/kubectl.ts";
 import { listedRunner } from "../../node/listings.ts";
 import type { FamilyReport } from "./family-report.ts";
 import { reportsOf } from "./look.ts";
@@ -22,8 +22,7 @@ export type NodeReport =
  * @throws CommandFailure when the cluster cannot be read or kubectl does not work
  */
 export async function verifyNodes(options: ClusterValues, context: Context): Promise<readonly NodeReport[]> {
-  const { kubeconfig, context: named } = options;
-  const kubectl = { runner: context.runner, cluster: { kubeconfig, context: named } };
+  const kubectl = kubectlOf(options, context);
   const { setup, names, plan } = await plannedNodes(options, context);
   const agents = await agentPods(kubectl);
   const look = async (node: string, pod: AgentPod): Promise<readonly FamilyReport[]> => {
