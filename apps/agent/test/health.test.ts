@@ -110,8 +110,9 @@ describe("ProxyHealth", () => {
 });
 
 describe("the health port", () => {
-  function port(eligible = true) {
+  function port(eligible = true, served: readonly ("IPv4" | "IPv6")[] = ["IPv4", "IPv6"]) {
     const { clock, health } = twoFamilies();
+    for (const family of served) health.updated(family);
     const answers: string[] = [];
     const app = healthApp({
       report: () => health.report(),
@@ -145,6 +146,19 @@ describe("the health port", () => {
     expect((await ask(app, "/healthz")).status).toBe(503);
     expect((await ask(app, "/livez")).status).toBe(200);
     expect(answers).toEqual(["healthz 503", "livez 200"]);
+  });
+
+  test("a family without its first rules fails healthz, which says so, not livez", async () => {
+    const { app, health } = port(true, ["IPv6"]);
+    const healthz = await ask(app, "/healthz");
+    expect(healthz.status).toBe(503);
+    expect(await healthz.json()).toMatchObject({ nodeEligible: true, rulesInPlace: false, healthy: true });
+    expect((await ask(app, "/livez")).status).toBe(200);
+    health.failed("IPv4");
+    expect((await ask(app, "/healthz")).status).toBe(503);
+    health.updated("IPv4");
+    health.failed("IPv4");
+    expect((await ask(app, "/healthz")).status).toBe(200);
   });
 
   test("a late change fails both and tells when the last sync was", async () => {

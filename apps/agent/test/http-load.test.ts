@@ -11,6 +11,7 @@ import { reused } from "../src/http/reused.ts";
 import { Turns } from "../src/http/turns.ts";
 import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { ask } from "./support/ask.ts";
+import { freePort } from "./support/free-port.ts";
 import { runningAgent } from "./support/running-agent.ts";
 import { until } from "./support/until.ts";
 
@@ -224,9 +225,3 @@ describe("clients that ask too much", () => {
     await one.stop();
   });
 });
-
-async function freePort(): Promise<number> {
-  const { address, close } = await listen(routes({}), { host: HOST, port: 0 });
-  await close();
-  return address.port;
-}

@@ -10,15 +10,20 @@ export interface HealthSources {
   answered(endpoint: "healthz" | "livez", code: 200 | 503): void;
 }
 
-/** /healthz (this node should get traffic) and /livez (the proxy works) of the health port, in upstream's words. */
+/**
+ * /healthz (this node should get traffic) and /livez (the proxy works) of the health port, in upstream's words. Unlike
+ * upstream's, /healthz is 503 until each family's first rules are in place, with a word that says so.
+ */
 export function healthApp(sources: HealthSources): App {
   return routes({
     "/healthz": () => {
       const nodeEligible = sources.nodeEligible();
       const report = sources.report();
-      const status = report.healthy && nodeEligible ? 200 : 503;
+      const { healthy, rulesInPlace } = report;
+      const status = healthy && nodeEligible && rulesInPlace ? 200 : 503;
       sources.answered("healthz", status);
-      return { status, headers: JSON_TYPE, body: body(report, status, { nodeEligible }) };
+      const own = { nodeEligible, ...(rulesInPlace ? {} : { rulesInPlace }) };
+      return { status, headers: JSON_TYPE, body: body(report, status, own) };
     },
     "/livez": () => {
       const report = sources.report();
@@ -30,14 +35,14 @@ export function healthApp(sources: HealthSources): App {
 }
 
 /** While healthy, lastUpdated is the current time: readers of old take it for a sign of life. */
-function body(report: HealthReport, code: 200 | 503, eligibility: { nodeEligible?: boolean }): string {
+function body(report: HealthReport, code: 200 | 503, own: { nodeEligible?: boolean; rulesInPlace?: boolean }): string {
   const status = Object.entries(report.status)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([family, one]) => [family, { lastUpdated: goTime(one.lastUpdated), healthy: one.healthy }] as const);
   return JSON.stringify({
     lastUpdated: goTime(code === 200 ? report.currentTime : report.lastUpdated),
     currentTime: goTime(report.currentTime),
-    ...eligibility,
+    ...own,
     healthy: report.healthy,
     ...(status.length === 0 ? {} : { status: Object.fromEntries(status) }),
   });

@@ -11,6 +11,8 @@ interface FamilyHealth {
   progressAt?: number;
   /** No sync has succeeded since one failed: their steps count for nothing. */
   failing?: true;
+  /** A sync has succeeded since the proxy started. */
+  inPlace?: true;
 }
 
 export interface HealthReport {
@@ -18,6 +20,8 @@ export interface HealthReport {
   readonly lastUpdated: number;
   readonly currentTime: number;
   readonly healthy: boolean;
+  /** Each family's rules have reached the kernel since the proxy started. */
+  readonly rulesInPlace: boolean;
   readonly status: Readonly<Partial<Record<IPFamily, { readonly lastUpdated: number; readonly healthy: boolean }>>>;
 }
 
@@ -73,6 +77,7 @@ export class ProxyHealth {
   updated(family: IPFamily): void {
     const health = this.#of(family);
     health.lastUpdated = this.#now();
+    health.inPlace = true;
     delete health.takenSince;
     delete health.failing;
     this.progressed(family);
@@ -93,6 +98,8 @@ export class ProxyHealth {
       lastUpdated: Math.max(0, ...all.map((one) => one.lastUpdated)),
       currentTime,
       healthy: all.every((one) => one.healthy),
+      // Before the first sync begins no family is known.
+      rulesInPlace: all.length > 0 && [...this.#families.values()].every(({ inPlace }) => inPlace === true),
       status,
     };
   }

@@ -46,12 +46,19 @@ export interface RunningAgentOptions {
   readonly addressesAfter?: Promise<void>;
   /** Of the metrics server; default: any that is free. */
   readonly metricsPort?: number;
+  /** Of the health server; default: there is none. */
+  readonly healthPort?: number;
 }
 
 /** A configuration with which two agents at once do not meet on ports and files. */
-function configApart(flags: readonly string[], port: number): AgentConfig {
+function configApart({ flags = [], metricsPort = 0, healthPort }: RunningAgentOptions): AgentConfig {
   const { healthzBindAddress: _none, ...config } = configOf(["--state-dir=/dev/null/none", ...flags]);
-  return { ...config, metricsBindAddress: { address: "127.0.0.1", port } };
+  const at = (port: number) => ({ address: "127.0.0.1", port });
+  return {
+    ...config,
+    metricsBindAddress: at(metricsPort),
+    ...(healthPort === undefined ? {} : { healthzBindAddress: at(healthPort) }),
+  };
 }
 
 export function configOf(flags: readonly string[]): AgentConfig {
@@ -64,15 +71,9 @@ export type RunningAgent = ReturnType<typeof runningAgent>;
 
 /** A whole agent in this process, on kernels in memory and in virtual time. */
 export function runningAgent(options: RunningAgentOptions = {}) {
-  const {
-    flags = [],
-    families = ["IPv4"],
-    memory = Memory.empty,
-    clock = new VirtualClock(),
-    mode = "iptables",
-  } = options;
+  const { families = ["IPv4"], memory = Memory.empty, clock = new VirtualClock(), mode = "iptables" } = options;
   const { ipvs, modules } = fakeIpvs();
-  const given = configApart(flags, options.metricsPort ?? 0);
+  const given = configApart(options);
   const { serviceRules = [] } = options;
   const config = { ...given, multiCNI: { ...given.multiCNI, serviceRules } };
   const filter = filterSettings(config);
