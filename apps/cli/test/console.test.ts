@@ -144,6 +144,22 @@ test.each([
   expect(err).toContain(message);
 });
 
+test.each([
+  ["api/flows", "node-a: manifests have no kernel; add --live"],
+  ["api/doctor?node=node-a", "node-a: manifests have no kernel; add --live"],
+])("%s of manifests is told", async (path, error) => {
+  const running = await opened("--no-open");
+  expect(await running.get(path)).toEqual({ error });
+  expect(running.calls).toEqual([]);
+  await running.close();
+});
+
+test("--live looks at this host only", async () => {
+  const running = await opened("--no-open", "--live");
+  expect(await running.get("api/flows?node=node-b")).toEqual({ error: "node-b: --live looks at this host only" });
+  await running.close();
+});
+
 test("--live without manifests is told", async () => {
   const { code, err } = await fairlead(["console", "--live"]);
   expect(code).toBe(2);

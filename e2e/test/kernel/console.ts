@@ -1,9 +1,10 @@
-import { NETWORKS } from "@fairlead/testkit";
+import { clientA, NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requireAgent } from "../../src/agent/agent-file.ts";
 import { inflict } from "../../src/faults/iptables-rules.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { labPorts, objects } from "../../src/one-node/objects.ts";
+import { whoAnswers } from "../../src/one-node/ask.ts";
+import { labPorts, NGINX_CALICO_IP, objects } from "../../src/one-node/objects.ts";
 import { openScene, type Scene } from "../../src/one-node/scene.ts";
 import { requireTool } from "../../src/tools/fairlead.ts";
 import { type PageReader, readConsole } from "../../src/tools/page-reader.ts";
@@ -35,6 +36,23 @@ describe("fairlead console beside the running agent, in a browser", () => {
     const text = await page.until(/node-a[\s\S]*✓\s*as planned/);
     expect(text).toMatch(/✓\s*healthy/);
     expect(text).not.toMatch(/cannot be read|does not answer/);
+  });
+
+  test("connections by service and endpoint, from the kernel's own tracking", async () => {
+    page.go("#/flows");
+    await page.until(/There is no connection with a service|By service and endpoint[\s\S]*Received/);
+    const server = await whoAnswers(lab, clientA, NGINX_CALICO_IP);
+    const text = await page.until(/default\/nginx-calico/);
+    expect(server).toBe("nginx");
+    expect(text).toMatch(
+      /10\.144\.\d+\.\d+:\d+\s+tcp 10\.96\.67\.75:80\s+default\/nginx-calico\s+10\.144\.\d+\.\d+:80/,
+    );
+  });
+
+  test("doctor: what of the node is good and what is not, without a look at any API server", async () => {
+    page.go("#/doctor");
+    const text = await page.until(/node-a[\s\S]*checks are good/);
+    expect(text).not.toMatch(/API server\s*✓/);
   });
 
   test("a rule that somebody deletes: its service is red and the rule is named", async ({ annotate }) => {

@@ -112,7 +112,7 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
         const explanation = found && explainService(planned, found.service, found.port);
         if (explanation === undefined)
           throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
-        return { planAt: cluster.changedAt, explanation };
+        return { planAt: cluster.changedAt, explanation, owners: cluster.ownersOf(explanation.service) };
       });
     },
     "/api/networks": async (query): Promise<NetworksAnswer> => {

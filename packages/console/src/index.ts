@@ -1,5 +1,6 @@
 export { type Answers, type ConsoleOptions, type RunningConsole, startConsole } from "./console.ts";
 export type { AgentSetup, LiveCluster } from "./model/cluster.ts";
+export { shownFlows } from "./model/flows.ts";
 export type { NodePorts } from "./model/looks.ts";
 export { type Change, type ChangedPlans, changedPlans } from "./model/what-if.ts";
 export type * from "./protocol.ts";

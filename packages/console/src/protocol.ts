@@ -1,9 +1,9 @@
 /** What the server tells the page. JSON values only; nothing here runs. */
 
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
-import type { AgentStatus, ServiceExplanation, SuggestedCIDR } from "@fairlead/inspect";
+import type { AgentStatus, Flow, ServiceExplanation, ServiceTraffic, SuggestedCIDR } from "@fairlead/inspect";
 import type { OwnershipRow } from "@fairlead/intake";
-import type { ServiceReport } from "@fairlead/verify";
+import type { Diagnosis, ServiceReport } from "@fairlead/verify";
 
 /** One line of the list of services. */
 export interface ServiceRow {
@@ -80,6 +80,17 @@ export type StreamEvent = {
 export interface ServiceAnswer {
   readonly planAt: number;
   readonly explanation: ServiceExplanation;
+  /** As `fairlead ownership --watch` would have told them, the oldest first. */
+  readonly owners: { readonly since: number; readonly changes: readonly OwnerChange[] };
+}
+
+/** Another owner of a service in a family; without `before` it was not there, without `after` it is gone. */
+export interface OwnerChange {
+  readonly at: number;
+  readonly family: IPFamily;
+  readonly before?: Ownership;
+  readonly after?: Ownership;
+  readonly why?: string;
 }
 
 /** `GET api/networks`: as `fairlead ownership -o json` has it, with the CIDRs that were given. */
@@ -156,4 +167,23 @@ export interface WhatIfAnswer {
 /** `GET api/search`: the services that match, in the order of their names. */
 export interface SearchAnswer {
   readonly services: readonly ServiceKey[];
+}
+
+/** `GET api/flows`: of the connections that a node tracks as much as anybody reads. */
+export interface FlowsAnswer {
+  readonly node: string;
+  readonly at: number;
+  /** As `fairlead top -o json` has it. */
+  readonly traffic: readonly ServiceTraffic[];
+  /** As `fairlead flows -o json` has them; those that hang come first. */
+  readonly flows: readonly Flow[];
+  /** How many of each are left out here. */
+  readonly more: { readonly services: number; readonly flows: number };
+}
+
+/** `GET api/doctor`: as `fairlead doctor -o json` has it. */
+export interface DoctorAnswer {
+  readonly node: string;
+  readonly at: number;
+  readonly diagnoses: readonly Diagnosis[];
 }

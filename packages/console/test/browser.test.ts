@@ -4,7 +4,7 @@ import { service } from "@fairlead/testkit";
 import axe from "axe-core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cannedAnswers } from "./support/answers.ts";
+import { calmNodes, cannedAnswers } from "./support/answers.ts";
 import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
@@ -30,9 +30,11 @@ const PLACES = [
   ["#/overview", "Overview"],
   ["#/services", "Services"],
   ["#/service/shop/web", "shop/web"],
+  ["#/flows", "Flows"],
   ["#/trace?from=pod&to=10.96.0.10:80&node=node-a", "Trace"],
   ["#/networks", "Networks"],
   ["#/what-if?cidr=10.144.2.0/24", "What if"],
+  ["#/doctor", "Doctor"],
 ] as const;
 
 /** Kept beside the report of the tests; the documentation has some of them. */
@@ -43,11 +45,12 @@ describe("every page", () => {
     ["light", false],
     ["dark", true],
   ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (scheme, dark) => {
-    await using running = await openConsole(new LiveObjects(shop), html, { answers: () => cannedAnswers });
+    const nodes = { answers: () => cannedAnswers, looking: calmNodes };
+    await using running = await openConsole(new LiveObjects(shop), html, nodes);
     const { page, complaints, go } = await visitPage(browser, running.url, { dark });
     for (const [place, heading] of PLACES) {
       await go(place, heading);
-      await page.getByText("asking …").waitFor({ state: "detached" });
+      await page.locator("main", { hasNotText: "asking …" }).waitFor();
       // By the debugger's way: the page's own policy lets nobody add a script.
       await page.evaluate(axe.source);
       const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(

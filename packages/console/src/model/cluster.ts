@@ -1,11 +1,12 @@
 import { inSlices, nextTurn } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
-import { ClusterState, decodeNode, type NodeState, type ServiceKey } from "@fairlead/core";
+import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
-import { factsOf, type Mode, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
-import { subscriptions } from "@fairlead/intake";
-import type { ObjectSource, OtherSubscription } from "@fairlead/watch";
-import type { ServiceRow } from "../protocol.ts";
+import { type Mode, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
+import type { ObjectSource } from "@fairlead/watch";
+import type { ServiceAnswer, ServiceRow } from "../protocol.ts";
+import { followObjects } from "./follow.ts";
+import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
 import { serviceRow } from "./rows.ts";
 import { Turns } from "./turns.ts";
 
@@ -35,7 +36,6 @@ interface KeptPlan {
   memory: Memory;
 }
 
-const NODES = { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false } as const;
 /** Plans of nodes that are kept: each has every service. */
 const MOST_PLANS = 6;
 
@@ -47,6 +47,8 @@ export class LiveCluster {
   readonly #turns = new Turns();
   readonly #plans = new Map<string, KeptPlan>();
   readonly #ready = Promise.withResolvers<void>();
+  readonly #owners = new OwnerHistory();
+  readonly #startedAt: number;
   /** By node: what its kernel says, where it was asked. */
   readonly #addresses = new Map<string, readonly string[]>();
   #serviceCIDRs: readonly string[] | undefined;
@@ -58,6 +60,7 @@ export class LiveCluster {
     this.#options = options;
     this.#nodeName = options.nodeName;
     this.#changedAt = options.now();
+    this.#startedAt = this.#changedAt;
   }
 
   /** The node that the list looks from. */
@@ -76,36 +79,16 @@ export class LiveCluster {
   }
 
   /** Follows the objects until the signal aborts, or the source ends. */
-  async follow(source: ObjectSource, signal: AbortSignal): Promise<void> {
-    const missing = new Set(["services", "endpointSlices", "nodes"]);
-    const known = (what: string) => {
-      if (missing.delete(what) && missing.size === 0) void this.#begin();
-    };
-    const { setup } = this.#options;
-    const { serviceCIDRs = false } = factsOf(setup.mode).needs;
-    const into = subscriptions({
+  follow(source: ObjectSource, signal: AbortSignal): Promise<void> {
+    const to = {
       state: this.state,
-      problems: { object: () => {} },
-      onNode: () => {},
+      mode: this.#options.setup.mode,
       onChange: () => void this.#changed(),
-      onSynced: known,
-      ...(serviceCIDRs && { onServiceCIDRs: (cidrs: readonly string[]) => void this.#ranges(cidrs) }),
-    });
-    const nodes: OtherSubscription = {
-      resource: NODES,
-      decode: (raw) => decodeNode(raw).object,
-      onChange: (change) => {
-        if (change.type === "synced") known("nodes");
-        // An upsert has what `decode` gave.
-        else this.#node(change.key.slice(1), change.type === "upsert" ? (change.object as NodeState) : undefined);
-      },
-      onState: (state) => {
-        // Who may not list nodes looks without their zones and addresses.
-        if (state !== "listed") known("nodes");
-      },
+      onNode: (name: string, node: NodeState | undefined) => this.#node(name, node),
+      onServiceCIDRs: (cidrs: readonly string[]) => this.#ranges(cidrs),
+      onComplete: () => void this.#begin(),
     };
-    const { services, endpointSlices, serviceCIDRs: ranges } = into;
-    await source.run({ services, endpointSlices, ...(ranges && { serviceCIDRs: ranges }), others: [nodes] }, signal);
+    return followObjects(source, to, signal);
   }
 
   /** What a node's own interfaces have, which counts from now on in place of what its Node object says. */
@@ -120,6 +103,11 @@ export class LiveCluster {
   async withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
     await this.ready;
     return this.#turns.run(async () => work(await this.#plan(nodeName)));
+  }
+
+  /** Who served a service before, since this was started. */
+  ownersOf(service: ServiceKey): ServiceAnswer["owners"] {
+    return { since: this.#startedAt, changes: this.#owners.of(service) };
   }
 
   /** Every service, in the order of the state, in portions. */
@@ -191,13 +179,22 @@ export class LiveCluster {
     await this.#turns.run(async () => {
       this.#updating = false;
       const { services } = this.state.takeDirty();
+      const before = this.#ownersOf(services);
       for (const plan of this.#plans.values()) {
         const step = await inSlices(plan.planned.planner.replan(this.state, services, plan.memory));
         plan.memory = plan.memory.apply(step.memory);
       }
       await this.#plan(this.nodeName);
+      const after = this.#ownersOf(services);
+      if (before && after) this.#owners.take(before, after, this.#changedAt);
       this.#publish([...services]);
     });
+  }
+
+  /** Undefined: no plan says it at the moment. */
+  #ownersOf(services: ReadonlySet<ServiceKey>): ReadonlyMap<ServiceKey, Owners> | undefined {
+    const plan = this.#plans.get(this.nodeName);
+    return plan && new Map(Array.from(services, (key) => [key, ownersNow(plan.planned.planner, key)]));
   }
 
   #publish(services: readonly ServiceKey[]): void {

@@ -1,6 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import { type Place, usePlace } from "./router.ts";
 import { type Store, useStore } from "./store.ts";
+import { DoctorView } from "./views/doctor.tsx";
+import { FlowsView } from "./views/flows.tsx";
 import { NetworksView } from "./views/networks.tsx";
 import { OverviewView } from "./views/overview.tsx";
 import { ServiceView } from "./views/service.tsx";
@@ -11,9 +13,11 @@ import { WhatIfView } from "./views/what-if.tsx";
 const PAGES = [
   ["overview", "Overview"],
   ["services", "Services"],
+  ["flows", "Flows"],
   ["trace", "Trace"],
   ["networks", "Networks"],
   ["what-if", "What if"],
+  ["doctor", "Doctor"],
 ] as const;
 
 const LINKS: Readonly<Record<Store["link"], string>> = {
@@ -87,6 +91,10 @@ function View({ store, place }: { readonly store: Store; readonly place: Place }
       return <ServicesView store={store} query={place.query} />;
     case "service":
       return <ServiceView store={store} service={`${namespace}/${name}`} node={place.query.get("node") ?? ""} />;
+    case "flows":
+      return <FlowsView store={store} query={place.query} />;
+    case "doctor":
+      return <DoctorView store={store} query={place.query} />;
     case "networks":
       return <NetworksView store={store} />;
     case "trace":

@@ -1,4 +1,14 @@
-import type { Answers, TraceAnswer, TraceVisit, WhatIfAnswer } from "../../src/index.ts";
+import type { Flow } from "@fairlead/inspect";
+import {
+  type Answers,
+  type ConsoleOptions,
+  type DoctorAnswer,
+  type FlowsAnswer,
+  shownFlows,
+  type TraceAnswer,
+  type TraceVisit,
+  type WhatIfAnswer,
+} from "../../src/index.ts";
 
 const visit = (chain: string, text: string, hook = "PREROUTING"): TraceVisit => ({
   hook,
@@ -62,8 +72,70 @@ const whatIf: WhatIfAnswer = {
   ],
 };
 
+const flow = (port: number, address: string, more: Partial<Flow> = {}): Flow => ({
+  family: "IPv4",
+  protocol: "TCP",
+  client: { address: "10.144.1.9", port },
+  frontend: { kind: "cluster-ip", address: "10.96.0.10", port: 80 },
+  service: "shop/web",
+  port: "http",
+  owner: "ours",
+  endpoint: { address, port: 8080, condition: "ready", nodeName: "node-a" },
+  state: "ESTABLISHED",
+  replied: true,
+  sent: { bytes: 4_300, packets: 12 },
+  received: { bytes: 1_920_000, packets: 1_300 },
+  ...more,
+});
+
+const FLOWS: readonly Flow[] = [
+  flow(40_001, "10.144.1.5"),
+  flow(40_002, "10.144.1.5"),
+  flow(40_003, "10.144.2.8", {
+    endpoint: { address: "10.144.2.8", port: 8080, condition: "terminating", nodeName: "node-b" },
+  }),
+  flow(40_004, "10.144.2.99", { endpoint: { address: "10.144.2.99", port: 8080, condition: "gone" }, replied: false }),
+  flow(40_005, "", {
+    service: "default/both",
+    port: "",
+    owner: "mixed",
+    frontend: { kind: "cluster-ip", address: "10.96.0.13", port: 80 },
+    endpoint: { address: "10.144.1.7", port: 80, condition: "ready", nodeName: "node-a" },
+  }),
+];
+
+function flows(query: URLSearchParams): FlowsAnswer {
+  const service = query.get("service");
+  const found = FLOWS.filter((one) => service === null || one.service === service);
+  return { node: query.get("node") ?? "", at: Date.now(), ...shownFlows(found) };
+}
+
+function doctor(query: URLSearchParams): DoctorAnswer {
+  const node = query.get("node") ?? "";
+  const good = { check: "connection tracking", state: "good", found: "there" } as const;
+  const unknown = { check: "proxies on this node", state: "unknown", found: "none seen, not all may be" } as const;
+  const bad = {
+    check: "net.ipv4.ip_forward",
+    state: "bad",
+    found: "0",
+    advice: "sysctl -w net.ipv4.ip_forward=1: packets to pods are not forwarded without it",
+  } as const;
+  return { node, at: Date.now(), diagnoses: node === "node-a" ? [good, unknown, bad] : [good] };
+}
+
 /** What the commands would answer: for tests of the page only; the commands' own tests ask them. */
 export const cannedAnswers: Answers = {
-  gets: { "/api/trace": async () => trace },
+  gets: {
+    "/api/trace": async () => trace,
+    "/api/flows": async (query) => flows(query),
+    "/api/doctor": async (query) => doctor(query),
+  },
   posts: { "/api/what-if": async () => whatIf },
 };
+
+/** Kernels that are as planned, and agents that are well. */
+export const calmNodes: ConsoleOptions["looking"] = () => ({
+  reaches: () => true,
+  kernel: async () => [{ family: "IPv4", services: [] }],
+  agent: async () => ({ mode: "iptables", healthy: true, version: "0.0.0" }),
+});

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { IP_FAMILIES } from "@fairlead/base";
 import {
-  type AgentSetup,
   type Answers,
   type Change,
   changedPlans,
@@ -16,10 +15,12 @@ import type { IPFamily } from "@fairlead/core";
 import { dryRun, type PlannedNode } from "@fairlead/inspect";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
 import { diffCommand } from "../diff/index.ts";
 import { rulesText } from "../plan/rules-text.ts";
 import { traceCommand } from "../trace/index.ts";
 import { addressedTo } from "./destination.ts";
+import { nodeAnswers } from "./node-answers.ts";
 import type { consoleOptions } from "./options.ts";
 import { saidBy } from "./said.ts";
 
@@ -28,7 +29,10 @@ type Values = CommandInput<typeof consoleOptions>["options"];
 /** What other commands answer, on the objects that the console has. */
 export function commandAnswers(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): Answers {
   return {
-    gets: { "/api/trace": (query) => traced(cluster, setup, options, query, context) },
+    gets: {
+      "/api/trace": (query) => traced(cluster, setup, options, query, context),
+      ...nodeAnswers(cluster, setup, options, context),
+    },
     posts: { "/api/what-if": (_query, body) => whatIf(cluster, setup, readChange(body), context) },
   };
 }

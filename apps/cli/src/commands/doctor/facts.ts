@@ -17,12 +17,14 @@ interface Asked {
   readonly api: ApiFacts;
   /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
   readonly here: boolean;
+  /** Whether rules that a killed `trace --watch` left on this host are removed. */
+  readonly tidies: boolean;
 }
 
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, here }: Asked,
+  { serviceCIDRs, api, here, tidies }: Asked,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
@@ -42,7 +44,7 @@ export async function nodeFacts(
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((count) => count.variant === variant && count.readable),
     rules: present,
-    traceRules: here ? await traceRules(runner) : undefined,
+    traceRules: tidies ? await traceRules(runner) : undefined,
     nftTables: nftTables(await attempt("nft", "list", "flowtables")),
     sysctls: Object.fromEntries(
       sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),

@@ -14,9 +14,10 @@ export async function run({ options }: CommandInput<typeof doctorOptions>, conte
   warnOfUnlearnt(setup, context);
   const api = await context.progress("asking the API server", () => apiFacts(options, context));
   const { on } = options;
+  const here = on === undefined;
   const runner = await runnerFor(options, context);
   const facts = await context.progress(`looking at ${on ?? "this node"}`, () =>
-    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, here: on === undefined }, runner),
+    nodeFacts(setup, { serviceCIDRs: options["service-cidr"], api, here, tidies: here }, runner),
   );
   const diagnoses = diagnose(facts);
   await print(

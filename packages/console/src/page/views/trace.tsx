@@ -3,6 +3,7 @@ import type { TraceAnswer, TraceOutcome, TraceVisit } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
+import { NodeChoice } from "../parts/node-choice.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf, go } from "../router.ts";
 import { socket } from "../socket.ts";
@@ -34,7 +35,6 @@ function Question({ store, asked }: { readonly store: Store; readonly asked: Ask
   const [from, setFrom] = useState(asked.from);
   const [to, setTo] = useState(asked.to);
   const [node, setNode] = useState(asked.node === "" ? (store.facts?.node ?? "") : asked.node);
-  const names = [...new Set([node, ...store.nodes.keys()])].sort();
   const submit = (event: Event) => {
     event.preventDefault();
     go(addressOf("trace", [], { from, to, node }));
@@ -54,16 +54,7 @@ function Question({ store, asked }: { readonly store: Store; readonly asked: Ask
         To: ADDRESS:PORT, /udp behind it where it is not TCP
         <input value={to} placeholder="10.96.0.10:80" onInput={(event) => setTo(event.currentTarget.value)} required />
       </label>
-      <label>
-        On node
-        <select value={node} onChange={(event) => setNode(event.currentTarget.value)}>
-          {names.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <NodeChoice label="On node" store={store} node={node} onNode={setNode} />
       <button type="submit" class="first">
         Trace
       </button>

@@ -1,0 +1,84 @@
+import {
+  type Answers,
+  type DoctorAnswer,
+  type FlowsAnswer,
+  type LiveCluster,
+  RequestError,
+  shownFlows,
+} from "@fairlead/console";
+import { flowAttribution } from "@fairlead/inspect";
+import { openTracking, type Runner } from "@fairlead/kernel";
+import { diagnose } from "@fairlead/verify";
+import type { CommandInput } from "../../frame/command.ts";
+import type { Context } from "../../frame/context.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { runnerFor } from "../../node/access.ts";
+import { podTracking } from "../../node/connections.ts";
+import { nodeAddresses } from "../../node/kernel-state.ts";
+import { apiFacts } from "../doctor/api.ts";
+import { nodeFacts } from "../doctor/facts.ts";
+import { listed } from "../flows/listed.ts";
+import type { consoleOptions } from "./options.ts";
+
+type Values = CommandInput<typeof consoleOptions>["options"];
+
+/** What is asked of a node when somebody wants to see it, and not again and again. */
+export function nodeAnswers(
+  cluster: LiveCluster,
+  setup: AgentSetup,
+  options: Values,
+  context: Context,
+): Answers["gets"] {
+  const asked = async (query: URLSearchParams): Promise<AskedNode> => {
+    await cluster.ready;
+    const node = query.get("node") ?? cluster.nodeName;
+    const { live, kubeconfig, context: named } = options;
+    if (!live && options.file.length > 0) throw new RequestError(400, `${node}: manifests have no kernel; add --live`);
+    if (live && node !== cluster.nodeName) throw new RequestError(400, `${node}: --live looks at this host only`);
+    if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
+    const reached = { on: live ? undefined : node, kubeconfig, context: named };
+    return { node, live, runner: await runnerFor(reached, context) };
+  };
+  return {
+    "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service")),
+    "/api/doctor": async (query) => doctor(setup, await asked(query), options, context),
+  };
+}
+
+interface AskedNode {
+  readonly node: string;
+  /** It is this host. */
+  readonly live: boolean;
+  readonly runner: Runner;
+}
+
+/** Connections that are read at most: a node may track a million. */
+const MOST_CONNECTIONS = 100_000;
+
+async function flows(
+  cluster: LiveCluster,
+  { node, live, runner }: AskedNode,
+  service: string | null,
+): Promise<FlowsAnswer> {
+  const addresses = new Set(await nodeAddresses(runner));
+  const tracking = live ? await openTracking(runner) : podTracking(runner);
+  const attribute = await cluster.withPlan(node, (planned) => flowAttribution(planned, addresses));
+  const flowOf: typeof attribute = (connection) => {
+    const flow = attribute(connection);
+    return service === null || flow?.service === service ? flow : undefined;
+  };
+  const found = await listed({ node, tracking, flowOf }, MOST_CONNECTIONS);
+  return { node, at: Date.now(), ...shownFlows(found) };
+}
+
+async function doctor(
+  setup: AgentSetup,
+  { node, live, runner }: AskedNode,
+  options: Values,
+  context: Context,
+): Promise<DoctorAnswer> {
+  // Manifests have no API server, whatever the user's own kubeconfig names.
+  const api = live ? ({ kind: "unasked" } as const) : await apiFacts(options, context);
+  const facts = await nodeFacts(setup, { serviceCIDRs: [], api, here: live, tidies: false }, runner);
+  return { node, at: Date.now(), diagnoses: diagnose(facts) };
+}

@@ -1,0 +1,50 @@
+import { type ClusterState, decodeNode, type NodeState } from "@fairlead/core";
+import { factsOf, type Mode } from "@fairlead/inspect";
+import { subscriptions } from "@fairlead/intake";
+import type { ObjectSource, OtherSubscription } from "@fairlead/watch";
+
+export interface Followed {
+  /** Services and slices go there. */
+  readonly state: ClusterState;
+  readonly mode: Mode;
+  /** A service or a slice changed. */
+  readonly onChange: () => void;
+  /** A node came, changed or (undefined) went. */
+  readonly onNode: (name: string, node: NodeState | undefined) => void;
+  readonly onServiceCIDRs: (cidrs: readonly string[]) => void;
+  /** All that there is at the start is known; once. */
+  readonly onComplete: () => void;
+}
+
+const NODES = { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false } as const;
+
+/** Follows the objects until the signal aborts, or the source ends. */
+export async function followObjects(source: ObjectSource, to: Followed, signal: AbortSignal): Promise<void> {
+  const missing = new Set(["services", "endpointSlices", "nodes"]);
+  const known = (what: string) => {
+    if (missing.delete(what) && missing.size === 0) to.onComplete();
+  };
+  const { serviceCIDRs: wanted = false } = factsOf(to.mode).needs;
+  const { services, endpointSlices, serviceCIDRs } = subscriptions({
+    state: to.state,
+    problems: { object: () => {} },
+    onNode: () => {},
+    onChange: to.onChange,
+    onSynced: known,
+    ...(wanted && { onServiceCIDRs: to.onServiceCIDRs }),
+  });
+  const nodes: OtherSubscription = {
+    resource: NODES,
+    decode: (raw) => decodeNode(raw).object,
+    onChange: (change) => {
+      if (change.type === "synced") known("nodes");
+      // An upsert has what `decode` gave.
+      else to.onNode(change.key.slice(1), change.type === "upsert" ? (change.object as NodeState) : undefined);
+    },
+    onState: (state) => {
+      // Who may not list nodes looks without their zones and addresses.
+      if (state !== "listed") known("nodes");
+    },
+  };
+  await source.run({ services, endpointSlices, ...(serviceCIDRs && { serviceCIDRs }), others: [nodes] }, signal);
+}

@@ -1,0 +1,15 @@
+import type { Flow } from "@fairlead/inspect";
+
+const BYTES = new Intl.NumberFormat("en", {
+  style: "unit",
+  unit: "byte",
+  unitDisplay: "narrow",
+  notation: "compact",
+  maximumFractionDigits: 1,
+});
+
+/** Bytes and packets of one direction; a dash where the kernel does not count them. */
+export function Volume({ volume }: { readonly volume: Flow["sent"] }) {
+  if (volume === undefined) return <>–</>;
+  return <span title={`${volume.bytes} bytes in ${volume.packets} packets`}>{BYTES.format(volume.bytes)}</span>;
+}

@@ -1,0 +1,140 @@
+import type { Diagnosis } from "@fairlead/verify";
+import { useEffect, useState } from "preact/hooks";
+import type { DoctorAnswer } from "../../protocol.ts";
+import { useAnswer } from "../ask.ts";
+import type { Tone, Verdict } from "../findings.ts";
+import { Age } from "../parts/age.tsx";
+import { Badge } from "../parts/badge.tsx";
+import { NodeChoice } from "../parts/node-choice.tsx";
+import { Waiting } from "../parts/waiting.tsx";
+import { addressOf, go } from "../router.ts";
+import type { Store } from "../store.ts";
+
+/** As many nodes are looked at without being asked for; any other one can be chosen. */
+const MOST_NODES = 6;
+
+/** What keeps a service proxy on each node from working, and what to do. */
+export function DoctorView({ store, query }: { readonly store: Store; readonly query: URLSearchParams }) {
+  const { facts } = store;
+  const [times, setTimes] = useState(0);
+  useEffect(() => store.look([]), [store]);
+  const chosen = query.get("node");
+  const all = [...store.nodes.keys()];
+  const nodes = chosen === null ? all.slice(0, MOST_NODES) : [chosen];
+  return (
+    <>
+      <div class="head">
+        <h1>Doctor</h1>
+        {chosen === null && all.length > nodes.length && (
+          <span class="quiet">
+            {nodes.length} of {all.length} nodes
+          </span>
+        )}
+      </div>
+      {facts?.kernels === true ? (
+        <>
+          <div class="tools">
+            <NodeChoice
+              label="Only of node"
+              store={store}
+              node={chosen ?? facts.node}
+              onNode={(node) => go(addressOf("doctor", [], { node }))}
+            />
+            <button type="button" onClick={() => setTimes(times + 1)}>
+              Look again
+            </button>
+            {chosen !== null && <a href={addressOf("doctor")}>All nodes</a>}
+          </div>
+          {nodes.map((node) => (
+            <Node key={node} node={node} times={times} />
+          ))}
+        </>
+      ) : (
+        <p class="quiet">Nodes are looked at for this. Add --live, or look at a cluster.</p>
+      )}
+    </>
+  );
+}
+
+function Node({ node, times }: { readonly node: string; readonly times: number }) {
+  const asked = useAnswer<DoctorAnswer>(`api/doctor?${new URLSearchParams({ node })}`, times);
+  const answer = asked.state === "answered" ? asked.answer : undefined;
+  return (
+    <section class="panel" aria-label={node}>
+      <h2>
+        {node} {answer !== undefined && <Badge {...verdictOf(answer.diagnoses)} />}{" "}
+        {answer !== undefined && <Age source="looked at" at={answer.at} />}
+      </h2>
+      {answer === undefined ? <Waiting asked={asked} /> : <Checks diagnoses={answer.diagnoses} />}
+    </section>
+  );
+}
+
+const STATES: Readonly<Record<Diagnosis["state"], readonly [Tone, string]>> = {
+  bad: ["bad", "bad"],
+  warning: ["warn", "warning"],
+  unknown: ["plain", "unknown"],
+  good: ["good", "good"],
+};
+
+function verdictOf(diagnoses: readonly Diagnosis[]): Verdict {
+  const count = (state: Diagnosis["state"]) => diagnoses.filter((one) => one.state === state).length;
+  const [bad, warnings] = [count("bad"), count("warning")];
+  if (bad > 0) return { tone: "bad", text: bad === 1 ? "1 thing is bad" : `${bad} things are bad` };
+  if (warnings > 0) return { tone: "warn", text: warnings === 1 ? "1 warning" : `${warnings} warnings` };
+  return { tone: "good", text: "nothing is bad" };
+}
+
+const ORDER: readonly Diagnosis["state"][] = ["bad", "warning", "unknown", "good"];
+
+/** What is bad first; what is good stays closed: it is the longer list on most nodes. */
+function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
+  const good = diagnoses.filter(({ state }) => state === "good");
+  const others = diagnoses
+    .filter(({ state }) => state !== "good")
+    .sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+  return (
+    <>
+      {others.length > 0 && <Table diagnoses={others} />}
+      {good.length > 0 && (
+        <details open={others.length === 0}>
+          <summary>
+            {good.length} {good.length === 1 ? "check is" : "checks are"} good
+          </summary>
+          <Table diagnoses={good} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
+  return (
+    <table class="checks">
+      <thead>
+        <tr>
+          <th scope="col">Check</th>
+          <th scope="col">State</th>
+          <th scope="col">Found, and what to do</th>
+        </tr>
+      </thead>
+      <tbody>
+        {diagnoses.map(({ check, state, found, advice }) => {
+          const [tone, text] = STATES[state];
+          return (
+            <tr key={`${check} ${found}`}>
+              <th scope="row">{check}</th>
+              <td>
+                <Badge tone={tone} text={text} />
+              </td>
+              <td>
+                {found}
+                {advice !== undefined && <div>→ {advice}</div>}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}

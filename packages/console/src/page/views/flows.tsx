@@ -1,0 +1,152 @@
+import type { Flow } from "@fairlead/inspect";
+import { useEffect } from "preact/hooks";
+import type { FlowsAnswer } from "../../protocol.ts";
+import { Age } from "../parts/age.tsx";
+import { NodeChoice } from "../parts/node-choice.tsx";
+import { FlowEnd, Traffic } from "../parts/traffic.tsx";
+import { Volume } from "../parts/volume.tsx";
+import { Waiting } from "../parts/waiting.tsx";
+import { Watched } from "../parts/watched.tsx";
+import { type Polled, usePolled } from "../polled.ts";
+import { addressOf, go, serviceAddress } from "../router.ts";
+import { socket } from "../socket.ts";
+import type { Store } from "../store.ts";
+
+interface Props {
+  readonly store: Store;
+  readonly query: URLSearchParams;
+}
+
+/** The connections of services that a node tracks, for as long as somebody looks. */
+export function FlowsView({ store, query }: Props) {
+  const { facts } = store;
+  const service = query.get("service") ?? "";
+  const node = query.get("node") ?? facts?.node ?? "";
+  useEffect(() => store.look([]), [store]);
+  return (
+    <>
+      {facts?.kernels === true ? (
+        <Flows key={`${node} ${service}`} store={store} service={service} node={node} />
+      ) : (
+        <>
+          <div class="head">
+            <h1>Flows</h1>
+          </div>
+          <p class="quiet">
+            Connections are what a node's kernel tracks. Add --live, or look at a cluster, to see them.
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+function Flows({ store, service, node }: { readonly store: Store; readonly service: string; readonly node: string }) {
+  const polled = usePolled<FlowsAnswer>(`api/flows?${new URLSearchParams({ node, ...(service && { service }) })}`);
+  const answer = polled.asked.state === "answered" ? polled.asked.answer : undefined;
+  const place = (changed: Readonly<Record<string, string>>) => addressOf("flows", [], { node, service, ...changed });
+  return (
+    <>
+      <div class="head">
+        <h1>Flows</h1>
+        {answer !== undefined && <Age source={`connections of ${node}`} at={answer.at} />}
+      </div>
+      <div class="tools">
+        <NodeChoice label="Tracked on node" store={store} node={node} onNode={(name) => go(place({ node: name }))} />
+        <Watched polled={polled} />
+        {service !== "" && (
+          <span>
+            Only <a href={serviceAddress(service)}>{service}</a>. <a href={place({ service: "" })}>All services</a>
+          </span>
+        )}
+      </div>
+      <Listed asked={polled.asked} node={node} />
+    </>
+  );
+}
+
+function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"]; readonly node: string }) {
+  if (asked.state !== "answered") return <Waiting asked={asked} />;
+  const { answer } = asked;
+  return (
+    <>
+      <section class="panel" aria-label="By service and endpoint">
+        <h2>By service and endpoint</h2>
+        <Traffic answer={answer} names />
+        {answer.more.services > 0 && (
+          <p class="quiet">
+            and {answer.more.services} more: <code class="rule">fairlead top --on {node}</code> has all
+          </p>
+        )}
+      </section>
+      {answer.flows.length > 0 && (
+        <section class="panel" aria-label="Connections">
+          <h2>Connections</h2>
+          <Connections flows={answer.flows} />
+          {answer.more.flows > 0 && (
+            <p class="quiet">
+              and {answer.more.flows} more: <code class="rule">fairlead flows --on {node}</code> has all
+            </p>
+          )}
+        </section>
+      )}
+    </>
+  );
+}
+
+const COLUMNS = ["Client", "Called", "Service", "Answered by", "State", "Sent", "Received"] as const;
+
+function Connections({ flows }: { readonly flows: readonly Flow[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            {COLUMNS.map((title, at) => (
+              <th key={title} scope="col" class={at > 4 ? "number" : ""}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {flows.map((flow) => (
+            <Connection key={keyOf(flow)} flow={flow} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Connection({ flow }: { readonly flow: Flow }) {
+  const { client, frontend, protocol, service, port, endpoint, state, replied, sent, received } = flow;
+  return (
+    <tr>
+      <th scope="row" class="mono">
+        {socket(client.address, client.port)}
+      </th>
+      <td class="mono">
+        {protocol.toLowerCase()} {socket(frontend.address, frontend.port)}
+      </td>
+      <td>
+        <a href={serviceAddress(service)}>{service}</a>
+        {port === "" ? "" : `:${port}`}
+      </td>
+      <td>
+        <FlowEnd endpoint={endpoint} />
+      </td>
+      <td>{[...(state === undefined ? [] : [state.toLowerCase()]), ...(replied ? [] : ["unanswered"])].join(", ")}</td>
+      <td class="number">
+        <Volume volume={sent} />
+      </td>
+      <td class="number">
+        <Volume volume={received} />
+      </td>
+    </tr>
+  );
+}
+
+function keyOf({ protocol, client, frontend }: Flow): string {
+  return `${protocol} ${socket(client.address, client.port)} ${socket(frontend.address, frontend.port)}`;
+}
