@@ -12,11 +12,20 @@ export {
 export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
 export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
 export type { Protocol } from "./ip/protocol.ts";
-export { type AddressRange, addressRange, contains, containsCIDR, inAnyOf, inRange, overlap } from "./ip/range.ts";
+export {
+  type AddressRange,
+  addressRange,
+  contains,
+  containsCIDR,
+  inAnyOf,
+  inRange,
+  isWithin,
+  overlap,
+} from "./ip/range.ts";
 export { numberRangeCIDRs, rangeCIDRs } from "./ip/range-cidrs.ts";
 export { isLoopback, isUnspecified } from "./ip/special.ts";
 export { bracketed, hostCIDR, prefixLengthOf, socketText } from "./ip/text.ts";
 export { type AddressWords, addressWords, masked, prefixMask, wordsText } from "./ip/words.ts";
 export { type Clock, systemClock, type Timers } from "./time/clock.ts";
 export { sleep } from "./time/sleep.ts";
-export { inSlices, nextTurn, type Slicing, slices, type Yield } from "./time/turns.ts";
+export { inSlices, nextTurn, type Slicing, slices, toEnd, type Yield } from "./time/turns.ts";

@@ -1,6 +1,6 @@
+import { toEnd } from "@fairlead/base";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toEnd } from "../src/data/to-end.ts";
 import type { EndpointSlice, SliceEndpoint } from "../src/index.ts";
 import { candidates } from "../src/select/candidates.ts";
 import { endpointSets } from "../src/select/endpoint-sets.ts";

@@ -1,4 +1,4 @@
-import { familyOf, IP_FAMILIES } from "@fairlead/base";
+import { familyOf, IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import {
   type ClusterState,
@@ -12,7 +12,6 @@ import {
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
-import { toEnd } from "./generator.ts";
 import { factsOf, type Mode } from "./modes/index.ts";
 
 export interface NodePlanRequest {

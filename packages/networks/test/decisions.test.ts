@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { parseLastKnown, serialiseLastKnown } from "../src/index.ts";
 import { TestServices } from "./services.ts";
@@ -174,6 +175,117 @@ describe("what goes", () => {
   });
 });
 
+describe("our own network takes over the addresses of one that is gone", () => {
+  const learnt = () => {
+    const made = setup({ settings: { written: { own: [], excluded: [] } } });
+    made.subnet("ovn-default", "10.16.0.0/16");
+    made.start();
+    made.next(services());
+    return made;
+  };
+
+  test.each(["10.16.0.0/16", "10.16.0.0/15"])("%s said after it went: ours at once", (cidr) => {
+    const { next, noSubnet, pool } = learnt();
+    noSubnet("ovn-default");
+    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
+    pool("taken-over", cidr);
+    expect(next(services())).toMatchObject({
+      excludeCIDRs: [],
+      ownCIDRs: [cidr],
+      touched: new Set(["default/ovn", "default/ovn2"]),
+    });
+  });
+
+  test("both in one change: ours", () => {
+    const { next, noSubnet, pool } = learnt();
+    noSubnet("ovn-default");
+    pool("taken-over", "10.16.0.0/15");
+    expect(next(services()).excludeCIDRs).toEqual([]);
+  });
+
+  test("a wide pool that stood beside it all the time says nothing when the CRD is deleted", () => {
+    const { networks, next, noSubnet, pool } = learnt();
+    pool("wide", "10.0.0.0/8");
+    next(services());
+    noSubnet("ovn-default");
+    networks.setState(theirs.id, 0, "absent");
+    expect(next(services())).toMatchObject({ excludeCIDRs: ["10.16.0.0/16"], touched: new Set() });
+  });
+
+  test("a pool that must not count takes over nothing", () => {
+    const { networks, next, noSubnet, pool } = learnt();
+    networks.setServiceCIDRs(["10.96.0.0/12"]);
+    noSubnet("ovn-default");
+    pool("too-wide", "10.0.0.0/8");
+    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
+  });
+
+  test("a pool that is a part of it: what lies there keeps it no longer", () => {
+    const { clock, networks, next, noSubnet, pool } = learnt();
+    pool("ours", "10.144.0.0/16");
+    noSubnet("ovn-default");
+    pool("part", "10.16.0.0/24");
+    expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
+    // Seen to be empty with the next look, it counts for removalDelay.
+    networks.decide(services());
+    clock.advanceNow(600_000);
+    expect(networks.decide(services()).excludeCIDRs).toEqual([]);
+  });
+});
+
+describe("in steps", () => {
+  test("what comes between two of them counts with the next decision, whole", () => {
+    const { networks, clock, start, next, subnet } = setup();
+    start();
+    next(services());
+    subnet("a", "10.16.0.5/32");
+    clock.advanceNow(1_000);
+    const steps = networks.deciding(services());
+    steps.next();
+    steps.next();
+    steps.next();
+    subnet("b", "10.16.0.6/32");
+    expect(toEnd(steps).excludeCIDRs).toEqual(["10.16.0.5/32"]);
+    expect(networks.due).toBe(1_000);
+    expect(next(services())).toMatchObject({
+      excludeCIDRs: ["10.16.0.5/32", "10.16.0.6/32"],
+      touched: new Set(["default/ovn2"]),
+    });
+  });
+
+  test("a thousand CIDRs over as many services are a thousand steps and more", () => {
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`s${n}`, [`10.${n >> 8}.${n & 255}.1`]]));
+    const { networks, clock, start, next, subnet } = setup({ settings: { written: { own: [], excluded: [] } } });
+    const all = new TestServices(many);
+    start();
+    next(all);
+    for (let n = 0; n < 1_000; n++) subnet(`s${n}`, `10.${n >> 8}.${n & 255}.0/24`);
+    clock.advanceNow(1_000);
+    let steps = 0;
+    for (const _step of networks.deciding(all)) steps++;
+    // What each reaches, and each service for each try of the guard.
+    expect(steps).toBeGreaterThan(5_000);
+    expect(networks.report().heldBack).toBe(1_000);
+  });
+
+  test("a consent between two of them lets what was turned before be forgotten", () => {
+    const { networks, clock, start, next, subnet } = setup({ settings: { written: { own: [], excluded: [] } } });
+    start();
+    next(services());
+    subnet("a", "10.16.0.0/16");
+    subnet("all", "10.144.0.0/15");
+    next(services());
+    subnet("b", "10.144.0.5/32");
+    clock.advanceNow(1_000);
+    const steps = networks.deciding(services());
+    for (let step = 0; step < 8; step++) steps.next();
+    expect(networks.accept()).toBe(1);
+    toEnd(steps);
+    expect(networks.lastKnown().turned).not.toContain("default/ovn");
+    expect(next(services()).excludeCIDRs).toContain("10.144.0.0/15");
+  });
+});
+
 describe("what comes", () => {
   test("changes are gathered for a second, from the first one", () => {
     const { networks, clock, start, next, subnet } = setup();
@@ -317,6 +429,29 @@ describe("the guard", () => {
     second.subnet("b", "10.144.0.5/32");
     second.start();
     expect(second.next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
+  });
+
+  test("a CRD that comes after the start is guarded: its network is known to be empty", () => {
+    const { networks, next, subnet, start } = setup({ settings: { written: { own: [], excluded: [] } } });
+    networks.setState(theirs.id, 0, "absent");
+    start();
+    networks.setState(theirs.id, 0, "absent");
+    next(services());
+    subnet("all", "10.0.0.0/8");
+    networks.setState(theirs.id, 0, "listed");
+    expect(next(services()).excludeCIDRs).toEqual([]);
+    expect(networks.report().heldBack).toBe(5);
+  });
+
+  test("a first list that comes late, once the role allows it, is what the operator asked for", () => {
+    const { networks, clock, next, subnet, start } = setup({ settings: { written: { own: [], excluded: [] } } });
+    start();
+    networks.setState(theirs.id, 0, "forbidden");
+    clock.advanceNow(HOUR);
+    next(services());
+    subnet("all", "10.0.0.0/8");
+    networks.setState(theirs.id, 0, "listed");
+    expect(next(services()).excludeCIDRs).toEqual(["10.0.0.0/8"]);
   });
 
   test("a list that is there at the first start is what the operator asked for", () => {

@@ -1,4 +1,4 @@
-import { type Clock, inSlices } from "@fairlead/base";
+import { type Clock, inSlices, type Slicing } from "@fairlead/base";
 import type { ClusterState, ServiceKey } from "@fairlead/core";
 import { asksForNamespaces, ClusterServices, networkSubscriptions } from "@fairlead/intake";
 import { type LastKnown, Networks, type NetworksDecision, type NetworksReport } from "@fairlead/networks";
@@ -15,6 +15,8 @@ export interface LiveNetworksParts {
   /** Called with each decision, whether it differs from the one before or not. */
   readonly onDecided: (decision: NetworksDecision, report: NetworksReport) => void;
   readonly keep: (known: LastKnown) => void;
+  /** How others get their turn. Default: as everywhere. */
+  readonly slicing?: Partial<Slicing>;
 }
 
 export interface LiveNetworksEnds {
@@ -35,7 +37,12 @@ export class LiveNetworks {
   #concerned = new Set<ServiceKey>();
   #ends: LiveNetworksEnds | undefined;
   #last: NetworksDecision | undefined;
-  #indexing = false;
+  /** A decision is being made, in turns with others. */
+  #deciding = false;
+  /** Decisions that were begun. */
+  #decisions = 0;
+  /** How many they were when the sync that runs took its changes. */
+  #decisionsAtSync = 0;
   #cancel: (() => void) | undefined;
 
   constructor(parts: LiveNetworksParts) {
@@ -90,9 +97,16 @@ export class LiveNetworks {
     return taken;
   }
 
-  /** Endpoints of these came, moved or went. */
-  async see(services: Iterable<ServiceKey>): Promise<void> {
-    await inSlices(this.#services.refresh(services));
+  /** A sync takes its changes: what it plans by is in force now. */
+  syncBegins(): void {
+    this.#decisionsAtSync = this.#deciding ? -1 : this.#decisions;
+  }
+
+  /** Endpoints of these came, moved or went, and were planned. */
+  async see(services: ReadonlySet<ServiceKey>): Promise<void> {
+    await inSlices(this.#services.refresh(services), this.#parts.slicing);
+    // A decision that was made meanwhile has not seen these where they are: they may not be among those it touches.
+    if (this.#decisionsAtSync !== this.#decisions) for (const key of services) this.#concerned.add(key);
   }
 
   report(): NetworksReport {
@@ -102,7 +116,7 @@ export class LiveNetworks {
   #arm(): void {
     this.#cancel?.();
     this.#cancel = undefined;
-    if (this.#ends === undefined || this.#indexing) return;
+    if (this.#ends === undefined || this.#deciding) return;
     if (this.#last === undefined && this.#missing.size > 0) return;
     const { due } = this.#networks;
     if (due === undefined) return;
@@ -110,34 +124,35 @@ export class LiveNetworks {
   }
 
   #act(): void {
-    if (this.#last !== undefined) this.#decide();
-    else if (this.#networks.ready) void this.#begin();
+    if (this.#last !== undefined || this.#networks.ready) void this.#decide();
     else this.#arm();
   }
 
-  async #begin(): Promise<void> {
-    this.#indexing = true;
-    await this.see(this.#parts.state.keys());
-    this.#indexing = false;
-    if (this.#ends === undefined) return;
-    this.#decide();
-    this.#ends.onFirst();
-  }
-
-  #decide(): void {
+  /** Nobody waits longer than a slice for it, however many CIDRs and services there are. */
+  async #decide(): Promise<void> {
+    const { slicing } = this.#parts;
     const before = this.#last;
-    const decision = this.#networks.decide(this.#services);
+    this.#deciding = true;
+    this.#decisions++;
+    if (before === undefined) await inSlices(this.#services.refresh(this.#parts.state.keys()), slicing);
+    const decision = await inSlices(this.#networks.deciding(this.#services), slicing);
+    this.#deciding = false;
+    if (this.#ends === undefined) return;
     this.#last = decision;
     for (const key of decision.touched) this.#concerned.add(key);
     this.#parts.onDecided(decision, this.#networks.report());
     this.#parts.keep(this.#networks.lastKnown());
     const same = before?.filter === decision.filter && before.clusterCIDRs.join() === decision.clusterCIDRs.join();
-    if (!same) this.#ends?.onChange(decision);
+    if (!same) this.#ends.onChange(decision);
+    if (before === undefined) this.#ends.onFirst();
     this.#arm();
   }
 }
 
 /** Keeps up with where endpoints are. */
 export function networksFollower(networks: LiveNetworks): SyncFollower {
-  return { planned: (_step, { services }) => networks.see(services) };
+  return {
+    taken: () => networks.syncBegins(),
+    planned: (_step, { services }) => networks.see(services),
+  };
 }

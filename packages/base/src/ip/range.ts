@@ -42,9 +42,12 @@ export function contains(cidr: string, address: string): boolean {
  * @throws RangeError when one of them is not a CIDR
  */
 export function containsCIDR(outer: string, inner: string): boolean {
-  const wide = addressRange(outer);
-  const narrow = addressRange(inner);
-  return inRange(wide, narrow.words) && wide.masks.every((mask, at) => ((narrow.masks[at] ?? 0) & mask) >>> 0 === mask);
+  return isWithin(addressRange(inner), addressRange(outer));
+}
+
+/** Whether a range is another one, or a part of it; never across families. */
+export function isWithin(inner: AddressRange, outer: AddressRange): boolean {
+  return inRange(outer, inner.words) && outer.masks.every((mask, at) => ((inner.masks[at] ?? 0) & mask) >>> 0 === mask);
 }
 
 /**

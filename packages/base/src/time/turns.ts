@@ -45,3 +45,11 @@ export async function inSlices<T>(steps: Iterator<unknown, T>, settings: Partial
     if (turn !== undefined) await turn;
   }
 }
+
+/** Runs a stepped computation to its end without a pause. */
+export function toEnd<T>(steps: Iterator<unknown, T, void>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}

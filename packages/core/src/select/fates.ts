@@ -1,4 +1,4 @@
-import { toEnd } from "../data/to-end.ts";
+import { toEnd } from "@fairlead/base";
 import type { EndpointSlice, SliceEndpoint } from "../objects.ts";
 import { type Candidate, type CandidateQuery, candidates } from "./candidates.ts";
 import { endpointSets } from "./endpoint-sets.ts";

@@ -1,9 +1,8 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import { type OwnershipRow, ownershipReport, ownershipRow, type Resource, subscriptions } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
-import { toEnd } from "../generator.ts";
 import { type NodePlanRequest, planNode } from "../node-plan.ts";
 
 export interface OwnershipListener {

@@ -24,6 +24,8 @@ export interface Claim {
   since?: number;
   /** It counts whatever it turns foreign: it was in the source's first complete list, or an operator accepted it. */
   consented: boolean;
+  /** Monotonic milliseconds since when an object says it; absent: one did before this process began. */
+  saidSince?: number;
   /** It is no CIDR that could ever count. */
   readonly unusable?: true;
   /** No object says it any more. */
@@ -32,6 +34,8 @@ export interface Claim {
 
 /** What is left of a CIDR that no object says any more. */
 interface Gone {
+  /** Monotonic milliseconds. */
+  readonly at: number;
   /** Monotonic milliseconds since when no endpoint has been seen in it; absent: one was at the last look. */
   readonly emptySince?: number;
 }

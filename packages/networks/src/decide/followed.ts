@@ -1,6 +1,9 @@
 import type { NetworkSource } from "../sources/source.ts";
 import type { Side } from "./claim.ts";
-import type { SourceFacts } from "./facts.ts";
+import type { ClaimTable } from "./claim-table.ts";
+import { SourceFacts } from "./facts.ts";
+import type { LastKnown } from "./last-known.ts";
+import type { NetworksSettings } from "./types.ts";
 
 /** A source with what is known of it. */
 export interface Followed {
@@ -11,7 +14,74 @@ export interface Followed {
   wasComplete: boolean;
 }
 
+/** All sources, and how what they say becomes claims. */
+export class FollowedSources {
+  readonly #claims: ClaimTable;
+  readonly #sources: ReadonlyMap<string, Followed>;
+
+  /** @param known what the process before this one knew; it counts at once */
+  constructor(sources: NetworksSettings["sources"], claims: ClaimTable, { sources: known }: LastKnown) {
+    this.#claims = claims;
+    const follow = (side: Side, source: NetworkSource): Followed => {
+      const before = known.get(scopeOf(side, source));
+      for (const { cidr, objects, since, consented } of before ?? []) {
+        claims.put({ side, source: source.id, cidr, objects, since, consented, stage: "effective" });
+      }
+      return { side, source, facts: new SourceFacts(source), wasComplete: before !== undefined };
+    };
+    this.#sources = new Map(
+      (["excluded", "own"] as const).flatMap((side) =>
+        sources[side].map((source): [string, Followed] => [source.id, follow(side, source)]),
+      ),
+    );
+  }
+
+  all(): Iterable<Followed> {
+    return this.#sources.values();
+  }
+
+  /** @throws RangeError when there is no such source */
+  facts(source: string): SourceFacts {
+    const found = this.#sources.get(source);
+    if (found === undefined) throw new RangeError(`there is no source ${source}`);
+    return found.facts;
+  }
+
+  /** What there is to know at a start is known. */
+  get settled(): boolean {
+    return [...this.#sources.values()].every(({ facts, wasComplete }) => wasComplete || facts.settled);
+  }
+
+  /**
+   * Takes in what all objects say now, a source at a time.
+   *
+   * @param now monotonic milliseconds
+   */
+  *hear(now: number): Generator<void, void> {
+    for (const followed of this.#sources.values()) {
+      const { side, source, facts, wasComplete } = followed;
+      const { complete } = facts;
+      this.#claims.hear({ side, source: source.id, said: facts.said(), complete, consented: !wasComplete, now });
+      followed.wasComplete ||= complete;
+      yield;
+    }
+  }
+
+  /** For a file that outlives the agent: what counts, of the sources that were complete once. */
+  known(): LastKnown["sources"] {
+    const effective = Map.groupBy(this.#claims.effective(), ({ side, source }) => `${side} ${source}`);
+    const complete = [...this.#sources.values()].filter(({ wasComplete }) => wasComplete);
+    return new Map(
+      complete.map(({ side, source }) => {
+        const cidrs = effective.get(`${side} ${source.id}`) ?? [];
+        const kept = cidrs.map(({ cidr, objects, since = 0, consented }) => ({ cidr, objects, since, consented }));
+        return [scopeOf(side, source), kept] as const;
+      }),
+    );
+  }
+}
+
 /** The text under which what it said is remembered. */
-export function scopeOf(side: Side, { scope }: NetworkSource): string {
+function scopeOf(side: Side, { scope }: NetworkSource): string {
   return `${side} ${scope}`;
 }

@@ -28,32 +28,47 @@ export interface Verdict {
 /**
  * Which of the new CIDRs may count: as long as all together they turn no more than a part of the services foreign,
  * counted from the last consent, so that many small steps do not get further than a large one. The more specific come
- * first, so that one that is too wide does not hold up others; what no endpoint lies in turns nothing.
+ * first, so that one that is too wide does not hold up others; what no endpoint lies in turns nothing. Comes in steps:
+ * each service is asked for each try.
  */
-export function admit({ pending, filterWith, services, turned, maxForeignPercent }: GuardInput): Verdict {
-  const reach = new Map(pending.map((claim) => [claim, services.within(claim.cidr)]));
+export function* admit({
+  pending,
+  filterWith,
+  services,
+  turned,
+  maxForeignPercent,
+}: GuardInput): Generator<void, Verdict> {
+  const reach = new Map<Claim, ReadonlySet<ServiceKey>>();
+  for (const claim of pending) {
+    reach.set(claim, services.within(claim.cidr));
+    yield;
+  }
   const isIdle = (claim: Claim) => reach.get(claim)?.size === 0;
   const idle = pending.filter(isIdle);
   const busy = pending.filter((claim) => !isIdle(claim)).sort(bySpecificity);
   if (busy.length === 0) return { admitted: idle, held: [], turned, heldBack: 0 };
   const before = foreignUnder(filterWith([]), services);
-  const allTurnedBy = (claims: readonly Claim[]): ReadonlySet<ServiceKey> => {
+  const allTurnedBy = function* (claims: readonly Claim[]): Generator<void, ReadonlySet<ServiceKey>> {
     const after = foreignUnder(filterWith(claims), services);
     const all = new Set(turned);
     for (const claim of claims) {
-      for (const key of reach.get(claim) ?? []) if (!all.has(key) && after(key) && !before(key)) all.add(key);
+      for (const key of reach.get(claim) ?? []) {
+        if (!all.has(key) && after(key) && !before(key)) all.add(key);
+        yield;
+      }
     }
     return all;
   };
   const limit = (services.size * maxForeignPercent) / 100;
-  const fits = (count: number) => {
-    const all = allTurnedBy(busy.slice(0, count));
+  const fits = function* (count: number) {
+    const all = yield* allTurnedBy(busy.slice(0, count));
     return all.size === turned.size || all.size <= limit;
   };
-  const count = longestPrefix(busy.length, fits);
+  const count = yield* longestPrefix(busy.length, fits);
   const admitted = busy.slice(0, count);
-  const heldBack = count === busy.length ? 0 : allTurnedBy(busy).size;
-  return { admitted: [...idle, ...admitted], held: busy.slice(count), turned: allTurnedBy(admitted), heldBack };
+  const heldBack = count === busy.length ? 0 : (yield* allTurnedBy(busy)).size;
+  const turnedNow = yield* allTurnedBy(admitted);
+  return { admitted: [...idle, ...admitted], held: busy.slice(count), turned: turnedNow, heldBack };
 }
 
 /** Whether a service is foreign in any of its families. */

@@ -1,20 +1,19 @@
-import type { Clock } from "@fairlead/base";
-import type { EndpointFilter, ServiceKey } from "@fairlead/core";
+import { type Clock, toEnd } from "@fairlead/base";
 import type { ServicesView } from "../services/view.ts";
-import type { NetworkSource } from "../sources/source.ts";
-import type { Claim, Side } from "./claim.ts";
+import { Admission } from "./admission.ts";
+import type { Claim } from "./claim.ts";
 import { ClaimTable } from "./claim-table.ts";
-import { conflicts } from "./conflicts.ts";
-import { type ResourceState, SourceFacts } from "./facts.ts";
+import type { ResourceState } from "./facts.ts";
 import { Filters } from "./filters.ts";
-import { type Followed, scopeOf } from "./followed.ts";
-import { admit } from "./guard.ts";
+import { FollowedSources } from "./followed.ts";
 import { type LastKnown, NOTHING_KNOWN } from "./last-known.ts";
 import { Namespaces, type RulesNow } from "./namespaces.ts";
 import { NodeAddresses } from "./node-addresses.ts";
+import { occupation } from "./occupied.ts";
 import { refusals } from "./refusals.ts";
 import { type NetworksReport, report } from "./report.ts";
 import { type ResolvedCIDRs, resolve } from "./resolve.ts";
+import { resultOf } from "./result.ts";
 import { touchedBy } from "./touched.ts";
 import type { NetworksDecision, NetworksSettings } from "./types.ts";
 
@@ -30,16 +29,15 @@ const LOOK_MS = 60_000;
 export class Networks {
   readonly #settings: NetworksSettings;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
-  readonly #sources: ReadonlyMap<string, Followed>;
   readonly #claims = new ClaimTable();
+  readonly #sources: FollowedSources;
+  readonly #admission: Admission;
   readonly #nodes = new NodeAddresses();
   readonly #namespaces: Namespaces;
   readonly #filters = new Filters();
   readonly #startedAt: number;
   #serviceCIDRs: readonly string[] = [];
   #rule: RulesNow["rule"];
-  #turned: ReadonlySet<ServiceKey>;
-  #heldBack = 0;
   /** Monotonic milliseconds of the first event since the last decision that took them in. */
   #changedAt: number | undefined;
   #last: NetworksDecision | undefined;
@@ -48,21 +46,9 @@ export class Networks {
     this.#settings = settings;
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
-    this.#turned = new Set(known.turned);
+    this.#sources = new FollowedSources(settings.sources, this.#claims, known);
+    this.#admission = new Admission(this.#claims, known.turned);
     this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces);
-    this.#sources = new Map(
-      (["excluded", "own"] as const).flatMap((side) =>
-        settings.sources[side].map((source): [string, Followed] => [source.id, this.#follow(side, source, known)]),
-      ),
-    );
-  }
-
-  #follow(side: Side, source: NetworkSource, { sources }: LastKnown): Followed {
-    const known = sources.get(scopeOf(side, source));
-    for (const { cidr, objects, since, consented } of known ?? []) {
-      this.#claims.put({ side, source: source.id, cidr, objects, since, consented, stage: "effective" });
-    }
-    return { side, source, facts: new SourceFacts(source), wasComplete: known !== undefined };
   }
 
   /**
@@ -75,18 +61,18 @@ export class Networks {
    */
   upsert(source: string, resource: number, object: string, raw: unknown): readonly string[] {
     this.#changed();
-    return this.#followed(source).facts.upsert(resource, object, raw);
+    return this.#sources.facts(source).upsert(resource, object, raw);
   }
 
   delete(source: string, resource: number, object: string): void {
     this.#changed();
-    this.#followed(source).facts.delete(resource, object);
+    this.#sources.facts(source).delete(resource, object);
   }
 
   /** `listed` comes after the first list's objects, and again after what interrupted it. */
   setState(source: string, resource: number, state: Exclude<ResourceState, "waiting">): void {
     this.#changed();
-    this.#followed(source).facts.setState(resource, state);
+    this.#sources.facts(source).setState(resource, state);
   }
 
   /** @param cidrs canonical, all of them */
@@ -113,21 +99,14 @@ export class Networks {
 
   /** An operator lets through what is held now; returns how many CIDRs these are. What is held later is held. */
   accept(): number {
-    const held = this.#claims.all().filter(({ stage }) => stage === "held");
-    for (const claim of held) claim.consented = true;
-    if (held.length > 0) this.#turned = new Set();
     this.#changed();
-    return held.length;
+    return this.#admission.accept();
   }
 
   /** Whether to decide at all: before that the kernel stays as it is. */
   get ready(): boolean {
     const waited = this.#clock.monotonic() - this.#startedAt >= START_WAIT_MS;
-    if (waited) return true;
-    return (
-      this.#namespaces.settled &&
-      [...this.#sources.values()].every(({ facts, wasComplete }) => wasComplete || facts.settled)
-    );
+    return waited || (this.#namespaces.settled && this.#sources.settled);
   }
 
   /** Milliseconds from now until `decide` may have something new; undefined: not before the next event. */
@@ -144,106 +123,78 @@ export class Networks {
 
   /** Takes in what is due. The services must be complete before the first call. */
   decide(services: ServicesView): NetworksDecision {
+    return toEnd(this.deciding(services));
+  }
+
+  /** As `decide`, in steps: what comes between two of them counts with the next decision, which begins after this. */
+  *deciding(services: ServicesView): Generator<void, NetworksDecision> {
     const now = this.#clock.monotonic();
     const isDue = this.#changedAt !== undefined && now - this.#changedAt >= this.#settings.debounceMs;
-    if (isDue || this.#last === undefined) this.#hear();
-    this.#claims.expire((cidr) => services.within(cidr).size === 0, now, this.#settings.removalDelayMs);
-    this.#claims.refuse(refusals(this.#settings.written, this.#usable(), this.#serviceCIDRs));
+    if (isDue || this.#last === undefined) {
+      this.#changedAt = undefined;
+      yield* this.#sources.hear(now);
+    }
+    yield* this.#expire(services, now);
+    yield* this.#refuse();
     const { rule, changed } = this.#namespaces.take();
     this.#rule = rule;
-    this.#admit(services);
+    yield* this.#admit(services);
     const before = this.#last;
-    const after = this.#result();
-    const ruled = [...changed].flatMap((namespace) => [...services.inNamespace(namespace)]);
-    this.#last = { ...after, touched: new Set([...touchedBy(before, after, services), ...ruled]) };
+    const { written } = this.#settings;
+    const decider = (cidrs: ResolvedCIDRs) => this.#decider(cidrs);
+    const after = yield* resultOf({ written, claims: this.#claims.effective(), decider });
+    const touched = new Set(yield* touchedBy(before, after, services));
+    for (const namespace of changed) {
+      for (const key of services.inNamespace(namespace)) touched.add(key);
+      yield;
+    }
+    this.#last = { ...after, touched };
     return this.#last;
   }
 
   /** For a file that outlives the agent. */
   lastKnown(): LastKnown {
-    const sources = [...this.#sources.values()].filter(({ wasComplete }) => wasComplete);
-    const known = ({ side, source }: Followed) =>
-      this.#claims.effective().flatMap(({ cidr, objects, since = 0, consented, ...claim }) => {
-        return claim.side === side && claim.source === source.id ? [{ cidr, objects, since, consented }] : [];
-      });
-    const entries = sources.map((one) => [scopeOf(one.side, one.source), known(one)] as const);
     const { known: namespaces } = this.#namespaces;
-    return { sources: new Map(entries), turned: [...this.#turned], ...(namespaces && { namespaces }) };
+    const turned = [...this.#admission.turned];
+    return { sources: this.#sources.known(), turned, ...(namespaces && { namespaces }) };
   }
 
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
     const rules = this.#namespaces.followed ? this.#namespaces.state : undefined;
-    return report(this.#sources.values(), rules, this.#claims.all(), this.#heldBack);
+    return report(this.#sources.all(), rules, this.#claims.all(), this.#admission.heldBack);
   }
 
   #changed(): void {
     this.#changedAt ??= this.#clock.monotonic();
   }
 
-  #followed(source: string): Followed {
-    const found = this.#sources.get(source);
-    if (found === undefined) throw new RangeError(`there is no source ${source}`);
-    return found;
+  *#expire(services: ServicesView, now: number): Generator<void, void> {
+    const own = this.#claims.effective().flatMap(({ side, cidr }) => (side === "own" ? [cidr] : []));
+    yield* this.#claims.expire(occupation(own, services), now, this.#settings.removalDelayMs);
   }
 
-  #hear(): void {
-    this.#changedAt = undefined;
-    for (const followed of this.#sources.values()) {
-      const { side, source, facts, wasComplete } = followed;
-      this.#claims.hear(side, source.id, facts.said(), facts.complete, !wasComplete);
-      followed.wasComplete ||= facts.complete;
-    }
+  *#refuse(): Generator<void, void> {
+    const usable = this.#claims.all().filter(({ unusable }) => unusable !== true);
+    this.#claims.refuse(yield* refusals(this.#settings.written, usable, this.#serviceCIDRs));
   }
 
-  #usable(): readonly Claim[] {
-    return this.#claims.all().filter(({ unusable }) => unusable !== true);
-  }
-
-  #admit(services: ServicesView): void {
-    const waiting = this.#claims.all().filter(({ stage }) => stage === "pending" || stage === "held");
-    const isFree = ({ side, consented }: Claim) => side === "own" || consented;
-    for (const claim of waiting.filter(isFree)) this.#count(claim);
+  *#admit(services: ServicesView): Generator<void, void> {
+    const now = () => this.#clock.now();
+    this.#admission.free(now);
+    if (yield* this.#claims.handOver()) yield* this.#refuse();
+    const { maxForeignPercent, written } = this.#settings;
     const effective = this.#claims.effective();
-    const { admitted, held, turned, heldBack } = admit({
-      pending: waiting.filter((claim) => !isFree(claim)),
-      filterWith: (claims) => this.#filter(resolve(this.#settings.written, [...effective, ...claims])),
-      services,
-      turned: new Set([...this.#turned].filter((key) => services.service(key) !== undefined)),
-      maxForeignPercent: this.#settings.maxForeignPercent,
-    });
-    this.#turned = turned;
-    this.#heldBack = heldBack;
-    for (const claim of admitted) this.#count(claim);
-    const limit = `at most ${this.#settings.maxForeignPercent} % may without consent`;
-    for (const claim of held) {
-      claim.stage = "held";
-      claim.why = `with what came before, ${heldBack} of ${services.size} services would turn foreign; ${limit}`;
-    }
+    const filterWith = (claims: Iterable<Claim>) => this.#decider(resolve(written, [...effective, ...claims])).filter;
+    yield* this.#admission.guard({ filterWith, services, maxForeignPercent, now });
   }
 
-  #count(claim: Claim): void {
-    claim.stage = "effective";
-    claim.since = this.#clock.now();
-    delete claim.why;
-  }
-
-  #filter(cidrs: ResolvedCIDRs): EndpointFilter {
+  #decider(cidrs: ResolvedCIDRs) {
     const rule = this.#rule && { rule: this.#rule };
-    return this.#filters.get(cidrs, { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all });
-  }
-
-  #result(): Omit<NetworksDecision, "touched"> {
-    const { written } = this.#settings;
-    const effective = this.#claims.effective();
-    const learnt = effective.filter(({ side }) => side === "own").map(({ cidr }) => cidr);
-    const resolved = resolve(written, effective);
+    const neutralAddresses = this.#nodes.all;
     return {
-      ...resolved,
-      filter: this.#filter(resolved),
-      clusterCIDRs: [...new Set([...written.own, ...learnt.sort()])],
-      neutralAddresses: this.#nodes.all,
-      conflicts: conflicts(written, effective),
+      filter: this.#filters.get(cidrs, { ...this.#settings.filter, ...rule, neutralAddresses }),
+      neutralAddresses,
     };
   }
 }

@@ -5,18 +5,23 @@ import type { NetworksDecision } from "./types.ts";
 
 type Decided = Omit<NetworksDecision, "touched">;
 
-/** The services with an endpoint where two decisions differ. */
-export function touchedBy(
+/** The services with an endpoint where two decisions differ, in steps of a CIDR. */
+export function* touchedBy(
   before: Decided | undefined,
   after: Decided,
   services: ServicesView,
-): ReadonlySet<ServiceKey> {
+): Generator<void, ReadonlySet<ServiceKey>> {
   const cidrs = [
     ...differing(before?.excludeCIDRs ?? [], after.excludeCIDRs),
     ...differing(before?.ownCIDRs ?? [], after.ownCIDRs),
     ...differing(before?.neutralAddresses ?? [], after.neutralAddresses).map(hostCIDR),
   ];
-  return new Set(cidrs.flatMap((cidr) => [...services.within(cidr)]));
+  const touched = new Set<ServiceKey>();
+  for (const cidr of cidrs) {
+    for (const key of services.within(cidr)) touched.add(key);
+    yield;
+  }
+  return touched;
 }
 
 function differing(a: Iterable<string>, b: Iterable<string>): readonly string[] {

@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import {
   ClusterState,
   decodeEndpointSlice,
@@ -65,12 +66,5 @@ export class TestCluster {
       else this.#memory.set(`${family} ${service}`, ownership);
     }
     return step;
-  }
-}
-
-function toEnd<T>(slices: Generator<void, T, void>): T {
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done === true) return value;
   }
 }
