@@ -1,10 +1,11 @@
 import { createNftablesBackend, NFTABLES_TABLE } from "@fairlead/backend-nftables";
+import { IP_FAMILIES } from "@fairlead/base";
 import { openNftables } from "@fairlead/kernel";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { conformanceTable, differences, expectedWays, nftablesRow, tracedWays } from "@fairlead/testkit";
 import { answerLines } from "../support/answer-lines.ts";
 import { type CaseGroup, groupCases } from "./groups.ts";
-import { FAMILIES, syncGroup } from "./sync-group.ts";
+import { syncGroup } from "./sync-group.ts";
 
 /**
  * Programs the network namespace that it runs in with a group of the conformance table, whose number it is sent, and
@@ -15,7 +16,7 @@ const groups = groupCases(conformanceTable.map(nftablesRow));
 
 async function program({ options, rows, history }: CaseGroup): Promise<Readonly<Record<string, readonly string[]>>> {
   const { masqueradeAll } = options;
-  const backends = FAMILIES.map((family) => createNftablesBackend(client, { family, masqueradeAll }));
+  const backends = IP_FAMILIES.map((family) => createNftablesBackend(client, { family, masqueradeAll }));
   await syncGroup({ options, rows, history }, backends);
   const nftables: NftTable[] = [];
   for (const family of ["ip", "ip6"] as const) {

@@ -1,4 +1,5 @@
 import { createIpvsBackend, DEVICE, type IpvsPort, requiredSysctls } from "@fairlead/backend-ipvs";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import {
   createIpset,
@@ -16,7 +17,7 @@ import type { Environment } from "@fairlead/trace";
 import { applySettings } from "../lab/apply.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { CaseGroup } from "./groups.ts";
-import { FAMILIES, syncGroup } from "./sync-group.ts";
+import { syncGroup } from "./sync-group.ts";
 
 /** The backend's port, with rules and all sets that can be read as well. */
 type NodePort = IpvsPort & { readonly rules: IptablesClient; readonly sets: IpsetClient };
@@ -48,7 +49,7 @@ export type Way = "netlink" | "tools";
  */
 export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonly NodePort[]> {
   const runner = lab.runner("node-a");
-  const rules = await Promise.all(FAMILIES.map((family) => openIptables(runner, { family, variant: "legacy" })));
+  const rules = await Promise.all(IP_FAMILIES.map((family) => openIptables(runner, { family, variant: "legacy" })));
   const { generic, netfilter, route } = netlinkIn(lab.namespace("node-a"));
   const tools = { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) };
   const netlink = {

@@ -1,11 +1,12 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { Backend, IPFamily } from "@fairlead/core";
 import { createNfacct, type IptablesClient, openIptables, type Variant } from "@fairlead/kernel";
 import type { RuleSet } from "@fairlead/netfilter";
 import { applySettings } from "../lab/apply.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { CaseGroup } from "./groups.ts";
-import { FAMILIES, syncGroup } from "./sync-group.ts";
+import { syncGroup } from "./sync-group.ts";
 
 /** node-a of a lab with the iptables of both families, in one variant. */
 export interface ProgrammedLab {
@@ -20,7 +21,7 @@ export interface ProgrammedLab {
 /** @throws IptablesError when the variant is not to be had here */
 export async function programmedLab(lab: Lab, variant: Variant): Promise<ProgrammedLab> {
   const runner = lab.runner("node-a");
-  const clients = await Promise.all(FAMILIES.map((family) => openIptables(runner, { family, variant })));
+  const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(runner, { family, variant })));
   const nfacct = createNfacct(runner);
   const counters = async (names: readonly string[]) => {
     const made = await Promise.all(names.map(async (name) => ((await nfacct.ensure(name)).ok ? [name] : [])));

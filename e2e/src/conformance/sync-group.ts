@@ -1,9 +1,8 @@
-import type { Backend, IPFamily } from "@fairlead/core";
+import { IP_FAMILIES } from "@fairlead/base";
+import type { Backend } from "@fairlead/core";
 import { PlannedCluster } from "@fairlead/testkit";
 import type { CaseGroup } from "./groups.ts";
 import { filterFor } from "./iptables-subjects.ts";
-
-export const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 /**
  * Takes a kernel through a group's history: the first state as a full sync, each later one as a change, as an agent
@@ -18,7 +17,7 @@ export async function syncGroup(group: CaseGroup, backends: readonly Backend[]):
   const cluster = new PlannedCluster({ options, semantics, filter: filterFor(options) });
   for (const [index, state] of history.entries()) {
     const { changes } = cluster.advance(state);
-    for (const [at, family] of FAMILIES.entries()) {
+    for (const [at, family] of IP_FAMILIES.entries()) {
       const backend = backends[at];
       const change = changes.get(family);
       if (index === 0) await backend?.sync(cluster.plan(family));

@@ -4,8 +4,6 @@ import type { IPFamily } from "@fairlead/core";
 /** Lines for `ip -batch -`. */
 export type IpLines = readonly string[];
 
-export const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
-
 /** Everything; a batch line has no option that names the family. */
 export const ANYWHERE: Readonly<Record<IPFamily, string>> = { IPv4: "0.0.0.0/0", IPv6: "::/0" };
 

@@ -1,6 +1,7 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { NETWORKS, NODE_A, NODE_B, outside, SECOND_NODE_ADDRESS, stranger } from "@fairlead/testkit";
-import { ANYWHERE, address, FAMILIES, type IpLines, route, ruleForInterface, up, veth } from "./ip-lines.ts";
+import { ANYWHERE, address, type IpLines, route, ruleForInterface, up, veth } from "./ip-lines.ts";
 import { podsOf } from "./topology.ts";
 
 /** The fabric's own addresses: on the nodes' bridge, towards the outside and towards the sink. */
@@ -33,7 +34,7 @@ export function fabricLines(pids: Readonly<Record<"node-a" | "node-b" | "outside
     up("outside"),
     veth("sink", "eth0", pids.sink),
     up("sink"),
-    ...FAMILIES.flatMap(fabricRoutes),
+    ...IP_FAMILIES.flatMap(fabricRoutes),
   ];
 }
 
@@ -73,7 +74,7 @@ export const fabricRules: IpLines = [ruleForInterface("br0", FROM_NODES), ruleFo
 
 /** The sink owns every frontend's address; its answers go back the way they came. */
 export function sinkLines(): IpLines {
-  return FAMILIES.flatMap((family) => [
+  return IP_FAMILIES.flatMap((family) => [
     address("eth0", `${SINK_ADDRESSES[family]}/${prefix(family)}`),
     up("eth0"),
     route(ANYWHERE[family], { via: FABRIC_ADDRESSES.sink[family] }),
@@ -84,7 +85,7 @@ export function sinkLines(): IpLines {
 }
 
 export function outsideLines(): IpLines {
-  return FAMILIES.flatMap((family) => [
+  return IP_FAMILIES.flatMap((family) => [
     address("eth0", `${outside.addresses[family]}/${prefix(family)}`),
     address("eth0", `${stranger.addresses[family]}/${prefix(family)}`),
     up("eth0"),

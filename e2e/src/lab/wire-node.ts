@@ -1,6 +1,7 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { type Host, NETWORKS, NODE_A, NODE_B, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
-import { ANYWHERE, address, FAMILIES, type IpLines, route, up, veth } from "./ip-lines.ts";
+import { ANYWHERE, address, type IpLines, route, up, veth } from "./ip-lines.ts";
 import { podInterface, podsOf } from "./topology.ts";
 import { FABRIC_ADDRESSES } from "./wire-fabric.ts";
 
@@ -10,7 +11,7 @@ const POD_GATEWAY = { IPv4: "169.254.1.1", IPv6: "fe80::1" } as const;
 /** @param pids the processes of the pods' namespaces, by name */
 export function nodeLines(node: Host, pids: ReadonlyMap<string, number>): IpLines {
   const links = podsOf(node).flatMap((pod) => podLink(pod, pids.get(pod.name) ?? 0));
-  return [up("eth0"), ...links, ...FAMILIES.flatMap((family) => nodeRoutes(node, family))];
+  return [up("eth0"), ...links, ...IP_FAMILIES.flatMap((family) => nodeRoutes(node, family))];
 }
 
 function podLink(pod: Host, pid: number): IpLines {
@@ -46,7 +47,7 @@ function nodeRoutes(node: Host, family: IPFamily): IpLines {
 export function podLines(pod: Host): IpLines {
   return [
     up("eth0"),
-    ...FAMILIES.flatMap((family) => [
+    ...IP_FAMILIES.flatMap((family) => [
       address("eth0", `${pod.addresses[family]}/${family === "IPv4" ? 32 : 128}`),
       route(ANYWHERE[family], { via: POD_GATEWAY[family], dev: "eth0", onlink: true }),
     ]),

@@ -1,4 +1,4 @@
-import type { ClusterNode } from "../provider/cluster.ts";
+import type { ClusterNode } from "../provider/node.ts";
 import type { Scene } from "./scene.ts";
 
 /** On all nodes at once. */

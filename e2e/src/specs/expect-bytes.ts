@@ -1,4 +1,4 @@
-import type { Client } from "../provider/cluster.ts";
+import type { Client } from "../provider/node.ts";
 import type { Target } from "./expect.ts";
 
 const TIMEOUT_MS = 10_000;

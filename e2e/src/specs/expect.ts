@@ -1,5 +1,5 @@
 import type { Probe, ProbeResult } from "../lab/peer/protocol.ts";
-import type { Client } from "../provider/cluster.ts";
+import type { Client } from "../provider/node.ts";
 import { until } from "./until.ts";
 
 /** Whom a request goes to. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { kubeconfig } from "../control-plane/users.ts";
-import type { ClusterNode } from "../provider/cluster.ts";
 import { networkCIDRs } from "../provider/netns/proxy-flags.ts";
+import type { ClusterNode } from "../provider/node.ts";
 import { requireTool, tool } from "../tools/fairlead.ts";
 import type { Scene } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
-import { errorText } from "@fairlead/base";
+import { errorText, IP_FAMILIES } from "@fairlead/base";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
 
@@ -13,7 +13,7 @@ export async function missingHere(): Promise<string | undefined> {
     await using namespace = await createNamespace();
     const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     await runner.run(["ip", "link", "add", "probe", "type", "veth", "peer", "name", "eborp"]);
-    for (const family of ["IPv4", "IPv6"] as const) {
+    for (const family of IP_FAMILIES) {
       const client = await openIptables(runner, { family });
       await client.save("nat");
     }

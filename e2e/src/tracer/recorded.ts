@@ -1,3 +1,4 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { Nfacct } from "@fairlead/kernel";
 import type { Rule, RuleSet } from "@fairlead/netfilter";
@@ -20,7 +21,7 @@ export function recordings(): readonly Recording[] {
     saves: { IPv4: iptables, IPv6: ip6tables },
   }));
   const all = [...golden, ...recordedScenarios()].flatMap(({ name, saves }) =>
-    (["IPv4", "IPv6"] as const).map((family) => ({ name, family, text: saves[family] ?? "" })),
+    IP_FAMILIES.map((family) => ({ name, family, text: saves[family] ?? "" })),
   );
   return all.filter(({ text }) => text !== "" && text.length <= LARGEST_TEXT);
 }

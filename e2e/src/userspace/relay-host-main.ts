@@ -1,15 +1,16 @@
 import { createInterface } from "node:readline";
 import { createTraffic, createUserspaceBackend, type RelayingBackend } from "@fairlead/backend-userspace";
+import { IP_FAMILIES } from "@fairlead/base";
 import { createRunner, openIptables } from "@fairlead/kernel";
 import { conformanceTable } from "@fairlead/testkit";
 import { groupCases } from "../conformance/groups.ts";
-import { FAMILIES, syncGroup } from "../conformance/sync-group.ts";
+import { syncGroup } from "../conformance/sync-group.ts";
 
 /**
  * Runs on a node of the lab: userspace mode serves from where its process is. Each line is the number of a group of the
  * conformance table; it is programmed as by an agent that starts anew, and the line is said back. Cleans up at its end.
  */
-const clients = await Promise.all(FAMILIES.map((family) => openIptables(createRunner(), { family })));
+const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(createRunner(), { family })));
 const groups = groupCases(conformanceTable);
 // Clients on the node take theirs from 33000 on.
 const PORT_RANGE = { from: 20_000, to: 29_999 };

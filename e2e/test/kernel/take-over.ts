@@ -8,6 +8,8 @@ import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
 import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
 import { kubeconfig, USERS } from "../../src/control-plane/users.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { modeNamed } from "../../src/modes/index.ts";
+import { servesLocalhost } from "../../src/modes/mode.ts";
 import { whoAnswersAt } from "../../src/one-node/ask.ts";
 import { objects } from "../../src/one-node/objects.ts";
 import { rulesOf } from "../../src/one-node/rules.ts";
@@ -25,6 +27,8 @@ const proofs = { before: proof(17), there: proof(18), between: proof(19), back: 
 const at = ({ clusterIP, port }: Workload): Way => ({ from: clientA, to: clusterIP.IPv4, port });
 
 type Mode = KubeProxyMode["mode"];
+
+const readByNft = (mode: Mode): boolean => modeNamed(mode).rules.listings.some(([program]) => program === "nft");
 
 /** Runs where FAIRLEAD_KUBE_PROXY names the real kube-proxy: `pnpm bench` builds it. */
 export function takeOver(program: string): void {
@@ -96,9 +100,9 @@ export function takeOver(program: string): void {
         (await rulesOf(lab, of)).filter((line) => line.includes("KUBE-SERVICES"));
       await waitUntil("what the other mode left is gone", PATIENCE_MS, async () => {
         const { stdout: tables } = await lab.runner("node-a").run(["nft", "list", "tables"]);
-        if (tables.includes("kube-proxy") !== (mode === "nftables")) return undefined;
-        const unused =
-          mode === "nftables" ? (["nft", "legacy"] as const) : ([variant === "nft" ? "legacy" : "nft"] as const);
+        const inNft = readByNft(mode);
+        if (tables.includes("kube-proxy") !== inNft) return undefined;
+        const unused = (["nft", "legacy"] as const).filter((one) => inNft || one !== variant);
         return (await Promise.all(unused.map(services))).flat().length === 0 ? true : undefined;
       });
     }
@@ -124,7 +128,7 @@ export function takeOver(program: string): void {
       { mode: "iptables", variant: "nft", fairlead: "nftables" },
     ])("from $mode mode, iptables' $variant variant, to $fairlead mode", { timeout: 180_000 }, async (row) => {
       const { fairlead, ...mode } = row;
-      const both = mode.mode === "iptables" && fairlead === "iptables";
+      const both = [mode.mode, fairlead].every((name) => servesLocalhost(modeNamed(name)));
       const served = both ? [...ways, localhostWay] : ways;
       await toKubeProxy(mode, proofs.before, served);
       const there = begin(served);

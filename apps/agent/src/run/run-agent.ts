@@ -3,7 +3,6 @@ import type { NodeState } from "@fairlead/core";
 import { type ProxySubscriptions, ruleAnnotations, subscriptions } from "@fairlead/intake";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
 import { followAddresses } from "../node/follow-addresses.ts";
-import { POD_CIDRS_TIMEOUT_MS, PodCIDRs } from "../node/pod-cidrs.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { serviceAddressReason } from "../objects/service-address.ts";
 import { logSource } from "../objects/source-log.ts";
@@ -11,8 +10,10 @@ import type { SyncKind } from "../sync/sync-loop.ts";
 import { type Assembled, assemble } from "./assemble.ts";
 import { watchConfigFile } from "./config-file.ts";
 import { NodeEligibility } from "./eligibility.ts";
+import { followPodCIDRs } from "./follow-pod-cidrs.ts";
 import { followForeign } from "./foreign-changes.ts";
 import type { AgentParts } from "./parts.ts";
+import { prerequisites } from "./prerequisites.ts";
 import { type Prerequisite, Readiness } from "./readiness.ts";
 import { whyRefused } from "./refusal.ts";
 import { openServers } from "./servers.ts";
@@ -108,22 +109,6 @@ function followConfigFile(
   });
 }
 
-/** What the rules cannot be made without. Manifests may do without a Node: then nothing is local. */
-function prerequisites({ config, unserved, networks }: AgentParts, { inputs }: Assembled): readonly Prerequisite[] {
-  const fromNode = config.manifests === undefined;
-  // Which family has to be served is said by the addresses, too.
-  const needsAddresses = inputs.needsAddresses || unserved.size > 0;
-  return [
-    "services",
-    "endpointSlices",
-    "node",
-    ...(needsAddresses ? (["addresses"] as const) : []),
-    ...(fromNode && config.nodePortAddresses.includes("primary") ? (["nodeAddresses"] as const) : []),
-    ...(fromNode && config.detectLocal.kind === "node-cidr" ? (["podCIDRs"] as const) : []),
-    ...(networks === undefined ? [] : (["networks"] as const)),
-  ];
-}
-
 /**
  * Addresses of the own Node may come late, and change while the agent runs.
  *
@@ -138,27 +123,6 @@ function seeAddresses(
   if (addresses.length === 0) return undefined;
   readiness.known("nodeAddresses");
   return whyUnserved(inputs.primaryFamily, unserved);
-}
-
-/** Undefined: local traffic is not known by them. */
-function followPodCIDRs(
-  { config, clock, nodeName }: AgentParts,
-  readiness: Readiness,
-  signal: AbortSignal,
-  fail: (reason: string) => void,
-): PodCIDRs | undefined {
-  if (config.detectLocal.kind !== "node-cidr") return undefined;
-  const podCIDRs = new PodCIDRs({
-    onKnown: () => readiness.known("podCIDRs"),
-    onChanged: (before, after) =>
-      fail(`the podCIDRs of Node ${nodeName} changed from ${before.join(",")} to ${after.join(",") || "none"}`),
-  });
-  if (config.manifests === undefined) {
-    const late = () => fail(`Node ${nodeName} was given no podCIDRs, which detectLocalMode NodeCIDR needs`);
-    const cancel = clock.after(POD_CIDRS_TIMEOUT_MS, () => podCIDRs.known || late());
-    signal.addEventListener("abort", cancel);
-  }
-  return podCIDRs;
 }
 
 function subscribe(

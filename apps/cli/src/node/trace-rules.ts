@@ -1,3 +1,4 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import { CommandError, type IPFamily, type Runner } from "@fairlead/kernel";
 import { ownMark, type ProcessMark, stateOf } from "./process-mark.ts";
 
@@ -60,7 +61,7 @@ export interface LeftTraceRules {
  * @throws CommandError when one cannot be deleted
  */
 export async function removeLeftTraceRules(runner: Runner): Promise<LeftTraceRules | undefined> {
-  const listed = await Promise.all((["IPv4", "IPv6"] as const).map((family) => listedOrNone(runner, family)));
+  const listed = await Promise.all(IP_FAMILIES.map((family) => listedOrNone(runner, family)));
   if (listed.every((rules) => rules === undefined)) return undefined;
   const rules = listed.flatMap((some) => some ?? []);
   const of = (state: ReturnType<typeof stateOf>) => rules.filter(({ owner }) => stateOf(owner) === state);

@@ -1,7 +1,8 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import type { Probe, ProbeResult } from "../../lab/peer/protocol.ts";
-import type { ClusterShape, NodeProxy, WantedPod } from "../cluster.ts";
+import type { ClusterShape, WantedPod } from "../cluster.ts";
+import type { NodeProxy } from "../node.ts";
 import type { ClusterRequest } from "../provider.ts";
 
 type Addresses = Readonly<Partial<Record<IPFamily, string>>>;

@@ -1,5 +1,6 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { address, FAMILIES, type IpLines, route, up } from "../../lab/ip-lines.ts";
+import { address, type IpLines, route, up } from "../../lab/ip-lines.ts";
 import { FABRIC_NETWORK } from "../netns/addresses.ts";
 
 /**
@@ -23,14 +24,14 @@ const LINK_NETWORK: Ends = { IPv4: "172.31.0.0/24", IPv6: "fd00:31::/64" };
 const INNER_NETWORK: Ends = { IPv4: "172.29.0.0/24", IPv6: "fd00:29::/64" };
 const LENGTH: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
 
-const at = (ends: Ends, dev: string) => FAMILIES.map((family) => address(dev, `${ends[family]}/${LENGTH[family]}`));
+const at = (ends: Ends, dev: string) => IP_FAMILIES.map((family) => address(dev, `${ends[family]}/${LENGTH[family]}`));
 
 /** In the machine's namespace. */
 export const machineLines: IpLines = [
   `tuntap add dev ${TAP} mode tap`,
   up(TAP),
   ...at(MACHINE_END, TAP),
-  ...FAMILIES.flatMap((family) =>
+  ...IP_FAMILIES.flatMap((family) =>
     [FABRIC_NETWORK, INNER_NETWORK].map((network) => route(network[family], { via: GUEST_END[family] })),
   ),
 ];
@@ -48,7 +49,7 @@ export function fabricPair(fabric: number): IpLines {
     `link add ${TO_FABRIC} type veth peer name ${FROM_FABRIC} netns ${fabric}`,
     up(TO_FABRIC),
     ...at(NEAR_END, TO_FABRIC),
-    ...FAMILIES.map((family) => route(FABRIC_NETWORK[family], { via: FABRIC_END[family] })),
+    ...IP_FAMILIES.map((family) => route(FABRIC_NETWORK[family], { via: FABRIC_END[family] })),
   ];
 }
 
@@ -56,5 +57,5 @@ export function fabricPair(fabric: number): IpLines {
 export const fabricEndLines: IpLines = [
   up(FROM_FABRIC),
   ...at(FABRIC_END, FROM_FABRIC),
-  ...FAMILIES.map((family) => route(LINK_NETWORK[family], { via: NEAR_END[family] })),
+  ...IP_FAMILIES.map((family) => route(LINK_NETWORK[family], { via: NEAR_END[family] })),
 ];

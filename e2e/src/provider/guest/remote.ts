@@ -1,6 +1,7 @@
 import type { ApiClient } from "../../control-plane/api-client.ts";
-import type { Cluster, ClusterNode, ClusterShape, Pod, WantedPod } from "../cluster.ts";
+import type { Cluster, ClusterShape, Pod, WantedPod } from "../cluster.ts";
 import { familiesOnly, gateAddress, gateCounter, STRANGER_ADDRESS } from "../netns/addresses.ts";
+import type { ClusterNode } from "../node.ts";
 import type { OpenedCluster } from "./calls.ts";
 import type { Ask } from "./wire.ts";
 

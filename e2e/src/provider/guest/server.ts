@@ -1,4 +1,5 @@
-import type { Cluster, ClusterNode, Pod } from "../cluster.ts";
+import type { Cluster, Pod } from "../cluster.ts";
+import type { ClusterNode } from "../node.ts";
 import type { GuestCalls } from "./calls.ts";
 
 /** Answers for a cluster of this process. */

@@ -1,6 +1,6 @@
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode, AgentStart, NodeProxy } from "../cluster.ts";
+import type { AgentOnNode, AgentStart, NodeProxy } from "../node.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
 import { startSettings, stepClockTo } from "./start-how.ts";

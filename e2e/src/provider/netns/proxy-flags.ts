@@ -1,5 +1,6 @@
 import { modeNamed } from "../../modes/index.ts";
-import type { AgentStart, ClusterShape, NodeProxy } from "../cluster.ts";
+import type { ClusterShape } from "../cluster.ts";
+import type { AgentStart, NodeProxy } from "../node.ts";
 
 export interface ProxySettings {
   readonly nodeName: string;

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentSettings } from "../../agent/agent-process.ts";
-import type { AgentStart } from "../cluster.ts";
+import type { AgentStart } from "../node.ts";
 
 const PRELOAD = new URL("../../agent/stepped-clock.ts", import.meta.url).href;
 

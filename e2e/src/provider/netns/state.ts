@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
 import type { PodNetwork } from "../../cni/flavour.ts";
 import { messageOf } from "../../support/errors.ts";
-import type { ClusterNode } from "../cluster.ts";
+import type { ClusterNode } from "../node.ts";
 
 /** What is asked of every node; a program that is not there says so in its file. */
 const QUESTIONS: Readonly<Record<string, Argv>> = {

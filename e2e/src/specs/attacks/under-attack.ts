@@ -1,4 +1,4 @@
-import type { AgentStart, ClusterNode } from "../../provider/cluster.ts";
+import type { AgentStart, ClusterNode } from "../../provider/node.ts";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ClusterNode, NODE_PORTS } from "../../provider/cluster.ts";
+import { NODE_PORTS } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { forgetPeak, peakMiB } from "../../support/memory.ts";
 import { isRunning, processId } from "../../support/processes.ts";
 import { able } from "../needs.ts";

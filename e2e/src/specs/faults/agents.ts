@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { flushArgv } from "../../faults/iptables.ts";
 import { noteOthersRules } from "../../faults/others-rules.ts";
-import type { Client } from "../../provider/cluster.ts";
+import type { Client } from "../../provider/node.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IPFamily } from "@fairlead/core";
+import { IP_FAMILIES } from "@fairlead/base";
 import { type NftTarget, nftFaults, nftTable } from "../../faults/nftables.ts";
 import { noteOthersRules } from "../../faults/others-rules.ts";
-import type { ClusterNode } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
@@ -13,8 +13,6 @@ const needsNftables = onlyIn(["nftables"], "breaks what nftables mode makes");
 
 /** The kernel tells the agent, which writes at once; the rest is for who looks, whose processes take their time. */
 const REPAIR_MS = 1_000;
-
-const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 
 async function listed({ run }: ClusterNode, table: string): Promise<string> {
   const { stdout } = await run(["nft", "list", "table", ...table.split(" ")]);
@@ -33,7 +31,7 @@ function broken(name: string, deed: (target: NftTarget) => string): Spec {
       const before = new Map<ClusterNode, string>();
       await each(scene, async (node) => {
         before.set(node, await listed(node, table));
-        for (const family of FAMILIES) scene.later(await noteOthersRules(node, family));
+        for (const family of IP_FAMILIES) scene.later(await noteOthersRules(node, family));
       });
       const traffic = startTraffic(ways, scene.later);
       const took: number[] = [];

@@ -1,4 +1,5 @@
-import type { ClusterNode, ClusterShape, NodeProxy } from "../../provider/cluster.ts";
+import type { ClusterShape } from "../../provider/cluster.ts";
+import type { ClusterNode, NodeProxy } from "../../provider/node.ts";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

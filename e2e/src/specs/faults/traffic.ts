@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "../../provider/cluster.ts";
+import type { Client } from "../../provider/node.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { type ApiObject, objectPath } from "../../control-plane/api-client.ts";
-import type { ClusterNode } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { folderPrefix } from "../../support/folder-prefix.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
 import type { Scene } from "../scene.ts";

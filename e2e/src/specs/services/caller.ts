@@ -1,5 +1,5 @@
 import { modeNamed } from "../../modes/index.ts";
-import type { Client } from "../../provider/cluster.ts";
+import type { Client } from "../../provider/node.ts";
 import type { Scene } from "../scene.ts";
 
 type Source = { readonly seen: string } | { readonly notSeen: string };

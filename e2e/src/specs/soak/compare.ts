@@ -1,5 +1,5 @@
 import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import type { Scene } from "../scene.ts";
 import type { Tool } from "../tool-on.ts";
 import { findingsIn } from "./findings.ts";

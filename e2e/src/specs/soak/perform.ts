@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import { NEIGHBOUR } from "../../faults/neighbour.ts";
 import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { each } from "../faults/stage.ts";
 import { endure } from "./hardships.ts";
 import type { Damage, SoakModel, SoakPod, SoakStep } from "./model.ts";

@@ -1,4 +1,5 @@
-import type { ClusterNode, Pod } from "../../provider/cluster.ts";
+import type { Pod } from "../../provider/cluster.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage } from "../faults/stage.ts";
 import type { Way } from "../faults/traffic.ts";

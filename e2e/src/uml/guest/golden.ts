@@ -1,9 +1,9 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
+import { IP_FAMILIES } from "@fairlead/base";
 import type { Backend } from "@fairlead/core";
 import { type GoldenScenario, goldenScenarios, NODE_A, PlannedCluster, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../../conformance/iptables-subjects.ts";
 import { ipvsPorts, type Way } from "../../conformance/programmed-ipvs.ts";
-import { FAMILIES } from "../../conformance/sync-group.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { problemsOf, type Suite } from "./suite.ts";
 
@@ -50,7 +50,7 @@ async function compare(
 ): Promise<readonly string[]> {
   const cluster = new PlannedCluster({ options, semantics: ipvsSemantics, filter: filterFor(options) });
   cluster.advance(objects);
-  const used = FAMILIES.slice(0, dualStack ? 2 : 1);
+  const used = IP_FAMILIES.slice(0, dualStack ? 2 : 1);
   for (const [at, family] of used.entries()) await backends[at]?.sync(cluster.plan(family));
   const recorded = linesOf(atNodeA(ipvs));
   const printed = linesOf(await print(lab, dualStack));

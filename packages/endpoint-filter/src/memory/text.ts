@@ -1,3 +1,4 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "../options.ts";
 import { Memory } from "./memory.ts";
@@ -6,7 +7,6 @@ import type { Remembered } from "./remembered.ts";
 /** The memory as JSON, for a file that outlives the agent. Reading and writing that file is the caller's. */
 
 const VERSION = 1;
-const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
 const OWNERSHIPS: readonly unknown[] = ["ours", "foreign", "mixed"] satisfies Ownership[];
 
 /**
@@ -31,7 +31,7 @@ export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
 export function* serialiseInSteps(memory: Memory, scope: MemoryScope): Generator<void, string> {
   const lines: string[] = [];
   for (const [service, remembered] of [...memory.entries()].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const families = FAMILIES.filter((family) => remembered[family] !== undefined);
+    const families = IP_FAMILIES.filter((family) => remembered[family] !== undefined);
     const owners = families.map((family) => `${JSON.stringify(family)}: ${JSON.stringify(remembered[family])}`);
     lines.push(`  ${JSON.stringify(service)}: { ${owners.join(", ")} }`);
     yield;
@@ -94,7 +94,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function isFamily(text: string): text is IPFamily {
-  return FAMILIES.some((family) => family === text);
+  return IP_FAMILIES.some((family) => family === text);
 }
 
 function isOwnership(value: unknown): value is Ownership {

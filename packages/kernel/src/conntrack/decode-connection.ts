@@ -1,3 +1,4 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import { findAttribute, type Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily, Protocol } from "../family.ts";
 import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
@@ -7,8 +8,6 @@ import type { Direction } from "./parse-flow.ts";
 import { STATES } from "./states.ts";
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
-const FAMILIES = ["IPv4", "IPv6"] as const satisfies readonly IPFamily[];
-
 /** IPS_SEEN_REPLY (linux/netfilter/nf_conntrack_common.h). */
 const SEEN_REPLY = 1 << 1;
 /** CTA_PROTOINFO_TCP and CTA_PROTOINFO_SCTP, with the state in each (linux/netfilter/nfnetlink_conntrack.h). */
@@ -52,7 +51,7 @@ export function decodeConnection(bytes: Buffer, attributes: Range): Connection |
 /** nfgen_family stands four bytes before the attributes. */
 function familyAt(bytes: Buffer, { start }: Range): IPFamily | undefined {
   const number = bytes.readUInt8(start - 4);
-  return FAMILIES.find((family) => ADDRESS_FAMILIES[family] === number);
+  return IP_FAMILIES.find((family) => ADDRESS_FAMILIES[family] === number);
 }
 
 function directionOf(bytes: Buffer, tuple: Tuple, family: IPFamily): Direction | undefined {

@@ -1,4 +1,4 @@
-import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
+import { errorCode, IP_FAMILIES, sleep, slices, type Timers } from "@fairlead/base";
 import type { Protocol } from "../family.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
@@ -23,7 +23,7 @@ export interface NetlinkTrackingOptions {
 export function createNetlinkTracking({ open, listen, timers }: NetlinkTrackingOptions): Tracking {
   return {
     async *list() {
-      for (const family of ["IPv4", "IPv6"] as const) {
+      for (const family of IP_FAMILIES) {
         for (const protocol of PROTOCOLS) {
           for await (const connection of dumped(open, encodeDump(family, protocol))) {
             // Kernels before 5.8 give those of all protocols.

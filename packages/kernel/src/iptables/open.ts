@@ -13,21 +13,16 @@ import { CommandError } from "../runner/command-error.ts";
 import type { Argv, Input, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { chainTexts } from "./chain-texts.ts";
+import { chooseTools, type ToolChoice, toolsInUse } from "./choose-tools.ts";
 import type { IptablesClient } from "./client.ts";
-import { detectVariant } from "./detect.ts";
-import { explain, isNoChain, notInstalled } from "./explain.ts";
+import { explain, isNoChain } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
 import type { Tally } from "./tally.ts";
-import { findTools, type Tools } from "./tools.ts";
+import type { Tools } from "./tools.ts";
 import type { Variant } from "./variant.ts";
 
-export interface IptablesOptions {
-  readonly family: IPFamily;
-  /** Default: as the host does. */
-  readonly variant?: Variant;
-  /** Tells what the host does, asked where both variants are installed. Default `detectVariant`. */
-  readonly detect?: () => Promise<Variant>;
+export interface IptablesOptions extends ToolChoice {
   /**
    * How the kernel is asked of tables without their rules. Default: it is not, as a runner may work in another
    * namespace.
@@ -49,8 +44,7 @@ export interface IptablesOptions {
 const RESTORE_LOCK_SECONDS: Readonly<Record<Variant, number>> = { nft: 5, legacy: 300 };
 
 /**
- * Finds the tools of a family and gives its client. Both variants installed, the host's own decides, unless that is nft
- * and this kernel's nf_tables has no nat; one installed, it is that one.
+ * Finds the tools of a family and gives its client.
  *
  * @throws IptablesError of kind "not-installed", "too-old" or "no-permission"
  */
@@ -60,7 +54,7 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
 
 /**
  * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools
- * were yesterday, they need not be today. Legacy tables are looked for without making the kernel create them.
+ * were yesterday, they need not be today.
  *
  * @throws IptablesError of kind "not-installed" where there are no tools at all
  */
@@ -68,27 +62,8 @@ export async function openIptablesInUse(
   runner: Runner,
   options: Omit<IptablesOptions, "variant">,
 ): Promise<readonly IptablesClient[]> {
-  const [nft, legacy] = await bothTools(runner, options.family);
-  if (nft === undefined && legacy === undefined) throw notInstalled();
-  const used = [nft, legacy !== undefined && (await hasTables(runner, legacy)) ? legacy : undefined];
-  return used.filter((tools) => tools !== undefined).map((tools) => client(runner, tools, options));
-}
-
-async function bothTools(
-  runner: Runner,
-  family: IPFamily,
-): Promise<readonly [nft: Tools | undefined, legacy: Tools | undefined]> {
-  return Promise.all([findTools(runner, family, "nft"), findTools(runner, family, "legacy")]);
-}
-
-/** Without `-t` it prints what is there. Who may not look could not remove anything either. */
-async function hasTables(runner: Runner, { save }: Tools): Promise<boolean> {
-  try {
-    for await (const line of lines(runner.stream([save]))) if (line.startsWith("*")) return true;
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-  }
-  return false;
+  const used = await toolsInUse(runner, options.family);
+  return used.map((tools) => client(runner, tools, options));
 }
 
 function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "variant">): IptablesClient {
@@ -118,40 +93,6 @@ function client(runner: Runner, tools: Tools, options: Omit<IptablesOptions, "va
     ...(options.glance && { glance: options.glance(family, tools.variant) }),
     ...(options.tally && { tally: options.tally(family, tools.variant) }),
   };
-}
-
-async function chooseTools(
-  runner: Runner,
-  { family, variant: wanted, detect = () => detectVariant(runner) }: IptablesOptions,
-): Promise<Tools> {
-  if (wanted !== undefined) {
-    const tools = await findTools(runner, family, wanted);
-    if (tools === undefined) throw notInstalled();
-    return tools;
-  }
-  const [nft, legacy] = await bothTools(runner, family);
-  if (nft === undefined || legacy === undefined) {
-    const only = nft ?? legacy;
-    if (only === undefined) throw notInstalled();
-    return only;
-  }
-  const wish = await detect();
-  return wish === "nft" && (await nftHasNat(runner, nft)) ? nft : legacy;
-}
-
-/**
- * Makes a chain and takes it back at once: some kernels' nf_tables has no nat, and says so only when it is written to.
- */
-async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
-  try {
-    const input = "*nat\n:FAIRLEAD-PROBE - [0:0]\n-X FAIRLEAD-PROBE\nCOMMIT\n";
-    await runner.run([nft.restore, "--noflush", "-w", "5"], { input });
-    return true;
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    // What else is wrong is told, better, by the first use.
-    return explain(error).kind !== "no-table";
-  }
 }
 
 async function restore(runner: Runner, argv: Argv, payload: Input, timeoutMs: number): Promise<void> {

@@ -1,7 +1,8 @@
 import { parseRestore, renderCommand, renderRule, stateCommands } from "@fairlead/netfilter";
 import { expect } from "vitest";
 import { type IPFamily, type IptablesClient, IptablesError, type Variant } from "../../src/index.ts";
-import { type Case, type Refused, WORDS } from "./cases.ts";
+import type { Case, Refused } from "./case.ts";
+import { WORDS } from "./words.ts";
 
 /** Runs a case and compares what happened with what it says. */
 export async function checkCase(client: IptablesClient, { given, when, refused, after }: Case): Promise<void> {

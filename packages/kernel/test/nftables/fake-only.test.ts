@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeNftables, Faults } from "../../src/fake/index.ts";
-import { Draft } from "./cases.ts";
+import { Draft } from "./draft.ts";
 
 const NAME = "fairlead-test";
 

@@ -2,7 +2,7 @@ import { ruleText } from "@fairlead/netfilter/nft";
 import fc from "fast-check";
 import { FakeNftables } from "../../src/fake/index.ts";
 import { type NftablesClient, NftablesError, openNftables } from "../../src/index.ts";
-import { Draft } from "./cases.ts";
+import { Draft } from "./draft.ts";
 
 /**
  * Runs in a namespace of its own: the same transactions, of any kind, on the kernel and on the fake. It fails where

@@ -1,6 +1,7 @@
 import type { NftFamily, NftTable } from "@fairlead/netfilter/nft";
 import { type NftablesClient, NftablesError } from "../../src/index.ts";
-import { type Case, Draft } from "./cases.ts";
+import type { Case } from "./case.ts";
+import { Draft } from "./draft.ts";
 
 /** What happened. */
 export interface Outcome {

@@ -1,3 +1,4 @@
+import { IP_FAMILIES } from "@fairlead/base";
 import type { EndpointFilter, ForwardingPlan, IPFamily, ModeSemantics, PlannerOptions, PlanStep } from "@fairlead/core";
 import { NODE_A, NODE_A_ZONE, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
 import { NETWORKS } from "../addresses/networks.ts";
@@ -6,8 +7,6 @@ import type { RawObject } from "../objects/raw.ts";
 import { TestCluster } from "./test-cluster.ts";
 
 const LOOPBACK = { IPv4: "127.0.0.1", IPv6: "::1" } as const;
-const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
-
 export interface ClusterOptions {
   readonly options: AgentOptions;
   readonly semantics: ModeSemantics;
@@ -42,7 +41,7 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
   return {
     nodeName: NODE_A.name,
     zone: NODE_A_ZONE,
-    families: FAMILIES,
+    families: IP_FAMILIES,
     nodeIPs: NODE_A.addresses,
     detectors: each((family) => detectorOf(options, family)),
     nodePortAddresses: each((family) => nodePortAddressesOf(options, family)),

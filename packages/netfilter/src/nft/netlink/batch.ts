@@ -1,12 +1,12 @@
 import type { AttributeWriter } from "../../netlink/writer.ts";
 import { FAMILY_NUMBERS, type NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
-import { type NftChain, type NftRule, type NftSet, SET_FLAGS, type SetElement } from "../model.ts";
-import { lengthOf, typeId } from "../types.ts";
+import type { NftChain, NftRule, NftSet, SetElement } from "../model.ts";
 import { writeElement, writeExpression } from "./contents.ts";
 import { MessageWriter } from "./message-writer.ts";
 import * as numbers from "./numbers.ts";
-import { commentData, setUserData } from "./user-data.ts";
+import { writeSet } from "./set-attributes.ts";
+import { commentData } from "./user-data.ts";
 
 const { FLAGS, MESSAGES } = numbers;
 
@@ -124,24 +124,8 @@ export class NftBatch {
   addSet(set: Omit<NftSet, "elements">): this {
     return this.#add("add", "set", set.name, MESSAGES.newSet, FLAGS.create, (to) => {
       to.text(numbers.SET.table, this.#table).text(numbers.SET.name, set.name);
-      const flags = set.flags.reduce(
-        (bits, flag) => bits | SET_FLAGS[flag],
-        set.data === undefined ? 0 : SET_FLAGS.map,
-      );
-      to.u32(numbers.SET.flags, flags)
-        .u32(numbers.SET.keyType, typeId(set.key))
-        .u32(numbers.SET.keyLength, lengthOf(set.key));
-      if (set.data === "verdict") to.u32(numbers.SET.dataType, numbers.VERDICT_TYPE);
-      else if (set.data !== undefined)
-        to.u32(numbers.SET.dataType, typeId(set.data)).u32(numbers.SET.dataLength, lengthOf(set.data));
-      // The kernel wants one, and tells sets of one batch by it only where their names are not known yet.
-      to.u32(numbers.SET.id, this.#objects.length);
-      if (set.timeout !== undefined) to.u64(numbers.SET.timeout, BigInt(set.timeout));
-      const { size } = set;
-      if (size !== undefined)
-        to.nest(numbers.SET.description, (inner) => inner.u32(numbers.SET_DESCRIPTION.size, size));
-      const userData = set.userData ?? setUserData(set, this.#family);
-      if (userData !== "") to.hex(numbers.SET.userData, userData);
+      // The kernel wants an id, and tells sets of one batch by it only where their names are not known yet.
+      writeSet(set, this.#objects.length, this.#family, to);
     });
   }
 
