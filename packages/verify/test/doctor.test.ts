@@ -20,6 +20,7 @@ const HEALTHY: NodeFacts = {
     { variant: "legacy", readable: true, proxy: 0, others: 0, dropping: [] },
   ],
   traceRules: { removed: [], running: [], unknown: [] },
+  others: { kubeOVNRejects: [], servesBySets: false, ciliumChains: [], pinnedMaps: [] },
   nftTables: [],
   sysctls: { "net/ipv4/ip_forward": "1", "net/ipv4/vs/conntrack": "1" },
   kernel: { "connection tracking": true, ipvs: true, ipset: true },
@@ -32,8 +33,21 @@ const HEALTHY: NodeFacts = {
     { cidr: "10.96.0.0/12", use: "services" },
     { cidr: "10.201.0.10/32", use: "node" },
   ],
-  api: { kind: "answers", server: "https://10.96.0.1", denied: [] },
+  api: answers(),
 };
+
+/** An API server's answers, of a cluster without Calico and Cilium if nothing else is said. */
+function answers(more: Partial<Extract<NodeFacts["api"], { kind: "answers" }>> = {}): NodeFacts["api"] {
+  const absent = { kind: "absent" } as const;
+  return { kind: "answers", server: "https://10.96.0.1", denied: [], calico: absent, cilium: absent, ...more };
+}
+
+const REJECT =
+  "-A INPUT -p tcp -m mark ! --mark 0x4000/0x4000 -m set --match-set ovn40services dst -m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable";
+
+function subnet(name: string) {
+  return { id: "kube-ovn-subnets", objects: [`Subnet/${name}`] };
+}
 
 /** `state check: found`, of all that is not good. */
 function complaints(facts: Partial<NodeFacts>): string[] {
@@ -157,7 +171,111 @@ describe("the doctor", () => {
     [
       "overlapping networks",
       { cidrs: [...HEALTHY.cidrs, { cidr: "10.144.7.0/24", use: "services" }] },
-      ["bad CIDRs: overlapping: pods 10.144.0.0/16 and services 10.144.7.0/24"],
+      ["bad CIDRs of services: overlapping: pods 10.144.0.0/16 and services 10.144.7.0/24"],
+    ],
+    [
+      "excluded pods over the nodes' addresses",
+      { cidrs: [...HEALTHY.cidrs, { cidr: "10.201.0.0/24", use: "excluded pods" }] },
+      ["bad CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24"],
+    ],
+    [
+      "an underlay that was learnt",
+      { cidrs: [...HEALTHY.cidrs, { cidr: "10.201.0.0/24", use: "excluded pods", source: subnet("under") }] },
+      [
+        "warning CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24 of kube-ovn-subnets (Subnet/under)",
+      ],
+    ],
+    [
+      "one CIDR on both sides, and one within the other side's",
+      {
+        routes: ["10.144.2.0/24", "10.244.7.0/24"],
+        cidrs: [
+          ...HEALTHY.cidrs,
+          { cidr: "10.144.0.0/16", use: "excluded pods", source: subnet("same") },
+          { cidr: "10.244.7.0/24", use: "pods", source: { id: "calico-ippools", objects: ["IPPool/part"] } },
+        ],
+      },
+      [
+        "bad CIDRs on both sides: overlapping: pods 10.144.0.0/16 and excluded pods 10.144.0.0/16 of kube-ovn-subnets (Subnet/same)",
+        "warning CIDRs within the other side's: overlapping: excluded pods 10.244.0.0/16 and pods 10.244.7.0/24 of calico-ippools (IPPool/part)",
+      ],
+    ],
+    [
+      "a prefix that two sources claim, and a subnet within one of the same network",
+      {
+        cidrs: [
+          ...HEALTHY.cidrs,
+          { cidr: "10.16.0.0/16", use: "excluded pods", source: subnet("ovn-default") },
+          { cidr: "10.16.7.0/24", use: "excluded pods", source: subnet("part") },
+          {
+            cidr: "10.16.8.0/24",
+            use: "excluded pods",
+            source: { id: "cilium-pools", objects: ["CiliumPodIPPool/a"] },
+          },
+        ],
+      },
+      [
+        "warning CIDRs that two sources claim: overlapping: excluded pods 10.16.0.0/16 of kube-ovn-subnets (Subnet/ovn-default) and " +
+          "excluded pods 10.16.8.0/24 of cilium-pools (CiliumPodIPPool/a)",
+      ],
+    ],
+    [
+      "kube-ovn's REJECT in ipvs mode",
+      { others: { ...HEALTHY.others, kubeOVNRejects: [REJECT], servesBySets: true } },
+      [`bad kube-ovn's REJECT of services: ${REJECT}`],
+    ],
+    [
+      "kube-ovn's REJECT for sets that ipvs mode left",
+      { others: { ...HEALTHY.others, kubeOVNRejects: [REJECT] } },
+      [`warning kube-ovn's REJECT of services: ${REJECT}`],
+    ],
+    [
+      "Calico with BPF, which cleans up",
+      { api: answers({ calico: { kind: "told", value: { enabled: true, cleansUp: true } } }) },
+      [
+        "bad Calico with BPF: FelixConfiguration default has bpfEnabled: true, and its clean-up deletes a proxy's chains and tables",
+      ],
+    ],
+    [
+      "Calico with BPF, which does not",
+      { api: answers({ calico: { kind: "told", value: { enabled: true, cleansUp: false } } }) },
+      ["bad Calico with BPF: FelixConfiguration default has bpfEnabled: true"],
+    ],
+    [
+      "Calico without BPF",
+      { api: answers({ calico: { kind: "told", value: { enabled: false, cleansUp: true } } }) },
+      [],
+    ],
+    [
+      "signs of Calico's BPF",
+      {
+        api: answers({ calico: { kind: "forbidden" } }),
+        others: { ...HEALTHY.others, pinnedMaps: ["cali_v4_nat_fe3", "cali_v4_routes"] },
+      },
+      ["warning Calico with BPF: its maps of services are pinned on this node: cali_v4_nat_fe3"],
+    ],
+    ...["true", "strict"].map((value): [string, Partial<NodeFacts>, string[]] => [
+      `a Cilium that replaces kube-proxy (${value})`,
+      { api: answers({ cilium: { kind: "told", value } }) },
+      [`bad Cilium in kube-proxy's place: ConfigMap kube-system/cilium-config has kube-proxy-replacement: "${value}"`],
+    ]),
+    [
+      "a Cilium that does not, with its maps",
+      {
+        api: answers({ cilium: { kind: "told", value: "false" } }),
+        others: { ...HEALTHY.others, pinnedMaps: ["cilium_lb4_services_v2"], ciliumChains: ["CILIUM_INPUT"] },
+      },
+      [],
+    ],
+    [
+      "Cilium's chains, and nobody to ask",
+      {
+        api: answers({ cilium: { kind: "forbidden" } }),
+        others: { ...HEALTHY.others, ciliumChains: ["CILIUM_INPUT"] },
+      },
+      [
+        "warning Cilium in kube-proxy's place: there are its chains: CILIUM_INPUT; whether it replaces kube-proxy they do not say",
+      ],
     ],
     [
       "no API server",
@@ -166,8 +284,8 @@ describe("the doctor", () => {
     ],
     [
       "too few rights",
-      { api: { kind: "answers", server: "https://10.0.0.1", denied: ["list endpointslices.discovery.k8s.io"] } },
-      ["bad API server: https://10.0.0.1 does not allow: list endpointslices.discovery.k8s.io"],
+      { api: answers({ denied: ["list endpointslices.discovery.k8s.io"] }) },
+      ["bad API server: https://10.96.0.1 does not allow: list endpointslices.discovery.k8s.io"],
     ],
   ])("%s", (_, facts, expected) => expect(complaints(facts)).toEqual(expected));
 
@@ -219,6 +337,18 @@ describe("the doctor", () => {
       [
         "unknown route to pods: their CIDRs are not known",
         "unknown CIDRs: those of pods and services are not known; the others do not overlap: node 10.201.0.10/32",
+      ],
+    ],
+    [
+      "other networks",
+      {
+        api: answers({ calico: { kind: "forbidden" }, cilium: { kind: "forbidden" } }),
+        others: { kubeOVNRejects: undefined, servesBySets: undefined, ciliumChains: undefined, pinnedMaps: undefined },
+      },
+      [
+        "unknown kube-ovn's REJECT of services: rules may not be read",
+        "unknown Calico with BPF: pinned BPF maps cannot be listed, and FelixConfiguration default may not be read",
+        "unknown Cilium in kube-proxy's place: pinned BPF maps cannot be listed, and ConfigMap kube-system/cilium-config may not be read",
       ],
     ],
     ["the API server", { api: { kind: "unasked" } }, ["unknown API server: not asked: no cluster is known"]],

@@ -1,6 +1,8 @@
 import { containsCIDR, familyOf, type IPFamily, overlap } from "@fairlead/base";
 import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
+import { otherNetworks } from "./other-networks.ts";
+import { overlaps } from "./overlaps.ts";
 import { ownTables, ruleChecks } from "./rules.ts";
 
 /** Everything that was looked at, in the order in which it matters. */
@@ -12,7 +14,8 @@ export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
     ...sysctls(facts),
     secondProxy(facts),
     ...podRoutes(facts),
-    overlaps(facts),
+    ...overlaps(facts),
+    ...otherNetworks(facts),
     ...excludedClients(facts),
     api(facts),
   ];
@@ -119,39 +122,6 @@ function podRoutes({ cidrs, routes }: NodeFacts): readonly Diagnosis[] {
     );
   });
 }
-
-const overlaps: Check = ({ cidrs }) => {
-  const check = "CIDRs";
-  const pairs = cidrs.flatMap((one, at) =>
-    cidrs
-      .slice(at + 1)
-      .flatMap((other) =>
-        one.use !== other.use && overlap(one.cidr, other.cidr)
-          ? [`${one.use} ${one.cidr} and ${other.use} ${other.cidr}`]
-          : [],
-      ),
-  );
-  if (pairs.length > 0) {
-    return bad(
-      check,
-      `overlapping: ${pairs.join("; ")}`,
-      "networks must not overlap: whose address a packet goes to cannot be told",
-    );
-  }
-  const known = cidrs.map(({ use, cidr }) => `${use} ${cidr}`).join(", ");
-  const missing = COMPARED.filter(([use]) => cidrs.every((one) => one.use !== use));
-  if (missing.length === 0) return good(check, known);
-  const uses = missing.map(([use]) => use).join(" and ");
-  const found = `those of ${uses} are not known${known === "" ? "" : `; the others do not overlap: ${known}`}`;
-  return unknown(check, found, missing.map(([, advice]) => advice).join(", "));
-};
-
-/** Without one of these nothing is known about overlapping; excluded pods need not be there. */
-const COMPARED: readonly (readonly [use: NodeFacts["cidrs"][number]["use"], advice: string])[] = [
-  ["pods", "give --cluster-cidr"],
-  ["services", "give --service-cidr"],
-  ["node", "install ip (iproute2)"],
-];
 
 const api: Check = ({ api: facts }) => {
   const check = "API server";

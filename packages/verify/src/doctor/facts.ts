@@ -13,6 +13,8 @@ export interface NodeFacts {
   readonly rules: readonly RuleCount[];
   /** What `fairlead trace --watch` left in raw. */
   readonly traceRules: TraceRules | undefined;
+  /** What other networks left in the kernel that serves services, or rejects them. */
+  readonly others: OthersFacts;
   /** Names of tables that nft has beside those of iptables. */
   readonly nftTables: readonly string[] | undefined;
   /** By path below /proc/sys; absent keys are not there. */
@@ -66,15 +68,48 @@ export interface TraceRules {
   readonly unknown: readonly string[];
 }
 
+export interface OthersFacts {
+  /** kube-ovn's rules that reject unmarked packets to services, as iptables-save lists them. */
+  readonly kubeOVNRejects: readonly string[] | undefined;
+  /** Whether a proxy's rules ask ipsets of services, as ipvs mode's do. */
+  readonly servesBySets: boolean | undefined;
+  /** Chains of Cilium. */
+  readonly ciliumChains: readonly string[] | undefined;
+  /** BPF maps that are pinned where tc's programs have theirs, by name. */
+  readonly pinnedMaps: readonly string[] | undefined;
+}
+
 export interface NamedCIDR {
   readonly cidr: string;
   readonly use: "pods" | "excluded pods" | "services" | "node";
+  /** Where it was learnt: `kube-ovn-subnets (Subnet/ovn-default)`; absent: it was written. */
+  readonly source?: { readonly id: string; readonly objects: readonly string[] };
+}
+
+/** What a cluster's object says; `forbidden`: it may not be read. */
+export type Told<T> =
+  | { readonly kind: "absent" }
+  | { readonly kind: "forbidden" }
+  | { readonly kind: "told"; readonly value: T };
+
+/** FelixConfiguration, Calico's settings on nodes. */
+export interface CalicoBPF {
+  readonly enabled: boolean;
+  /** It deletes kube-proxy's chains and tables; on unless it says otherwise. */
+  readonly cleansUp: boolean;
 }
 
 export type ApiFacts =
   | { readonly kind: "unasked" }
   | { readonly kind: "unreachable"; readonly reason: string }
-  | { readonly kind: "answers"; readonly server: string; readonly denied: readonly string[] };
+  | {
+      readonly kind: "answers";
+      readonly server: string;
+      readonly denied: readonly string[];
+      readonly calico: Told<CalicoBPF>;
+      /** Cilium's `kube-proxy-replacement`, as it is written. */
+      readonly cilium: Told<string>;
+    };
 
 /** One thing that was looked at. */
 export interface Diagnosis {

@@ -1,9 +1,10 @@
 import { errorText } from "@fairlead/base";
 import type { ApiFacts } from "@fairlead/verify";
-import { type Access, isAllowed } from "@fairlead/watch";
+import { type Access, createApiSource, isAllowed } from "@fairlead/watch";
 import type { Context } from "../../frame/context.ts";
 import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
+import { otherNetworks } from "./objects.ts";
 
 /** What system:node-proxier allows and the agent needs. */
 const NEEDED: readonly Access[] = [
@@ -16,6 +17,9 @@ const NEEDED: readonly Access[] = [
   { verb: "create", group: "events.k8s.io", resource: "events" },
 ];
 
+/** Milliseconds that other networks' objects are waited for. */
+const OBJECTS_WAIT = 10_000;
+
 /** Asks the cluster's API server what it allows; nobody is asked where no cluster is known. */
 export async function apiFacts(options: ClusterAccess, context: Pick<Context, "env" | "warn">): Promise<ApiFacts> {
   if (!hasCluster(options, context)) return { kind: "unasked" };
@@ -26,7 +30,9 @@ export async function apiFacts(options: ClusterAccess, context: Pick<Context, "e
         (await isAllowed(connection, access, `fairlead/${version}`)) ? [] : [accessText(access)],
       ),
     );
-    return { kind: "answers", server: connection.server, denied: answers.flat() };
+    const objects = createApiSource({ connection, nodeName: "", userAgent: `fairlead/${version}`, onReport: () => {} });
+    const others = await otherNetworks(objects, AbortSignal.timeout(OBJECTS_WAIT));
+    return { kind: "answers", server: connection.server, denied: answers.flat(), ...others };
   } catch (error) {
     return { kind: "unreachable", reason: errorText(error) };
   }

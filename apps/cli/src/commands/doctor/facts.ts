@@ -3,10 +3,13 @@ import type { ModeNeeds } from "@fairlead/core";
 import { factsOf } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
-import type { ApiFacts, NamedCIDR, NodeFacts, RuleCount, TraceRules } from "@fairlead/verify";
+import type { ApiFacts, NamedCIDR, NodeFacts, TraceRules } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
+import type { LearntCIDRs } from "./learnt-cidrs.ts";
+import { othersFacts, pinnedMaps } from "./others.ts";
+import { countOf, listedRules } from "./rules.ts";
 import { type Attempt, attemptWith, isThere, type Seen, textOf } from "./seen.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
@@ -15,6 +18,8 @@ const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bri
 interface Asked {
   readonly serviceCIDRs: readonly string[];
   readonly api: ApiFacts;
+  /** What the cluster's objects say of its networks. */
+  readonly learnt?: LearntCIDRs | undefined;
   /** Whether the runner starts programs on this host: of another one its processes cannot be told here. */
   readonly here: boolean;
   /** Whether rules that a killed `trace --watch` left on this host are removed. */
@@ -24,16 +29,18 @@ interface Asked {
 /** Looks at a node. What may not be looked at is undefined, and what is not there is told so. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, here, tidies }: Asked,
+  { serviceCIDRs, api, learnt, here, tidies }: Asked,
   runner: Runner,
 ): Promise<NodeFacts> {
   const attempt = attemptWith(runner);
   const { needs, nftTables: own, semantics } = factsOf(mode);
-  const counts = await Promise.all((["nft", "legacy"] as const).map((variant) => countRules(runner, variant)));
-  const present = counts.filter((count) => count !== undefined);
+  const listed = await Promise.all((["nft", "legacy"] as const).map((variant) => listedRules(attempt, variant)));
+  const present = listed.filter((rules) => rules !== undefined);
   const variant = present.length === 0 ? undefined : await detectVariant(runner);
+  const allProcesses = await seesAllProcesses(attempt);
   const cidr = (use: NamedCIDR["use"]) => (text: string) => ({ use, cidr: text });
   const addresses = await nodeAddresses(runner).catch(() => []);
+  const services = new Set([...serviceCIDRs.flatMap((given) => given.split(",")), ...(learnt?.serviceCIDRs ?? [])]);
   const sysctls = await Promise.all(
     [...SYSCTLS, ...needs.sysctls.map(({ key }) => key)].map(
       async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const,
@@ -42,8 +49,9 @@ export async function nodeFacts(
   return {
     needs: { ...needs, ...(own && { nftTables: own }) },
     ...(variant !== undefined && { variant }),
-    mayReadRules: present.some((count) => count.variant === variant && count.readable),
-    rules: present,
+    mayReadRules: present.some((rules) => rules.variant === variant && rules.text !== undefined),
+    rules: present.map(countOf),
+    others: othersFacts(present, await pinnedMaps(attempt, allProcesses)),
     traceRules: tidies ? await traceRules(runner) : undefined,
     nftTables: nftTables(await attempt("nft", "list", "flowtables")),
     sysctls: Object.fromEntries(
@@ -54,12 +62,13 @@ export async function nodeFacts(
       ...(await partsOf(needs, attempt)),
     },
     proxies: await proxies(attempt, here),
-    allProcesses: await seesAllProcesses(attempt),
+    allProcesses,
     routes: await routes(attempt),
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
-      ...serviceCIDRs.flatMap((given) => given.split(",")).map(cidr("services")),
+      ...(learnt?.cidrs ?? []),
+      ...[...services].map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
     ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
@@ -87,28 +96,6 @@ async function traceRules(runner: Runner): Promise<TraceRules | undefined> {
 /** Loopback, link-local addresses and those by which pods know the node. */
 function isLocal(address: string): boolean {
   return /^(?:127\.|169\.254\.|::1$|fe80:)/.test(address);
-}
-
-/** Undefined: the variant is not installed. */
-async function countRules(runner: Runner, variant: "nft" | "legacy"): Promise<RuleCount | undefined> {
-  const attempt = attemptWith(runner);
-  if ((await attempt(`iptables-${variant}-save`, "--version")).kind !== "seen") return undefined;
-  const text = textOf(await attempt(`iptables-${variant}-save`));
-  const lines = (text ?? "").split("\n");
-  const rules = lines.filter((line) => line.startsWith("-A "));
-  const proxy = rules.filter((line) => / KUBE-|^-A KUBE-/.test(line)).length;
-  return {
-    variant,
-    proxy,
-    others: rules.length - proxy,
-    dropping: droppingChains(text ?? ""),
-    readable: text !== undefined,
-  };
-}
-
-function droppingChains(text: string): readonly string[] {
-  const [, filter = ""] = /^\*filter\n([\s\S]*?)^COMMIT/m.exec(text) ?? [];
-  return [...filter.matchAll(/^:(\S+) DROP /gm)].map(([, chain = ""]) => chain);
 }
 
 /**

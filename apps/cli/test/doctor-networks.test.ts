@@ -1,0 +1,146 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Argv, CommandError, createRunner, type Runner } from "@fairlead/kernel";
+import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { LightApiServer } from "@fairlead/testkit/api-server";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fairlead } from "./support/run.ts";
+
+const REJECT =
+  "-A INPUT -p tcp -m mark ! --mark 0x4000/0x4000 -m set --match-set ovn40services dst -m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable";
+const BY_SETS = "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT";
+
+/** A host on which programs answer as told, and all others are not there. */
+function host(answers: Readonly<Record<string, string>>): Runner {
+  const answer = (argv: Argv) => {
+    const text = answers[argv.join(" ")];
+    if (text === undefined) throw new CommandError({ argv, reason: "exit", exitCode: 1, stderr: "no such thing" });
+    return text;
+  };
+  return {
+    run: async (argv) => ({ stdout: answer(argv), stderr: "" }),
+    async *stream(argv) {
+      yield answer(argv);
+    },
+  };
+}
+
+const rules = (text: string) => ({
+  "iptables-nft-save --version": "iptables-save v1.8.11 (nf_tables)",
+  "iptables-nft-save": text,
+  "ip6tables-nft-save -t filter": "",
+});
+
+const HOST = ["doctor", "--cluster-cidr", "10.144.0.0/16", "--service-cidr", "10.96.0.0/12"];
+
+describe("what other networks left on the node", () => {
+  const noCluster = { env: { KUBECONFIG: "/does/not/exist" } };
+
+  test("kube-ovn's REJECT beside ipvs mode is found in the rules, with what to do", async () => {
+    const text = `*filter\n:INPUT ACCEPT [0:0]\n${REJECT}\nCOMMIT\n*nat\n${BY_SETS}\nCOMMIT\n`;
+    const { out, code } = await fairlead([...HOST, "--mode", "ipvs"], { ...noCluster, runner: host(rules(text)) });
+    expect(out).toContain(`✗ kube-ovn's REJECT of services: ${REJECT}\n    → use iptables or nftables mode`);
+    expect(code).toBe(1);
+  });
+
+  test("its rules of IPv6 are found, and without a proxy's sets they are a warning", async () => {
+    const runner = host({ ...rules(""), "ip6tables-nft-save -t filter": `${REJECT.replace("ovn40", "ovn60")}\n` });
+    const { out } = await fairlead(HOST, { ...noCluster, runner });
+    expect(out).toContain("! kube-ovn's REJECT of services: -A INPUT");
+    expect(out).toContain("remove the ipset KUBE-CLUSTER-IP that ipvs mode left");
+  });
+
+  test("pinned maps speak for Calico's BPF and for Cilium", async () => {
+    const pinned = "cali_v4_nat_fe3\ncali_v4_routes\ncilium_lb4_services_v2\n";
+    const runner = host({ ...rules(""), "ls /sys/fs/bpf/tc/globals": pinned });
+    const { out } = await fairlead(HOST, { ...noCluster, runner });
+    expect(out).toContain("! Calico with BPF: its maps of services are pinned on this node: cali_v4_nat_fe3\n");
+    expect(out).toContain("! Cilium in kube-proxy's place: its maps of services are pinned on this node: cilium_lb4");
+  });
+});
+
+const support = await namespaceSupport();
+const { CI = "" } = process.env;
+
+describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : ` (${support.reason})`}`, () => {
+  let namespace: NetworkNamespace;
+
+  beforeAll(async () => {
+    namespace = await createNamespace();
+  });
+  afterAll(() => namespace.dispose());
+
+  test("Cilium's chains are found in the namespace's own rules", async () => {
+    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+    const sign = "Cilium in kube-proxy's place: there are its chains: CILIUM_INPUT";
+    const noCluster = { runner, env: { KUBECONFIG: "/does/not/exist" } };
+    expect((await fairlead(HOST, noCluster)).out).not.toContain(sign);
+    await runner.run(["iptables-nft", "-N", "CILIUM_INPUT"]);
+    expect((await fairlead(HOST, noCluster)).out).toContain(sign);
+  });
+});
+
+describe("what a cluster says of its networks", () => {
+  const server = new LightApiServer();
+  let dir = "";
+  const learnt = (name: string, cidrBlock: string) =>
+    server.store.put("/apis/kubeovn.io/v1/subnets", { metadata: { name }, spec: { cidrBlock } });
+  const pool = (name: string, cidr: string) =>
+    server.store.put("/apis/projectcalico.org/v3/ippools", { metadata: { name }, spec: { cidr } });
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "fairlead-doctor-"));
+    const cluster = { server: await server.start() };
+    const context = { name: "c", context: { cluster: "c", user: "u" } };
+    const config = { clusters: [{ name: "c", cluster }], contexts: [context], "current-context": "c" };
+    await writeFile(join(dir, "kubeconfig"), JSON.stringify({ ...config, users: [{ name: "u", user: {} }] }));
+  });
+  afterAll(async () => {
+    await server.stop();
+    await rm(dir, { recursive: true });
+  });
+
+  /** The server allows all that is asked for. */
+  const ask = (...more: readonly string[]) => {
+    for (let reviews = 0; reviews < 7; reviews++) {
+      server.intercept(({ path }, response) => {
+        if (!path.endsWith("/selfsubjectaccessreviews")) return false;
+        response.writeHead(201).end(JSON.stringify({ status: { allowed: true } }));
+        return true;
+      });
+    }
+    return fairlead(["doctor", "--kubeconfig", join(dir, "kubeconfig"), ...more], { runner: host(rules("")) });
+  };
+
+  test("Calico's BPF and a Cilium in kube-proxy's place are told by their objects", async () => {
+    server.store.put("/api/v1/configmaps", {
+      metadata: { name: "cilium-config", namespace: "kube-system" },
+      data: { "kube-proxy-replacement": "true" },
+    });
+    const felix = { metadata: { name: "default" }, spec: { bpfEnabled: true } };
+    server.store.put("/apis/crd.projectcalico.org/v1/felixconfigurations", felix);
+    const { out } = await ask();
+    expect(out).toContain("✗ Calico with BPF: FelixConfiguration default has bpfEnabled: true, and its clean-up");
+    expect(out).toContain(
+      '✗ Cilium in kube-proxy\'s place: ConfigMap kube-system/cilium-config has kube-proxy-replacement: "true"',
+    );
+  });
+
+  test("learnt CIDRs that overlap are told with their objects", async () => {
+    learnt("ovn-default", "10.16.0.0/16");
+    pool("same", "10.16.0.0/16");
+    pool("services", "10.97.0.0/16");
+    const { out } = await ask(
+      "--service-cidr=10.96.0.0/12",
+      "--agent-flag=exclude-cidrs-from=kube-ovn-subnets",
+      "--agent-flag=cluster-cidr-from=calico-ippools",
+    );
+    expect(out).toContain(
+      "✗ CIDRs on both sides: overlapping: excluded pods 10.16.0.0/16 of kube-ovn-subnets (Subnet/ovn-default) and",
+    );
+    expect(out).toContain(
+      "✗ CIDRs of services: overlapping: pods 10.97.0.0/16 of calico-ippools (IPPool/services) and",
+    );
+  });
+});

@@ -1,0 +1,124 @@
+import { overlap } from "@fairlead/base";
+import { bad, good, unknown, warning } from "./diagnosis.ts";
+import type { Diagnosis, NamedCIDR, NodeFacts } from "./facts.ts";
+
+/** Pairs that are named; the others are counted. */
+const MOST_NAMED = 5;
+
+/** CIDRs that must not have an address in common, or that two sources claim; one line of its own for each kind. */
+export function overlaps({ cidrs }: NodeFacts): readonly Diagnosis[] {
+  const pairs = overlapping(cidrs);
+  const found = KINDS.flatMap(({ is, state, check, advice }) => {
+    const these = pairs.filter(is);
+    return these.length === 0 ? [] : [state(check, `overlapping: ${pairsText(these)}`, advice)];
+  });
+  return found.length > 0 ? found : [without(cidrs)];
+}
+
+type Pair = readonly [one: NamedCIDR, other: NamedCIDR];
+
+/** Each learnt CIDR stands in the list once for each source that says it. */
+function overlapping(cidrs: readonly NamedCIDR[]): readonly Pair[] {
+  return cidrs.flatMap((one, at) =>
+    cidrs
+      .slice(at + 1)
+      .flatMap((other): readonly Pair[] => (mayNot(one, other) && overlap(one.cidr, other.cidr) ? [[one, other]] : [])),
+  );
+}
+
+/** One network may have subnets within another one of its own. */
+function mayNot(one: NamedCIDR, other: NamedCIDR): boolean {
+  return (
+    one.use !== other.use ||
+    (one.source !== undefined && other.source !== undefined && one.source.id !== other.source.id)
+  );
+}
+
+const uses = ([one, other]: Pair) => new Set([one.use, other.use]);
+const isLearnt = (pair: Pair) => pair.some(({ source }) => source !== undefined);
+
+interface Kind {
+  readonly is: (pair: Pair) => boolean;
+  readonly state: typeof bad;
+  readonly check: string;
+  readonly advice: string;
+}
+
+/** The first that a pair meets is not the only one: none of them meets what another one does. */
+const KINDS: readonly Kind[] = [
+  {
+    is: (pair) => uses(pair).has("services") && uses(pair).size > 1,
+    state: bad,
+    check: "CIDRs of services",
+    advice:
+      "networks must not overlap: give the pods, or the services, other addresses; a packet to a service cannot be told from " +
+      "one to a pod or a node, and a learnt CIDR that meets them is refused",
+  },
+  {
+    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && !isLearnt(pair),
+    state: bad,
+    check: "CIDRs with nodes",
+    advice:
+      "leave the nodes' addresses out of the CIDRs: a service whose endpoints are nodes (default/kubernetes) would be taken for " +
+      "a pod's; or have the CIDRs learnt (--exclude-cidrs-from), which leaves nodes' addresses out by itself",
+  },
+  {
+    is: (pair) => uses(pair).has("node") && uses(pair).size > 1 && !uses(pair).has("services") && isLearnt(pair),
+    state: warning,
+    check: "CIDRs with nodes",
+    advice:
+      "nothing, if it is an underlay: endpoints at nodes' addresses decide nothing; else give the network addresses of its own",
+  },
+  {
+    is: (pair) => uses(pair).has("pods") && uses(pair).has("excluded pods") && pair[0].cidr === pair[1].cidr,
+    state: bad,
+    check: "CIDRs on both sides",
+    advice:
+      "name the CIDR on one side: whose pod an address is cannot be told; ours counts, or what was written before what was learnt",
+  },
+  {
+    is: (pair) => uses(pair).has("pods") && uses(pair).has("excluded pods") && pair[0].cidr !== pair[1].cidr,
+    state: warning,
+    check: "CIDRs within the other side's",
+    advice:
+      "nothing, if one network has its range within the other's: the longest prefix decides; else have them not overlap",
+  },
+  {
+    is: (pair) => uses(pair).size === 1,
+    state: warning,
+    check: "CIDRs that two sources claim",
+    advice:
+      "look which network gives out these addresses and take the range from the other: two pods may get one address, and only " +
+      "one of them is reached",
+  },
+];
+
+function pairsText(pairs: readonly Pair[]): string {
+  const named = pairs.slice(0, MOST_NAMED).map(([one, other]) => `${cidrText(one)} and ${cidrText(other)}`);
+  const more = pairs.length - named.length;
+  return `${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+function cidrText({ use, cidr, source }: NamedCIDR): string {
+  return source === undefined
+    ? `${use} ${cidr}`
+    : `${use} ${cidr} of ${source.id} (${source.objects.slice(0, 3).join(", ")})`;
+}
+
+function without(cidrs: readonly NamedCIDR[]): Diagnosis {
+  const check = "CIDRs";
+  const shown = cidrs.slice(0, 2 * MOST_NAMED).map(({ use, cidr }) => `${use} ${cidr}`);
+  const known = `${shown.join(", ")}${cidrs.length > shown.length ? ` and ${cidrs.length - shown.length} more` : ""}`;
+  const missing = COMPARED.filter(([use]) => cidrs.every((one) => one.use !== use));
+  if (missing.length === 0) return good(check, known);
+  const lacking = missing.map(([use]) => use).join(" and ");
+  const found = `those of ${lacking} are not known${known === "" ? "" : `; the others do not overlap: ${known}`}`;
+  return unknown(check, found, missing.map(([, advice]) => advice).join(", "));
+}
+
+/** Without one of these nothing is known about overlapping; excluded pods need not be there. */
+const COMPARED: readonly (readonly [use: NamedCIDR["use"], advice: string])[] = [
+  ["pods", "give --cluster-cidr"],
+  ["services", "give --service-cidr"],
+  ["node", "install ip (iproute2)"],
+];
