@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildPage } from "@fairlead/console/build";
+import { koffiBeside } from "@fairlead/tooling/koffi";
 import {
   appBundle,
   type BundlePlugin,
@@ -10,12 +11,6 @@ import {
   YAML_THREAD_ENTRY,
 } from "@fairlead/tooling/tsup";
 import { defineConfig } from "tsup";
-
-/** Only the agent speaks netlink; the command line asks the tools. */
-const withoutNetlink: BundlePlugin = {
-  name: "without-netlink",
-  setup: ({ onResolve }) => onResolve({ filter: /^koffi$/ }, ({ path }) => ({ path, external: true })),
-};
 
 /** The console's page is read by that command only: beside the program, not in it. */
 const consolePage: BundlePlugin = {
@@ -29,7 +24,7 @@ const consolePage: BundlePlugin = {
 };
 
 export default defineConfig([
-  appBundle({ main: "src/main.ts" }, [credentialsApart, withoutNetlink, builtinsWhenUsed, consolePage]),
+  appBundle({ main: "src/main.ts" }, [credentialsApart, koffiBeside, builtinsWhenUsed, consolePage]),
   appBundle(CREDENTIALS_ENTRY),
   appBundle(YAML_THREAD_ENTRY),
 ]);

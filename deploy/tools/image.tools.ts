@@ -44,8 +44,8 @@ describe("the image", () => {
     expect(await run(name, "--version")).toBe(`Fairlead v${await agentVersion()}\n`);
   });
 
-  test("netlink is spoken to, without a tool in between", async () => {
-    const koffi = `/usr/local/lib/fairlead/koffi-${ownArch() === "amd64" ? "linux-x64" : "linux-arm64"}.node`;
+  test.each(["fairlead", "fairlead-cli"])("%s speaks netlink, without a tool in between", async (folder) => {
+    const koffi = `/usr/local/lib/${folder}/koffi-${ownArch() === "amd64" ? "linux-x64" : "linux-arm64"}.node`;
     const load = `typeof require(${JSON.stringify(koffi)}).load`;
     expect(await run("/usr/local/bin/node", "-p", load)).toBe("function\n");
   });

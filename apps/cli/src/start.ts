@@ -1,13 +1,15 @@
 import { basename } from "node:path";
+import { errorText } from "@fairlead/base";
 import { runCommandLine } from "./cli.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { completionsOf } from "./completion/facts.ts";
 import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { Ending } from "./frame/ending.ts";
-import { lazyRunner } from "./frame/runner.ts";
 import { styleFor } from "./frame/style.ts";
 import { CONNECTIONS } from "./node/connections-call.ts";
+import { lazyRunner } from "./node/host-runner.ts";
 import { LISTINGS } from "./node/listings-call.ts";
+import { TABLES } from "./node/tables-call.ts";
 import { createProgress } from "./output/progress.ts";
 
 const ending = new Ending(process);
@@ -19,7 +21,19 @@ process.stdout.write("", () => process.exit(ending.codeOf(code)));
 function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
   if (argv[0] === CONNECTIONS) return connections();
+  if (argv[0] === TABLES) return tables();
   return argv[0] === LISTINGS ? list() : command();
+}
+
+async function tables(): Promise<number> {
+  const { tablesText } = await import("./node/own-tables.ts");
+  try {
+    process.stdout.write(await tablesText(argv));
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${errorText(error)}\n`);
+    return 3;
+  }
 }
 
 async function connections(): Promise<number> {

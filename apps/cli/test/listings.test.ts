@@ -1,8 +1,10 @@
 import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
+import { readTables, tableLines } from "@fairlead/netfilter/nft";
 import { goldenScenario } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { readKernelState } from "../src/node/kernel-state.ts";
 import { listedRunner, printListings } from "../src/node/listings.ts";
+import { tablesFromJson, tablesToJson } from "../src/node/table-json.ts";
 
 const { iptables } = goldenScenario("09-loadbalancer");
 const ADDRESSES = [
@@ -53,6 +55,24 @@ test("what the pod's own fairlead lists is all that is asked for, in one start",
   const pod = nodeWith({ "fairlead __listings": listed });
   expect(await stateOf(await listedRunner(pod))).toEqual(await stateOf(nodeWith()));
   expect(pod.started).toEqual(["fairlead __listings"]);
+});
+
+test("tables of nftables are told by netlink, and by nft where a fairlead does not know how", async () => {
+  const text = goldenScenario("09-loadbalancer").nft;
+  const told = tablesToJson(readTables(text));
+  const listed = { "nft list flowtables": "table ip kube-proxy {\n}\n", "nft list table ip kube-proxy": text };
+  const seen = async (programs: Readonly<Record<string, string>>) =>
+    (await readKernelState(nodeWith(programs), "IPv4")).nftables?.map((table) => [...tableLines(table)]);
+  expect(await seen({ "fairlead __tables ip": told })).toEqual(await seen(listed));
+  expect((await seen(listed))?.[0]?.length).toBeGreaterThan(50);
+  expect(await seen({})).toEqual([]);
+});
+
+test("handles and unknown steps come through JSON", () => {
+  const [table] = readTables("table ip t { chain c { limit rate 5/second ip saddr 10.0.0.1 drop # handle 7\n } }");
+  if (table === undefined) throw new Error("there is a table");
+  expect(tablesFromJson(tablesToJson([table]))).toEqual([table]);
+  expect(table.chains.get("c")?.rules[0]?.handle).toBe(7n);
 });
 
 test("an image without it is asked program by program", async () => {

@@ -1,11 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRunner, type Runner } from "@fairlead/kernel";
+import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { readTables } from "@fairlead/netfilter/nft";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadTables } from "./support/load-tables.ts";
 import { fairlead } from "./support/run.ts";
 
 const { CI = "" } = process.env;
@@ -14,6 +15,8 @@ const { objects, nft: recorded } = goldenScenario("10-lb-source-ranges");
 const stdin = JSON.stringify(objects);
 const NODE = ["--node", "node-a", "--node-address", "10.201.0.10", "--cluster-cidr", "10.144.0.0/16"];
 const agent = [...NODE, "--mode", "nftables", "-f", "-"];
+
+const BUNDLE = join(import.meta.dirname, "..", "dist", "main.js");
 
 let folder: string;
 let planFile: string;
@@ -30,6 +33,18 @@ async function fileOf(name: string, text: string): Promise<string> {
   const file = join(folder, name);
   await writeFile(file, text);
   return file;
+}
+
+/** As an agent's pod: there is no nft, and the built `fairlead` tells what it reads by netlink. */
+function withoutNft(inside: Runner): Runner {
+  return {
+    run: async (argv, options) => {
+      const [program, ...args] = argv;
+      if (program === "nft") throw new CommandError({ argv, reason: "not-found" });
+      return inside.run(program === "fairlead" ? [process.execPath, BUNDLE, ...args] : argv, options);
+    },
+    stream: (argv, options) => inside.stream(argv, options),
+  };
 }
 
 describe("plan --mode nftables", () => {
@@ -91,18 +106,21 @@ describe("verify", () => {
     expect({ out, err, code }).toEqual({ out: "nothing differs (IPv4)\n", err: "", code: 0 });
   });
 
-  test.skipIf(CI === "" && !support.ok)(`of a kernel${support.ok ? "" : ` (${support.reason})`}`, async () => {
+  test.skipIf(CI === "" && !support.ok).each([
+    ["by nft", (inside: Runner) => inside],
+    ["by netlink, without nft", withoutNft],
+  ])(`of a kernel, %s${support.ok ? "" : ` (${support.reason})`}`, async (_how, reader) => {
     await using namespace: NetworkNamespace = await createNamespace();
     const runner: Runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
     const live = async () => {
-      const { out, code } = await fairlead(["verify", ...agent], { stdin, runner });
+      const { out, code } = await fairlead(["verify", ...agent], { stdin, runner: reader(runner) });
       return { out, code };
     };
     const missing = await live();
     expect(missing.out).toContain("- table ip kube-proxy: the table");
     for (const family of ["ipv4", "ipv6"]) {
       const { out } = await fairlead(["plan", ...agent, "--family", family], { stdin });
-      await runner.run(["nft", "-f", "-"], { input: out });
+      await loadTables(namespace, readTables(out));
     }
     expect(await live()).toEqual({ out: "nothing differs (IPv4, IPv6)\n", code: 0 });
     const { stdout: json } = await runner.run(["nft", "-j", "list", "ruleset"]);

@@ -14,7 +14,12 @@ export const CLI_NAME = "/usr/local/bin/fairlead";
 export async function fillWithPrograms(dir: string, { agent, cli }: Programs, notices: string): Promise<void> {
   await mkdir(join(dir, "usr/local/bin"), { recursive: true });
   await fillWithApp(dir, agent, { folder: "fairlead", names: AGENT_NAMES, nodeOption: HEAP_OPTION });
-  await fillWithApp(dir, cli, { folder: "fairlead-cli", names: [CLI_NAME], nodeOption: INSPECTOR_OPTION });
+  await fillWithApp(dir, cli, {
+    folder: "fairlead-cli",
+    names: [CLI_NAME],
+    nodeOption: INSPECTOR_OPTION,
+    compiledIn: "fairlead",
+  });
   const documents = join(dir, "usr/local/share/doc/fairlead");
   await mkdir(documents, { recursive: true });
   await writeFile(join(documents, "LICENSE"), await readFile(join(repositoryDir, "LICENSE")));
@@ -27,13 +32,19 @@ interface Place {
   /** What the app is started by. */
   readonly names: readonly string[];
   readonly nodeOption: string;
+  /** The folder of another app that has the same compiled code: it is there once. */
+  readonly compiledIn?: string;
 }
 
-async function fillWithApp(dir: string, bundle: Bundle, { folder, names, nodeOption }: Place): Promise<void> {
+async function fillWithApp(dir: string, bundle: Bundle, place: Place): Promise<void> {
+  const { folder, names, nodeOption, compiledIn } = place;
   const lib = join(dir, "usr/local/lib", folder);
   await mkdir(lib, { recursive: true });
   for (const [file, text] of bundle.files) await writeFile(join(lib, file), withInterpreter(text, nodeOption));
-  for (const [file, code] of bundle.binaries) await writeFile(join(lib, file), code);
+  for (const [file, code] of bundle.binaries) {
+    if (compiledIn === undefined) await writeFile(join(lib, file), code);
+    else await symlink(`../${compiledIn}/${file}`, join(lib, file));
+  }
   await chmod(join(lib, "main.js"), 0o755);
   const { name, version, license } = bundle.app;
   await writeFile(

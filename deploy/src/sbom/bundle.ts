@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Runner } from "@fairlead/kernel";
+import { koffiPackage } from "@fairlead/tooling/koffi";
 import { agentDir, cliDir } from "../paths.ts";
 
 /** An npm package. */
@@ -69,8 +69,7 @@ export async function bundleApp(runner: Runner, app: string, outDir: string): Pr
 
 /** The folder of the package that `koffi-linux-x64.node` and its like come from. */
 function binaryPackage(file: string): string {
-  const name = `@koromix/${file.replace(/\.node$/, "")}`;
-  return dirname(createRequire(join(agentDir, "package.json")).resolve(`${name}/package.json`));
+  return koffiPackage(file.replace(/^koffi-|\.node$/g, ""));
 }
 
 /** Folders of the packages that files belong to; the project's own sources have none. */

@@ -34,6 +34,7 @@ export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netli
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
 export type { NftablesClient } from "./nftables/client.ts";
 export { NftablesError } from "./nftables/error.ts";
+export { type NftTableName, nftTableNames, type ReadNftOptions, readNftTables } from "./nftables/foreign.ts";
 export { type NftablesOptions, openNftables } from "./nftables/open.ts";
 export { isNftTableThere } from "./nftables/table-there.ts";
 export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftables/watch.ts";

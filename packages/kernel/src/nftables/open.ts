@@ -1,14 +1,13 @@
 import { systemClock, type Timers } from "@fairlead/base";
-import { findAttribute } from "@fairlead/netfilter/netlink";
-import { type NftBatch, nftNumbers } from "@fairlead/netfilter/nft";
+import type { NftBatch } from "@fairlead/netfilter/nft";
 import { type OpenListening, openListening } from "../netlink/listening.ts";
-import { type OpenTransactions, openTransactionSocket, type TransactionSocket } from "../netlink/socket.ts";
+import { type OpenTransactions, openTransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "./client.ts";
-import { exchange } from "./exchange.ts";
+import { lookUp } from "./elements.ts";
+import { generationOf } from "./generation.ts";
 import { type Listener, watch } from "./listener.ts";
 import { quietly } from "./quiet.ts";
-import { lookUp, readSets, readTable } from "./read.ts";
-import { encodeGet } from "./requests.ts";
+import { readSets, readTable } from "./read.ts";
 import { OVERHEAD, send } from "./send.ts";
 
 export interface NftablesOptions {
@@ -21,8 +20,6 @@ export interface NftablesOptions {
 
 /** Bytes of a transaction from which on nobody listens meanwhile. */
 const QUIET = 1 << 16;
-/** In nlmsghdr: the number of the socket that asked. */
-const PORT_AT = 12;
 
 /**
  * Opens nf_tables by netlink; `nft` is not needed. What is asked for at once is done one after the other.
@@ -56,17 +53,6 @@ export async function openNftables(options: NftablesOptions = {}): Promise<Nftab
       watch({ listen, timers, listeners, ownPort: () => ownPort, generation: () => inTurn(generation) }, wanted),
     close: () => inTurn(() => socket.close()),
   };
-}
-
-async function generationOf(
-  socket: TransactionSocket,
-): Promise<{ readonly generation: number; readonly port: number }> {
-  for (const { reply, bytes } of await exchange(socket, encodeGet("getGeneration", "ip", undefined, false))) {
-    const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, nftNumbers.GENERATION.id) : undefined;
-    // Who asks is told in the answer's header.
-    if (id !== undefined) return { generation: bytes.readUInt32BE(id.start), port: bytes.readUInt32LE(PORT_AT) };
-  }
-  throw new Error("netlink: no answer about the generation of nf_tables");
 }
 
 /** One socket has one conversation. */

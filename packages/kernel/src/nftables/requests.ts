@@ -6,12 +6,19 @@ const { ELEMENT, ELEMENTS, DATA_VALUE, FLAGS, LIST_ITEM, MESSAGES, SUBSYSTEM } =
 
 /** Attributes of a table's name in requests for it, its chains, rules and sets: the same number in each. */
 const TABLE_NAME = 1;
+/** NFPROTO_UNSPEC. */
+const UNSPECIFIED = 0;
 
 /** Asks for one object, or for all of a kind. */
 export function encodeGet(message: keyof typeof MESSAGES, family: NftFamily, table?: string, dump = true): Buffer {
   const attributes = new AttributeWriter(64);
   if (table !== undefined) attributes.text(TABLE_NAME, table);
   return request(message, family, FLAGS.request | (dump ? FLAGS.dump : 0), attributes);
+}
+
+/** Asks for all tables, of any family. */
+export function encodeGetTables(): Buffer {
+  return requestOf("getTable", UNSPECIFIED, FLAGS.request | FLAGS.dump, new AttributeWriter(0));
 }
 
 /** Asks for all elements of a set. */
@@ -37,6 +44,15 @@ function request(
   flags: number,
   attributes: AttributeWriter,
 ): Buffer {
+  return requestOf(message, FAMILY_NUMBERS[family], flags, attributes);
+}
+
+function requestOf(
+  message: keyof typeof MESSAGES,
+  addressFamily: number,
+  flags: number,
+  attributes: AttributeWriter,
+): Buffer {
   const type = (SUBSYSTEM << 8) | MESSAGES[message];
-  return encodeRequest({ type, flags, addressFamily: FAMILY_NUMBERS[family], attributes: attributes.bytes() });
+  return encodeRequest({ type, flags, addressFamily, attributes: attributes.bytes() });
 }

@@ -17,7 +17,15 @@ export type {
   SetFlag,
 } from "./model.ts";
 export { type BatchObject, NftBatch } from "./netlink/batch.ts";
-export { decodeChain, decodeElements, decodeRule, decodeSet, tableCommentOf, UnreadableNft } from "./netlink/decode.ts";
+export {
+  decodeChain,
+  decodeElements,
+  decodeForeignRule,
+  decodeRule,
+  decodeSet,
+  tableCommentOf,
+  UnreadableNft,
+} from "./netlink/decode.ts";
 export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements.ts";

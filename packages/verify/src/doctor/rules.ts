@@ -42,7 +42,10 @@ export function ownTables({ nftTables, needs }: Parameters<Check>[0]): readonly 
   const check = "nft tables of the mode";
   const wanted = needs.nftTables ?? [];
   if (wanted.length === 0) return [];
-  if (nftTables === undefined) return [unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`)];
+  if (nftTables === undefined)
+    return [
+      unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`),
+    ];
   const there = nftTables.filter((name) => isNamed(name, wanted));
   if (there.length > 0) return [good(check, there.join(", "))];
   return [bad(check, `${wanted.join(", ")}: not there`, "start the agent, or look at its log: it makes the table")];
@@ -55,7 +58,8 @@ function isNamed(table: string, names: readonly string[]): boolean {
 
 function otherTables({ nftTables: all, needs }: Parameters<Check>[0]): ReturnType<Check> {
   const check = "nft tables of others";
-  if (all === undefined) return unknown(check, "cannot be listed", `${AS_ROOT}; it takes nft (nftables)`);
+  if (all === undefined)
+    return unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`);
   const nftTables = all.filter((name) => !isNamed(name, needs.nftTables ?? []));
   const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
   if (proxies.length > 0)

@@ -6,11 +6,12 @@ import { parseRoutes } from "@fairlead/trace";
 import type { ApiFacts, NamedCIDR, NodeFacts, TraceRules } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
+import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
 import type { LearntCIDRs } from "./learnt-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
-import { type Attempt, attemptWith, isThere, type Seen, textOf } from "./seen.ts";
+import { type Attempt, attemptWith, isThere, textOf } from "./seen.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
@@ -53,7 +54,9 @@ export async function nodeFacts(
     rules: present.map(countOf),
     others: othersFacts(present, await pinnedMaps(attempt, allProcesses)),
     traceRules: tidies ? await traceRules(runner) : undefined,
-    nftTables: nftTables(await attempt("nft", "list", "flowtables")),
+    nftTables: (await tableNames(runner))?.flatMap(({ family, name }) =>
+      isOfIptables(name) ? [] : [`${family} ${name}`],
+    ),
     sysctls: Object.fromEntries(
       sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),
     ),
@@ -96,17 +99,6 @@ async function traceRules(runner: Runner): Promise<TraceRules | undefined> {
 /** Loopback, link-local addresses and those by which pods know the node. */
 function isLocal(address: string): boolean {
   return /^(?:127\.|169\.254\.|::1$|fe80:)/.test(address);
-}
-
-/**
- * `table ip kube-proxy {`; those of iptables have its own tables' names. Listing flowtables names every table and reads
- * nothing else; `list tables` reads all rules first, a minute beside those of 10,000 services (nftables 1.0).
- */
-function nftTables(listed: Seen): readonly string[] | undefined {
-  if (listed.kind !== "seen") return undefined;
-  const names = [...listed.text.matchAll(/^table (\S+) (\S+) \{$/gm)];
-  const own: ReadonlySet<string> = new Set(["filter", "nat", "mangle", "raw", "security"]);
-  return names.flatMap(([, family = "", name = ""]) => (own.has(name) ? [] : [`${family} ${name}`]));
 }
 
 async function proxies(attempt: Attempt, here: boolean): Promise<NodeFacts["proxies"]> {

@@ -49,7 +49,9 @@ async function heldOf(
   try {
     const { rules, nftables } = await readRules(options.rules, family, runner, context);
     if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
-      throw new CommandFailure("tables of nftables cannot be listed: it takes nft (nftables) and the rights to use it");
+      throw new CommandFailure(
+        "tables of nftables cannot be read: it takes root's rights, and nft where this machine has no netlink",
+      );
     }
     const own = { localAddresses: ownAddresses(planned, family) };
     const held = { rules, nftables: nftables ?? [] };

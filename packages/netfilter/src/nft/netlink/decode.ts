@@ -16,6 +16,7 @@ import {
   type SetFlag,
 } from "../model.ts";
 import { typesOf } from "../types.ts";
+import { foreignExpression } from "./foreign.ts";
 import * as numbers from "./numbers.ts";
 import { commentOf } from "./user-data.ts";
 
@@ -29,7 +30,11 @@ export function tableCommentOf(of: Attributes): string | undefined {
   return commentOf("table", of.hex(numbers.TABLE.userData));
 }
 
-/** A chain without its rules. */
+/**
+ * A chain without its rules.
+ *
+ * @throws UnreadableNft when it is one of a type or a hook that is not known
+ */
 export function decodeChain(of: Attributes): Omit<NftChain, "rules"> {
   const name = of.text(numbers.CHAIN.name) ?? "";
   const base = baseOf(of, name);
@@ -49,15 +54,37 @@ function baseOf(of: Attributes, name: string): BaseChain | undefined {
   return { type, hook, priority: hooked.i32(numbers.CHAIN_HOOK.priority) ?? 0, policy };
 }
 
+interface ChainsRule {
+  readonly chain: string;
+  readonly rule: NftRule;
+}
+
 /**
  * @returns the rule, and the chain that it is in
  * @throws UnreadableNft that names the expression
  */
-export function decodeRule(of: Attributes, family: NftFamily): { readonly chain: string; readonly rule: NftRule } {
+export function decodeRule(of: Attributes, family: NftFamily): ChainsRule {
+  return ruleOf(of, family, (name, chain) => {
+    throw new UnreadableNft(`a rule of chain ${chain} has an expression ${name} that is not known`);
+  });
+}
+
+/** As `decodeRule`, of anybody's rules: expressions that have no type here are of the kind "unknown". */
+export function decodeForeignRule(of: Attributes, family: NftFamily): ChainsRule {
+  return ruleOf(of, family, (name, _chain, data) => foreignExpression(name, data));
+}
+
+type Otherwise = (name: string, chain: string, data: Attributes | undefined) => Expression;
+
+function ruleOf(of: Attributes, family: NftFamily, otherwise: Otherwise): ChainsRule {
   const chain = of.text(numbers.RULE.chain) ?? "";
   const handle = of.u64(numbers.RULE.handle);
   const comment = commentOf("rule", of.hex(numbers.RULE.userData));
-  const expressions = of.list(numbers.RULE.expressions).map((item) => decodeExpression(item, family, chain));
+  const expressions = of.list(numbers.RULE.expressions).map((item) => {
+    const name = item.text(numbers.EXPRESSION.name) ?? "";
+    const data = item.nested(numbers.EXPRESSION.data);
+    return (data && kindsByName.get(name)?.decode(data, family)) ?? otherwise(name, chain, data);
+  });
   return {
     chain,
     rule: { expressions, ...(comment !== undefined && { comment }), ...(handle !== undefined && { handle }) },
@@ -69,19 +96,10 @@ const kindsByName: ReadonlyMap<string, ExpressionKind<Expression>> = new Map(
   Object.values(expressionKinds).map((kind) => [kind.name, kind as unknown as ExpressionKind<Expression>]),
 );
 
-function decodeExpression(item: Attributes, family: NftFamily, chain: string): Expression {
-  const name = item.text(numbers.EXPRESSION.name) ?? "";
-  const data = item.nested(numbers.EXPRESSION.data);
-  const expression = data && kindsByName.get(name)?.decode(data, family);
-  if (expression === undefined)
-    throw new UnreadableNft(`a rule of chain ${chain} has an expression ${name} that is not known`);
-  return expression;
-}
-
 /**
  * A set without its elements.
  *
- * @throws UnreadableNft when its types are not known
+ * @throws UnreadableNft when its types are not known, or it is of a kind that is not read here
  */
 export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   const name = of.text(numbers.SET.name) ?? "";
@@ -89,6 +107,8 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   const key = typesOf(of.u32(numbers.SET.keyType) ?? 0);
   const data = (bits & SET_FLAGS.map) === 0 ? undefined : dataOf(of.u32(numbers.SET.dataType) ?? 0);
   if (key === undefined || data === "unknown") throw new UnreadableNft(`set ${name}: its types are not known`);
+  if ((bits & numbers.UNREADABLE_SET_FLAGS) !== 0) throw new UnreadableNft(`set ${name}: its kind is not known`);
+  onlyCounts(of, numbers.SET, `set ${name}`);
   const timeout = Number(of.u64(numbers.SET.timeout) ?? 0n);
   const size = of.nested(numbers.SET.description)?.u32(numbers.SET_DESCRIPTION.size) ?? 0;
   const userData = of.hex(numbers.SET.userData);
@@ -112,21 +132,40 @@ function dataOf(type: number): NftSet["data"] | "unknown" {
   return type === numbers.VERDICT_TYPE ? "verdict" : (typesOf(type) ?? "unknown");
 }
 
-/** @returns the set's name, and the elements that one message has of it */
+/**
+ * What the kernel evaluates for each element may decide whether it is found, but for a counter.
+ *
+ * @throws UnreadableNft
+ */
+function onlyCounts(of: Attributes, at: { readonly expression: number; readonly expressions: number }, what: string) {
+  const single = of.nested(at.expression);
+  for (const one of [...(single === undefined ? [] : [single]), ...of.list(at.expressions)]) {
+    const name = one.text(numbers.EXPRESSION.name);
+    if (name !== expressionKinds.counter.name) throw new UnreadableNft(`${what}: it has an expression ${name}`);
+  }
+}
+
+/**
+ * @returns the set's name, and the elements that one message has of it
+ * @throws UnreadableNft for an element that is not one key, or has more to it than is known here
+ */
 export function decodeElements(of: Attributes): { readonly set: string; readonly elements: readonly SetElement[] } {
   const set = of.text(numbers.ELEMENTS.set) ?? "";
-  const elements = of.list(numbers.ELEMENTS.list).flatMap((item) => decodeElement(item) ?? []);
+  const elements = of.list(numbers.ELEMENTS.list).flatMap((item) => decodeElement(item, set) ?? []);
   return { set, elements };
 }
 
-function decodeElement(item: Attributes): SetElement | undefined {
+function decodeElement(item: Attributes, set: string): SetElement | undefined {
+  const flags = item.u32(numbers.ELEMENT.flags) ?? 0;
+  if ((flags & numbers.CATCH_ALL) !== 0) throw new UnreadableNft(`set ${set}: it has an element for all other keys`);
+  onlyCounts(item, numbers.ELEMENT, `an element of set ${set}`);
   const key = item.nested(numbers.ELEMENT.key)?.hex(numbers.DATA_VALUE);
   if (key === undefined) return undefined;
   const data = item.nested(numbers.ELEMENT.data);
   const value: Hex | Verdict | undefined = data && (data.hex(numbers.DATA_VALUE) ?? decodeVerdict(data));
   const comment = commentOf("element", item.hex(numbers.ELEMENT.userData));
   const [timeout, expires] = [item.u64(numbers.ELEMENT.timeout), item.u64(numbers.ELEMENT.expiration)];
-  const isEnd = ((item.u32(numbers.ELEMENT.flags) ?? 0) & numbers.INTERVAL_END) !== 0;
+  const isEnd = (flags & numbers.INTERVAL_END) !== 0;
   return {
     key,
     ...(value !== undefined && { value }),

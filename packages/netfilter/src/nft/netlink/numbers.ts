@@ -40,10 +40,23 @@ export const SET = {
   id: 10,
   timeout: 11,
   userData: 13,
+  expression: 17,
+  expressions: 18,
 } as const;
+/** NFT_SET_OBJECT, NFT_SET_CONCAT (intervals of concatenations): sets that are not read here. */
+export const UNREADABLE_SET_FLAGS = 0x40 | 0x80;
 export const SET_DESCRIPTION = { size: 1, concatenation: 2 } as const;
 export const ELEMENTS = { table: 1, set: 2, list: 3, setId: 4 } as const;
-export const ELEMENT = { key: 1, data: 2, flags: 3, timeout: 4, expiration: 5, userData: 6 } as const;
+export const ELEMENT = {
+  key: 1,
+  data: 2,
+  flags: 3,
+  timeout: 4,
+  expiration: 5,
+  userData: 6,
+  expression: 7,
+  expressions: 11,
+} as const;
 export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;
 
 /** NFTA_LIST_ELEM. */
@@ -54,6 +67,8 @@ export const DATA_VALUE = 1;
 export const VERDICT_TYPE = 0xffffff00;
 /** NFT_SET_ELEM_INTERVAL_END. */
 export const INTERVAL_END = 1;
+/** NFT_SET_ELEM_CATCHALL: it stands for every key that has no element of its own. */
+export const CATCH_ALL = 2;
 
 /** enum nf_inet_hooks. */
 export const HOOK_NUMBERS: Readonly<Record<Hook, number>> = {

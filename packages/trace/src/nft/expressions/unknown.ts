@@ -1,11 +1,15 @@
 import { NEUTRAL, TEST } from "../unknown-words.ts";
 import type { Evaluate } from "./kind.ts";
 
+/** No register holds more bytes. */
+const LONGEST = 16;
+
 /** What has no type may be a match, which can't be decided, or make no difference; else nobody knows. */
-export const unknown: Evaluate<"unknown"> = ({ text }, { registers, undecidable }) => {
+export const unknown: Evaluate<"unknown"> = ({ text, effect, to }, { registers, undecidable }) => {
   const problem = `the tracer does not know "${text}"`;
-  if (NEUTRAL.test(text)) return undefined;
-  if (!TEST.test(text)) throw undecidable(problem);
+  if (to !== undefined) registers.loadUnknown(to, LONGEST, problem);
+  if (effect === "none" || NEUTRAL.test(text)) return undefined;
+  if (effect !== "test" && !TEST.test(text)) throw undecidable(problem);
   registers.reason = problem;
   return { kind: "open", problem };
 };

@@ -1,0 +1,43 @@
+import type { Hex, NftChain, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+
+type WireRule = Omit<NftRule, "handle"> & { readonly handle?: string };
+type WireChain = Omit<NftChain, "rules"> & { readonly rules: readonly WireRule[] };
+type WireSet = Omit<NftSet, "elements"> & { readonly elements: readonly (readonly [Hex, SetElement])[] };
+interface WireTable extends Omit<NftTable, "chains" | "sets"> {
+  readonly chains: readonly WireChain[];
+  readonly sets: readonly WireSet[];
+}
+
+/** Tables as one `fairlead` tells them to another. */
+export function tablesToJson(tables: readonly NftTable[]): string {
+  const wire = tables.map(
+    ({ chains, sets, ...table }): WireTable => ({
+      ...table,
+      chains: Array.from(chains.values(), ({ rules, ...chain }) => ({ ...chain, rules: rules.map(ruleToWire) })),
+      sets: Array.from(sets.values(), ({ elements, ...set }) => ({ ...set, elements: [...elements] })),
+    }),
+  );
+  return JSON.stringify(wire);
+}
+
+function ruleToWire({ handle, ...rule }: NftRule): WireRule {
+  return { ...rule, ...(handle !== undefined && { handle: String(handle) }) };
+}
+
+/**
+ * The tables that another `fairlead` told.
+ *
+ * @throws SyntaxError for what is no JSON
+ */
+export function tablesFromJson(text: string): readonly NftTable[] {
+  const wire: readonly WireTable[] = JSON.parse(text);
+  return wire.map(({ chains, sets, ...table }) => ({
+    ...table,
+    chains: new Map(chains.map(({ rules, ...chain }) => [chain.name, { ...chain, rules: rules.map(ruleFromWire) }])),
+    sets: new Map(sets.map(({ elements, ...set }) => [set.name, { ...set, elements: new Map(elements) }])),
+  }));
+}
+
+function ruleFromWire({ handle, ...rule }: WireRule): NftRule {
+  return { ...rule, ...(handle !== undefined && { handle: BigInt(handle) }) };
+}
