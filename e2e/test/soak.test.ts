@@ -93,12 +93,15 @@ test("only pods that are ready have to answer for their service", () => {
 
 test("of what verify finds, others' masquerade does not count", () => {
   const traffic = { kind: "different", where: "traffic tcp 10.143.255.254 → 10.96.0.1:443" };
+  const notes = [
+    { ...traffic, what: "172.30.0.1:6443 masqueraded 100 %, expected 172.30.0.1:6443 100 %", others: true },
+  ];
   const findings = [
-    { ...traffic, what: "172.30.0.1:6443 masqueraded 100 %, expected 172.30.0.1:6443 100 %" },
     { ...traffic, what: "nobody 100 %, expected 172.30.0.1:6443 100 %" },
     { kind: "missing", service: "default/web:http", where: "nat KUBE-SERVICES", what: "-d 10.96.0.9/32" },
   ];
-  expect(findingsIn(JSON.stringify([{ family: "IPv4", services: [{ kind: "different", findings }] }]))).toEqual([
+  const reports = [{ family: "IPv4", services: [{ kind: "different", findings }], notes }];
+  expect(findingsIn(JSON.stringify(reports))).toEqual([
     "different  traffic tcp 10.143.255.254 → 10.96.0.1:443: nobody 100 %, expected 172.30.0.1:6443 100 %",
     "missing default/web:http nat KUBE-SERVICES: -d 10.96.0.9/32",
   ]);

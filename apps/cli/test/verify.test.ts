@@ -91,6 +91,19 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
     expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4, IPv6)\n" });
   });
 
+  test("what a pod network masquerades on its own account is a note, and no difference", async () => {
+    await inflict(runner, ["nat -A POSTROUTING -s 10.144.0.0/16 -j MASQUERADE"]);
+    const [text, data] = [await verify(), await verify("-o", "json")];
+    await runner.run(["iptables-nft", "-t", "nat", "-D", "POSTROUTING", "-s", "10.144.0.0/16", "-j", "MASQUERADE"]);
+    expect(text.code).toBe(0);
+    expect(text.out).toMatch(
+      /^nothing differs \(IPv4, IPv6\)\nnote, IPv4: others' rules masquerade: traffic .*masqueraded 100 %.*, expected .*\n$/,
+    );
+    const [report] = JSON.parse(data.out);
+    expect(report).toMatchObject({ family: "IPv4", services: [] });
+    expect(report.notes[0]).toMatchObject({ kind: "different", others: true });
+  });
+
   test.each(DAMAGES)("%s", async (_, damage, found) => {
     await inflict(runner, damage);
     const { code, out } = await verify();

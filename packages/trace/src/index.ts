@@ -4,6 +4,7 @@ export { TraceError } from "./errors.ts";
 export { type AskRoutes, exploreAsking } from "./explore-asking.ts";
 export type { Ipvs, PersistenceTemplate } from "./ipvs.ts";
 export { type Landing, landings } from "./landings.ts";
+export { withoutOthersMasquerade } from "./masquerade-of-others.ts";
 export type { Assumption, Exploration, IptablesVisit, NftVisit, Outcome, Undecided, Visit } from "./outcome.ts";
 export type { Endpoint, Hook, Packet, Rules, Stage } from "./packet.ts";
 export { type KernelTime, parseRecentList, ticksPerSecond } from "./recent-lists.ts";

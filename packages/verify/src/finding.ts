@@ -8,6 +8,8 @@ export interface Finding {
   readonly where: string;
   /** The rule, member or setting, as the tools print it. */
   readonly what: string;
+  /** It comes of others' rules, which a proxy neither wants nor hinders: a note, and no difference. */
+  readonly others?: true;
 }
 
 /** All findings about one service, and what they come to. */

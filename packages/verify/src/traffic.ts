@@ -1,7 +1,15 @@
 import { bracketed } from "@fairlead/base";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import { createTracer, type Environment, type Exploration, landings, type Packet, type Tracer } from "@fairlead/trace";
+import {
+  createTracer,
+  type Environment,
+  type Exploration,
+  landings,
+  type Packet,
+  type Tracer,
+  withoutOthersMasquerade,
+} from "@fairlead/trace";
 import type { Finding } from "./finding.ts";
 
 /** A packet to a service. */
@@ -21,15 +29,17 @@ export interface Kernel {
 
 /**
  * Sends packets through what is expected and through what is there, and gives those that end elsewhere, or with another
- * probability. What cannot be decided there is no finding where all ways of it end the same.
+ * probability. What cannot be decided there is no finding where all ways of it end the same. Where others' rules
+ * masquerade, as pod networks do with what leaves them, and nothing else differs, the finding says so.
  */
 export function compareTraffic(expected: Kernel, actual: Kernel, probes: Iterable<Probe>): readonly Finding[] {
   const [wanted, found] = [endsIn(expected), endsIn(actual)];
   return Array.from(probes).flatMap(({ service, packet }): Finding[] => {
     const [want, have] = [wanted(packet), found(packet)];
-    if (isSame(want, have)) return [];
-    const what = `${endText(have)}, expected ${endText(want)}`;
-    return [{ kind: "different", service, where: `traffic ${packetText(packet)}`, what }];
+    if (isSame(want.ends, have.ends)) return [];
+    const what = `${endText(have.ends)}, expected ${endText(want.ends)}`;
+    const others = isSame(want.ofProxy, have.ofProxy) && { others: true as const };
+    return [{ kind: "different", service, where: `traffic ${packetText(packet)}`, what, ...others }];
   });
 }
 
@@ -46,9 +56,18 @@ function isSame(wanted: Ends, found: Ends): boolean {
   return [...wanted].every(([end, share]) => Math.abs((found.get(end) ?? -1) - share) < TOLERANCE + UNEVEN * share);
 }
 
-function endsIn({ rules, nftables = [], environment }: Kernel): (packet: Packet) => Ends {
+function endsIn({ rules, nftables = [], environment }: Kernel) {
   const tracer = createTracer({ iptables: rules, nftables });
-  return (packet) => endsOf(explored(tracer, packet, environment));
+  return (packet: Packet) => {
+    const exploration = explored(tracer, packet, environment);
+    return {
+      ends: endsOf(exploration),
+      /** As if nobody but a proxy masqueraded. */
+      get ofProxy(): Ends {
+        return endsOf({ ...exploration, outcomes: withoutOthersMasquerade(exploration.outcomes) });
+      },
+    };
+  };
 }
 
 function explored(tracer: Tracer, packet: Packet, environment: Environment): Exploration {

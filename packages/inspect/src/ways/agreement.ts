@@ -1,8 +1,14 @@
 import type { Frontend, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import { createTracer, type Environment, type Exploration, type Rules, type Tracer } from "@fairlead/trace";
-import { withoutOthersMasquerade } from "./masquerade-of-others.ts";
+import {
+  createTracer,
+  type Environment,
+  type Exploration,
+  type Rules,
+  type Tracer,
+  withoutOthersMasquerade,
+} from "@fairlead/trace";
 import { type Probe, probesOf } from "./probes.ts";
 import { isExcluded, lets, type Source } from "./sources.ts";
 import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";

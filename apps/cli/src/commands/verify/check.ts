@@ -16,7 +16,6 @@ import {
   type Kernel,
   renamedServices,
   restored,
-  type ServiceReport,
   serversOf,
   servicesIn,
   servicesInTable,
@@ -24,6 +23,7 @@ import {
 } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { ipvsEnvironment } from "../../node/environment.ts";
+import type { FamilyReport } from "./family-report.ts";
 
 /** What the kernel holds, of one family. */
 export interface Held {
@@ -42,7 +42,7 @@ export async function check(
   { config }: AgentSetup,
   family: IPFamily,
   held: Held,
-): Promise<readonly ServiceReport[]> {
+): Promise<Omit<FamilyReport, "family">> {
   const plan = planner.plan(family);
   const settings = { mode, config, counters: hasCounters(held.rules) };
   const texts = await dryRun(plan, settings);
@@ -72,9 +72,13 @@ export async function check(
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
   const findings = byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
-  if (findings.length === 0) return [];
+  const [notes = [], differences = []] = [true, undefined].map((others) =>
+    findings.filter((one) => one.others === others),
+  );
+  const noted = notes.length > 0 ? { notes } : {};
+  if (differences.length === 0) return { services: [], ...noted };
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
-  return byService(findings, names, present(plan, tables, held));
+  return { services: byService(differences, names, present(plan, tables, held)), ...noted };
 }
 
 /** The services of which the kernel has anything, as the mode programs them. */
@@ -104,7 +108,7 @@ function byMeaning(
     [probesOf, endpointProbesOf].flatMap((of) => [...of(group, plan.node, nodeAddress)]),
   );
   const traffic = compareTraffic(expected, actual, probes);
-  const changed = new Set(traffic.map(({ service }) => service));
+  const changed = new Set(traffic.flatMap(({ service, others }) => (others ? [] : [service])));
   const known = new Set(structure.map(({ service }) => service));
   return [
     ...structure.filter(({ service }) => service === undefined || !renamed.has(service) || changed.has(service)),

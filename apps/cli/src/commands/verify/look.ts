@@ -32,8 +32,7 @@ export async function reportsOf(
   for (const family of families) {
     const held = await heldOf(planned, family, options, context);
     if (held === undefined) continue;
-    const services = await check(planned, setup, family, held);
-    reports.push({ family, services });
+    reports.push({ family, ...(await check(planned, setup, family, held)) });
   }
   return reports;
 }

@@ -34,8 +34,10 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
 }
 
 /** Of the namespace that is asked for, with what all services share. */
-function within({ namespace }: Pick<Values, "namespace">, { family, services }: FamilyReport): FamilyReport {
-  return { family, services: services.filter(({ service }) => service === undefined || isIn(namespace, service)) };
+function within({ namespace }: Pick<Values, "namespace">, report: FamilyReport): FamilyReport {
+  const isAsked = ({ service }: { readonly service?: string }) => service === undefined || isIn(namespace, service);
+  const { services, notes } = report;
+  return { ...report, services: services.filter(isAsked), ...(notes && { notes: notes.filter(isAsked) }) };
 }
 
 async function allNodes(options: Values, context: Context): Promise<ExitCode> {

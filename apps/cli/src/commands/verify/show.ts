@@ -33,6 +33,15 @@ export function reportText(reports: readonly FamilyReport[], style: Style): stri
       return [`${head}\n`, ...shown, ...more].join("");
     }),
   );
-  if (all.length > 0) return all.join("");
-  return `${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`;
+  const notes = reports.flatMap((report) => notesText(report));
+  if (all.length > 0) return [...all, ...notes].join("");
+  return [`${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`, ...notes].join("");
+}
+
+/** What others' rules do is one line, with an example: it is the same for one service as for the next. */
+function notesText({ family, notes: [first, ...more] = [] }: FamilyReport): readonly string[] {
+  if (first === undefined) return [];
+  const { where, what } = first;
+  const others = more.length === 0 ? "" : `, and ${more.length} more like it`;
+  return [`note, ${family}: others' rules masquerade: ${where}: ${what}${others}\n`];
 }

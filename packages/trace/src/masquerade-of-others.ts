@@ -1,4 +1,4 @@
-import type { Outcome, Visit } from "@fairlead/trace";
+import type { Outcome, Visit } from "./outcome.ts";
 
 /**
  * The same outcomes without what rules outside a service proxy's chains make of the source: pod networks masquerade on
