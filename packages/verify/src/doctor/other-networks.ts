@@ -56,7 +56,9 @@ function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
   return bySigns(check, told, pinnedMaps, SAYS.calico);
 }
 
-/** A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed beside it does nothing. */
+/**
+ * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed beside it does nothing.
+ */
 function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagnosis {
   const check = "Cilium in kube-proxy's place";
   const told = api.kind === "answers" ? api.cilium : undefined;
