@@ -23,6 +23,8 @@ export interface Probe {
   readonly sourcePort?: number;
   /** TCP: bytes of padding to ask the server for, beside its answer. Default none. */
   readonly padding?: number;
+  /** Connections and sockets stay open for as long as the peer runs. Default false. */
+  readonly hold?: boolean;
   /** How many requests, each on a connection or socket of its own. */
   readonly count: number;
   /** How many at once. */

@@ -1,5 +1,5 @@
 import { createSocket } from "node:dgram";
-import { request } from "node:http";
+import { Agent, request } from "node:http";
 import { sourcePort } from "./ports.ts";
 import { type Answer, type Ending, type Probe, type ProbeResult, paddingPath } from "./protocol.ts";
 import { codeOf, endpointText } from "./sockets.ts";
@@ -29,7 +29,7 @@ function requestHttp(probe: Probe): Promise<Ending> {
     const call = request({
       host: probe.to,
       port: probe.port,
-      agent: false,
+      agent: probe.hold === true && new Agent({ keepAlive: true }),
       timeout: probe.timeoutMs,
       localPort: probe.sourcePort ?? sourcePort(),
       ...(probe.padding !== undefined && { path: paddingPath(probe.padding) }),
@@ -71,7 +71,7 @@ function requestUdp(probe: Probe): Promise<Ending> {
     socket.on("connect", () => socket.send("who are you?", (error) => error && end(failed(error))));
     const from = probe.source === undefined ? {} : { address: probe.source };
     socket.bind({ ...from, port: probe.sourcePort ?? sourcePort() }, () => socket.connect(probe.port, probe.to));
-  }).finally(() => socket.close());
+  }).finally(() => probe.hold === true || socket.close());
 }
 
 function senderOf(socket: { address(): { address: string; port: number } }): string {

@@ -26,6 +26,8 @@ async function serveHttp(server: string, port: number): Promise<void> {
     response.write(`${JSON.stringify(answer)}\n`);
     response.end("x".repeat(paddingOf(request.url)));
   });
+  // Whoever keeps a connection keeps it for as long as it likes.
+  http.keepAliveTimeout = 0;
   http.listen(port, "::");
   await once(http, "listening");
 }
