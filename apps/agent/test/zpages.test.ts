@@ -41,7 +41,7 @@ Up: 1 hr 02 min 03 sec
 Node version: ${process.version}
 Binary version: 1.2.3
 Emulation version: 1.37
-Paths: /configz /flagz /healthz /metrics /ownership /proxyMode
+Paths: /configz /flagz /healthz /metrics /ownership /proxyMode /relays
 `);
     }
   });
@@ -61,7 +61,7 @@ Paths: /configz /flagz /healthz /metrics /ownership /proxyMode
       goVersion: "",
       binaryVersion: "1.2.3",
       emulationVersion: "1.37",
-      paths: ["/configz", "/flagz", "/healthz", "/metrics", "/ownership", "/proxyMode"],
+      paths: ["/configz", "/flagz", "/healthz", "/metrics", "/ownership", "/proxyMode", "/relays"],
     });
     const old = await ask(app, "/statusz", object("application/yaml", "Statusz", "v1alpha1"));
     expect(old.headers.get("Content-Type")).toBe("application/yaml");

@@ -19,7 +19,19 @@ const REMEMBERED = {
   "net/netfilter/nf_conntrack_udp_timeout": "600",
 };
 
-describe.each(["iptables", "nftables"])("fairlead flows beside real connections in %s mode", (mode) => {
+/** As /proc/net/netlink has it. */
+const NETLINK_NETFILTER = "12";
+/** NFNLGRP_CONNTRACK_NEW, _UPDATE and _DESTROY as bits (linux/netfilter/nfnetlink_compat.h). */
+const CONNTRACK_GROUPS = 0b111;
+
+const MODES = [
+  { mode: "iptables", flags: [], hold: false },
+  { mode: "nftables", flags: [], hold: false },
+  // What has ended only the relay knew, and it keeps nothing.
+  { mode: "userspace", flags: ["--udp-timeout=600s", "--proxy-port-range=20000-29999"], hold: true },
+];
+
+describe.each(MODES)("fairlead flows beside real connections in $mode mode", ({ mode, flags, hold }) => {
   let lab: Lab;
   let scene: Scene | undefined;
 
@@ -27,7 +39,7 @@ describe.each(["iptables", "nftables"])("fairlead flows beside real connections 
     await Promise.all([requireAgent(), requireTool()]);
     lab = await openLab(flowPorts);
     await applySettings(lab.runner("node-a"), REMEMBERED);
-    scene = await openScene(lab, flowObjects, { flags: [`--proxy-mode=${mode}`] });
+    scene = await openScene(lab, flowObjects, { flags: [`--proxy-mode=${mode}`, ...flags] });
   });
 
   afterAll(async () => {
@@ -36,7 +48,7 @@ describe.each(["iptables", "nftables"])("fairlead flows beside real connections 
   });
 
   test("every connection of a service is told with service, endpoint and owner, and no other", async () => {
-    const made = await makeCalls(lab, EACH);
+    const made = await makeCalls(lab, EACH, hold);
     expect(made.connections).toBeGreaterThanOrEqual(1_000);
     const where = ["-f", scene?.folder.manifests ?? "", "--node", "node-a"];
     const own = ["--cluster-cidr", NETWORKS.calico.IPv4, "--cluster-cidr", NETWORKS.calico.IPv6];
@@ -45,5 +57,15 @@ describe.each(["iptables", "nftables"])("fairlead flows beside real connections 
     const flows: readonly Flow[] = JSON.parse(out);
     expect(flows.map(flowLine).sort()).toEqual(made.lines);
     expect(code).toBe(0);
+  });
+
+  test("while nobody asks, nobody on the node listens to what is tracked", async () => {
+    const { stdout } = await lab.runner("node-a").run(["cat", "/proc/net/netlink"]);
+    const sockets = stdout.split("\n").map((line) => line.trim().split(/\s+/));
+    const netfilter = sockets.filter(([, protocol]) => protocol === NETLINK_NETFILTER);
+    const subscribed = netfilter.filter(
+      ([, , , groups = ""]) => (Number.parseInt(groups, 16) & CONNTRACK_GROUPS) !== 0,
+    );
+    expect(subscribed).toEqual([]);
   });
 });

@@ -7,5 +7,6 @@ export type { PortRange, UserspaceOptions } from "./options.ts";
 export { CHAINS } from "./plan/chains.ts";
 export { LOCAL_PORT_ANNOTATION } from "./plan/local.ts";
 export type { RulesPort } from "./port.ts";
+export type { ListeningRelay, RelayedConnection } from "./relay/relayed.ts";
 export { createTraffic, type RelayTraffic, type TrafficCounts } from "./relay/traffic.ts";
 export { userspaceSemantics } from "./semantics.ts";

@@ -9,6 +9,7 @@ export { type FoundTarget, findTarget } from "./explain/find.ts";
 export { parseTarget, type Target } from "./explain/target.ts";
 export { type AttributeFlow, flowAttribution } from "./flows/attribute.ts";
 export type * from "./flows/flow.ts";
+export { type Relays, readRelays } from "./flows/relays.ts";
 export type * from "./flows/tracked.ts";
 export { type EndpointTraffic, type ServiceTraffic, trafficByService } from "./flows/traffic.ts";
 export { missingNodeDoubts } from "./missing-node.ts";

@@ -1,6 +1,6 @@
 import { endpointSlice, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { flowAttribution, type TrackedConnection, trafficByService } from "../src/index.ts";
+import { flowAttribution, readRelays, type TrackedConnection, trafficByService } from "../src/index.ts";
 import { planned } from "./support/scenario.ts";
 
 const NODE = "10.201.0.10";
@@ -88,6 +88,51 @@ describe("whose a connection is", () => {
     ["another protocol", "10.96.0.10:80", "10.144.1.5:8080", "UDP"],
   ])("no service's: %s", async (_what, to, answers, protocol = "TCP") => {
     expect((await attribution())(connection(to, answers, { protocol }))).toBeUndefined();
+  });
+});
+
+describe("userspace mode", () => {
+  const relay = { address: NODE, port: 20_001 };
+  const joined = (port: number) => ({
+    connection: {
+      protocol: "TCP",
+      client: { address: "10.144.1.9", port },
+      relay,
+      endpoint: { address: "10.144.1.5", port: 8080 },
+    },
+  });
+  const page = [{ listening: { protocol: "TCP", ...relay } }, joined(40_000)].map((one) => `${JSON.stringify(one)}\n`);
+  const through = connection("10.96.0.10:80", `${NODE}:20001`);
+
+  test("the endpoint is the one that the relay has given", async () => {
+    const flow = (await attribution())(through, readRelays(page.join("")));
+    expect(flow).toMatchObject({ relayed: true, endpoint: { address: "10.144.1.5", port: 8080, condition: "ready" } });
+  });
+
+  test("one that the relay does not know any more has no endpoint, and does not hang", async () => {
+    const { reply } = through;
+    const ended = { ...through, reply: { ...reply, destinationPort: 40_001 } };
+    const flow = (await attribution())(ended, readRelays(page.join("")));
+    expect(flow).toMatchObject({ relayed: true, service: "default/web" });
+    expect(flow).not.toHaveProperty("endpoint");
+    expect(trafficByService(flow === undefined ? [] : [flow])).toMatchObject([
+      { gone: 0, endpoints: [{ relayed: true }] },
+    ]);
+  });
+
+  test("one that hangs on a relay that is gone", async () => {
+    const flow = (await attribution())(through, readRelays(""));
+    expect(flow).toMatchObject({ endpoint: { ...relay, condition: "gone" } });
+    expect(flow).not.toHaveProperty("relayed");
+  });
+
+  test.each([
+    ["no JSON", "404 page not found\n"],
+    ["no address", '{"listening":{"protocol":"TCP","address":"web","port":80}}\n'],
+    ["no port", '{"listening":{"protocol":"TCP","address":"10.0.0.1"}}\n'],
+    ["no protocol", '{"listening":{"address":"10.0.0.1","port":80}}\n'],
+  ])("a page that is something else: %s", (_what, text) => {
+    expect(() => readRelays(text)).toThrow(SyntaxError);
   });
 });
 

@@ -3,6 +3,7 @@ import type { SliMetrics } from "../metrics/sli-metrics.ts";
 import { JSON_TYPE, PLAIN_TEXT } from "./answers.ts";
 import { type App, type Handler, routes } from "./app.ts";
 import { type Profiles, profileRoutes } from "./profiles.ts";
+import { type RelayTable, relaysPage } from "./relays-page.ts";
 import { reused } from "./reused.ts";
 import { type Build, flagz, statusz } from "./zpages.ts";
 
@@ -17,6 +18,8 @@ export interface MetricsSources {
   ownership(): unknown;
   /** Lets through what is held of learnt networks, and gives how many CIDRs that is; absent: nothing is learnt. */
   accept?(): number;
+  /** What this process itself relays; absent: nothing. */
+  readonly relays?: RelayTable | undefined;
   /** Kubernetes' SLIs of this port's own health check. */
   readonly slis: SliMetrics;
   /** What runs here; absent: no /statusz. */
@@ -54,6 +57,7 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
     },
     "/ownership": async () => ({ status: 200, headers: JSON_TYPE, body: await ownership() }),
     ...(sources.accept === undefined ? {} : { "/ownership/accept": acceptHandler(sources.accept) }),
+    "/relays": relaysPage(sources.relays),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
   };
   if (flags !== undefined) handlers["/flagz"] = flagz(flags);

@@ -27,6 +27,11 @@ export class PacedConnection extends Duplex {
     socket.on("close", () => this.destroy());
   }
 
+  /** As net.Socket's: some answers are for those on the node only. */
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress;
+  }
+
   /** As net.Socket's: node:http ends connections by it that are kept and not used. */
   setTimeout(milliseconds: number): this {
     this.#socket.setTimeout(milliseconds);

@@ -17,7 +17,7 @@ const LAST_EVENT_MS = 1_000;
 
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
-  { config, mode, clock, log, events }: AgentParts,
+  { config, mode, clock, log, events, relaying }: AgentParts,
   agent: Assembled,
   eligibility: NodeEligibility,
   signal: AbortSignal,
@@ -46,6 +46,7 @@ export function openServers(
         return { ...ownershipReport(planner.ownerships(), learnt), ...(learnt && { networks: learnt }) };
       },
       ...(networks && { accept: () => networks.accept() }),
+      relays: relaying?.traffic,
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,
       flags: config.features.flagz ? config.flags : undefined,

@@ -25,9 +25,14 @@ export interface AgentSetup {
 /**
  * Reads the options as the agent would read its own.
  *
+ * @param anyMode a mode that no plan can be made for (userspace) counts as iptables mode
  * @throws CommandFailure naming each wrong value; UsageError for a flag that the agent does not have
  */
-export function agentSetup(options: AgentValues, { warn }: Pick<Context, "warn">): AgentSetup {
+export function agentSetup(
+  options: AgentValues,
+  { warn }: Pick<Context, "warn">,
+  { anyMode = false }: { readonly anyMode?: boolean } = {},
+): AgentSetup {
   const parsed = parseArguments(agentArguments(options), { readFile: readText, version });
   if (parsed.kind === "usage-error") throw new UsageError(`--agent-flag: ${parsed.message.split("\n", 1)[0]}`);
   if (parsed.kind === "invalid") throw new CommandFailure(parsed.errors.map(formatError).join("\n"));
@@ -37,7 +42,7 @@ export function agentSetup(options: AgentValues, { warn }: Pick<Context, "warn">
   const filter = filterSettings(config);
   if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
   return {
-    mode: modeOf(config),
+    mode: modeOf(config, anyMode),
     config,
     filter: filter.options,
     networks: networksSettings(config, filter.options),
@@ -66,8 +71,8 @@ function joined(flag: string, values: readonly string[]): string[] {
   return values.length === 0 ? [] : [`--${flag}=${values.join(",")}`];
 }
 
-function modeOf({ mode }: AgentConfig): Mode {
-  const found = MODES.find((one) => one === mode);
+function modeOf({ mode }: AgentConfig, anyMode: boolean): Mode {
+  const found = MODES.find((one) => one === mode) ?? (anyMode ? MODES[0] : undefined);
   if (found === undefined)
     throw new CommandFailure(`mode ${mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
   return found;

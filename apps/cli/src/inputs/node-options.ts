@@ -6,3 +6,6 @@ export const kernelOptions = {
   on: text("NODE", "Look at the kernel of that node, through kubectl exec into its agent's pod."),
   rules: text("FILE", "Look at what iptables-save printed there; - for standard input.", { completes: "path" }),
 } as const;
+
+/** For commands that ask one node's agent. */
+export const metricsPortOption = text("PORT", "The port of the agent's metricsBindAddress.", { defaultText: "10249" });

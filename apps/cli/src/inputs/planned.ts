@@ -30,6 +30,8 @@ export interface PlannedNodeOptions {
   readonly about?: Target;
   /** What is asked for is the same on every node: a node that there is not will do. */
   readonly everywhere?: boolean;
+  /** What is asked for is the same in every mode: also in one that no plan can be made for. */
+  readonly anyMode?: boolean;
 }
 
 export interface PlannedSetup {
@@ -43,9 +45,9 @@ export interface PlannedSetup {
 export async function plannedNode(
   options: ClusterValues,
   context: Context,
-  { live, about, everywhere = false }: PlannedNodeOptions = {},
+  { live, about, everywhere = false, anyMode = false }: PlannedNodeOptions = {},
 ): Promise<PlannedSetup> {
-  const setup = agentSetup(options, context);
+  const setup = agentSetup(options, context, { anyMode });
   const { networks, config } = setup;
   let services: ReadonlySet<ServiceKey> | undefined;
   const related = (state: ClusterView, to: Target) => {

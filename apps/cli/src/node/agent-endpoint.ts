@@ -65,6 +65,14 @@ export function portsOf(options: {
   };
 }
 
+/** @throws UsageError as `portsOf` */
+export function agentAddressOf(
+  options: ClusterAccess & { readonly on?: string | undefined; readonly "metrics-port": string | undefined },
+): AgentAddress {
+  const { on, kubeconfig, context } = options;
+  return { on, cluster: { kubeconfig, context }, port: portsOf(options).metrics };
+}
+
 /**
  * Everything that an agent says of itself, by one port-forward; a page that does not answer is left out.
  *

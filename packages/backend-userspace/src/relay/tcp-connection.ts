@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { RelayRequest } from "./relay.ts";
+import type { RelayedConnection } from "./relayed.ts";
 import type { Live } from "./traffic.ts";
 
 /**
@@ -41,6 +42,21 @@ export class TcpConnection implements Live {
   destroy(): void {
     this.#client.resetAndDestroy();
     this.#endpoint.resetAndDestroy();
+  }
+
+  relayed(): RelayedConnection | undefined {
+    const { remoteAddress, remotePort, localAddress, localPort } = this.#client;
+    const { remoteAddress: endpoint, remotePort: port } = this.#endpoint;
+    if (remoteAddress === undefined || remotePort === undefined || endpoint === undefined || port === undefined) {
+      return undefined;
+    }
+    if (localAddress === undefined || localPort === undefined) return undefined;
+    return {
+      protocol: "TCP",
+      client: { address: remoteAddress, port: remotePort },
+      relay: { address: localAddress, port: localPort },
+      endpoint: { address: endpoint, port },
+    };
   }
 
   #follow(socket: Socket, other: Socket): void {

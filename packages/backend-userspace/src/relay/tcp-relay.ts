@@ -12,14 +12,17 @@ export async function openTcpRelay(request: RelayRequest): Promise<OpenRelay> {
   server.listen({ host, port, exclusive: true, ipv6Only: true, backlog: BACKLOG });
   await once(server, "listening");
   takeSockets(request, 1);
+  const listening = { protocol: "TCP", address: host, port: portOf(server) } as const;
+  request.traffic.listening.add(listening);
   server.on("connection", (client) => void take(client, request));
   // Sockets may run out for a moment; the listening one goes on.
   server.on("error", (error) => request.onProblem(`${request.service.name}: a connection was not accepted: ${error}`));
   return {
-    port: portOf(server),
+    port: listening.port,
     *refresh() {},
     close() {
       takeSockets(request, -1);
+      request.traffic.listening.delete(listening);
       server.close();
     },
   };

@@ -1,3 +1,5 @@
+import type { ListeningRelay, RelayedConnection } from "./relayed.ts";
+
 /** What all relays of a process have done so far, for metrics. */
 export interface TrafficCounts {
   /** TCP connections and UDP flows that were given an endpoint. */
@@ -23,6 +25,8 @@ export interface Live {
   /** Says goodbye in the protocol's way. */
   end(): void;
   destroy(): void;
+  /** Who is joined with whom; undefined: it has no endpoint yet, or is over. */
+  relayed(): RelayedConnection | undefined;
 }
 
 /** A number of sockets with a bound. */
@@ -51,6 +55,8 @@ export class SocketBudget {
 /** Counts and bounds what the relays of a process do, and knows what is alive. */
 export class RelayTraffic {
   readonly sockets: SocketBudget;
+  /** Where clients are accepted now. */
+  readonly listening = new Set<ListeningRelay>();
   readonly #live = new Set<Live>();
   readonly #accepted = { TCP: 0, UDP: 0 };
   readonly #refused = { "service-limit": 0, "total-limit": 0, unreachable: 0, "no-endpoint": 0 };
@@ -102,6 +108,14 @@ export class RelayTraffic {
   delete(live: Live): void {
     this.#live.delete(live);
     if (this.idle) this.#onIdle();
+  }
+
+  /** What is alive, as its sockets are at that moment: nothing is kept for it. */
+  *connections(): Generator<RelayedConnection, void, void> {
+    for (const live of this.#live) {
+      const relayed = live.relayed();
+      if (relayed !== undefined) yield relayed;
+    }
   }
 
   /** Ends everything that is alive, and does away with what has not ended when `patience` resolves. */

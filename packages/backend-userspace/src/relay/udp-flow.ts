@@ -3,11 +3,14 @@ import type { PlanEndpoint } from "@fairlead/core";
 import { keyOf } from "./balancer.ts";
 import { DIAL_TIMEOUTS } from "./dial.ts";
 import { MAX_QUEUED_BYTES, type RelayRequest } from "./relay.ts";
+import type { ListeningRelay, RelayedConnection } from "./relayed.ts";
 import type { Live } from "./traffic.ts";
 
 export interface UdpFlowParts {
   readonly type: SocketType;
   readonly client: string;
+  readonly clientPort: number;
+  readonly relay: ListeningRelay;
   readonly request: RelayRequest;
   readonly answer: (data: Buffer) => void;
   readonly onClosed: () => void;
@@ -67,6 +70,18 @@ export class UdpFlow implements Live {
 
   destroy(): void {
     this.end();
+  }
+
+  relayed(): RelayedConnection | undefined {
+    const { client, clientPort, relay } = this.#parts;
+    const endpoint = this.#endpoint;
+    if (endpoint === undefined) return undefined;
+    return {
+      protocol: "UDP",
+      client: { address: client, port: clientPort },
+      relay: { address: relay.address, port: relay.port },
+      endpoint: { address: endpoint.address, port: endpoint.port },
+    };
   }
 
   #connect(): boolean {

@@ -11,6 +11,8 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   socket.bind({ address, port, exclusive: true });
   await once(socket, "listening");
   takeSockets(request, 1);
+  const relay = { protocol: "UDP", address, port: socket.address().port } as const;
+  traffic.listening.add(relay);
   socket.on("error", (error) => request.onProblem(`${service.name}: a datagram was not relayed: ${error}`));
   const flows = new Map<string, UdpFlow>();
   socket.on("message", (data, { address: client, port: clientPort }) => {
@@ -30,6 +32,8 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
     const flow = new UdpFlow({
       type,
       client,
+      clientPort,
+      relay,
       request,
       answer: (data) => answer(socket, data, client, clientPort, request),
       onClosed: () => {
@@ -50,7 +54,7 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
   }
 
   return {
-    port: socket.address().port,
+    port: relay.port,
     *refresh() {
       for (const flow of [...flows.values()]) {
         if (!flow.isServed()) flow.end();
@@ -60,6 +64,7 @@ export async function openUdpRelay(request: RelayRequest): Promise<OpenRelay> {
     close() {
       for (const flow of [...flows.values()]) flow.end();
       takeSockets(request, -1);
+      traffic.listening.delete(relay);
       socket.close();
     },
   };

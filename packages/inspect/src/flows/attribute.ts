@@ -1,11 +1,16 @@
 import type { PlannedNode } from "../node-plan.ts";
 import { endpointIndex } from "./endpoint-index.ts";
-import type { Flow } from "./flow.ts";
+import type { Flow, FlowSocket } from "./flow.ts";
 import { frontendIndex } from "./frontend-index.ts";
+import type { Relays } from "./relays.ts";
 import type { TrackedConnection } from "./tracked.ts";
 
-/** Says whose a connection is; undefined: no service's. Pure. */
-export type AttributeFlow = (connection: TrackedConnection) => Flow | undefined;
+/**
+ * Says whose a connection is; undefined: no service's. Pure.
+ *
+ * @param relays absent: the node's agent relays nothing
+ */
+export type AttributeFlow = (connection: TrackedConnection, relays?: Relays) => Flow | undefined;
 
 /**
  * Attributes connections to services, endpoints and owners, by the plan and the objects of a node. It costs as much as
@@ -24,7 +29,7 @@ export function flowAttribution(
 ): AttributeFlow {
   const frontendAt = frontendIndex(planned, nodeAddresses);
   const endpointAt = endpointIndex(planned);
-  return (connection) => {
+  return (connection, relays) => {
     const { family, protocol, original, reply } = connection;
     const { destination: address, destinationPort: number } = original;
     const called = frontendAt(protocol, address, number);
@@ -33,6 +38,7 @@ export function flowAttribution(
     const owner = planned.planner.ownership(service, family)?.ownership;
     const translated = reply.source !== address || reply.sourcePort !== number;
     if (owner === undefined || (kind === "node-port" && !translated)) return undefined;
+    const end = translated ? endOf(connection, relays) : undefined;
     return {
       family,
       protocol,
@@ -41,11 +47,18 @@ export function flowAttribution(
       service,
       port: port.name,
       owner,
-      ...(translated && { endpoint: endpointAt(service, port, family, reply.source, reply.sourcePort) }),
+      ...(relays?.answers(connection) && { relayed: true }),
+      ...(end && { endpoint: endpointAt(service, port, family, end.address, end.port) }),
       replied: connection.replied,
       ...optional(connection),
     };
   };
+}
+
+/** Who answers in the end; undefined: it is a relay, which has no endpoint for it yet, or no longer. */
+function endOf(connection: TrackedConnection, relays: Relays | undefined): FlowSocket | undefined {
+  const { source: address, sourcePort: port } = connection.reply;
+  return relays?.answers(connection) ? relays.endpointOf(connection) : { address, port };
 }
 
 function optional({ state, expires, sent, received }: TrackedConnection): Partial<Flow> {

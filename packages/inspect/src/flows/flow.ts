@@ -13,7 +13,9 @@ export interface Flow {
   readonly port: string;
   /** Who serves the service in that family. */
   readonly owner: Ownership;
-  /** Who answers; absent: nobody translated the connection here, it went on to the frontend's own address. */
+  /** The node's agent carries it itself (userspace mode); without an endpoint it has none yet, or has ended. */
+  readonly relayed?: true;
+  /** Who answers; absent, where it is not relayed: nobody translated it here, it went on to the frontend itself. */
   readonly endpoint?: FlowEndpoint;
   /** TCP's and SCTP's own, as conntrack calls it: `ESTABLISHED`. */
   readonly state?: string;

@@ -15,7 +15,9 @@ interface Traffic {
 
 /** The connections that one endpoint has of a service port. */
 export interface EndpointTraffic extends Traffic {
-  /** Absent: connections that nobody translated here. */
+  /** Connections that the node's agent carries itself. */
+  readonly relayed?: true;
+  /** Absent, where they are not relayed: connections that nobody translated here. */
   readonly endpoint?: FlowEndpoint;
 }
 
@@ -47,10 +49,10 @@ function serviceTraffic(flows: readonly Flow[]): readonly ServiceTraffic[] {
 }
 
 function byEndpoint(flows: readonly Flow[]): readonly EndpointTraffic[] {
-  const ends = Map.groupBy(flows, ({ endpoint }) => endpointName(endpoint));
+  const ends = Map.groupBy(flows, ({ endpoint, relayed }) => `${relayed ?? false} ${endpointName(endpoint)}`);
   return Array.from(ends.values(), (own): EndpointTraffic => {
-    const endpoint = own[0]?.endpoint;
-    return { ...(endpoint && { endpoint }), ...sum(own) };
+    const { endpoint, relayed } = own[0] ?? {};
+    return { ...(relayed && { relayed }), ...(endpoint && { endpoint }), ...sum(own) };
   }).sort((a, b) => b.connections - a.connections || compare(endpointName(a.endpoint), endpointName(b.endpoint)));
 }
 

@@ -18,6 +18,7 @@ import { nodeAddresses } from "../../node/kernel-state.ts";
 import { apiFacts } from "../doctor/api.ts";
 import { nodeFacts } from "../doctor/facts.ts";
 import { listed } from "../flows/listed.ts";
+import { mayBeRelayed, relaysOf } from "../flows/relays.ts";
 import type { consoleOptions } from "./options.ts";
 
 type Values = CommandInput<typeof consoleOptions>["options"];
@@ -37,7 +38,8 @@ export function nodeAnswers(
     if (live && node !== cluster.nodeName) throw new RequestError(400, `${node}: --live looks at this host only`);
     if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
     const reached = { on: live ? undefined : node, kubeconfig, context: named };
-    return { node, live, runner: await runnerFor(reached, context) };
+    const relays = relaysOf({ ...reached, "metrics-port": options["metrics-port"] }, context);
+    return { node, live, runner: await runnerFor(reached, context), relays };
   };
   return {
     "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service")),
@@ -50,6 +52,8 @@ interface AskedNode {
   /** It is this host. */
   readonly live: boolean;
   readonly runner: Runner;
+  /** What its agent relays now. */
+  readonly relays: ReturnType<typeof relaysOf>;
 }
 
 /** Connections that are read at most: a node may track a million. */
@@ -57,17 +61,20 @@ const MOST_CONNECTIONS = 100_000;
 
 async function flows(
   cluster: LiveCluster,
-  { node, live, runner }: AskedNode,
+  { node, live, runner, relays }: AskedNode,
   service: string | null,
 ): Promise<FlowsAnswer> {
   const addresses = new Set(await nodeAddresses(runner));
   const tracking = live ? await openTracking(runner) : podTracking(runner);
   const attribute = await cluster.withPlan(node, (planned) => flowAttribution(planned, addresses));
-  const flowOf: typeof attribute = (connection) => {
-    const flow = attribute(connection);
+  const flowOf: typeof attribute = (connection, relayed) => {
+    const flow = attribute(connection, relayed);
     return service === null || flow?.service === service ? flow : undefined;
   };
-  const found = await listed({ node, tracking, flowOf }, MOST_CONNECTIONS);
+  const found = await listed(
+    { node, tracking, flowOf, mayBeRelayed: mayBeRelayed(addresses), relays },
+    MOST_CONNECTIONS,
+  );
   return { node, at: Date.now(), ...shownFlows(found) };
 }
 

@@ -1,5 +1,13 @@
-import { type Flow, findTarget, flowAttribution, type PlannedNode, type Target } from "@fairlead/inspect";
-import { type Connection, openTracking, type Tracking } from "@fairlead/kernel";
+import {
+  type AttributeFlow,
+  type Flow,
+  findTarget,
+  flowAttribution,
+  type PlannedNode,
+  type Relays,
+  type Target,
+} from "@fairlead/inspect";
+import { openTracking, type Tracking } from "@fairlead/kernel";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
@@ -11,6 +19,7 @@ import { runnerFor } from "../../node/access.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import type { connectionOptions } from "./options.ts";
+import { mayBeRelayed, relaysOf } from "./relays.ts";
 
 type Values = CommandInput<typeof connectionOptions>["options"];
 
@@ -19,7 +28,11 @@ export interface Attribution {
   readonly node: string;
   readonly tracking: Tracking;
   /** Undefined: it is no service's, or not one's that was asked for. */
-  readonly flowOf: (connection: Connection) => Flow | undefined;
+  readonly flowOf: AttributeFlow;
+  /** Whether what answers may be a relay of the node's agent: then `flowOf` has to know what that one relays. */
+  readonly mayBeRelayed: (flow: Flow) => boolean;
+  /** What the node's agent relays now; undefined: it does not tell. */
+  readonly relays: () => Promise<Relays | undefined>;
 }
 
 /** @throws CommandFailure when objects or kernel cannot be read, or there is no such service */
@@ -29,16 +42,19 @@ export async function openAttribution(options: Values, context: Context): Promis
   const runner = await runnerFor(options, context);
   const addresses = await nodeAddresses(runner);
   const values = { ...options, node: options.node ?? on };
-  const { planned } = await plannedNode(values, context, { live: addresses });
-  const attribute = flowAttribution(planned, new Set(addresses));
+  const { planned } = await plannedNode(values, context, { live: addresses, anyMode: true });
+  const own = new Set(addresses);
+  const attribute = flowAttribution(planned, own);
   const wanted = target === undefined ? () => true : await chosen(planned, target, values, context);
   return {
     node: planned.nodeName,
     tracking: on === undefined ? await openTracking(runner) : podTracking(runner),
-    flowOf: (connection) => {
-      const flow = attribute(connection);
+    flowOf: (connection, relays) => {
+      const flow = attribute(connection, relays);
       return flow !== undefined && wanted(flow) ? flow : undefined;
     },
+    mayBeRelayed: mayBeRelayed(own),
+    relays: relaysOf(options, context),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Flow } from "@fairlead/inspect";
-import { CommandError, NetlinkError } from "@fairlead/kernel";
+import { CommandError, type Connection, NetlinkError } from "@fairlead/kernel";
 import { CommandFailure } from "../../frame/errors.ts";
 import type { Attribution } from "./attribution.ts";
 
@@ -9,21 +9,30 @@ import type { Attribution } from "./attribution.ts";
  * @param limit as many at most
  * @throws CommandFailure when they cannot be read
  */
-export async function listed(
-  { node, tracking, flowOf }: Attribution,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<readonly Flow[]> {
-  const flows: Flow[] = [];
+export async function listed(attribution: Attribution, limit = Number.POSITIVE_INFINITY): Promise<readonly Flow[]> {
+  const { node, tracking, flowOf } = attribution;
+  const flows: { readonly connection: Connection; readonly flow: Flow }[] = [];
   try {
     for await (const connection of tracking.list()) {
       const flow = flowOf(connection);
-      if (flow !== undefined) flows.push(flow);
+      if (flow !== undefined) flows.push({ connection, flow });
       if (flows.length >= limit) break;
     }
   } catch (error) {
     throw unreadable(node, error);
   }
-  return flows;
+  return flows.some(({ flow }) => attribution.mayBeRelayed(flow))
+    ? relayed(flows, attribution)
+    : flows.map(({ flow }) => flow);
+}
+
+/** With the endpoints that only the node's agent knows. */
+async function relayed(
+  flows: readonly { readonly connection: Connection; readonly flow: Flow }[],
+  { flowOf, mayBeRelayed, relays }: Attribution,
+): Promise<readonly Flow[]> {
+  const table = await relays();
+  return flows.map(({ connection, flow }) => (mayBeRelayed(flow) ? flowOf(connection, table) : undefined) ?? flow);
 }
 
 /** What is said where a kernel does not give its connections; another error is given back as it is. */

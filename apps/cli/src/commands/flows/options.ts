@@ -1,6 +1,6 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
-import { kernelOptions } from "../../inputs/node-options.ts";
+import { kernelOptions, metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 /** Whose connections, and of which node. */
@@ -9,6 +9,7 @@ export const connectionOptions = {
   namespace: namespaceOption,
   on: kernelOptions.on,
   service: text("SERVICE", "Only connections of it: [NAMESPACE/]SERVICE[:PORT], or an address of it."),
+  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;
 

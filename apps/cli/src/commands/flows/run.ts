@@ -1,5 +1,5 @@
 import type { Flow } from "@fairlead/inspect";
-import type { ConnectionEvent } from "@fairlead/kernel";
+import type { Connection, ConnectionEvent } from "@fairlead/kernel";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
@@ -33,18 +33,22 @@ interface Bounds {
 }
 
 async function follow(
-  { node, tracking, flowOf }: Attribution,
+  { node, tracking, flowOf, mayBeRelayed, relays }: Attribution,
   { limit, seconds }: Bounds,
   { output }: Values,
   context: Context,
 ): Promise<ExitCode> {
   const over = seconds === undefined ? [] : [AbortSignal.timeout(seconds * 1_000)];
   const signal = AbortSignal.any([context.signal, ...over]);
-  const reported = (event: ConnectionEvent) => {
+  const attributed = async (connection: Connection) => {
+    const flow = flowOf(connection);
+    return flow !== undefined && mayBeRelayed(flow) ? flowOf(connection, await relays()) : flow;
+  };
+  const reported = async (event: ConnectionEvent) => {
     if (event.kind === "lost") context.warn("more happened than could be read: some connections are not told");
     // What only changes its state began before, and will end.
     if (event.kind === "lost" || event.kind === "update") return 0;
-    const flow = flowOf(event.connection);
+    const flow = await attributed(event.connection);
     if (flow === undefined) return 0;
     context.out(
       output === "json" ? `${JSON.stringify({ event: event.kind, ...flow })}\n` : eventText(event.kind, flow),
@@ -55,7 +59,7 @@ async function follow(
     let lines = 0;
     try {
       for await (const event of await tracking.follow(signal)) {
-        lines += reported(event);
+        lines += await reported(event);
         if (lines >= limit) break;
       }
     } catch (error) {

@@ -30,8 +30,8 @@ export function serviceText({ service, port }: Pick<Flow, "service" | "port">): 
 }
 
 /** The endpoint, and what of it is not as it should be. */
-export function endpointText({ endpoint }: Pick<Flow, "endpoint">, style: Style): string {
-  if (endpoint === undefined) return "not translated";
+export function endpointText({ endpoint, relayed }: Pick<Flow, "endpoint" | "relayed">, style: Style): string {
+  if (endpoint === undefined) return relayed ? "relayed" : "not translated";
   const { address, port, condition } = endpoint;
   const socket = socketText(address, port);
   if (condition === "ready") return socket;
@@ -51,8 +51,9 @@ const SIGNS = { new: "+", gone: "-" } as const;
 
 /** One line of --follow: + begins, - ends. */
 export function eventText(kind: keyof typeof SIGNS, flow: Flow): string {
-  const { client, frontend, protocol, endpoint, sent, received, owner } = flow;
-  const to = endpoint === undefined ? "not translated" : socketText(endpoint.address, endpoint.port);
+  const { client, frontend, protocol, endpoint, relayed, sent, received, owner } = flow;
+  const untranslated = relayed ? "relayed" : "not translated";
+  const to = endpoint === undefined ? untranslated : socketText(endpoint.address, endpoint.port);
   const gone = endpoint?.condition === "gone" ? " (gone)" : "";
   const counted =
     sent === undefined || received === undefined

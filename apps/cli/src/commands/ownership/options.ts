@@ -1,5 +1,6 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions, onlyNamespaceOption } from "../../inputs/cluster-options.ts";
+import { metricsPortOption } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const ownershipOptions = {
@@ -9,6 +10,6 @@ export const ownershipOptions = {
   live: flag("Ask the running agent of this node instead of planning."),
   on: text("NODE", "Ask the running agent of that node, through kubectl port-forward."),
   accept: flag("Let through what the running agent (--live, --on) holds back of the networks that it learns."),
-  "metrics-port": text("PORT", "The port of the agent's metricsBindAddress.", { defaultText: "10249" }),
+  "metrics-port": metricsPortOption,
   output: outputOption,
 } as const;

@@ -7,7 +7,7 @@ import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
-import { type AgentAddress, askAgent, portsOf } from "../../node/agent-endpoint.ts";
+import { agentAddressOf, askAgent } from "../../node/agent-endpoint.ts";
 import { print } from "../../output/output.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
@@ -47,20 +47,15 @@ async function fromObjects(options: Options, context: Context): Promise<Report> 
 
 /** How many CIDRs that were, it says in one line. */
 async function accept(options: Options, context: Context): Promise<void> {
-  const answer: unknown = parsed(await askAgent("/ownership/accept", addressOf(options), context, "POST"));
+  const answer: unknown = parsed(await askAgent("/ownership/accept", agentAddressOf(options), context, "POST"));
   const accepted = typeof answer === "object" && answer !== null && "accepted" in answer ? answer.accepted : undefined;
   if (typeof accepted !== "number")
     throw new CommandFailure("the agent's /ownership/accept is not what fairlead knows");
   context.out(accepted === 0 ? "nothing was held\n" : `accepted: ${accepted} CIDR${accepted === 1 ? "" : "s"}\n`);
 }
 
-function addressOf(options: Options): AgentAddress {
-  const { on, kubeconfig, context } = options;
-  return { on, cluster: { kubeconfig, context }, port: portsOf(options).metrics };
-}
-
 async function fromAgent(options: Options, context: Context): Promise<Report> {
-  const answer: unknown = parsed(await askAgent("/ownership", addressOf(options), context));
+  const answer: unknown = parsed(await askAgent("/ownership", agentAddressOf(options), context));
   if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
   return { services: answer.services, suggestedCIDRs: [] };
 }

@@ -13,9 +13,14 @@ const CONDITIONS: Readonly<Record<FlowEndpoint["condition"], readonly [Tone, str
   gone: ["bad", "gone: hangs"],
 };
 
+interface FlowEndProps {
+  readonly endpoint?: FlowEndpoint | undefined;
+  readonly relayed?: boolean | undefined;
+}
+
 /** Who answers a connection, and what the slices say of it now. */
-export function FlowEnd({ endpoint }: { readonly endpoint: FlowEndpoint | undefined }) {
-  if (endpoint === undefined) return <span class="quiet">not translated here</span>;
+export function FlowEnd({ endpoint, relayed = false }: FlowEndProps) {
+  if (endpoint === undefined) return <span class="quiet">{relayed ? "relayed" : "not translated here"}</span>;
   const [tone, text] = CONDITIONS[endpoint.condition];
   return (
     <>
@@ -46,9 +51,9 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
           <tbody key={`${service.service} ${service.protocol} ${service.port} ${service.owner}`}>
             <ServiceRow service={service} names={names} />
             {service.endpoints.map((one) => (
-              <tr key={one.endpoint === undefined ? "" : socket(one.endpoint.address, one.endpoint.port)}>
+              <tr key={one.endpoint === undefined ? `${one.relayed}` : socket(one.endpoint.address, one.endpoint.port)}>
                 <td class="inner">
-                  <FlowEnd endpoint={one.endpoint} />
+                  <FlowEnd endpoint={one.endpoint} relayed={one.relayed} />
                 </td>
                 <td>{one.endpoint?.nodeName ?? "–"}</td>
                 <Counts of={one} />

@@ -120,7 +120,7 @@ function Connections({ flows }: { readonly flows: readonly Flow[] }) {
 }
 
 function Connection({ flow }: { readonly flow: Flow }) {
-  const { client, frontend, protocol, service, port, endpoint, state, replied, sent, received } = flow;
+  const { client, frontend, protocol, service, port, endpoint, relayed, state, replied, sent, received } = flow;
   return (
     <tr>
       <th scope="row" class="mono">
@@ -134,7 +134,7 @@ function Connection({ flow }: { readonly flow: Flow }) {
         {port === "" ? "" : `:${port}`}
       </td>
       <td>
-        <FlowEnd endpoint={endpoint} />
+        <FlowEnd endpoint={endpoint} relayed={relayed} />
       </td>
       <td>{[...(state === undefined ? [] : [state.toLowerCase()]), ...(replied ? [] : ["unanswered"])].join(", ")}</td>
       <td class="number">
