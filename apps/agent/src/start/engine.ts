@@ -1,17 +1,15 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
-/** With more than this on it a heap is one of thousands of services, and what it grows by is felt. */
+/** With more than this on it a heap is one of thousands of services, and its start is long enough to be optimised. */
 const LARGE_BYTES = 40_000_000;
 /** A start is over by then, its first sync included. */
 const STARTED_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Sets V8 up for a proxy, which idles after a burst of reading, beside tools that need the other core. It rather
- * collects than grows: a heap that grew in the burst stays resident for good. The young generation keeps its first
- * size, and is collected by the thread that filled it. The old one grows by small steps, but for the start of a small
- * cluster, where these cost time and save a few MB. Nothing is optimised in such a start either, which is over before
- * it pays: that saves 15 MB and the time of V8's own threads.
+ * Sets V8 up for a proxy, which idles after a burst of reading, beside tools that need the other core. The young
+ * generation keeps its first size, and is collected by the thread that filled it. Nothing is optimised in the start of a
+ * small cluster, which is over before it pays: that saves 15 MB and the time of V8's own threads.
  */
 export function setUpEngine(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
@@ -20,10 +18,18 @@ export function setUpEngine(): void {
   const started = performance.now();
   const looking = setInterval(() => {
     if (getHeapStatistics().used_heap_size < LARGE_BYTES && performance.now() - started < STARTED_MS) return;
-    setFlagsFromString("--optimize-for-size");
     optimise(true);
     clearInterval(looking);
   }, LOOK_EVERY_MS).unref();
+}
+
+/**
+ * From now on V8 rather collects than grows, as a heap that grew once stays resident for good; what the start has left
+ * is collected in some seconds. In a start itself that would be a tenth of its processor time: it would mark again and
+ * again what stays.
+ */
+export function keepHeapSmall(): void {
+  setFlagsFromString("--optimize-for-size");
 }
 
 function optimise(on: boolean): void {

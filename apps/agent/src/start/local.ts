@@ -10,6 +10,8 @@ import { localFacts, serveLocally } from "../modes/userspace.ts";
 import { setUpNetworks } from "../networks/setup.ts";
 import { loadMemory, memoryPath } from "../ownership/memory-file.ts";
 import { runAgent } from "../run/run-agent.ts";
+import { afterStart } from "../sync/after-start.ts";
+import { keepHeapSmall } from "./engine.ts";
 import { localTableFollower } from "./local-table.ts";
 import { failOnUnhandled, stopSignal } from "./process.ts";
 import { openSource } from "./source.ts";
@@ -38,7 +40,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
     ...serving,
     unserved: new Map(),
     maxClients: descriptorShares(descriptorLimit()).clients,
-    followers: [localTableFollower(serving.backends, print)],
+    followers: [localTableFollower(serving.backends, print), afterStart(keepHeapSmall)],
     memory: await loadMemory(memoryPath(config.stateDir), filter.options, log),
     source,
     clock: systemClock,

@@ -9,7 +9,9 @@ import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { modes } from "../modes/index.ts";
 import { runAgent } from "../run/run-agent.ts";
+import { afterStart } from "../sync/after-start.ts";
 import { tidying } from "../sync/tidying.ts";
+import { keepHeapSmall } from "./engine.ts";
 import { lockNode } from "./node-lock.ts";
 import { adjustOOMScore } from "./oom-score.ts";
 import { prepareAgent } from "./prepare.ts";
@@ -45,7 +47,7 @@ export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): 
     {
       ...parts,
       onFullSyncAsked,
-      followers: [tidying(systemClock, releaseMemory)],
+      followers: [afterStart(keepHeapSmall), tidying(systemClock, releaseMemory)],
       maxClients: descriptorShares(descriptorLimit()).clients,
     },
     stop,
