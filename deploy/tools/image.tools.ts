@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, lines } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { INSPECTOR_OPTION } from "@fairlead/tooling/agent-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentVersion } from "../src/agent-version.ts";
 import { AGENT_NAMES, CLI_NAME } from "../src/image/agent-layer.ts";
 import { ownArch } from "../src/image/arch.ts";
+import { COMPILED_CODE } from "../src/image/config.ts";
 import { artifactsDir } from "../src/paths.ts";
 import { unpackImage } from "./unpack.ts";
 
@@ -48,6 +50,17 @@ describe("the image", () => {
     const koffi = `/usr/local/lib/${folder}/koffi-${ownArch() === "amd64" ? "linux-x64" : "linux-arm64"}.node`;
     const load = `typeof require(${JSON.stringify(koffi)}).load`;
     expect(await run("/usr/local/bin/node", "-p", load)).toBe("function\n");
+  });
+
+  test("compiled code that was made as the Dockerfile does is taken on a read-only root", async () => {
+    const building = { env: { NODE_COMPILE_CACHE: COMPILED_CODE, NODE_OPTIONS: INSPECTOR_OPTION } };
+    await createRunner(building).run(["chroot", root, AGENT_NAMES[0], "--version"]);
+    const running = createRunner({
+      prefix: namespace.argvPrefix,
+      env: { ...building.env, NODE_DEBUG_NATIVE: "COMPILE_CACHE" },
+    });
+    const { stdout } = await running.run(inContainer(AGENT_NAMES[0], "--version"));
+    expect(stdout).toMatch(/code cache for ESM file:\/\/\/usr\/local\/lib\/fairlead\/main\.js was accepted/);
   });
 
   test("the command line tool is beside it", async () => {

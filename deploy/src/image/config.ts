@@ -12,11 +12,18 @@ export interface ImageFacts {
   readonly epoch: number;
 }
 
+/**
+ * Where Node looks for compiled code. Only the Dockerfile, which can run the agent, puts some there: V8 does not write the
+ * same bytes twice, and an image from packages is the same bytes each time.
+ */
+export const COMPILED_CODE = "/usr/local/lib/fairlead/compiled";
+
 /** The agent's interpreter line has room for one option of Node's, and V8's are not allowed in NODE_OPTIONS. */
 export const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "MALLOC_ARENA_MAX=1",
   `NODE_OPTIONS=${INSPECTOR_OPTION}`,
+  `NODE_COMPILE_CACHE=${COMPILED_CODE}`,
 ];
 
 /** Configuration of an image (OCI image specification 1.1), as the Dockerfile describes it. */
