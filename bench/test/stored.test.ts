@@ -25,7 +25,7 @@ test("services are stored as the sample is, each with its own names, addresses a
   const stored = new Map(storedServices(samples(), { services: 3, endpoints: 2 }, 1));
   expect([...stored.keys()]).toEqual(
     [1, 2].flatMap((index) => [
-      `/registry/endpointslices/bench/svc-${index}-a`,
+      `/registry/endpointslices/bench/svc-${index}-0`,
       `/registry/ipaddresses/10.100.0.${index + 1}`,
       `/registry/services/specs/bench/svc-${index}`,
     ]),
@@ -35,11 +35,20 @@ test("services are stored as the sample is, each with its own names, addresses a
     spec: { clusterIP: "10.100.0.2", clusterIPs: ["10.100.0.2"], type: "ClusterIP", ports: [{ port: 80 }] },
     status: { loadBalancer: {} },
   });
-  const slice = stored.get("/registry/endpointslices/bench/svc-1-a");
+  const slice = stored.get("/registry/endpointslices/bench/svc-1-0");
   expect(slice).toMatchObject({ metadata: { labels: { "kubernetes.io/service-name": "svc-1" }, generation: 1 } });
   expect(slice?.["endpoints"]).toEqual(sliceObject(1, 2)["endpoints"]);
   expect(stored.get("/registry/ipaddresses/10.100.0.2")).toMatchObject({ spec: { parentRef: { name: "svc-1" } } });
   expect(addressPath(1)).toMatch(/\/10\.100\.0\.2$/);
   for (const { metadata } of stored.values()) expect(metadata["resourceVersion"]).toBeUndefined();
   expect(new Set(Array.from(stored.values(), ({ metadata }) => metadata["uid"])).size).toBe(stored.size);
+});
+
+test("a large service has as many slices as Kubernetes would give it", () => {
+  const stored = [...storedServices(samples(), { services: 2, endpoints: 250 }, 1)];
+  const slices = stored.filter(([key]) => key.startsWith("/registry/endpointslices/"));
+  expect(slices.map(([key]) => key.split("/").at(-1))).toEqual(["svc-1-0", "svc-1-1", "svc-1-2"]);
+  const endpoints = slices.flatMap(([, slice]) => slice["endpoints"] as { readonly addresses: readonly string[] }[]);
+  expect(slices.map(([, slice]) => (slice["endpoints"] as unknown[]).length)).toEqual([100, 100, 50]);
+  expect(new Set(endpoints.map(({ addresses }) => addresses[0])).size).toBe(250);
 });

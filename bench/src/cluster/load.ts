@@ -1,6 +1,15 @@
 import { type ApiClient, type ApiObject, objectPath } from "@fairlead/e2e/control-plane/api-client";
 import type { Bed } from "./bed.ts";
-import { addressPath, endpointList, NAMESPACE_OBJECT, type Size, serviceObject, sliceObject } from "./objects.ts";
+import {
+  addressPath,
+  endpointList,
+  NAMESPACE_OBJECT,
+  type Size,
+  serviceObject,
+  sliceCount,
+  sliceObject,
+  sliceOfPlace,
+} from "./objects.ts";
 import { storedServices } from "./stored.ts";
 
 /** Requests on their way at the same time; more make the API server no faster. */
@@ -14,7 +23,8 @@ const AT_ONCE = 16;
  */
 export async function fill({ controlPlane: { api }, etcd }: Bed, size: Size, there = 0): Promise<void> {
   if (there === 0) await api.create(NAMESPACE_OBJECT);
-  const slice = await api.create(sliceObject(there, size.endpoints));
+  const [slice] = await createSlices(api, there, size.endpoints);
+  if (slice === undefined) throw new RangeError("a service without endpoints has no slice");
   const service = await api.create(serviceObject(there));
   const address = (await api.get(addressPath(there))) as ApiObject;
   await etcd.put(storedServices({ service, slice, address }, size, there + 1));
@@ -29,20 +39,36 @@ export async function atOnce(first: number, end: number, work: (number: number) 
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
 }
 
-export async function createSlice(api: ApiClient, index: number, endpoints: number): Promise<void> {
-  await api.create(sliceObject(index, endpoints));
+/** @returns the slices as the API server made them */
+export async function createSlices(api: ApiClient, index: number, endpoints: number): Promise<readonly ApiObject[]> {
+  const made: ApiObject[] = [];
+  for (let number = 0; number < sliceCount(endpoints); number++) {
+    made.push(await api.create(sliceObject(index, endpoints, number)));
+  }
+  return made;
 }
 
-export async function deleteSlice(api: ApiClient, index: number): Promise<void> {
-  await api.delete(objectPath(sliceObject(index, 0)));
+export async function deleteSlices(api: ApiClient, index: number, endpoints: number): Promise<void> {
+  for (let number = 0; number < sliceCount(endpoints); number++) {
+    await api.delete(objectPath(sliceObject(index, endpoints, number)));
+  }
 }
 
-/** Gives endpoints of a service other addresses, by their place; those that are not named have their first ones. */
+/**
+ * Gives endpoints of a service other addresses, by their place; those that are not named have their first ones.
+ *
+ * @param place of the only one that differs from before: just its slice is written
+ */
 export async function moveEndpoints(
   api: ApiClient,
   index: number,
   endpoints: number,
   moved: ReadonlyMap<number, string>,
+  place?: number,
 ): Promise<void> {
-  await api.patch(objectPath(sliceObject(index, 0)), { endpoints: endpointList(index, endpoints, moved) });
+  const all = Array.from({ length: sliceCount(endpoints) }, (_, number) => number);
+  for (const number of place === undefined ? all : [sliceOfPlace(place)]) {
+    const path = objectPath(sliceObject(index, endpoints, number));
+    await api.patch(path, { endpoints: endpointList(index, endpoints, number, moved) });
+  }
 }

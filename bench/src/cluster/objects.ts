@@ -41,28 +41,54 @@ export function serviceObject(index: number): ApiObject {
   };
 }
 
-/** Its endpoints: the addresses that `podAddress` gives, but for those of `moved` (place → address). */
+/** As many endpoints as Kubernetes' own controller puts into a slice (`--max-endpoints-per-slice`). */
+const IN_A_SLICE = 100;
+
+/** How many slices a service of so many endpoints has. */
+export function sliceCount(endpoints: number): number {
+  return Math.ceil(endpoints / IN_A_SLICE);
+}
+
+/** The number of the slice that an endpoint is in, by the endpoint's place. */
+export function sliceOfPlace(place: number): number {
+  return Math.floor(place / IN_A_SLICE);
+}
+
+/**
+ * One of its slices, with the addresses that `podAddress` gives, but for those of `moved` (place → address).
+ *
+ * @param endpoints of the service, in all its slices
+ * @param number of the slice
+ */
 export function sliceObject(
   index: number,
   endpoints: number,
+  number = 0,
   moved: ReadonlyMap<number, string> = new Map(),
 ): ApiObject {
   return {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
     metadata: {
-      name: `${serviceName(index)}-a`,
+      name: `${serviceName(index)}-${number}`,
       namespace: NAMESPACE,
       labels: { "kubernetes.io/service-name": serviceName(index) },
     },
     addressType: "IPv4",
     ports: [{ name: "http", port: TARGET_PORT, protocol: "TCP" }],
-    endpoints: endpointList(index, endpoints, moved),
+    endpoints: endpointList(index, endpoints, number, moved),
   };
 }
 
-export function endpointList(index: number, endpoints: number, moved: ReadonlyMap<number, string>): readonly unknown[] {
-  return Array.from({ length: endpoints }, (_, place) => ({
+/** Those of one slice. */
+export function endpointList(
+  index: number,
+  endpoints: number,
+  number: number,
+  moved: ReadonlyMap<number, string>,
+): readonly unknown[] {
+  const first = number * IN_A_SLICE;
+  return Array.from({ length: Math.min(IN_A_SLICE, endpoints - first) }, (_, at) => first + at).map((place) => ({
     addresses: [moved.get(place) ?? podAddress(index * endpoints + place)],
     conditions: { ready: true },
     nodeName: `node-${place % OTHER_NODES}`,

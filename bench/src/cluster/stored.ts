@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
 import type { StoredObject } from "./etcd.ts";
+import { type Size, serviceObject, sliceCount, sliceObject } from "./objects.ts";
 
-import { type Size, serviceObject, sliceObject } from "./objects.ts";
-
-/** What the API server made of one service, its slice and its address. */
+/** What the API server made of one service, one of its slices and its address. */
 export interface Samples {
   readonly service: ApiObject;
   readonly slice: ApiObject;
@@ -20,10 +19,12 @@ export function* storedServices(
   for (let index = first; index < services; index++) {
     const service = storedService(samples.service, index);
     const { name, namespace = "" } = service.metadata;
-    const slice = stored(samples.slice, sliceObject(index, endpoints));
     const address = storedAddress(samples.address, service);
-    // The slice first, so that the service comes to the proxy as a whole.
-    yield [`/registry/endpointslices/${namespace}/${slice.metadata.name}`, slice];
+    // The slices first, so that the service comes to the proxy as a whole.
+    for (let number = 0; number < sliceCount(endpoints); number++) {
+      const slice = stored(samples.slice, sliceObject(index, endpoints, number));
+      yield [`/registry/endpointslices/${namespace}/${slice.metadata.name}`, slice];
+    }
     yield [`/registry/ipaddresses/${address.metadata.name}`, address];
     yield [`/registry/services/specs/${namespace}/${name}`, service];
   }

@@ -7,6 +7,8 @@ export interface RunFigures {
    * Absent: not measured.
    */
   readonly fullSyncMs?: number;
+  /** CPU of the first seconds after the first sync, in which nothing changes; absent: not measured. */
+  readonly afterStartCpu?: number;
   readonly memory: { readonly synced: number; readonly steady: number; readonly peak: number };
   /** CPU in a minute in which nothing changes; absent: not measured. */
   readonly idleCpu?: number;

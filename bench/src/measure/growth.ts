@@ -2,6 +2,7 @@ import { fill } from "../cluster/load.ts";
 import { startProxy } from "../proxy/running.ts";
 import { fairlead } from "../proxy/subject.ts";
 import { median } from "./figures.ts";
+import { untilRest } from "./measure-run.ts";
 import { type BedOptions, type Prepared, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";
 import { requireSameRules } from "./rules.ts";
@@ -11,6 +12,8 @@ import { Work } from "./work.ts";
 export interface GrowthPoint {
   readonly services: number;
   readonly firstSync: { readonly ms: number; readonly cpu: number };
+  /** CPU until what follows the start has come to its end; absent: not measured. */
+  readonly afterStartCpu?: number;
   /** Medians; CPU of one change. */
   readonly endpointChange: { readonly ms: number; readonly cpu: number };
   readonly resident: number;
@@ -46,7 +49,7 @@ async function measurePoint(
   await using running = await startProxy(bed, { ...startSettings, subject: fairlead() });
   const { pid, startedAt, syncedAt, node } = running;
   const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
-  await running.log.lastSync(QUIET_MS);
+  const afterStartCpu = await untilRest(pid);
   const work = new Work(bed.controlPlane.api, { services, endpoints: ENDPOINTS }, PATIENCE_MS);
   const before = await exactCpuSeconds(pid);
   const times = await work.changeEndpoint(running, CHANGES);
@@ -58,8 +61,5 @@ async function measurePoint(
   const fresh = await freshRules()("changes");
   requireSameRules(`${services} services`, await readRules(node), fresh);
   await work.restore(0);
-  return { services, firstSync, endpointChange, resident };
+  return { services, firstSync, afterStartCpu, endpointChange, resident };
 }
-
-/** What is left to do after a start comes to its end. */
-const QUIET_MS = 3000;

@@ -28,6 +28,7 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   };
   const synced = await memory(pid);
   const fullSyncMs = await fullSyncTime(running.node);
+  const afterStartCpu = await untilRest(pid);
   const idle = await idleCpu(pid, idleSeconds);
   const steady = await memory(pid);
   const check = (step: string) => checkRules(setting, running, step);
@@ -47,6 +48,7 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   return {
     firstSync,
     fullSyncMs,
+    afterStartCpu,
     memory: { synced: synced.now, steady: steady.now, peak },
     ...(idle !== undefined && { idleCpu: idle }),
     endpointChange,
@@ -56,11 +58,22 @@ export async function measureRun(setting: Setting, subject: Subject, idleSeconds
   };
 }
 
+/** Both runtimes have collected by then what a start leaves, and that is no part of the changes that follow. */
+const REST_MS = 20_000;
+
 /**
- * What follows a start is over by then: the other family, what other modes left, the first look after a syncPeriod of
- * 30 s.
+ * Lets what follows a start come to its end.
+ *
+ * @returns CPU seconds that it took
  */
-const SETTLED_MS = 40_000;
+export async function untilRest(pid: number): Promise<number> {
+  const before = await exactCpuSeconds(pid);
+  await sleep(REST_MS);
+  return (await exactCpuSeconds(pid)) - before;
+}
+
+/** The first look after a syncPeriod of 30 s, too. */
+const SETTLED_MS = 20_000;
 
 async function idleCpu(pid: number, seconds: number): Promise<number | undefined> {
   if (seconds === 0) return undefined;

@@ -56,7 +56,7 @@ export function measureStorm(options: StormOptions, subject: Subject, progress: 
     const loopFile = join(await mkdtemp(join(bed.folder, "storm-")), "loop");
     const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;
     await using running = await startProxy(bed, { ...startSettings, subject: probed });
-    const figures = await storm(running, bed.controlPlane.api, options, progress);
+    const figures = await Promise.race([storm(running, bed.controlPlane.api, options, progress), running.ended]);
     const rules = await readRules(running.node);
     await running.stop();
     requireSameRules("the storm", rules, await freshRules()("storm"));
@@ -107,7 +107,7 @@ async function changeEndpoints(
     const addresses = moved[index] ?? new Map<number, string>();
     for (let place = 0; place < endpoints && turn * endpoints + place < changes; place++) {
       addresses.set(place, movedAddress(turn * endpoints + place));
-      await moveEndpoints(api, index, endpoints, addresses);
+      await moveEndpoints(api, index, endpoints, addresses, place);
       if (++done % LOOK_EVERY === 0) await reported(done);
     }
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
 import { objectPath } from "@fairlead/e2e/control-plane/api-client";
-import { createSlice, deleteSlice, moveEndpoints } from "../cluster/load.ts";
+import { createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
 import type { RunningProxy } from "../proxy/running.ts";
 
@@ -61,11 +61,11 @@ export class Work {
     const added: Timing[] = [];
     const removed: Timing[] = [];
     for (let round = 0; round < count; round++) {
-      await createSlice(this.#api, index, this.#size.endpoints);
+      await createSlices(this.#api, index, this.#size.endpoints);
       await proxy.log.lastSync(this.#quietMs);
       added.push(await this.#timed(proxy, () => this.#api.create(service)));
       removed.push(await this.#timed(proxy, () => this.#api.delete(objectPath(service))));
-      await deleteSlice(this.#api, index);
+      await deleteSlices(this.#api, index, this.#size.endpoints);
       await proxy.log.lastSync(this.#quietMs);
     }
     return { added, removed };
@@ -84,7 +84,7 @@ export class Work {
       const moved = new Map<number, string>();
       for (let place = 0; place < endpoints && done < count; place++, done++) {
         moved.set(place, movedAddress(1000 + done));
-        await moveEndpoints(this.#api, index, endpoints, moved);
+        await moveEndpoints(this.#api, index, endpoints, moved, place);
       }
     }
     const answered = now() - started;
@@ -105,7 +105,7 @@ export class Work {
 
   #move(proxy: RunningProxy, to: string): Promise<Timing> {
     const moved = new Map([[0, to]]);
-    return this.#timed(proxy, () => moveEndpoints(this.#api, this.#middle, this.#size.endpoints, moved));
+    return this.#timed(proxy, () => moveEndpoints(this.#api, this.#middle, this.#size.endpoints, moved, 0));
   }
 
   async #timed(proxy: RunningProxy, request: () => Promise<unknown>): Promise<Timing> {

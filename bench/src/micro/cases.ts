@@ -68,7 +68,7 @@ function decodeAll(state: ClusterState): void {
 
 function changed(state: ClusterState, number: number) {
   const slice = decodeEndpointSlice(
-    sliceObject(0, ENDPOINTS, new Map([[0, movedAddress(number % 2)]])),
+    sliceObject(0, ENDPOINTS, 0, new Map([[0, movedAddress(number % 2)]])),
     createIntern(),
   );
   if (slice.object !== undefined) state.upsertSlice(slice.object);

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
 import { type Daemon, startDaemon } from "@fairlead/e2e/support/daemon";
@@ -18,6 +18,8 @@ export interface RunningProxy {
   readonly startedAt: number;
   /** Milliseconds since the epoch, when its first sync was complete. */
   readonly syncedAt: number;
+  /** Rejects with the last lines of its log when the process ends by itself. */
+  readonly ended: Promise<never>;
   /** Ends the process; the node with its rules stays. */
   stop(): Promise<void>;
   /** Ends both. */
@@ -43,6 +45,8 @@ export class LateStartError extends Error {
     this.waitedMs = waitedMs;
   }
 }
+
+const LAST_LINES = 20;
 
 /**
  * Starts a proxy on a new node and waits for its first complete sync.
@@ -70,8 +74,8 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1" },
     });
     opened.defer(() => stopWithTools(daemon));
-    const ended = daemon.ended.then((how) => {
-      throw new Error(`${how}; see ${logFile}`);
+    const ended = daemon.ended.then(async (how) => {
+      throw new Error(`${how}; its last lines:\n${await lastLines(logFile)}`);
     });
     const synced = log.syncAfter(startedAt, patience).catch((error: unknown) => {
       throw error instanceof NoSyncError ? new LateStartError(subject, patience, error) : error;
@@ -84,6 +88,7 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       log,
       startedAt,
       syncedAt,
+      ended,
       stop: () => daemon.stop(),
       [Symbol.asyncDispose]: () => kept.disposeAsync(),
     };
@@ -91,6 +96,11 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
     await opened.disposeAsync();
     throw error;
   }
+}
+
+/** The log goes with the bed. */
+async function lastLines(file: string): Promise<string> {
+  return (await readFile(file, "utf8")).trimEnd().split("\n").slice(-LAST_LINES).join("\n");
 }
 
 /** A tool that a proxy waits for would go on without it, for an hour and more. */

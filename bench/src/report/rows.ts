@@ -51,6 +51,11 @@ const measures: readonly Measure[] = [
     of: perRun((run) => run.firstSync.cpu * 1000),
     bare: ({ bare }) => bare?.startCpu && bare.startCpu * 1000,
   },
+  {
+    label: "– CPU of the 20 s after it",
+    unit: "CPU ms",
+    of: perTakenRun((run) => run.afterStartCpu && run.afterStartCpu * 1000),
+  },
   { label: "– processes", unit: "count", of: ({ recorded }) => recorded.start.processes },
   { label: "– text for the kernel", unit: "bytes", of: ({ recorded }) => recorded.start.bytes },
   { label: "– bytes from the API server", unit: "bytes", of: perRun((run) => run.firstSync.apiBytes) },
