@@ -13,8 +13,8 @@ export interface ImageFacts {
 }
 
 /**
- * Where Node looks for compiled code. Only the Dockerfile, which can run the agent, puts some there: V8 does not write the
- * same bytes twice, and an image from packages is the same bytes each time.
+ * Where Node looks for compiled code. Only the Dockerfile, which can run the agent, puts some there: V8 does not write
+ * the same bytes twice, and an image from packages is the same bytes each time.
  */
 export const COMPILED_CODE = "/usr/local/lib/fairlead/compiled";
 
