@@ -57,7 +57,8 @@ function calico({ others: { pinnedMaps }, api }: NodeFacts): Diagnosis {
 }
 
 /**
- * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed beside it does nothing.
+ * A Cilium that replaces kube-proxy translates before any rule sees a packet: what is programmed beside it does
+ * nothing.
  */
 function cilium({ others: { pinnedMaps, ciliumChains }, api }: NodeFacts): Diagnosis {
   const check = "Cilium in kube-proxy's place";

@@ -29,8 +29,8 @@ export function othersFacts(
 const PINNED = "/sys/fs/bpf/tc/globals";
 
 /**
- * Names of maps; undefined: they cannot be listed. From a pod the host's file system of BPF is not seen: that nothing is
- * there says nothing then.
+ * Names of maps; undefined: they cannot be listed. From a pod the host's file system of BPF is not seen: that nothing
+ * is there says nothing then.
  *
  * @param onHost whether the host's own processes, and so its file systems, are seen
  */
