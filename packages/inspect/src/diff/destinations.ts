@@ -6,22 +6,24 @@ import { destinationsInNft } from "./nft-destinations.ts";
 import { rulesSaying } from "./rules-saying.ts";
 
 /** Every single address and port, and every port of the node, that rules or virtual servers speak of. */
-export function destinationsOf(
+export function destinationsOf(state: KernelState, family: IPFamily): ReadonlyMap<string, Destination> {
+  return new Map(Array.from(eachDestination(state, family), (one) => [destinationText(one), one]));
+}
+
+/** The same one after the other, some more than once: large listings take their time. */
+export function* eachDestination(
   { ruleSet, nftables = [], environment }: KernelState,
   family: IPFamily,
-): ReadonlyMap<string, Destination> {
-  const found = new Map<string, Destination>();
-  const add = (destination: Destination) => found.set(destinationText(destination), destination);
+): Generator<Destination, void, undefined> {
   for (const table of ["nat", "filter"] as const) {
     for (const chain of ruleSet.get(table)?.chains.values() ?? []) {
-      for (const rule of rulesSaying(chain, /--dport /)) for (const one of destinationOf(rule)) add(one);
+      for (const rule of rulesSaying(chain, /--dport /)) yield* destinationOf(rule);
     }
   }
-  for (const table of nftables) for (const one of destinationsInNft(table, family)) add(one);
+  for (const table of nftables) yield* destinationsInNft(table, family);
   for (const { protocol, address, port, family: of } of environment.ipvs?.servers ?? []) {
-    if (of === family) add({ protocol: protocol.toLowerCase(), address, port });
+    if (of === family) yield { protocol: protocol.toLowerCase(), address, port };
   }
-  return found;
 }
 
 const HOST_LENGTH = /\/(?:32|128)$/;

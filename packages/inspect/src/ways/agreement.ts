@@ -65,7 +65,8 @@ export function rulesOf({ ruleSet, nftables = [] }: KernelState): Rules {
   return { iptables: ruleSet, nftables };
 }
 
-function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environment: Environment): Finding {
+/** What becomes of one packet of a group, and what the plan wants with it. */
+export function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, environment: Environment): Finding {
   const { kind, address, port } = probe.frontend;
   const source = asSent(probe.source, address, environment);
   const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address);

@@ -39,7 +39,8 @@ export function* endpointProbesOf(
   yield* probesFrom(group, node, nodeAddress, () => [source]);
 }
 
-function* probesFrom(
+/** Packets to every frontend of a group from the sources that are given for it. */
+export function* probesFrom(
   group: ServicePortGroup,
   node: NodePlan,
   nodeAddress: string | undefined,

@@ -1,0 +1,70 @@
+import type { NodePlan, ServicePortGroup } from "@fairlead/core";
+import { examine, type Finding, type Probe, sameWays, type Ways, waysText } from "@fairlead/inspect";
+import { affinityDifference } from "./affinity.ts";
+import type { Difference, DifferenceKind } from "./difference.ts";
+import { packetText } from "./packet-text.ts";
+import { allProbesOf } from "./probes.ts";
+import type { View } from "./view.ts";
+
+/**
+ * What becomes of packets to one service port, against the plan. Rules are looked at by what they do: any mode's are
+ * compared with a plan that was made with that mode's semantics.
+ *
+ * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
+ */
+export function groupDifferences(
+  group: ServicePortGroup,
+  node: NodePlan,
+  view: View,
+  nodeAddress: string | undefined,
+): readonly Difference[] {
+  const probes = [...allProbesOf(group, node, nodeAddress)];
+  const differences = probes.flatMap((probe) => {
+    const found = differenceOf(examine(group, probe, view.tracer, view.environment), probe);
+    return found === undefined ? [] : [found];
+  });
+  // What takes no packet, or sends it elsewhere, remembers nobody either.
+  return differences.length > 0 ? differences : affinityDifference(group, probes, view);
+}
+
+function differenceOf(finding: Finding, probe: Probe): Difference | undefined {
+  const { wanted, found, problem, source } = finding;
+  // Another network serves it where Fairlead does; the proxy that is looked at serves every service.
+  if (wanted.has(LEFT)) return undefined;
+  if (found !== undefined && (sameWays(found, wanted) || isLetOut(finding, found))) return undefined;
+  return {
+    kind: found === undefined ? "unknown" : kindOf(wanted, found),
+    packet: packetText({ ...probe, source }),
+    wanted: waysText(wanted),
+    found: found === undefined ? `cannot be told: ${problem}` : waysText(found),
+  };
+}
+
+/** What the ways of inspect say of packets that nothing takes. */
+const LEFT = "untouched";
+const VERDICTS = ["reject", "drop"];
+
+/**
+ * kube-proxy's iptables mode asks for external addresses without endpoints in INPUT and FORWARD only: what the node
+ * itself sends there leaves it, and is refused by whoever has the address.
+ */
+function isLetOut({ frontend, source, wanted }: Finding, found: Ways): boolean {
+  const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
+  return external && source.class === "node" && wanted.has("reject") && found.has(LEFT);
+}
+
+function kindOf(wanted: Ways, found: Ways): DifferenceKind {
+  if (VERDICTS.some((verdict) => wanted.has(verdict) || found.has(verdict))) return "verdict";
+  if (found.has(LEFT)) return "missing";
+  if (sameKeys([...wanted.keys()], [...found.keys()])) return "shares";
+  return sameKeys(plain(wanted), plain(found)) ? "masquerade" : "endpoints";
+}
+
+function plain(ways: Ways): readonly string[] {
+  return Array.from(ways.keys(), (way) => way.replace(/ masqueraded$/, ""));
+}
+
+function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  const [one, other] = [new Set(a), new Set(b)];
+  return one.size === other.size && [...one].every((key) => other.has(key));
+}

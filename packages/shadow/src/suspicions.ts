@@ -1,0 +1,66 @@
+import type { Difference, Subject } from "./difference.ts";
+
+/** One subject that differs, and since when. */
+export interface Suspicion {
+  readonly subject: Subject;
+  readonly differences: readonly Difference[];
+  /** Milliseconds of the clock that `seen` is given. */
+  readonly since: number;
+  /** It has lasted for longer than a proxy needs for a change. */
+  readonly lasting: boolean;
+}
+
+/** A subject begins to differ for good, or is as it should be again. */
+export interface News {
+  readonly kind: "differs" | "agrees";
+  readonly subject: Subject;
+  readonly differences: readonly Difference[];
+}
+
+/**
+ * What differs, and for how long. A proxy takes its time for a change: a difference counts when it was there at each
+ * look since the grace began, which is with the first look that found it or with the last change of what is wanted.
+ */
+export class Suspicions {
+  readonly #grace: number;
+  readonly #found = new Map<string, Suspicion>();
+  readonly #changed = new Map<string, number>();
+
+  /** @param grace milliseconds */
+  constructor(grace: number) {
+    this.#grace = grace;
+  }
+
+  get all(): readonly Suspicion[] {
+    return [...this.#found.values()];
+  }
+
+  /** Something else is wanted of a subject from now on. */
+  changed(id: string, now: number): void {
+    this.#changed.set(id, now);
+  }
+
+  /** A subject was looked at; without a difference it agrees. */
+  seen(subject: Subject, differences: readonly Difference[], now: number): News | undefined {
+    const { id } = subject;
+    const before = this.#found.get(id);
+    const changed = this.#changed.get(id) ?? Number.NEGATIVE_INFINITY;
+    if (now - changed >= this.#grace) this.#changed.delete(id);
+    if (differences.length === 0) {
+      this.#found.delete(id);
+      return before?.lasting === true ? { kind: "agrees", subject, differences } : undefined;
+    }
+    const since = Math.max(before?.since ?? now, before?.lasting === true ? Number.NEGATIVE_INFINITY : changed);
+    const lasting = before?.lasting === true || now - since >= this.#grace;
+    this.#found.set(id, { subject, differences, since, lasting });
+    return lasting && before?.lasting !== true ? { kind: "differs", subject, differences } : undefined;
+  }
+
+  /** Nobody asks for the subject any more. */
+  forget(id: string): News | undefined {
+    const known = this.#found.get(id);
+    this.#found.delete(id);
+    this.#changed.delete(id);
+    return known?.lasting === true ? { kind: "agrees", subject: known.subject, differences: [] } : undefined;
+  }
+}

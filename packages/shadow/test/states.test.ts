@@ -1,0 +1,53 @@
+import { createIptablesBackend } from "@fairlead/backend-iptables";
+import { planTable } from "@fairlead/backend-nftables";
+import { factsOf, type KernelState } from "@fairlead/inspect";
+import { FakeIptables } from "@fairlead/kernel/fake";
+import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
+import { slotChanges, World } from "@fairlead/testkit/histories";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { groupDifferences, straysIn, viewOf } from "../src/index.ts";
+
+const NODE = goldenNode(false);
+const [NODE_ADDRESS = ""] = NODE.addresses;
+const environment = { localAddresses: [NODE_ADDRESS] };
+const slots = slotChanges([1, 2, 3, 4, 5, 6], 6);
+
+function differences({ plan }: World, state: KernelState): unknown[] {
+  const view = viewOf(state);
+  const found = [...plan.groups.values()].flatMap((group) => groupDifferences(group, plan.node, view, NODE_ADDRESS));
+  return [...found, ...stepsOf(straysIn(plan, state))];
+}
+
+function stepsOf<T>(steps: Generator<void, T, void>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+test("iptables mode: whatever the services are, what is programmed for them does not differ", async () => {
+  await fc.assert(
+    fc.asyncProperty(slots, async (changes) => {
+      const world = new World(goldenPlannerOptions(NODE, factsOf("iptables").semantics));
+      world.change(changes);
+      const iptables = new FakeIptables({ family: "IPv4" });
+      await createIptablesBackend(iptables, { counters: async () => new Set() }).sync(world.plan);
+      expect(differences(world, { ruleSet: iptables.ruleSet(), environment })).toEqual([]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("nftables mode: the same", () => {
+  const nodePortAddresses = { IPv4: { kind: "list", addresses: [NODE_ADDRESS] } } as const;
+  fc.assert(
+    fc.property(slots, (changes) => {
+      const world = new World(goldenPlannerOptions(NODE, factsOf("nftables").semantics, { nodePortAddresses }));
+      world.change(changes);
+      const state = { ruleSet: new Map(), nftables: [planTable(world.plan)], environment };
+      expect(differences(world, state)).toEqual([]);
+    }),
+    { numRuns: 60 },
+  );
+});
