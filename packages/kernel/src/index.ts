@@ -38,6 +38,9 @@ export { type NftTableName, nftTableNames, type ReadNftOptions, readNftTables } 
 export { type NftablesOptions, openNftables } from "./nftables/open.ts";
 export { isNftTableThere } from "./nftables/table-there.ts";
 export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftables/watch.ts";
+export { type KernelReader, openKernelReader } from "./reading/reader.ts";
+export { readingRunner } from "./reading/runner.ts";
+export { readingOnly, readsLinks, readsNftables, readsServers, WritesRefused } from "./reading/sockets.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";
