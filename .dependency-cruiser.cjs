@@ -39,6 +39,15 @@ module.exports = {
       to: { path: "^packages/(backend-[^/]+/src/(?!plan/)|kernel/)" },
     },
     {
+      name: "shadow-writes-nothing",
+      comment: "A shadow run has a reader of the kernel: no backend, no mode that serves, no client that writes",
+      severity: "error",
+      from: { path: "^(apps/agent/src/(shadow/|start/shadow\\.ts)|packages/shadow/src/)" },
+      to: {
+        path: "^(packages/(backend-[^/]+|migrate)/|apps/agent/src/(modes/|conntrack/|host/(real|kernel|nft-leftovers)\\.ts|start/(prepare|node-lock|oom-score|cleanup)\\.ts))",
+      },
+    },
+    {
       name: "one-importer-of-execa",
       comment: "Processes are started by the runner of @fairlead/kernel (and by the private test ground)",
       severity: "error",

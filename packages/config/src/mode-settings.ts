@@ -32,6 +32,12 @@ export interface NftablesSettings {
   readonly minSyncPeriodMs: number;
 }
 
+/** Looks over the proxy that serves this node, and programs nothing (--shadow). */
+export interface ShadowSettings {
+  /** Milliseconds that a difference lasts before it is reported: the other proxy needs its time for a change. */
+  readonly gracePeriodMs: number;
+}
+
 export interface UserspaceSettings {
   /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
   readonly only: boolean;

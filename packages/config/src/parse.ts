@@ -9,6 +9,7 @@ import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
 import { resolveNode } from "./resolve/node.ts";
 import { resolveProcess } from "./resolve/process.ts";
+import { resolveShadow } from "./resolve/shadow.ts";
 import { decode } from "./schema/decode.ts";
 import { fairleadSchema } from "./schema/fairlead.ts";
 import { kubeProxySchema } from "./schema/kube-proxy.ts";
@@ -47,16 +48,23 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
     fairlead: decode(fairleadSchema, source.fairlead, report),
     options: commandOptions(options),
   };
-  const resolved = {
+  const serving = {
     ...(source.configFile === undefined ? {} : { configFile: source.configFile }),
     ...resolveModes(input, report),
     ...resolveNode(input, { nodePortAddresses: defaultNodePortAddresses(input.kubeProxy.mode) }, report),
     ...resolveProcess(input, report),
   };
+  const resolved = resolveShadow(serving, input, report);
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
   const action = chooseAction(options, kubeProxyConfiguration);
+  if (resolved.shadow !== undefined && WRITES.has(action.kind)) {
+    report.error("shadow", `writes nothing, and --${action.kind} does; leave one of them out`);
+  }
   return { ...resolved, action, provenance: provenance(source), kubeProxyConfiguration };
 }
+
+/** What changes this node. */
+const WRITES: ReadonlySet<Action["kind"]> = new Set(["cleanup", "init-only"]);
 
 function commandOptions(options: FlagDocuments["options"]): CommandOptions {
   const { master, manifests, "state-dir": stateDir, "healthz-port": healthz, "metrics-port": metrics } = options;

@@ -1,4 +1,10 @@
-import type { IptablesSettings, IpvsSettings, NftablesSettings, UserspaceSettings } from "./mode-settings.ts";
+import type {
+  IptablesSettings,
+  IpvsSettings,
+  NftablesSettings,
+  ShadowSettings,
+  UserspaceSettings,
+} from "./mode-settings.ts";
 import type { MultiCNISettings } from "./multi-cni-settings.ts";
 
 /**
@@ -90,7 +96,7 @@ export interface AgentConfig {
   readonly client: ClientConnection;
   /** File or folder of manifests in place of the API server. */
   readonly manifests?: string;
-  /** Folder for what has to outlive a restart. */
+  /** Folder for what has to outlive a restart; empty: nothing does. */
   readonly stateDir: string;
   readonly detectLocal: DetectLocal;
   /** Canonical, any number of each family, without duplicates; there in every detectLocalMode. */
@@ -106,6 +112,8 @@ export interface AgentConfig {
   readonly ipvs: IpvsSettings;
   readonly nftables: NftablesSettings;
   readonly userspace: UserspaceSettings;
+  /** Absent: it serves. */
+  readonly shadow?: ShadowSettings;
   readonly conntrack: ConntrackSettings;
   /** −1000…1000 */
   readonly oomScoreAdj: number;

@@ -70,6 +70,8 @@ describe("as kube-proxy v1.37.1", () => {
       "userspace-tcp-idle-timeout",
       "userspace-max-sockets",
       "userspace-max-sockets-per-service",
+      "shadow",
+      "shadow-grace-period",
     ]);
   });
 });

@@ -24,13 +24,16 @@ export function namespaceOf({ service }: NodeEvent): string {
 /** Bytes of a message that the API server takes. */
 const LONGEST_MESSAGE = 1_024;
 
+/** From whom Events of kube-proxy are: what looks for those finds ours. */
+export const KUBE_PROXY = "kube-proxy";
+
 /**
- * A core/v1 Event about the own Node or a Service, from the component that it has with kube-proxy, so that what looks
- * for those finds it.
+ * A core/v1 Event about the own Node or a Service.
  *
+ * @param component who tells it
  * @param id makes the name unique
  */
-export function eventObject(event: NodeEvent, node: string, at: number, id: string): unknown {
+export function eventObject(event: NodeEvent, node: string, component: string, at: number, id: string): unknown {
   const { type, reason, message, action, service } = event;
   const time = `${new Date(at).toISOString().slice(0, 19)}Z`;
   return {
@@ -45,8 +48,8 @@ export function eventObject(event: NodeEvent, node: string, at: number, id: stri
     reason,
     message: message.slice(0, LONGEST_MESSAGE),
     ...(action === undefined ? {} : { action }),
-    source: { component: "kube-proxy", host: node },
-    reportingComponent: "kube-proxy",
+    source: { component, host: node },
+    reportingComponent: component,
     reportingInstance: node,
     firstTimestamp: time,
     lastTimestamp: time,

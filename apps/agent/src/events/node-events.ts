@@ -1,9 +1,11 @@
 import { type Clock, errorChainText } from "@fairlead/base";
 import type { Log } from "../log/log.ts";
-import { eventObject, type NodeEvent, namespaceOf } from "./node-event.ts";
+import { eventObject, KUBE_PROXY, type NodeEvent, namespaceOf } from "./node-event.ts";
 
 export interface NodeEventsParts {
   readonly node: string;
+  /** Who tells them. Default: as kube-proxy does. */
+  readonly component?: string;
   /** Creates the object in a namespace and gives the server's status. */
   readonly post: (namespace: string, event: unknown) => Promise<number>;
   readonly clock: Pick<Clock, "now" | "monotonic">;
@@ -34,11 +36,11 @@ export class NodeEvents {
 
   /** Resolves when the server has answered, or nothing is sent; never rejects. */
   async report(event: NodeEvent): Promise<void> {
-    const { node, post, clock, log } = this.#parts;
+    const { node, component = KUBE_PROXY, post, clock, log } = this.#parts;
     if (!this.#allowed || !this.#due(event)) return;
     const id = Math.trunc(clock.now() * 1e6 + this.#sent.size).toString(16);
     try {
-      const status = await post(namespaceOf(event), eventObject(event, node, clock.now(), id));
+      const status = await post(namespaceOf(event), eventObject(event, node, component, clock.now(), id));
       if (status === 201) return;
       if (status === 403) this.#forbidden();
       else log.verbose(2, "An Event was not taken", { reason: event.reason, status });

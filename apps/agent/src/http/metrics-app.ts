@@ -16,6 +16,8 @@ export interface MetricsSources {
   configuration(): unknown;
   /** Who serves each Service, and why. */
   ownership(): unknown;
+  /** What another proxy does otherwise; absent: this one serves. */
+  shadow?(): unknown;
   /** Lets through what is held of learnt networks, and gives how many CIDRs that is; absent: nothing is learnt. */
   accept?(): number;
   /** What this process itself relays; absent: nothing. */
@@ -56,6 +58,7 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
       return { status: 200, headers: { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }, body };
     },
     "/ownership": async () => ({ status: 200, headers: JSON_TYPE, body: await ownership() }),
+    ...(sources.shadow === undefined ? {} : { "/shadow": shadowHandler(sources.shadow, clock) }),
     ...(sources.accept === undefined ? {} : { "/ownership/accept": acceptHandler(sources.accept) }),
     "/relays": relaysPage(sources.relays),
     ...(profiles === undefined ? {} : profileRoutes(profiles)),
@@ -63,6 +66,11 @@ export function metricsApp(sources: MetricsSources, clock: Pick<Clock, "now" | "
   if (flags !== undefined) handlers["/flagz"] = flagz(flags);
   if (build !== undefined) handlers["/statusz"] = statusz(build, () => clock.now(), Object.keys(handlers));
   return routes(handlers);
+}
+
+function shadowHandler(shadow: () => unknown, clock: Pick<Clock, "monotonic">): Handler {
+  const page = reused(clock, FRESH_MS, () => Buffer.from(`${JSON.stringify(shadow(), undefined, 2)}\n`));
+  return async () => ({ status: 200, headers: JSON_TYPE, body: await page() });
 }
 
 /** Changes who serves services: for those on the node only, wherever the port is bound. */

@@ -8,13 +8,14 @@ import { replaceFile } from "../ownership/memory-file.ts";
  * reason to stop.
  */
 export class KnownKeeper {
-  readonly #path: string;
+  readonly #path: string | undefined;
   readonly #log: Log;
   #text = "";
   #writing: Promise<void> = Promise.resolve();
   #reported = false;
 
-  constructor(path: string, log: Log) {
+  /** @param path undefined: nothing is kept */
+  constructor(path: string | undefined, log: Log) {
     this.#path = path;
     this.#log = log;
   }
@@ -33,7 +34,7 @@ export class KnownKeeper {
 
   async #write(text: string): Promise<void> {
     // A newer one waits already.
-    if (text !== this.#text) return;
+    if (text !== this.#text || this.#path === undefined) return;
     try {
       await replaceFile(this.#path, text);
       this.#reported = false;

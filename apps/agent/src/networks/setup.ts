@@ -22,16 +22,21 @@ export async function setUpNetworks(
 ): Promise<NetworksSetup | undefined> {
   const settings = networksSettings(config, filter);
   if (settings === undefined) return undefined;
-  return { settings, known: await loadKnown(knownPath(config.stateDir), log) };
+  return { settings, known: await loadKnown(knownFile(config.stateDir), log) };
 }
 
-/** Where the last known networks are kept. */
+/** Where the last known networks are kept; undefined: nowhere, as there is no folder. */
+export function knownFile(stateDir: string): string | undefined {
+  return stateDir === "" ? undefined : knownPath(stateDir);
+}
+
 export function knownPath(stateDir: string): string {
   return join(stateDir, "networks.json");
 }
 
 /** Whatever is wrong with the file: nothing is known, and one line. */
-async function loadKnown(path: string, log: Log): Promise<LastKnown> {
+async function loadKnown(path: string | undefined, log: Log): Promise<LastKnown> {
+  if (path === undefined) return NOTHING_KNOWN;
   try {
     const { known, reason } = parseLastKnown(await readFile(path, "utf8"));
     if (reason !== undefined) log.warn("Starting without the last known networks", { file: path, reason });

@@ -10,7 +10,8 @@ const GATHER_MS = 500;
 const WRITING = 1 / 50;
 
 export interface KeeperOptions {
-  readonly path: string;
+  /** Undefined: it is not kept. */
+  readonly path: string | undefined;
   readonly scope: MemoryScope;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,6 +61,7 @@ export class MemoryKeeper {
 
   async #write(): Promise<void> {
     const { path, scope, clock, log } = this.#options;
+    if (path === undefined) return;
     const began = clock.monotonic();
     try {
       await replaceFile(path, await inSlices(serialiseInSteps(this.#memory, scope), { clock }));

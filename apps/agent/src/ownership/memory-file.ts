@@ -4,8 +4,13 @@ import { errorChainText, errorCode } from "@fairlead/base";
 import { Memory, type MemoryScope, parseMemory } from "@fairlead/endpoint-filter";
 import type { Log } from "../log/log.ts";
 
-/** Reads the memory back. Whatever is wrong with the file: an empty memory and one line. */
-export async function loadMemory(path: string, scope: MemoryScope, log: Log): Promise<Memory> {
+/**
+ * Reads the memory back. Whatever is wrong with the file: an empty memory and one line.
+ *
+ * @param path undefined: nothing is kept
+ */
+export async function loadMemory(path: string | undefined, scope: MemoryScope, log: Log): Promise<Memory> {
+  if (path === undefined) return Memory.empty;
   try {
     const { memory, reason } = parseMemory(await readFile(path, "utf8"), scope);
     if (reason !== undefined) log.warn("Starting with an empty ownership memory", { file: path, reason });
@@ -31,7 +36,11 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** Where the memory is kept. */
+/** Where the memory is kept; undefined: nowhere, as there is no folder. */
+export function memoryFile(stateDir: string): string | undefined {
+  return stateDir === "" ? undefined : memoryPath(stateDir);
+}
+
 export function memoryPath(stateDir: string): string {
   return join(stateDir, "ownership.json");
 }

@@ -7,10 +7,10 @@ import { createMetrics } from "../metrics/metrics.ts";
 import { addRelayMetrics } from "../metrics/relay-metrics.ts";
 import { liveNetworks } from "../networks/build.ts";
 import { KnownKeeper } from "../networks/known-keeper.ts";
-import { knownPath } from "../networks/setup.ts";
+import { knownFile } from "../networks/setup.ts";
 import { ProblemLog } from "../objects/problem-log.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
-import { memoryPath } from "../ownership/memory-file.ts";
+import { memoryFile } from "../ownership/memory-file.ts";
 import { allSynced } from "../sync/all-synced.ts";
 import type { AgentParts } from "./parts.ts";
 import { serviceHealthServers } from "./service-health.ts";
@@ -19,7 +19,7 @@ export type Components = ReturnType<typeof createComponents>;
 
 /** What an agent is made of, but for what drives it. */
 export function createComponents(parts: AgentParts) {
-  const { config, clock, log, relaying, kernel, mode } = parts;
+  const { config, clock, log, relaying, kernel, mode, shadow } = parts;
   const families = [...parts.backends.keys()];
   const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
   const filter = createEndpointFilter(parts.filter);
@@ -28,10 +28,10 @@ export function createComponents(parts: AgentParts) {
     mode,
     nfacct: kernel.nfacct,
     learns: parts.networks !== undefined,
-    addMore: relaying && ((make) => addRelayMetrics(make, relaying.traffic, config)),
+    addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
-  const known = new KnownKeeper(knownPath(config.stateDir), log);
+  const known = new KnownKeeper(knownFile(config.stateDir), log);
   const admission = new Admission(undefined, parts.maxClients);
   return {
     families,
@@ -41,7 +41,7 @@ export function createComponents(parts: AgentParts) {
     metrics,
     problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
     health,
-    keeper: new MemoryKeeper(parts.memory, { path: memoryPath(config.stateDir), scope: parts.filter, clock, log }),
+    keeper: new MemoryKeeper(parts.memory, { path: memoryFile(config.stateDir), scope: parts.filter, clock, log }),
     known,
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
     admission,

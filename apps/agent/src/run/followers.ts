@@ -22,7 +22,7 @@ export function followersOf(parts: AgentParts, made: Components): readonly SyncF
     healthFollower(made.health, families),
     ownershipFollower(made.keeper, log, metrics.agent),
     problemFollower(made.problems),
-    syncLog(log),
+    ...(parts.shadow === undefined ? [syncLog(log)] : []),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
     ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),

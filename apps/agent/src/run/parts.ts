@@ -7,10 +7,19 @@ import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { LocalKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
+import type { MetricFactory } from "../metrics/registry.ts";
 import type { ModeRemoval, Serving } from "../modes/mode.ts";
 import type { NetworksSetup } from "../networks/setup.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
+
+/** What a shadow run tells of the other proxy. */
+export interface ShadowView {
+  /** Adds its metrics; what it gives is called before they are read. */
+  addMetrics(make: MetricFactory): () => void;
+  /** What /shadow answers. */
+  page(): unknown;
+}
 
 /** Everything that an agent is put together from; nothing of it runs yet. */
 export interface AgentParts extends Serving {
@@ -32,6 +41,8 @@ export interface AgentParts extends Serving {
   readonly removals: readonly ModeRemoval[];
   /** The families that this node cannot do, and why. */
   readonly unserved: ReadonlyMap<IPFamily, string>;
+  /** Where another proxy programs the kernel: what differs there. Absent: this one does. */
+  readonly shadow?: ShadowView | undefined;
   /** What else follows from syncs. */
   readonly followers?: readonly SyncFollower[];
   /** Connections that all HTTP ports together may have open. Default 1,024. */

@@ -17,7 +17,7 @@ const LAST_EVENT_MS = 1_000;
 
 /** Opens the health and the metrics port; they are closed when the signal aborts. */
 export function openServers(
-  { config, mode, clock, log, events, relaying }: AgentParts,
+  { config, mode, clock, log, events, relaying, shadow }: AgentParts,
   agent: Assembled,
   eligibility: NodeEligibility,
   signal: AbortSignal,
@@ -45,6 +45,7 @@ export function openServers(
         const learnt = networks?.report();
         return { ...ownershipReport(planner.ownerships(), learnt), ...(learnt && { networks: learnt }) };
       },
+      ...(shadow && { shadow: () => shadow.page() }),
       ...(networks && { accept: () => networks.accept() }),
       relays: relaying?.traffic,
       slis: sliMetrics(startedAt),

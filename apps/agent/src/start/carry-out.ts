@@ -39,6 +39,10 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
     return 0;
   }
   if (action.kind === "run" && config.userspace.only) return runLocal(config, log, out);
+  if (action.kind === "run" && config.shadow !== undefined) {
+    const { runShadow } = await import("./shadow.ts");
+    return runShadow(config, config.shadow, log);
+  }
   const kernel = openedOnce(realKernel(log));
   if (action.kind === "cleanup") {
     await lockNode(config, log);

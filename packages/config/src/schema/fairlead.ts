@@ -23,6 +23,8 @@ export const fairleadSchema = z.strictObject({
       serviceRules: serviceRules.optional(),
     })
     .prefault({}),
+  shadow: flag.optional(),
+  shadowGracePeriod: duration.optional(),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
   userspace: z
     .strictObject({

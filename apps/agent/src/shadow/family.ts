@@ -1,0 +1,217 @@
+import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fairlead/base";
+import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+import { destinationText } from "@fairlead/inspect";
+import type { KernelReader } from "@fairlead/kernel";
+import {
+  groupDifferences,
+  type News,
+  Rounds,
+  type Subject,
+  type Suspicion,
+  Suspicions,
+  straysIn,
+  type View,
+  viewOf,
+} from "@fairlead/shadow";
+import { hostOf } from "./host.ts";
+import type { SeenMode } from "./modes.ts";
+import { subjectOf } from "./subject.ts";
+
+export interface ShadowFamilyParts {
+  readonly family: IPFamily;
+  readonly mode: SeenMode;
+  readonly kernel: KernelReader;
+  /** Milliseconds that a difference lasts before it is news. */
+  readonly grace: number;
+  readonly clock: Clock;
+  readonly slicing?: Partial<Slicing>;
+  readonly onNews: (news: News) => void;
+}
+
+/** One round through all services. */
+interface Round {
+  /** When it ended. */
+  readonly at: number;
+  readonly milliseconds: number;
+  readonly services: number;
+}
+
+interface Reading {
+  readonly view: View;
+  readonly nodeAddress: string | undefined;
+}
+
+/** Milliseconds of a look that go to services that nothing was heard of. */
+const SHARE_MS = 300;
+const STRAY = { kind: "extra", wanted: "nothing: no service has it", found: "it is taken" } as const;
+
+/**
+ * A family's plan beside a kernel that somebody else programs. As a backend it takes each change and writes nothing; at
+ * each look it reads the kernel, where that may have changed, and follows packets to what changed in the plan, to what
+ * differed last time, and to a share of all others.
+ */
+export class ShadowFamily implements Backend {
+  readonly family: IPFamily;
+  readonly semantics: ModeSemantics;
+  readonly #parts: ShadowFamilyParts;
+  readonly #suspicions: Suspicions;
+  readonly #rounds = new Rounds();
+  #plan: ForwardingPlan | undefined;
+  /** Which destinations nobody has is to be found out again. */
+  #planChanged = false;
+  /** What was read last, kept while there is something to look for in it. */
+  #reading: Reading | undefined;
+  #generation: number | undefined;
+  #strays: ReadonlyMap<string, Subject> = new Map();
+  #problem: string | undefined;
+  #roundBegan = 0;
+  #round: Round | undefined;
+
+  constructor(parts: ShadowFamilyParts) {
+    this.#parts = parts;
+    this.family = parts.family;
+    this.semantics = parts.mode.facts.semantics;
+    this.#suspicions = new Suspicions(parts.grace);
+  }
+
+  get suspicions(): readonly Suspicion[] {
+    return this.#suspicions.all;
+  }
+
+  /** Why the last look saw nothing; undefined: it did. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** The last round that ended. */
+  get round(): Round | undefined {
+    return this.#round;
+  }
+
+  async sync(plan: ForwardingPlan): Promise<SyncReport> {
+    if (this.#plan === undefined) this.#allChanged(plan);
+    this.#plan = plan;
+    this.#begin(plan);
+    return { kind: "full", objects: {} };
+  }
+
+  async apply(plan: ForwardingPlan, change: PlanChange): Promise<SyncReport> {
+    this.#plan = plan;
+    this.#planChanged = true;
+    for (const id of change.groups.keys()) {
+      this.#suspicions.changed(id, this.#now());
+      this.#rounds.hurry(id);
+    }
+    if (change.node !== undefined) {
+      this.#allChanged(plan);
+      this.#begin(plan);
+    }
+    return { kind: "partial", objects: {} };
+  }
+
+  async intact(): Promise<boolean> {
+    return true;
+  }
+
+  async cleanup(): Promise<void> {}
+
+  /** Never rejects: what cannot be read is a problem to be told. */
+  async look(): Promise<void> {
+    try {
+      if (this.#plan !== undefined) await this.#look(this.#plan);
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = errorChainText(error);
+      this.#reading = undefined;
+      this.#generation = undefined;
+    }
+  }
+
+  async #look(plan: ForwardingPlan): Promise<void> {
+    const { mode, kernel } = this.#parts;
+    const generation = await mode.generation(kernel);
+    const changed = generation === undefined || generation !== this.#generation;
+    const idle = !this.#rounds.open && !this.#rounds.urgent && !this.#planChanged && this.#suspicions.all.length === 0;
+    if (!changed && idle) return;
+    if (changed && !this.#rounds.open) this.#begin(plan);
+    const kept = changed ? undefined : this.#reading;
+    const reading = kept ?? (await this.#read());
+    this.#reading = reading;
+    this.#generation = generation;
+    if (kept === undefined || this.#planChanged) await this.#findStrays(plan, reading);
+    this.#seeStrays();
+    await this.#compare(plan, reading);
+    if (!this.#rounds.open && this.#suspicions.all.length === 0) this.#reading = undefined;
+  }
+
+  async #read(): Promise<Reading> {
+    const { mode, kernel, family } = this.#parts;
+    const { environment, nodeAddress } = await hostOf(kernel, family);
+    return { view: viewOf(await mode.read(kernel, family, environment)), nodeAddress };
+  }
+
+  async #compare(plan: ForwardingPlan, reading: Reading): Promise<void> {
+    const yielding = slices(this.#parts.slicing);
+    const suspected = this.#suspicions.all.flatMap(({ subject }) => (subject.service === undefined ? [] : subject.id));
+    for (const id of new Set([...this.#rounds.takeUrgent(), ...suspected])) {
+      this.#see(plan, reading, id);
+      await yielding();
+    }
+    const until = performance.now() + SHARE_MS;
+    while (this.#rounds.open && performance.now() < until) {
+      const id = this.#rounds.next();
+      if (id === undefined) this.#ended(plan);
+      else this.#see(plan, reading, id);
+      await yielding();
+    }
+  }
+
+  #see({ groups, node }: ForwardingPlan, { view, nodeAddress }: Reading, id: string): void {
+    const group = groups.get(id);
+    // What is left of a service that is gone from the plan is found as a destination that no service has.
+    if (group === undefined) this.#tell(this.#suspicions.forget(id));
+    else
+      this.#tell(
+        this.#suspicions.seen(subjectOf(group), groupDifferences(group, node, view, nodeAddress), this.#now()),
+      );
+  }
+
+  async #findStrays(plan: ForwardingPlan, { view }: Reading): Promise<void> {
+    this.#planChanged = false;
+    const found = new Map<string, Subject>();
+    for (const destination of await inSlices(straysIn(plan, view.state), this.#parts.slicing)) {
+      const name = destinationText(destination);
+      found.set(`stray ${name}`, { id: `stray ${name}`, family: this.family, name });
+    }
+    for (const id of this.#strays.keys()) if (!found.has(id)) this.#tell(this.#suspicions.forget(id));
+    this.#strays = found;
+  }
+
+  #seeStrays(): void {
+    for (const subject of this.#strays.values()) {
+      this.#tell(this.#suspicions.seen(subject, [{ ...STRAY, packet: subject.name }], this.#now()));
+    }
+  }
+
+  #tell(news: News | undefined): void {
+    if (news !== undefined) this.#parts.onNews(news);
+  }
+
+  #allChanged({ groups }: ForwardingPlan): void {
+    for (const id of groups.keys()) this.#suspicions.changed(id, this.#now());
+  }
+
+  #begin({ groups }: ForwardingPlan): void {
+    this.#rounds.begin(groups.keys());
+    this.#roundBegan = this.#now();
+  }
+
+  #ended({ groups }: ForwardingPlan): void {
+    const { clock } = this.#parts;
+    this.#round = { at: clock.now(), milliseconds: this.#now() - this.#roundBegan, services: groups.size };
+  }
+
+  #now(): number {
+    return this.#parts.clock.monotonic();
+  }
+}

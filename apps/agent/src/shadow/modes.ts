@@ -1,0 +1,95 @@
+import { IP_FAMILIES } from "@fairlead/base";
+import type { IPFamily, ModeFacts } from "@fairlead/core";
+import { factsOf, type KernelState, type Mode } from "@fairlead/inspect";
+import type { KernelReader } from "@fairlead/kernel";
+import { ownRules } from "@fairlead/shadow";
+import { type Environment, packetSet } from "@fairlead/trace";
+
+/** A mode in which the other proxy may run, and how it is seen in the kernel. */
+export interface SeenMode {
+  readonly name: Mode & ("iptables" | "ipvs" | "nftables");
+  /** What is planned for: nothing is programmed, so nothing but the meaning of the mode is left. */
+  readonly facts: ModeFacts;
+  /** Whether a proxy runs in it here, or ran last. */
+  isHere(kernel: KernelReader): Promise<boolean>;
+  /** A number that rises with every change; undefined: it cannot be told whether there was one. */
+  generation(kernel: KernelReader): Promise<number | undefined>;
+  /** @param host what this node is without the proxy */
+  read(kernel: KernelReader, family: IPFamily, host: Environment): Promise<KernelState>;
+}
+
+const TABLE = "kube-proxy";
+const DEVICE = "kube-ipvs0";
+const OWN_SET = /^KUBE-/;
+
+const nftables: SeenMode = {
+  name: "nftables",
+  facts: meaningOf("nftables"),
+  isHere: async (kernel) => (await kernel.hasNftTable("IPv4", TABLE)) || kernel.hasNftTable("IPv6", TABLE),
+  generation: (kernel) => kernel.generation(),
+  async read(kernel, family, environment) {
+    const table = await kernel.nftTable(family, TABLE);
+    return { ruleSet: new Map(), nftables: table === undefined ? [] : [table], environment };
+  },
+};
+
+const ipvs: SeenMode = {
+  name: "ipvs",
+  facts: meaningOf("ipvs"),
+  isHere: async (kernel) => ((await kernel.addressesOf(DEVICE))?.size ?? 0) > 0,
+  generation: async () => undefined,
+  async read(kernel, family, host) {
+    const [rules, servers, sets, addresses] = await Promise.all([
+      kernel.rules(family),
+      kernel.servers(),
+      kernel.sets(),
+      kernel.addressesOf(DEVICE),
+    ]);
+    const environment = {
+      ...host,
+      localAddresses: [...(host.localAddresses ?? []), ...(addresses ?? [])],
+      sets: new Map(
+        sets
+          .filter(({ name }) => OWN_SET.test(name))
+          .map(({ name, type, members }) => [name, packetSet(type, members)]),
+      ),
+      ipvs: {
+        servers: servers.filter((server) => server.family === family),
+        conntrack: (await kernel.setting("net/ipv4/vs/conntrack")) === "1",
+        expireQuiescentTemplate: (await kernel.setting("net/ipv4/vs/expire_quiescent_template")) === "1",
+      },
+    };
+    return { ruleSet: ownRules(rules), environment };
+  },
+};
+
+const iptables: SeenMode = {
+  name: "iptables",
+  facts: meaningOf("iptables"),
+  async isHere(kernel) {
+    for (const family of IP_FAMILIES) {
+      if ((await kernel.rules(family)).get("nat")?.chains.has("KUBE-SERVICES") === true) return true;
+    }
+    return false;
+  },
+  generation: (kernel) => kernel.rulesGeneration(),
+  read: async (kernel, family, environment) => ({ ruleSet: ownRules(await kernel.rules(family)), environment }),
+};
+
+/** What is dear to look for comes last; a proxy removes what its other modes left. */
+const MODES: readonly SeenMode[] = [nftables, ipvs, iptables];
+
+function meaningOf(mode: Mode): ModeFacts {
+  const facts = factsOf(mode);
+  return { ...facts, needs: { ...facts.needs, iptables: [] }, keeps: {}, objects: { rules: [] }, packetCounters: {} };
+}
+
+/**
+ * The mode in which a proxy serves this node.
+ *
+ * @returns undefined: there is none
+ */
+export async function seenMode(kernel: KernelReader): Promise<SeenMode | undefined> {
+  for (const mode of MODES) if (await mode.isHere(kernel)) return mode;
+  return undefined;
+}

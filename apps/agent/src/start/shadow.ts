@@ -1,0 +1,110 @@
+import { hostname } from "node:os";
+import { type Clock, IP_FAMILIES, sleep, systemClock } from "@fairlead/base";
+import { type AgentConfig, type ShadowSettings, withMode } from "@fairlead/config";
+import { Memory } from "@fairlead/endpoint-filter";
+import { filterSettings } from "@fairlead/intake";
+import { createRunner, type KernelReader, openKernelReader } from "@fairlead/kernel";
+import { version } from "../about/version.ts";
+import { NodeEvents } from "../events/node-events.ts";
+import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
+import { localKernel } from "../host/local.ts";
+import { sourceAddress } from "../host/source-address.ts";
+import type { Log } from "../log/log.ts";
+import { setUpNetworks } from "../networks/setup.ts";
+import type { AgentParts } from "../run/parts.ts";
+import { runAgent } from "../run/run-agent.ts";
+import { ShadowFamily } from "../shadow/family.ts";
+import { type SeenMode, seenMode } from "../shadow/modes.ts";
+import { COMPONENT, tellNews } from "../shadow/news.ts";
+import { shadowView } from "../shadow/view.ts";
+import { watchKernel } from "../shadow/watch.ts";
+import { failOnUnhandled, stopSignal } from "./process.ts";
+import { openSource } from "./source.ts";
+import { StartError } from "./start-error.ts";
+
+/** Milliseconds between two looks for a proxy that has not begun to serve. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * Runs beside the proxy that serves this node (--shadow): plans as if it served, compares the kernel with the plan, and
+ * changes nothing. Of the kernel it has a reader only. Resolves to the exit code.
+ */
+export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log: Log): Promise<number> {
+  failOnUnhandled(log);
+  const stop = stopSignal(log);
+  const filter = filterSettings(given);
+  if (!filter.ok) throw new StartError(filter.errors.join("\n"));
+  const kernel = openKernelReader(createRunner());
+  log.info("Fairlead runs as a shadow: it programs nothing", { version: `v${version}`, pid: process.pid });
+  const mode = await awaitMode(kernel, systemClock, log, stop);
+  if (mode === undefined) return 0;
+  const config = withMode(given, mode.name);
+  log.info("Comparing with what kube-proxy does", { mode: mode.name, gracePeriod: `${shadow.gracePeriodMs}ms` });
+  const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
+  const { source, postEvent } = await openSource(config, nodeName, log);
+  const clock = systemClock;
+  const events = postEvent && new NodeEvents({ node: nodeName, component: COMPONENT, post: postEvent, clock, log });
+  const onNews = tellNews(log, events);
+  const families = IP_FAMILIES.map(
+    (family) => new ShadowFamily({ family, mode, kernel, grace: shadow.gracePeriodMs, clock, onNews }),
+  );
+  const parts: AgentParts = {
+    config,
+    filter: filter.options,
+    networks: await setUpNetworks(config, filter.options, log),
+    nodeName,
+    kernel: { ...localKernel(), addresses: kernel.addresses, sourceAddress },
+    mode: mode.facts,
+    removals: [],
+    backends: new Map(families.map((family) => [family.family, family])),
+    familiesAtOnce: true,
+    unserved: new Map(),
+    maxClients: descriptorShares(descriptorLimit()).clients,
+    memory: Memory.empty,
+    shadow: shadowView(mode, families, shadow.gracePeriodMs),
+    source,
+    events,
+    clock,
+    log,
+  };
+  return run(parts, { kernel, mode, families }, stop);
+}
+
+async function run(
+  parts: AgentParts,
+  seen: { readonly kernel: KernelReader; readonly mode: SeenMode; readonly families: readonly ShadowFamily[] },
+  stop: AbortSignal,
+): Promise<number> {
+  const { clock, log } = parts;
+  const ended = new AbortController();
+  const all = AbortSignal.any([stop, ended.signal]);
+  let other: string | undefined;
+  const onOtherMode = (name: string) => {
+    other = `kube-proxy runs in ${name} mode now: ending, to be started again`;
+    ended.abort();
+  };
+  const watching = watchKernel({ ...seen, clock, log, onOtherMode }, all);
+  const reason = (await runAgent(parts, all)) ?? other;
+  ended.abort();
+  await watching;
+  await seen.kernel.close();
+  if (reason === undefined) return 0;
+  log.error("Fairlead cannot go on", { reason });
+  return 1;
+}
+
+/** Undefined: told to stop before there was a proxy. */
+async function awaitMode(
+  kernel: KernelReader,
+  clock: Clock,
+  log: Log,
+  stop: AbortSignal,
+): Promise<SeenMode | undefined> {
+  for (let told = false; !stop.aborted; told = true) {
+    const found = await seenMode(kernel);
+    if (found !== undefined) return found;
+    if (!told) log.warn("No proxy's rules are on this node; waiting for kube-proxy to program them");
+    await sleep(clock, PATIENCE_MS, stop);
+  }
+  return undefined;
+}

@@ -1,0 +1,200 @@
+import { VirtualClock } from "@fairlead/base/testing";
+import type { ForwardingPlan } from "@fairlead/core";
+import { factsOf } from "@fairlead/inspect";
+import { FakeNodeAddresses } from "@fairlead/kernel/fake";
+import { LazySaveParser } from "@fairlead/netfilter";
+import { type News, ownRules } from "@fairlead/shadow";
+import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fairlead/testkit";
+import { beforeEach, describe, expect, test } from "vitest";
+import { metricFactory } from "../src/metrics/registry.ts";
+import { ShadowFamily } from "../src/shadow/family.ts";
+import type { SeenMode } from "../src/shadow/modes.ts";
+import { shadowView } from "../src/shadow/view.ts";
+import { watchKernel } from "../src/shadow/watch.ts";
+import { recordedLog } from "./support/recorded-log.ts";
+import { address } from "./support/running-agent.ts";
+
+const GRACE = 5_000;
+/** Within which a damage is told, whatever the moment. */
+const TOLD_MS = 10_000;
+const scenario = goldenScenario("09-loadbalancer");
+
+/** A node that kube-proxy serves in iptables mode, as text that a test may change. */
+class SeenNode {
+  readonly clock = new VirtualClock();
+  readonly news: News[] = [];
+  readonly log = recordedLog();
+  readonly cluster = new TestCluster(goldenPlannerOptions(scenario.node, factsOf("iptables").semantics));
+  readonly stop = new AbortController();
+  text = scenario.iptables;
+  generation: number | undefined;
+  failure: Error | undefined;
+  reads = 0;
+
+  readonly mode = {
+    name: "iptables",
+    facts: factsOf("iptables"),
+    isHere: async () => true,
+    generation: async () => this.generation,
+    read: async (_kernel, family, environment) => {
+      if (this.failure !== undefined) throw this.failure;
+      this.reads += 1;
+      const parser = new LazySaveParser({ family });
+      parser.push(this.text);
+      return { ruleSet: ownRules(parser.end()), environment };
+    },
+  } satisfies SeenMode;
+
+  readonly kernel = {
+    addresses: new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]),
+    rules: never,
+    rulesGeneration: never,
+    generation: never,
+    hasNftTable: async () => false,
+    nftTable: never,
+    servers: never,
+    sets: never,
+    addressesOf: async () => undefined,
+    setting: never,
+    close: async () => {},
+  };
+
+  readonly family = new ShadowFamily({
+    family: "IPv4",
+    mode: this.mode,
+    kernel: this.kernel,
+    grace: GRACE,
+    clock: this.clock,
+    onNews: (news) => this.news.push(news),
+  });
+
+  get plan(): ForwardingPlan {
+    return this.cluster.plan("IPv4");
+  }
+
+  async begin(): Promise<void> {
+    this.cluster.put(...scenario.objects);
+    this.cluster.replan();
+    await this.family.sync(this.plan);
+    const { kernel, mode, clock, log } = this;
+    void watchKernel({ kernel, mode, families: [this.family], clock, log, onOtherMode: () => {} }, this.stop.signal);
+    await this.pass(2_000);
+  }
+
+  /** Looks take turns of the event loop, which the virtual clock knows nothing of. */
+  async pass(milliseconds: number): Promise<void> {
+    for (let passed = 0; passed < milliseconds; passed += 500) {
+      await this.clock.advance(500);
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  told(): string[] {
+    return this.news.map(({ kind, subject, differences: [first] }) =>
+      `${kind} ${subject.name} ${first?.kind ?? ""}`.trim(),
+    );
+  }
+}
+
+async function never(): Promise<never> {
+  throw new Error("nobody asks for this here");
+}
+
+let node = new SeenNode();
+
+beforeEach(async () => {
+  node = new SeenNode();
+  await node.begin();
+  return () => node.stop.abort();
+});
+
+describe("a shadow beside what kube-proxy wrote", () => {
+  test("tells nothing while nothing differs", async () => {
+    await node.pass(60_000);
+    expect(node.told()).toEqual([]);
+    expect(node.family.round?.services).toBe(2);
+  });
+
+  test.each([
+    ["an endpoint's share", "0.50000000000", "0.25000000000", "default/lb shares"],
+    ["a service's address", "-d 10.96.1.9/32", "-d 10.96.1.8/32", "default/lb missing"],
+    ["masquerading", "-j MASQUERADE --random-fully", "-j RETURN", "default/lb masquerade"],
+    ["an endpoint", "--to-destination 10.144.1.5:8080", "--to-destination 10.144.1.6:8080", "default/lb endpoints"],
+  ])("tells within ten seconds that it differs, and that it agrees again: %s", async (_, part, by, expected) => {
+    const whole = node.text;
+    node.text = whole.replaceAll(part, by);
+    expect(node.text).not.toBe(whole);
+    await node.pass(GRACE - 1_000);
+    expect(node.told()).toEqual([]);
+    await node.pass(TOLD_MS - GRACE + 1_000);
+    expect(node.told()).toContain(`differs ${expected}`);
+    node.text = whole;
+    await node.pass(3_000);
+    expect(node.told().at(-1)).toMatch(/^agrees /);
+    expect(node.family.suspicions).toEqual([]);
+  });
+
+  test("a service that kube-proxy does not know yet is told after the grace, one that it keeps as well", async () => {
+    const web = service("web", { clusterIPs: ["10.96.1.99"], ports: [{ port: 80 }] });
+    node.cluster.put(web);
+    const added = node.cluster.replan().changes.get("IPv4");
+    if (added === undefined) throw new Error("the plan is to change");
+    await node.family.apply(node.plan, added);
+    await node.pass(GRACE - 1_000);
+    expect(node.told()).toEqual([]);
+    await node.pass(4_000);
+    expect(node.told()).toEqual(["differs default/web verdict"]);
+    node.cluster.remove(web, ...scenario.objects.filter(({ metadata }) => metadata.name === "lb"));
+    const removed = node.cluster.replan().changes.get("IPv4");
+    if (removed === undefined) throw new Error("the plan is to change");
+    await node.family.apply(node.plan, removed);
+    await node.pass(TOLD_MS);
+    expect(node.told()).toEqual(
+      expect.arrayContaining([
+        "agrees default/web",
+        "differs tcp 10.96.1.9:80 extra",
+        "differs tcp 203.0.113.9:80 extra",
+        "differs tcp node port 30109 extra",
+      ]),
+    );
+  });
+
+  test("reads the kernel again only when its generation is another, where it has one", async () => {
+    node.generation = 7;
+    await node.pass(6_000);
+    const { reads } = node;
+    await node.pass(60_000);
+    expect(node.reads).toBe(reads);
+    node.text = node.text.replace("0.50000000000", "0.25000000000");
+    node.generation = 8;
+    await node.pass(TOLD_MS);
+    expect(node.told()).toContain("differs default/lb shares");
+  });
+
+  test("says that it sees nothing, and compares again when it can", async () => {
+    node.failure = new Error("Operation not permitted");
+    await node.pass(4_000);
+    expect(node.log.messages("warn").filter((line) => line.includes("cannot be read"))).toHaveLength(1);
+    const view = shadowView(node.mode, [node.family], GRACE);
+    expect(view.page()).toMatchObject({ families: { IPv4: { problem: "Operation not permitted" } } });
+    node.failure = undefined;
+    node.text = node.text.replace("0.50000000000", "0.25000000000");
+    await node.pass(TOLD_MS + 2_000);
+    expect(node.told()).toContain("differs default/lb shares");
+  });
+
+  test("its metrics count service ports by what is different, past the grace only", async () => {
+    const make = metricFactory();
+    const refresh = shadowView(node.mode, [node.family], GRACE).addMetrics(make);
+    const shares = async () => {
+      refresh();
+      const text = await make.registry.metrics();
+      return /^fairlead_shadow_differences\{ip_family="IPv4",kind="shares"\} (\d+)$/m.exec(text)?.[1];
+    };
+    node.text = node.text.replace("0.50000000000", "0.25000000000");
+    await node.pass(3_000);
+    expect(await shares()).toBe("0");
+    await node.pass(TOLD_MS);
+    expect(await shares()).toBe("1");
+  });
+});

@@ -1,0 +1,26 @@
+import type { FlagGroup } from "./definition.ts";
+import * as type from "./types.ts";
+
+/** A run beside the proxy that serves the node. */
+export const SHADOW_FLAGS: FlagGroup = {
+  title: "Shadow run",
+  flags: [
+    {
+      name: "shadow",
+      type: type.boolean,
+      fields: ["shadow"],
+      document: "fairlead",
+      withConfig: true,
+      help: "Program nothing; compare what kube-proxy does on this node with what Fairlead would do, and tell what differs.",
+    },
+    {
+      name: "shadow-grace-period",
+      type: type.duration,
+      fields: ["shadowGracePeriod"],
+      document: "fairlead",
+      withConfig: true,
+      defaultText: "5s",
+      help: "How long a difference lasts before it is told: kube-proxy needs its time for a change. At least 3 × minSyncPeriod unless set.",
+    },
+  ],
+};

@@ -1,0 +1,39 @@
+import { whyUnseen } from "../modes/unseen.ts";
+import type { Report } from "../report.ts";
+import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
+import type { ResolvedConfig, SocketAddress } from "../types.ts";
+import type { ConfigInput } from "./input.ts";
+
+/** A proxy programs a change within this time, unless its cluster is very large. */
+const GRACE_MS = 5_000;
+/** A change may wait for one period; the sync that takes it in may be the second one. */
+const PERIODS = 3;
+
+/** Added to kube-proxy's own ports, which kube-proxy has: 10249 becomes 10449, 10256 becomes 10456. */
+const PORTS_APART = 200;
+
+type Resolved = Omit<ResolvedConfig, "shadow">;
+
+/**
+ * The configuration of a shadow run, where one is asked for: mostly kube-proxy's own file, whose ports are in use by
+ * kube-proxy. Nothing has to outlive a restart.
+ */
+export function resolveShadow(config: Resolved, { fairlead }: ConfigInput, report: Report): ResolvedConfig {
+  const { shadow, shadowGracePeriod: given } = fairlead;
+  if ((given ?? 0) < 0) report.error("shadowGracePeriod", "must not be negative, such as 5s");
+  if (shadow !== true) return config;
+  const reason = whyUnseen(config.mode);
+  if (reason !== undefined) report.error("shadow", reason);
+  const { healthzBindAddress } = config;
+  return {
+    ...config,
+    shadow: { gracePeriodMs: given ?? Math.max(GRACE_MS, PERIODS * config.minSyncPeriodMs) },
+    metricsBindAddress: apart(config.metricsBindAddress, METRICS_PORT),
+    ...(healthzBindAddress && { healthzBindAddress: apart(healthzBindAddress, HEALTHZ_PORT) }),
+    stateDir: "",
+  };
+}
+
+function apart({ address, port }: SocketAddress, taken: number): SocketAddress {
+  return { address, port: port === taken ? port + PORTS_APART : port };
+}
