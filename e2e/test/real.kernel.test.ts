@@ -28,6 +28,7 @@ if (missing === undefined) {
   if (kubeProxy !== undefined) {
     (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
     (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
+    (await import("./kernel/shadow.ts")).shadowBesideKubeProxy(kubeProxy);
   }
   test("nothing is left behind", async () => {
     expect(await takeInventory()).toEqual(before);

@@ -1,0 +1,168 @@
+import type { Runner } from "@fairlead/kernel";
+
+/** Something done by hand to what kube-proxy wrote, of which it knows nothing until its next full sync. */
+export interface KernelDamage {
+  readonly what: string;
+  /** The kind that the shadow tells. */
+  readonly kind: string;
+  inflict(runner: Runner): Promise<void>;
+}
+
+type Change = (rules: readonly string[]) => readonly string[];
+
+/** Rewrites the rules of a table in one transaction that names the chains of the changed lines only. */
+function rewritten(table: "nat" | "filter", change: Change): KernelDamage["inflict"] {
+  return async (runner) => {
+    const { stdout } = await runner.run(["iptables-save", "-t", table]);
+    const lines = stdout.split("\n");
+    const rules = lines.filter((line) => line.startsWith("-A "));
+    const after = change(rules);
+    if (after.join("\n") === rules.join("\n")) throw new Error(`nothing of ${table} was damaged`);
+    const chains = lines.filter((line) => line.startsWith(":"));
+    await runner.run(["iptables-restore"], { input: [`*${table}`, ...chains, ...after, "COMMIT", ""].join("\n") });
+  };
+}
+
+const nat = (change: Change) => rewritten("nat", change);
+const filter = (change: Change) => rewritten("filter", change);
+const without =
+  (pattern: RegExp): Change =>
+  (rules) =>
+    rules.filter((rule) => !pattern.test(rule));
+const instead = (pattern: RegExp, by: string): Change => {
+  let done = false;
+  return (rules) =>
+    rules.flatMap((rule) => {
+      if (done || !pattern.test(rule)) return [rule];
+      done = true;
+      return rule.replace(pattern, by).split("\n");
+    });
+};
+
+const iptables = (what: string, kind: string, inflict: KernelDamage["inflict"]): KernelDamage => ({
+  what,
+  kind,
+  inflict,
+});
+
+/** To the services of `damagedObjects`. */
+export const IPTABLES_DAMAGES: readonly KernelDamage[] = [
+  iptables(
+    "an endpoint is missing",
+    "endpoints",
+    nat(without(/^-A KUBE-SVC-\S+ .*"default\/svc-1 -> 10\.144\.1\.5:8080"/)),
+  ),
+  iptables(
+    "an endpoint's weight",
+    "shares",
+    nat(instead(/(default\/svc-1 -> .*--probability) 0\.5\d*/, "$1 0.25000000000")),
+  ),
+  iptables(
+    "an endpoint's address",
+    "endpoints",
+    nat(instead(/(svc-1" .*--to-destination) 10\.144\.1\.5:8080/, "$1 10.144.9.9:8080")),
+  ),
+  iptables(
+    "an endpoint's port",
+    "endpoints",
+    nat(instead(/(svc-1" .*--to-destination) 10\.144\.1\.5:8080/, "$1 10.144.1.5:8081")),
+  ),
+  iptables("a service is missing", "missing", nat(without(/^-A KUBE-SERVICES .*"default\/svc-1 cluster IP"/))),
+  iptables(
+    "a load-balancer address is missing",
+    "missing",
+    nat(without(/^-A KUBE-SERVICES .*"default\/svc-2 loadbalancer IP"/)),
+  ),
+  iptables("a node port is missing", "missing", nat(without(/^-A KUBE-NODEPORTS .*"default\/svc-1"/))),
+  iptables("node ports are not asked", "missing", nat(without(/^-A KUBE-SERVICES .*-j KUBE-NODEPORTS/))),
+  iptables("masquerading is gone", "masquerade", nat(without(/^-A KUBE-POSTROUTING .*MASQUERADE/))),
+  iptables("the mark of other traffic is gone", "masquerade", nat(without(/^-A KUBE-EXT-\S+ .*KUBE-MARK-MASQ/))),
+  iptables("the mark sets nothing", "masquerade", nat(without(/^-A KUBE-MARK-MASQ /))),
+  iptables("a hairpin's mark is gone", "masquerade", nat(without(/^-A KUBE-SEP-\S+ -s 10\.144\.1\.5\/32 /))),
+  iptables("the jump of what comes in is gone", "missing", nat(without(/^-A PREROUTING .*KUBE-SERVICES/))),
+  iptables("the jump of the node's own packets is gone", "missing", nat(without(/^-A OUTPUT .*KUBE-SERVICES/))),
+  iptables(
+    "a rule of others' stands in the way",
+    "missing",
+    nat(instead(/^-A KUBE-SERVICES .*"default\/svc-1 cluster IP"/, "-A KUBE-SERVICES -d 10.96.2.1/32 -j RETURN\n$&")),
+  ),
+  iptables(
+    "a rejection is missing",
+    "verdict",
+    filter(without(/^-A KUBE-SERVICES .*"default\/svc-3 has no endpoints"/)),
+  ),
+  iptables("source ranges let everybody in", "verdict", filter(without(/^-A KUBE-PROXY-FIREWALL /))),
+  iptables("a source range is missing", "verdict", nat(without(/^-A KUBE-FW-\S+ -s 198\.51\.100\.0\/24/))),
+  iptables("affinity is lost", "affinity", nat(without(/--rcheck/))),
+  iptables(
+    "a service that is gone is left",
+    "extra",
+    nat(
+      instead(
+        /^-A KUBE-SERVICES .*"default\/svc-1 cluster IP".* -j (\S+)$/,
+        "-A KUBE-SERVICES -d 10.96.77.7/32 -p tcp -m tcp --dport 81 -j $1\n$&",
+      ),
+    ),
+  ),
+  iptables(
+    "the table is flushed",
+    "missing",
+    nat(() => []),
+  ),
+];
+
+const nft = (what: string, kind: string, ...commands: readonly string[]): KernelDamage => ({
+  what,
+  kind,
+  inflict: async (runner) => {
+    await runner.run(["nft", "-f", "-"], { input: `${commands.join("\n")}\n` });
+  },
+});
+
+/** A rule of a chain is deleted by its place, as nft tells it. */
+const nftRule = (what: string, kind: string, chain: string, rule: RegExp): KernelDamage => ({
+  what,
+  kind,
+  async inflict(runner) {
+    const { stdout } = await runner.run(["nft", "-a", "list", "chain", "ip", "kube-proxy", chain]);
+    const line = stdout.split("\n").find((one) => rule.test(one));
+    const handle = /# handle (\d+)$/.exec(line ?? "")?.[1];
+    if (handle === undefined) throw new Error(`no rule of chain ${chain} matches ${rule}:\n${stdout}`);
+    await runner.run(["nft", "delete", "rule", "ip", "kube-proxy", chain, "handle", handle]);
+  },
+});
+
+export const NFTABLES_DAMAGES: readonly KernelDamage[] = [
+  nft("a service is missing", "verdict", "delete element ip kube-proxy service-ips { 10.96.2.1 . tcp . 80 }"),
+  nft("a node port is missing", "missing", "delete element ip kube-proxy service-nodeports { tcp . 30001 }"),
+  nft(
+    "a service that is gone is left",
+    "extra",
+    "add element ip kube-proxy no-endpoint-services { 10.96.77.7 . tcp . 81 : drop }",
+  ),
+  nft("a hairpin's element is gone", "masquerade", "flush set ip kube-proxy hairpin-connections"),
+  nftRule("masquerading is gone", "masquerade", "masquerading", /meta mark & /),
+  nftRule("node ports are not asked", "missing", "services", /@service-nodeports/),
+  nftRule("services are not asked", "verdict", "services", /@service-ips/),
+  nftRule("the jump of what comes in is gone", "verdict", "nat-prerouting", /jump services/),
+  nftRule("source ranges are not asked", "verdict", "firewall-check", /@firewall-ips/),
+  nft("the table is flushed", "missing", "flush table ip kube-proxy"),
+  nft("the table is gone", "missing", "delete table ip kube-proxy"),
+];
+
+/** What brings the rules of iptables back to what they are now. */
+export async function iptablesAsNow(runner: Runner): Promise<() => Promise<void>> {
+  const { stdout } = await runner.run(["iptables-save"]);
+  return async () => {
+    await runner.run(["iptables-restore"], { input: stdout });
+  };
+}
+
+/** The same for the table of nftables mode. */
+export async function tableAsNow(runner: Runner): Promise<() => Promise<void>> {
+  const { stdout } = await runner.run(["nft", "list", "table", "ip", "kube-proxy"]);
+  const anew = "add table ip kube-proxy\ndelete table ip kube-proxy\n";
+  return async () => {
+    await runner.run(["nft", "-f", "-"], { input: anew + stdout });
+  };
+}
