@@ -4,12 +4,12 @@ import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documen
 import { flagValues } from "./flags/values.ts";
 import { defaultNodePortAddresses } from "./modes/node-port-addresses.ts";
 import { resolveModes } from "./modes/resolve.ts";
+import { resolveShadow } from "./modes/shadow.ts";
 import { leafPaths, valueAt } from "./paths.ts";
 import { createReport, type Report } from "./report.ts";
 import type { CommandOptions, ConfigInput } from "./resolve/input.ts";
 import { resolveNode } from "./resolve/node.ts";
 import { resolveProcess } from "./resolve/process.ts";
-import { resolveShadow } from "./resolve/shadow.ts";
 import { decode } from "./schema/decode.ts";
 import { fairleadSchema } from "./schema/fairlead.ts";
 import { kubeProxySchema } from "./schema/kube-proxy.ts";

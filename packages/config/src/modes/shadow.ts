@@ -1,8 +1,8 @@
-import { whyUnseen } from "../modes/unseen.ts";
 import type { Report } from "../report.ts";
+import type { ConfigInput } from "../resolve/input.ts";
 import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { ResolvedConfig, SocketAddress } from "../types.ts";
-import type { ConfigInput } from "./input.ts";
+import { whyUnseen } from "./unseen.ts";
 
 /** A proxy programs a change within this time, unless its cluster is very large. */
 const GRACE_MS = 5_000;
