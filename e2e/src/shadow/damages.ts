@@ -70,7 +70,7 @@ export const IPTABLES_DAMAGES: readonly KernelDamage[] = [
   iptables("a service is missing", "missing", nat(without(/^-A KUBE-SERVICES .*"default\/svc-1 cluster IP"/))),
   iptables(
     "a load-balancer address is missing",
-    "missing",
+    "verdict",
     nat(without(/^-A KUBE-SERVICES .*"default\/svc-2 loadbalancer IP"/)),
   ),
   iptables("a node port is missing", "missing", nat(without(/^-A KUBE-NODEPORTS .*"default\/svc-1"/))),
