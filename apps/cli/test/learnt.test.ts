@@ -53,6 +53,40 @@ describe("what an agent would learn of the networks' objects in the files", () =
     expect((await ask(["explain", "default/ovn"], more, ...LEARN)).out).toContain("foreign");
   });
 
+  test("objects of a resource that the operator describes are found by their kind; that there are none is warned of", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "fairlead-custom-"));
+    const config = join(dir, "config.yaml");
+    await writeFile(
+      config,
+      `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clusterCIDR: 10.144.0.0/16
+---
+apiVersion: fairlead.dev/v1alpha1
+kind: FairleadConfiguration
+multiCNI:
+  excludeCIDRsFrom:
+    - source: custom
+      resource: addresspools.v1.example.org
+      fields: [spec.cidr]
+`,
+    );
+    const pool = {
+      apiVersion: "example.org/v1",
+      kind: "AddressPool",
+      metadata: { name: "one" },
+      spec: { cidr: "10.16.0.0/16" },
+    };
+    const { out, err } = await ask(["ownership"], [pool], "--config", config);
+    expect(err).toBe("");
+    expect(out).toMatch(/default\/ovn +IPv4 +foreign .*in 10\.16\.0\.0\/16/);
+    const without = await ask(["ownership"], [{ ...pool, kind: "Pool" }], "--config", config);
+    expect(without.err).toBe(
+      "addresspools.v1.example.org: no object in the files is of this resource; nothing is learnt of it\n",
+    );
+    await rm(dir, { recursive: true });
+  });
+
   test("what does not count is warned of", async () => {
     const { err } = await ask(
       ["ownership"],

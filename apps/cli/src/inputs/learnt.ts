@@ -1,5 +1,13 @@
 import type { LearntOnce } from "@fairlead/intake";
 
+/** Resources that an operator described, of which the files have no object: their kind may not follow from the name. */
+export function unmatched({ report }: LearntOnce): readonly string[] {
+  const described = report.sources.filter(({ source, state }) => source.includes(".") && state === "empty");
+  return described.map(
+    ({ source }) => `${source}: no object in the files is of this resource; nothing is learnt of it`,
+  );
+}
+
 /** What of networks' objects does not count, or cannot be known; a line each. */
 export function learntDoubts({ report, problems }: LearntOnce): readonly string[] {
   const unread = report.sources.filter(({ state }) => state === "forbidden" || state === "unreachable");

@@ -14,7 +14,7 @@ import type { OptionValues } from "../frame/options.ts";
 import { type AgentSetup, agentSetup } from "./agent.ts";
 import type { clusterOptions } from "./cluster-options.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import { learntDoubts } from "./learnt.ts";
+import { learntDoubts, unmatched } from "./learnt.ts";
 import { allNodes, clusterNow, nodeNameOf, type ReadCluster, warnOfProblems } from "./source.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
@@ -71,7 +71,10 @@ export async function plannedNode(
   });
   warnOfProblems(planned.problems, context);
   const { learnt } = cluster;
-  if (learnt !== undefined) for (const line of learntDoubts(learnt)) context.warn(line);
+  if (learnt !== undefined) {
+    const missing = options.file.length > 0 ? unmatched(learnt) : [];
+    for (const line of [...learntDoubts(learnt), ...missing]) context.warn(line);
+  }
   if (!everywhere) for (const doubt of missingNodeDoubts(cluster, nodeName, services)) context.warn(doubt);
   return { planned, setup, learnt };
 }

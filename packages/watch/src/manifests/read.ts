@@ -5,6 +5,7 @@ import { isObject, keyOf, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
+import { isKindOf } from "./kind-of.ts";
 import { parseManifest } from "./parse.ts";
 
 /** An object of a manifest file as the API server would give it. */
@@ -34,7 +35,7 @@ export async function* readManifest(
   const skipped = new Map<string, number>();
   for await (const raw of parseManifest(file, content)) {
     // Of Nodes the own one is wanted, and perhaps all.
-    const wanted = specs.filter(({ apiVersion, kind }) => isOf(raw, apiVersion, kind));
+    const wanted = specs.filter((spec) => isOf(raw, spec));
     if (wanted.length === 0 || !isObject(raw)) {
       const meant = meantBy(raw, specs);
       if (meant === undefined) count(skipped, kindText(raw));
@@ -45,8 +46,10 @@ export async function* readManifest(
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
 }
 
-function isOf(raw: unknown, apiVersion: string, kind: string): boolean {
-  return apiVersion === textAt(raw, "apiVersion") && kind === textAt(raw, "kind");
+function isOf(raw: unknown, { apiVersion, kind, other }: ResourceSpec): boolean {
+  if (apiVersion !== textAt(raw, "apiVersion")) return false;
+  const found = textAt(raw, "kind");
+  return found === kind || (found !== undefined && other !== undefined && isKindOf(found, other.resource));
 }
 
 function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {
