@@ -7,6 +7,7 @@ import { COMPLETER, kubectlCompletion } from "./completion/kubectl.ts";
 import { Ending } from "./frame/ending.ts";
 import { styleFor } from "./frame/style.ts";
 import { CONNECTIONS } from "./node/connections-call.ts";
+import { FULL_SYNC } from "./node/full-sync-call.ts";
 import { lazyRunner } from "./node/host-runner.ts";
 import { LISTINGS } from "./node/listings-call.ts";
 import { TABLES } from "./node/tables-call.ts";
@@ -22,13 +23,20 @@ function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
   if (argv[0] === CONNECTIONS) return connections();
   if (argv[0] === TABLES) return tables();
+  if (argv[0] === FULL_SYNC) return answered(async () => (await import("./node/full-sync.ts")).tellOwnAgent());
   return argv[0] === LISTINGS ? list() : command();
 }
 
 async function tables(): Promise<number> {
   const { tablesText } = await import("./node/own-tables.ts");
-  try {
+  return answered(async () => {
     process.stdout.write(await tablesText(argv));
+  });
+}
+
+async function answered(work: () => Promise<void>): Promise<number> {
+  try {
+    await work();
     return 0;
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`);

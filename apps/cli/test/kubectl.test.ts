@@ -40,19 +40,27 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function node(state: { label?: string; rules?: string; endpoint?: Record<string, unknown> } = {}) {
-  const { label = "app.kubernetes.io/name=fairlead", rules = scenario.iptables, endpoint = {} } = state;
+interface NodeState {
+  readonly label?: string;
+  readonly rules?: string;
+  readonly rulesOfIPv6?: string;
+  readonly endpoint?: Record<string, unknown>;
+  readonly synced?: FakeCluster["programs"];
+}
+
+async function node(state: NodeState = {}) {
+  const { label = "app.kubernetes.io/name=fairlead", rules = scenario.iptables, endpoint = {}, synced } = state;
   await writeFile(join(dir, "calls.jsonl"), "");
   const pods = [{ node: "node-a", name: "fairlead-x7k2p", label, container: "fairlead" }];
   const programs = {
     "iptables-nft-save": rules,
     "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-    "ip6tables-nft-save": "",
+    "ip6tables-nft-save": state.rulesOfIPv6 ?? "",
     "iptables --version": "iptables v1.8.9 (nf_tables)\n",
     "ip -json address": addresses,
     ip: "[]",
   };
-  const cluster: FakeCluster = { pods, programs, endpoint };
+  const cluster: FakeCluster = { pods, programs, endpoint, ...(synced && { synced }) };
   await writeFile(join(dir, "state.json"), JSON.stringify(cluster));
 }
 
@@ -149,6 +157,40 @@ test("doctor looks at the node, not at this host", async () => {
   expect(execs).toContainEqual(["cat", "/proc/sys/net/ipv4/ip_forward"]);
   // Whether its process runs there cannot be told from here: another's rule would be taken away.
   expect(execs.flat()).not.toContain("raw");
+});
+
+describe("verify --on NODE --repair", () => {
+  const agent = ["-f", "-", "--cluster-cidr", "10.144.0.0/16"];
+  /** What a node lists that holds its plan: new rules stand where they were inserted. */
+  const listed = async (family: string) => {
+    const options = ["--node", "node-a", "--node-address", "10.201.0.10", "--family", family];
+    const { out } = await fairlead(["plan", ...agent, ...options], stdin);
+    const builtIn = { nat: ["PREROUTING", "OUTPUT", "POSTROUTING"], filter: ["INPUT", "FORWARD", "OUTPUT"] };
+    return out
+      .replaceAll(/^-I (\S+) \d+ /gm, "-A $1 ")
+      .replaceAll(/^\*(nat|filter)$/gm, (table, name: keyof typeof builtIn) =>
+        [table, ...builtIn[name].map((chain) => `:${chain} ACCEPT [0:0]`)].join("\n"),
+      );
+  };
+  const repair = () => fairlead(["verify", ...agent, "--on", "node-a", "--repair"], { ...real, ...stdin });
+
+  test("has the agent in its pod told, and looks at that kernel again", async () => {
+    const [rules, rulesOfIPv6] = [await listed("ipv4"), await listed("ipv6")];
+    const damaged = rules.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
+    expect(damaged).not.toBe(rules);
+    await node({ rules: damaged, rulesOfIPv6, synced: { "iptables-nft-save": rules } });
+    expect(await repair()).toMatchObject({ err: "", code: 0, out: "nothing differs (IPv4, IPv6)\n" });
+    const told = (await calls()).filter((call) => call.at(-1) === "__full-sync");
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("fairlead-x7k2p");
+  });
+
+  test("kube-proxy cannot be told, and nothing else is done", async () => {
+    await node({ label: "k8s-app=kube-proxy", rules: "" });
+    const { err, code } = await repair();
+    expect(err).toMatch(/^the agent of that node cannot be asked, it takes Fairlead's image: exec failed: fairlead/m);
+    expect(code).toBe(3);
+  });
 });
 
 describe("all nodes", () => {

@@ -154,7 +154,7 @@ describe("over a listing", () => {
   });
 
   test.each([
-    [["--repair"], "--repair: only the agent of this host can be asked"],
+    [["--repair"], "--repair: a listing has no agent that could be asked"],
     [["--on", "node-b"], "only one of them"],
     [["--mode", "ipvs"], "ipvs mode has more than rules"],
   ])("%s is refused with it", async (more, problem) => {

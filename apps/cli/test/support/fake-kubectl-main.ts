@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
@@ -15,6 +15,8 @@ export interface FakeCluster {
   }[];
   /** What programs print, by the whole command or by its first word. */
   readonly programs: Readonly<Record<string, string>>;
+  /** What they print otherwise once the agent was told to do a full sync. */
+  readonly synced?: Readonly<Record<string, string>>;
   /** What the agent answers, by path. */
   readonly endpoint: Readonly<Record<string, unknown>>;
 }
@@ -44,6 +46,11 @@ function get(): void {
 
 function exec(): void {
   const command = args.slice(args.indexOf("--") + 1);
+  if (command.join(" ") === "fairlead __full-sync" && state.synced !== undefined) {
+    const synced: FakeCluster = { ...state, programs: { ...state.programs, ...state.synced } };
+    writeFileSync(join(folder, "state.json"), JSON.stringify(synced));
+    return;
+  }
   const printed = state.programs[command.join(" ")] ?? state.programs[command[0] ?? ""];
   if (printed === undefined) fail(`exec failed: ${command[0]}: No such file or directory`, 127);
   else process.stdout.write(printed);

@@ -8,6 +8,6 @@ export const verifyOptions = {
   namespace: onlyNamespaceOption,
   ...kernelOptions,
   "all-nodes": flag("Look at every node of the cluster, through kubectl exec into their agents' pods."),
-  repair: flag("Ask the agent of this host for a full sync where anything differs, and look again."),
+  repair: flag("Ask the agent of this host, or of --on, for a full sync where anything differs, and look again."),
   output: outputOption,
 } as const;

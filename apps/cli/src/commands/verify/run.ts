@@ -1,9 +1,11 @@
+import type { Runner } from "@fairlead/kernel";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { oneKernel, runnerFor } from "../../node/access.ts";
+import { tellOwnAgent, tellPodsAgent } from "../../node/full-sync.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { print } from "../../output/output.ts";
 import { verifyNodes } from "./all-nodes.ts";
@@ -18,17 +20,22 @@ type Values = CommandInput<typeof verifyOptions>["options"];
 export async function run({ options }: CommandInput<typeof verifyOptions>, context: Context): Promise<ExitCode> {
   if (options["all-nodes"]) return allNodes(options, context);
   oneKernel(options);
-  if (options.repair && (options.rules ?? options.on) !== undefined) {
-    throw new UsageError("--repair: only the agent of this host can be asked; leave out --rules and --on");
+  if (options.repair && options.rules !== undefined) {
+    throw new UsageError("--repair: a listing has no agent that could be asked; leave out --rules");
   }
   const runner = await runnerFor(options, context);
   const node = options.node ?? options.on;
   const addresses = options.rules === undefined ? await nodeAddresses(runner) : undefined;
   const { planned, setup } = await plannedNode({ ...options, node }, context, { live: addresses });
-  const look = async () =>
-    (await reportsOf(planned, setup, options, { ...context, runner })).map((report) => within(options, report));
-  let reports = await look();
-  if (options.repair && differs(reports)) reports = await askForFullSync(reports, look, differs, context);
+  const lookBy = async (by: Runner) =>
+    (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
+  let reports = await lookBy(runner);
+  if (options.repair && differs(reports)) {
+    const ask = () => (options.on === undefined ? tellOwnAgent() : tellPodsAgent(runner));
+    // What another node's runner has listed it does not ask for again.
+    const look = async () => lookBy(await runnerFor(options, context));
+    reports = await askForFullSync(reports, { ask, look, differs }, context);
+  }
   await print(options.output, reports, () => reportText(reports, context.style), context);
   return differs(reports) ? 1 : 0;
 }

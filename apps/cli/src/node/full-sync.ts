@@ -1,0 +1,41 @@
+import { errorText } from "@fairlead/base";
+import { CommandError, nodeLockProcess, type Runner } from "@fairlead/kernel";
+import { CommandFailure } from "../frame/errors.ts";
+import { FULL_SYNC } from "./full-sync-call.ts";
+
+/**
+ * Tells the agent of this host to do a full sync.
+ *
+ * @throws CommandFailure when there is no agent, or it may not be told
+ */
+export async function tellOwnAgent(): Promise<void> {
+  const pid = await nodeLockProcess();
+  if (pid === undefined) {
+    throw new CommandFailure(
+      "no agent of Fairlead is seen on this host (as root, in the host's network and process namespaces); other proxies cannot be asked",
+    );
+  }
+  try {
+    process.kill(pid, "SIGUSR2");
+  } catch (error) {
+    throw new CommandFailure(`process ${pid} cannot be told: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Has the `fairlead` in an agent's pod tell that agent: whoever may start programs there may do so.
+ *
+ * @param pod starts programs in the pod
+ * @throws CommandFailure when there is no `fairlead`, or it does not see its agent
+ */
+export async function tellPodsAgent(pod: Runner): Promise<void> {
+  try {
+    await pod.run(["fairlead", FULL_SYNC]);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const why = error.stderr || error.message;
+    throw new CommandFailure(`the agent of that node cannot be asked, it takes Fairlead's image: ${why}`, {
+      cause: error,
+    });
+  }
+}
