@@ -53,7 +53,8 @@ async function served(cluster: KubectlCluster): Promise<readonly string[]> {
   return nodes.map(({ pods }: { pods: object }) => Object.keys(pods).join("+"));
 }
 
-const changes = ({ calls }: KubectlCluster) => calls.filter(([verb]) => /^(?:apply|patch|delete)$/.test(verb ?? ""));
+const changes = ({ calls }: KubectlCluster) =>
+  calls.filter(([verb, kind]) => /^(?:apply|patch|delete)$/.test(verb ?? "") && kind !== "lease");
 
 describe("migrate", () => {
   test("says what fits and what it would do, and changes nothing", async () => {
@@ -160,6 +161,30 @@ describe("migrate", () => {
     expect((await fairlead(["migrate"], cluster)).out).toMatch(
       /^node-b .* kube-proxy +node-b: fairlead is not ready$/m,
     );
+  });
+
+  test("no run changes what another one is changing, and each ends without a trace", async () => {
+    const cluster = kubeadmCluster();
+    const holders = new Set<string>();
+    cluster.onChange = ([verb]) => {
+      if (verb === "patch") holders.add(cluster.objects.get("lease/fairlead-migrate").spec.holderIdentity);
+    };
+    expect(await fairlead(["migrate", "--apply", ...NOW], cluster)).toMatchObject({ code: 0 });
+    expect([...holders]).toEqual([expect.stringMatching(/^process \d+ on ./)]);
+    expect(cluster.objects.has("lease/fairlead-migrate")).toBe(false);
+
+    const before = changes(cluster).length;
+    let version = 0;
+    cluster.onGet = (kind) => {
+      if (kind !== "lease") return;
+      version += 1;
+      const metadata = { name: "fairlead-migrate", resourceVersion: String(version) };
+      cluster.add({ kind: "Lease", metadata, spec: { holderIdentity: "process 7 on laptop" } });
+    };
+    const { err, code } = await fairlead(["migrate", "--revert", ...NOW], cluster);
+    expect(err).toMatch(/another run has not ended: process 7 on laptop; .*\n.*is changing this cluster: process 7/);
+    expect(code).toBe(3);
+    expect(changes(cluster)).toHaveLength(before);
   });
 
   test.each([

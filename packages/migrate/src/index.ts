@@ -1,6 +1,8 @@
 export { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, NAMESPACE } from "./cluster/names.ts";
 export { placementOf, placementPatch } from "./cluster/placement.ts";
 export { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "./cluster/state.ts";
+export { HeldByAnother, type HoldOptions, whileHolding } from "./holder/hold.ts";
+export type { HeldBy, HolderPort } from "./holder/port.ts";
 export {
   CHECK_LABEL,
   checkPod,

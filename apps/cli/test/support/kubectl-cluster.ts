@@ -18,6 +18,8 @@ export class KubectlCluster {
   programs: (node: string) => Programs = () => ({});
   /** Called before each change. */
   onChange: (argv: readonly string[]) => void = () => {};
+  /** Called before objects of a kind are read. */
+  onGet: (kind: string) => void = () => {};
 
   add(object: Any): void {
     const { kind, metadata } = object;
@@ -46,6 +48,7 @@ export class KubectlCluster {
     if (verb === "api-resources") return "subnets.kubeovn.io\n";
     if (verb === "wait") return "";
     if (verb === "apply") return this.#apply(JSON.parse(input));
+    if (verb === "create" || verb === "replace") return this.#write(JSON.parse(input));
     if (verb === "exec") return this.#exec(kind, args.slice(args.indexOf("--") + 1));
     this.#reconcile();
     if (verb === "get") return this.#get(kind, name, flags);
@@ -61,6 +64,18 @@ export class KubectlCluster {
     return "";
   }
 
+  /** Refuses to write over what is newer than what was read. */
+  #write(object: Any): string | undefined {
+    const key = `${object.kind.toLowerCase()}/${object.metadata.name}`;
+    const { resourceVersion } = object.metadata;
+    if (this.objects.get(key)?.metadata.resourceVersion !== resourceVersion) return undefined;
+    this.add({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(Number(resourceVersion ?? 0) + 1) },
+    });
+    return JSON.stringify(this.objects.get(key));
+  }
+
   #exec(pod: string, command: readonly string[]): string | undefined {
     const node = this.objects.get(`pod/${pod}`)?.spec.nodeName;
     const programs = this.programs(node);
@@ -68,6 +83,7 @@ export class KubectlCluster {
   }
 
   #get(kind: string, name: string | undefined, flags: readonly string[]): string {
+    this.onGet(kind);
     if (name !== undefined) return JSON.stringify(this.objects.get(`${kind}/${name}`) ?? "").replace(/^""$/, "");
     const items = [...this.objects.values()].filter((one) => `${one.kind.toLowerCase()}s` === kind.split(".")[0]);
     return JSON.stringify({ items: items.filter((one) => selects(flags, one)) });

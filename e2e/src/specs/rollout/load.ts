@@ -2,6 +2,7 @@ import { expectAnswers } from "../expect.ts";
 import { startTraffic } from "../faults/traffic.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";
+import type { ServiceHandle } from "../service.ts";
 
 /** All the rollouts of one spec. */
 export const TRAFFIC_MS = 15 * 60_000;
@@ -32,11 +33,12 @@ export async function startLoad(scene: Scene) {
   return startTraffic(ways, scene.later, TRAFFIC_MS);
 }
 
-/** Whoever serves takes in a new service. */
-export async function expectServed(scene: Scene, name: string): Promise<void> {
+/** Whoever serves takes in a new service, with one endpoint. */
+export async function expectServed(scene: Scene, name: string): Promise<ServiceHandle> {
   const app = `app-${name}`;
   const pod = await scene.pod({ node: scene.nodes[1], app });
   const caller = await scene.pod({ node: scene.nodes[0] });
   const service = await scene.service(name, { selector: { app }, ports: [{ port: 80 }] });
   await expectAnswers(caller, { to: service.clusterIP, port: 80 }, { by: [pod] });
+  return service;
 }

@@ -1,30 +1,28 @@
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
-import { tool } from "../../tools/fairlead.ts";
 import { withoutFailure } from "../faults/traffic.ts";
+import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
+import { fairleadEnds } from "./administrator.ts";
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
+import { ruleDeleted } from "./rule-deleted.ts";
 
 const MIGRATE_MS = 8 * 60_000;
 const HOLD = ["--hold=2", "--timeout=120"];
+const APPLY = ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD];
 
-/** The command line tool as administrators use it, with the kubectl of the cluster. */
-export const migrated: Spec = {
+const COMMON = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
+
+const migrated: Spec = {
+  ...COMMON,
   name: "fairlead migrate: kube-proxy → Fairlead, killed half way and gone on with, and back, under load",
-  suite: "rollout",
-  eachFamily: false,
-  alone: true,
-  unfit: needsKubelets,
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
-    scene.later(() => backToFairlead(cluster));
-    scene.later(() => migrate(cluster, ["--revert", "--skip-verify", ...HOLD]));
-    await kubernetes.addKubeProxy();
-    await removeProxy(kubernetes, "fairlead");
+    await withKubeProxy(cluster, scene.later);
     const traffic = await startLoad(scene);
-    await killedHalfWay(cluster, ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD]);
+    await killedHalfWay(cluster, APPLY);
     await migrate(cluster, ["--apply", ...HOLD]);
     if ((await labelled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
@@ -37,18 +35,61 @@ export const migrated: Spec = {
   },
 };
 
-/** @throws CommandError, whose message has what it said */
+/** A service that nobody asks loses a rule again and again, on the second worker from when it has Fairlead. */
+const stopped: Spec = {
+  ...COMMON,
+  unfit: (shape) =>
+    needsKubelets(shape) ?? onlyIn(["iptables"], "nftables mode repairs at once what is deleted")(shape),
+  name: "fairlead migrate: a node that fails its verification is put back, and nothing more is changed, under load",
+  run: async (scene, cluster) => {
+    const [first, second] = scene.nodes;
+    await withKubeProxy(cluster, scene.later);
+    const traffic = await startLoad(scene);
+    const victim = await expectServed(scene, "victim");
+    const ended = new AbortController();
+    const isTheirs = async () => (await labelled(whole(cluster))).includes(`node/${second.name}`);
+    const damaged = until(
+      `${second.name} to be changed, and damaged until the run ends`,
+      async () => {
+        if (await isTheirs()) await ruleDeleted(scene, second, victim);
+        return ended.signal.aborted ? undefined : "under way";
+      },
+      MIGRATE_MS,
+    );
+    const told = await fairleadEnds(1, cluster, ["migrate", ...APPLY], { timeoutMs: MIGRATE_MS }).finally(() =>
+      ended.abort(),
+    );
+    await damaged;
+    const wanted = new RegExp(`^Stopped: ${second.name}, served by fairlead: .*victim.*; kube-proxy serves it$`, "m");
+    if (!wanted.test(told)) throw new Error(`wanted ${wanted}, came:\n${told}`);
+    if ((await labelled(whole(cluster))).join() !== `node/${first.name}`)
+      throw new Error(`wanted Fairlead on ${first.name} only, came ${await labelled(whole(cluster))}`);
+    const problem = await fairleadEnds(0, cluster, ["migrate"], { timeoutMs: MIGRATE_MS });
+    if (!new RegExp(`^${second.name} .* kube-proxy +${second.name}, served by`, "m").test(problem))
+      throw new Error(`wanted ${second.name} with its problem, came:\n${problem}`);
+    await expectServed(scene, "afterwards");
+    return withoutFailure(await traffic.stop());
+  },
+};
+
+/** The command line tool as administrators use it. */
+export const migrations: readonly Spec[] = [migrated, stopped];
+
+async function withKubeProxy(cluster: Cluster, later: (undo: () => Promise<void>) => void): Promise<void> {
+  const kubernetes = whole(cluster);
+  later(() => backToFairlead(cluster));
+  later(() => migrate(cluster, ["--revert", "--skip-verify", ...HOLD]));
+  await kubernetes.addKubeProxy();
+  await removeProxy(kubernetes, "fairlead");
+}
+
+/** @throws Error with what it printed */
 async function migrate(
   cluster: Cluster,
   args: readonly string[],
   signal = AbortSignal.timeout(MIGRATE_MS),
 ): Promise<void> {
-  const { kubeconfig, kubectlProgram } = whole(cluster);
-  // It calls kubectl by its name.
-  const path = `PATH=${kubectlProgram.replace(/\/[^/]*$/, "")}:/usr/sbin:/usr/bin:/sbin:/bin`;
-  const argv = ["env", path, process.execPath, tool, "migrate", `--kubeconfig=${kubeconfig}`, ...args] as const;
-  // What it prints comes with the failure only from standard error.
-  await cluster.apiServer.run(["sh", "-c", '"$@" >&2', "sh", ...argv], { timeoutMs: MIGRATE_MS, signal });
+  await fairleadEnds(0, cluster, ["migrate", ...args], { timeoutMs: MIGRATE_MS, signal });
 }
 
 /** Killed as soon as the first node has changed. */

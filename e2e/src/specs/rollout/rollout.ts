@@ -9,7 +9,8 @@ import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, whole } from "../whole-kubernetes.ts";
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
-import { migrated } from "./migrate.ts";
+import { nodesLookedAt } from "./look.ts";
+import { migrations } from "./migrate.ts";
 
 const common = { suite: "rollout", eachFamily: false, alone: true, unfit: needsKubelets } as const;
 
@@ -75,7 +76,7 @@ const founding: Spec = {
   },
 };
 
-export const rollout: readonly Spec[] = [swap, migrated, founding];
+export const rollout: readonly Spec[] = [swap, ...migrations, nodesLookedAt, founding];
 
 async function rolledOut(kubernetes: WholeKubernetes): Promise<void> {
   await kubectlSystem(kubernetes, "rollout", "status", "daemonset/kube-proxy", `--timeout=${ROLLOUT_MS / 1000 - 10}s`);

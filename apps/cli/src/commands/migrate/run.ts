@@ -24,6 +24,7 @@ import { type KubectlOptions, kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
 import { clusterObjects, surveyObjects } from "./cluster.ts";
+import { changingAlone } from "./holder.ts";
 import type { migrateOptions } from "./options.ts";
 import { kubectlPort } from "./port.ts";
 import { findingsText, nodesText, outcomeText, planText, stepText } from "./text.ts";
@@ -61,7 +62,11 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
     return 1;
   }
   const goal = options.apply ? "fairlead" : "kube-proxy";
-  const outcome = await context.untilStopped(() => carryOut(goal, installation, patience, options, kubectl, context));
+  const outcome = await context.untilStopped(() =>
+    changingAlone(kubectl, context, (signal) =>
+      carryOut(goal, installation, patience, options, kubectl, { ...context, signal }),
+    ),
+  );
   return reported(outcome, goal, options, context);
 }
 

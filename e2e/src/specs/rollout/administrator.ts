@@ -1,0 +1,46 @@
+import { CommandError, type RunOptions } from "@fairlead/kernel";
+import type { Cluster } from "../../provider/cluster.ts";
+import { requireTool, tool } from "../../tools/fairlead.ts";
+import { whole } from "../whole-kubernetes.ts";
+
+/** What a command line of `fairlead` ended with; 1 is an answer. */
+export interface Told {
+  readonly code: 0 | 1;
+  readonly out: string;
+}
+
+/**
+ * The command line tool as administrators use it, with the kubectl of the cluster.
+ *
+ * @throws CommandError for other exit codes
+ */
+export async function fairlead(
+  cluster: Pick<Cluster, "kubernetes" | "apiServer">,
+  [command, ...args]: readonly [command: string, ...args: string[]],
+  options: RunOptions,
+): Promise<Told> {
+  await requireTool();
+  const { kubeconfig, kubectlProgram } = whole(cluster);
+  // It calls kubectl by its name.
+  const path = `PATH=${kubectlProgram.replace(/\/[^/]*$/, "")}:/usr/sbin:/usr/bin:/sbin:/bin`;
+  const argv = ["env", path, process.execPath, tool, command, `--kubeconfig=${kubeconfig}`, ...args] as const;
+  try {
+    return { code: 0, out: (await cluster.apiServer.run(argv, options)).stdout };
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
+    return { code: 1, out: error.stdout };
+  }
+}
+
+/** @throws Error with what it printed where it ended otherwise */
+export async function fairleadEnds(
+  code: Told["code"],
+  cluster: Pick<Cluster, "kubernetes" | "apiServer">,
+  args: readonly [command: string, ...args: string[]],
+  options: RunOptions,
+): Promise<string> {
+  const told = await fairlead(cluster, args, options);
+  if (told.code !== code)
+    throw new Error(`fairlead ${args.join(" ")}: wanted exit ${code}, came ${told.code}:\n${told.out}`);
+  return told.out;
+}

@@ -1,0 +1,132 @@
+import { type Clock, sleep } from "@fairlead/base";
+import type { HeldBy, HolderPort } from "./port.ts";
+
+/** Milliseconds between two renewals, and after which a holder who has not renewed is given up. */
+const RENEW_MS = 10_000;
+const GIVEN_UP_MS = 40_000;
+const LOOK_MS = 1_000;
+
+export interface HoldOptions {
+  /** In words for others who come: the host, the process. */
+  readonly holder: string;
+  readonly clock: Clock;
+  /** Somebody holds it: it is taken over in so many milliseconds unless they are alive. */
+  readonly onWait: (holder: string, milliseconds: number) => void;
+  /** Aborted: the wait is given up. */
+  readonly signal: AbortSignal;
+}
+
+/** Somebody else is changing the cluster. */
+export class HeldByAnother extends Error {
+  constructor(holder: string) {
+    super(`another run is changing this cluster: ${holder}`);
+  }
+}
+
+/**
+ * Does what only one may do at a time. A holder who was killed is given up after 40 seconds without a renewal, told by
+ * this side's clock alone, as client-go's leader election does.
+ *
+ * @param work its signal is aborted when somebody else has taken over, or renewing has failed for as long
+ * @throws HeldByAnother when somebody else holds it, or has taken it over; what the port throws at the beginning
+ */
+export async function whileHolding<T>(
+  port: HolderPort,
+  options: HoldOptions,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const hold = new Hold(port, options, await taken(port, options));
+  try {
+    const result = await work(hold.lost);
+    if (hold.lost.aborted) throw hold.lost.reason;
+    return result;
+  } finally {
+    await hold.end();
+  }
+}
+
+async function taken(port: HolderPort, options: HoldOptions): Promise<HeldBy> {
+  const found = await port.read();
+  const before = found && (await afterGivingUp(port, found, options));
+  const held = await port.write(options.holder, before);
+  if (held === undefined) throw new HeldByAnother((await port.read())?.holder ?? "it has ended meanwhile");
+  return held;
+}
+
+/**
+ * @returns what may be written over; undefined: it was given up
+ * @throws HeldByAnother when they renew it
+ */
+async function afterGivingUp(
+  port: HolderPort,
+  found: HeldBy,
+  { clock, onWait, signal }: HoldOptions,
+): Promise<HeldBy | undefined> {
+  onWait(found.holder, GIVEN_UP_MS);
+  const end = clock.monotonic() + GIVEN_UP_MS;
+  while (clock.monotonic() < end && !signal.aborted) {
+    await sleep(clock, LOOK_MS, signal);
+    const now = await port.read();
+    if (now === undefined) return undefined;
+    if (now.version !== found.version) throw new HeldByAnother(now.holder);
+  }
+  if (signal.aborted) throw new HeldByAnother(found.holder);
+  return found;
+}
+
+/** Renews it until it ends. */
+class Hold {
+  readonly #port: HolderPort;
+  readonly #options: HoldOptions;
+  readonly #lost = new AbortController();
+  #held: HeldBy;
+  #renewedAt: number;
+  #cancel: () => void = () => {};
+  #renewing: Promise<void> | undefined;
+
+  constructor(port: HolderPort, options: HoldOptions, held: HeldBy) {
+    this.#port = port;
+    this.#options = options;
+    this.#held = held;
+    this.#renewedAt = options.clock.monotonic();
+    this.#schedule();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async end(): Promise<void> {
+    this.#cancel();
+    await this.#renewing;
+    this.#cancel();
+    // Where it cannot be given up, it is taken over after a while.
+    if (!this.#lost.signal.aborted) await this.#port.release(this.#held).catch(() => {});
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#options.clock.after(RENEW_MS, () => {
+      this.#renewing = this.#renew();
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { holder, clock } = this.#options;
+    const began = clock.monotonic();
+    try {
+      const held = await this.#port.write(holder, this.#held);
+      if (held === undefined) {
+        this.#lost.abort(new HeldByAnother("it has taken over"));
+        return;
+      }
+      this.#held = held;
+      this.#renewedAt = began;
+    } catch (error) {
+      if (clock.monotonic() - this.#renewedAt >= GIVEN_UP_MS - RENEW_MS) {
+        this.#lost.abort(error);
+        return;
+      }
+    }
+    this.#schedule();
+  }
+}
