@@ -116,6 +116,11 @@ describe.skipIf(CI === "" && !support.ok)(`verify on a real kernel${support.ok ?
   test("after all that it is healthy again", async () => {
     expect(await verify()).toMatchObject({ code: 0 });
   });
+
+  test("a family without services that the agent has left out is no difference", async () => {
+    for (const table of ["nat", "filter", "mangle"]) await runner.run(["nft", "delete", "table", "ip6", table]);
+    expect(await verify()).toMatchObject({ code: 0, out: "nothing differs (IPv4)\n" });
+  });
 });
 
 describe("over a listing", () => {

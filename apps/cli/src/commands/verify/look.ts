@@ -32,9 +32,17 @@ export async function reportsOf(
   for (const family of families) {
     const held = await heldOf(planned, family, options, context);
     if (held === undefined) continue;
-    reports.push({ family, ...(await check(planned, setup, family, held)) });
+    const found = await check(planned, setup, family, held);
+    if (found.services.length > 0 && isLeftOut(planned, family, found.services)) continue;
+    reports.push({ family, ...found });
   }
   return reports;
+}
+
+/** Agents leave out a family that is turned off on their node: nothing is there, and no service asks for it. */
+function isLeftOut({ planner }: PlannedNode, family: IPFamily, services: FamilyReport["services"]): boolean {
+  const isMissing = services.every(({ findings }) => findings.every(({ kind }) => kind === "missing"));
+  return isMissing && planner.plan(family).groups.size === 0;
 }
 
 /** @returns undefined for a family that this host has not got and that nothing is to be programmed for */
