@@ -36,6 +36,10 @@ export const nftablesByHand: ByHand = {
   // The second refuses for ClusterIPs whatever no service has a port for.
   noRefusal: flushing("service-endpoints-check", "cluster-ips-check"),
   noSourceRanges: flushing("firewall-check"),
+  noService: (family, _service, address) => {
+    const element = `${nftTable(family)} service-ips { ${address} . tcp . 80 }`;
+    return ["sh", "-c", 'nft get element "$1" 2>/dev/null || exit 0; nft delete element "$1"', "sh", element];
+  },
   leadAway: (family, from, to) => {
     const address = family === "IPv4" ? "ip" : "ip6";
     return ["nft", `insert rule ${nftTable(family)} services ${address} daddr ${from} tcp dport 80 dnat to ${to}`];

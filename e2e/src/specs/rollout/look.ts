@@ -1,13 +1,16 @@
-import type { Cluster, ClusterNode } from "../../provider/cluster.ts";
+import { modeNamed } from "../../modes/index.ts";
+import type { Cluster } from "../../provider/cluster.ts";
 import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { needsKubelets, whole } from "../whole-kubernetes.ts";
 import { fairlead, type Told } from "./administrator.ts";
+import { deleteService } from "./delete-service.ts";
 import { expectServed } from "./load.ts";
-import { ruleDeleted } from "./rule-deleted.ts";
 
 const LOOK_MS = 120_000;
+const AT_ONCE_MS = 1_000;
 
 /** A row of `fairlead status`, as far as it is looked at. */
 interface Row {
@@ -35,13 +38,13 @@ export const nodesLookedAt: Spec = {
     const name = `${scene.namespace}/${victim.name}`;
     await scene.until("every node as it should be", () => complaint(cluster, 0, {}));
 
-    // In nftables mode the kernel tells the agent, which repairs at once; iptables mode waits for the next full sync.
-    const stops = cluster.mode === "nftables";
+    // Who is told by the kernel repairs at once, others with their next full sync, which somebody has to ask for.
+    const stops = modeNamed(cluster.mode).repairMs <= AT_ONCE_MS;
     if (stops) {
       scene.later(() => second.agent.signal("SIGCONT"));
       await second.agent.signal("SIGSTOP");
     }
-    await ruleDeleted(scene, second, victim);
+    await deleteService(scene, second, victim);
     const damaged = await complaint(cluster, 1, { [second.name]: [name] });
     if (damaged !== undefined) throw new Error(damaged);
     if (stops) await second.agent.signal("SIGCONT");
@@ -64,9 +67,9 @@ async function complaint(
   const reports: readonly Report[] = JSON.parse(verified.out);
   const rows: readonly Row[] = JSON.parse(status.out);
   const names = await nodeNames(cluster);
-  const wanted = names.map((node) => `${node}: ${(differing[node] ?? []).join()}`);
+  const wanted = names.map((node) => `${node}: ${differing[node] ?? ""}`);
   const found = reports.map((report) => `${report.node}: ${"problem" in report ? report.problem : servicesOf(report)}`);
-  if (verified.code !== code || found.sort().join("; ") !== wanted.join("; ")) {
+  if (verified.code !== code || found.sort().join("; ") !== wanted.sort().join("; ")) {
     return `verify: wanted exit ${code} and ${wanted.join("; ")}; came exit ${verified.code} and\n${verified.out}`;
   }
   const isRight = ({ node, answers, healthy, mode, differences }: Row) => {

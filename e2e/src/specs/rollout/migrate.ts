@@ -6,8 +6,8 @@ import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
 import { fairleadEnds } from "./administrator.ts";
+import { deleteService } from "./delete-service.ts";
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
-import { ruleDeleted } from "./rule-deleted.ts";
 
 const MIGRATE_MS = 8 * 60_000;
 const HOLD = ["--hold=2", "--timeout=120"];
@@ -51,7 +51,7 @@ const stopped: Spec = {
     const damaged = until(
       `${second.name} to be changed, and damaged until the run ends`,
       async () => {
-        if (await isTheirs()) await ruleDeleted(scene, second, victim);
+        if (await isTheirs()) await deleteService(scene, second, victim);
         return ended.signal.aborted ? undefined : "under way";
       },
       MIGRATE_MS,

@@ -44,7 +44,7 @@ async function workload(scene: Scene, spec: Readonly<Record<string, unknown>> = 
   return { web, caller, service, target };
 }
 
-const undermine = (scene: Scene, node: ClusterNode, what: Exclude<keyof ByHand, "leadAway">) =>
+const undermine = (scene: Scene, node: ClusterNode, what: Exclude<keyof ByHand, "leadAway" | "noService">) =>
   node.run(byHandOn(scene)[what](scene.family));
 
 function byHandOn({ cluster }: Scene): ByHand {

@@ -37,7 +37,7 @@ export async function changingAlone<T>(
 
 const LEASE = ["lease", MANAGER, `--namespace=${NAMESPACE}`];
 
-/** Who changes the cluster, in a Lease that is there only meanwhile: the API server refuses a write over a newer one. */
+/** Who changes the cluster: a Lease that is there only meanwhile. The API server refuses a write over a newer one. */
 function leasePort(options: KubectlOptions): HolderPort {
   const read = async () =>
     heldBy((await kubectl(["get", ...LEASE, "--ignore-not-found", "--output=json"], options)).stdout);

@@ -1,0 +1,15 @@
+import { modeNamed } from "../../modes/index.ts";
+import type { ClusterNode } from "../../provider/node.ts";
+import type { Scene } from "../scene.ts";
+import type { ServiceHandle } from "../service.ts";
+
+/** Somebody takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
+export async function deleteService(
+  { cluster, family, namespace }: Scene,
+  node: ClusterNode,
+  { name, clusterIP }: Pick<ServiceHandle, "name" | "clusterIP">,
+): Promise<void> {
+  const { byHand } = modeNamed(cluster.mode);
+  if (byHand === undefined) throw new Error(`nobody knows what to break in ${cluster.mode} mode`);
+  await node.run(byHand.noService(family, `${namespace}/${name}`, clusterIP));
+}
