@@ -14,9 +14,9 @@ export function deleteChainsArgv(family: IPFamily, table: string): Argv {
 }
 
 /** Deletes the first rule of a service's own chain that leads to an endpoint. */
-const ENDPOINT_DELETED = `
-  rule=$("$1-save" -t nat | grep -m 1 -- "^-A KUBE-SVC-.*"$2 -> ") || exit 0
-  printf '*nat\n-D%s\nCOMMIT\n' "\${rule#-A}" | "$1-restore" --noflush`;
+const ENDPOINT_DELETED = String.raw`
+  rule=$("$1-save" -t nat | grep -m 1 -- "^-A KUBE-SVC-.*\"$2 -> ") || exit 0
+  printf '*nat\n-D%s\nCOMMIT\n' "$(echo "$rule" | cut -c3-)" | "$1-restore" --noflush`;
 
 export const iptablesByHand: ByHand = {
   noServices: (family) => flushArgv(family, "nat", "KUBE-SERVICES"),
