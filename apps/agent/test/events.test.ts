@@ -3,7 +3,7 @@ import type { HealthCheck } from "@fairlead/core";
 import { service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { eventFollower } from "../src/events/follower.ts";
-import type { NodeEvent } from "../src/events/node-event.ts";
+import { componentOf, type NodeEvent } from "../src/events/node-event.ts";
 import { NodeEvents } from "../src/events/node-events.ts";
 import { healthCheckNotListening, serverNotListening } from "../src/events/port-events.ts";
 import { routes } from "../src/http/app.ts";
@@ -16,7 +16,7 @@ import { until } from "./support/until.ts";
 
 const failed: NodeEvent = { type: "Warning", reason: "SyncFailed", message: "m".repeat(2_000) };
 
-function events(answer: () => number) {
+function events(answer: () => number, name = "") {
   const sent: unknown[] = [];
   const clock = new VirtualClock();
   const log = recordedLog();
@@ -26,7 +26,13 @@ function events(answer: () => number) {
     namespaces.push(namespace);
     return answer();
   };
-  return { sent, namespaces, clock, log, events: new NodeEvents({ node: "node-a", post, clock, log }) };
+  return {
+    sent,
+    namespaces,
+    clock,
+    log,
+    events: new NodeEvents({ node: "node-a", component: componentOf(name), post, clock, log }),
+  };
 }
 
 test("an Event about the Node, once in ten minutes for a reason", async () => {
@@ -48,6 +54,17 @@ test("an Event about the Node, once in ten minutes for a reason", async () => {
   await one.events.report(failed);
   expect(one.sent).toHaveLength(3);
   expect(one.log.lines).toEqual([]);
+});
+
+test("an agent with a name reports as a component of its own", async () => {
+  const one = events(() => 201, "edge");
+  await one.events.report(failed);
+  expect(one.sent).toEqual([
+    expect.objectContaining({
+      source: { component: "fairlead-edge", host: "node-a" },
+      reportingComponent: "fairlead-edge",
+    }),
+  ]);
 });
 
 test("a role that does not allow it: one line, and no more tries", async () => {

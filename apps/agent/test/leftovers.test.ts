@@ -51,30 +51,34 @@ describe("what nftables mode left", () => {
   ])("its tables are removed, nobody else's: %s", async (_, says, netlink) => {
     const { runner, open, deleted, isThere } = nft(...tables);
     const parts = { runner, open: netlink ? open : noNetlink, isThere: says ? isThere : async () => undefined };
-    expect(await removeNftTables(parts)).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
+    expect(await removeNftTables(parts, "kube-proxy")).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
     expect(deleted).toEqual(["delete table ip kube-proxy", "delete table ip6 kube-proxy"]);
   });
 
   test("nothing there: nothing is asked for; or neither netlink nor nft: nothing is done", async () => {
     const { runner, open, deleted, isThere } = nft("ip nat");
     const says = async () => undefined;
-    expect(await removeNftTables({ runner, open, isThere: says })).toEqual([]);
-    expect(await removeNftTables({ runner, open: noNetlink, isThere: says })).toEqual([]);
+    expect(await removeNftTables({ runner, open, isThere: says }, "kube-proxy")).toEqual([]);
+    expect(await removeNftTables({ runner, open: noNetlink, isThere: says }, "kube-proxy")).toEqual([]);
     expect(deleted).toEqual([]);
     const none = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "must not be asked" }) });
-    expect(await removeNftTables({ runner: none, open: noNetlink, isThere })).toEqual([]);
-    expect(await removeNftTables({ runner: new FakeRunner(), open: noNetlink, isThere: async () => true })).toEqual([]);
+    expect(await removeNftTables({ runner: none, open: noNetlink, isThere }, "kube-proxy")).toEqual([]);
+    expect(
+      await removeNftTables({ runner: new FakeRunner(), open: noNetlink, isThere: async () => true }, "kube-proxy"),
+    ).toEqual([]);
   });
 
   test("what else the kernel or nft says is told", async () => {
     const isThere = async () => true;
     const runner = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "Operation not permitted" }) });
-    await expect(removeNftTables({ runner, open: noNetlink, isThere })).rejects.toThrow("Operation not permitted");
+    await expect(removeNftTables({ runner, open: noNetlink, isThere }, "kube-proxy")).rejects.toThrow(
+      "Operation not permitted",
+    );
     const commit = async (batch: NftBatch) => {
       throw new NftablesError(batch, batch.objectOf(1), EPERM);
     };
     const open = async () => ({ commit, async close() {} });
-    await expect(removeNftTables({ runner, open, isThere })).rejects.toThrow(
+    await expect(removeNftTables({ runner, open, isThere }, "kube-proxy")).rejects.toThrow(
       "table ip kube-proxy: cannot delete table kube-proxy: EPERM",
     );
   });

@@ -71,13 +71,15 @@ function kernelWith(nftables: FakeNftables): Kernel {
   };
 }
 
+const FIRST = { bindAddress: "0.0.0.0", serviceProxyName: "" };
+
 describe("whether a node can do it", () => {
   test("the kernel checks all that may be written, and nothing is", async () => {
     const nftables = new FakeNftables();
     const kernel = kernelWith(nftables);
     const { mode } = await chooseMode(modes, configOf(FLAGS), kernel, recordedLog());
     expect(mode).toBe(nftablesMode);
-    const { families } = await openFamilies(mode, kernel, "0.0.0.0", recordedLog());
+    const { families } = await openFamilies(mode, kernel, FIRST, recordedLog());
     expect(families).toEqual(["IPv4", "IPv6"]);
     expect(nftables.faults.calls.map(({ argv }) => argv[2])).toContain("check");
     expect(nftables.faults.calls.map(({ argv }) => argv[2])).not.toContain("commit");
@@ -90,7 +92,7 @@ describe("whether a node can do it", () => {
       argv[2] === "check" && argv[3] === "ip6" ? { kind: "fail", errno: "ENOTSUP", message: 4 } : undefined,
     );
     const log = recordedLog();
-    const { families, unserved } = await openFamilies(nftablesMode, kernelWith(nftables), "0.0.0.0", log);
+    const { families, unserved } = await openFamilies(nftablesMode, kernelWith(nftables), FIRST, log);
     expect(families).toEqual(["IPv4"]);
     expect(unserved.get("IPv6")).toMatch(/Linux 5\.13 .* nft_chain_nat.*table ip6 kube-proxy.*ENOTSUP/s);
   });

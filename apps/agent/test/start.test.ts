@@ -48,7 +48,12 @@ const DENIED = {
 
 describe("families", () => {
   const opened = async (one: ReturnType<typeof kernel>, bindAddress = "0.0.0.0") => {
-    const { families, unserved } = await openFamilies(iptablesMode, one.kernel, bindAddress, one.log);
+    const { families, unserved } = await openFamilies(
+      iptablesMode,
+      one.kernel,
+      { bindAddress, serviceProxyName: "" },
+      one.log,
+    );
     return [families, Object.fromEntries(unserved)];
   };
 
@@ -78,22 +83,22 @@ describe("families", () => {
   test("that of the bind address has to work, and the error says what is missing", async () => {
     const one = kernel();
     one.tables.IPv4.faults.onCall(() => DENIED);
-    await expect(openFamilies(iptablesMode, one.kernel, "10.0.0.5", one.log)).rejects.toThrow(
-      /^IPv4, the primary family \(of bindAddress: 10\.0\.0\.5\), cannot be served: .*run as root/,
-    );
+    await expect(
+      openFamilies(iptablesMode, one.kernel, { bindAddress: "10.0.0.5", serviceProxyName: "" }, one.log),
+    ).rejects.toThrow(/^IPv4, the primary family \(of bindAddress: 10\.0\.0\.5\), cannot be served: .*run as root/);
     expect(await opened(one, "fd00::5")).toEqual([["IPv6"], { IPv4: expect.anything() }]);
     const off = kernel({});
-    await expect(openFamilies(iptablesMode, off.kernel, "fd00::5", off.log)).rejects.toThrow(
-      "cannot be served: this kernel has no IPv6",
-    );
+    await expect(
+      openFamilies(iptablesMode, off.kernel, { bindAddress: "fd00::5", serviceProxyName: "" }, off.log),
+    ).rejects.toThrow("cannot be served: this kernel has no IPv6");
   });
 
   test("one has to work", async () => {
     const one = kernel({});
     one.tables.IPv4.faults.onCall(() => DENIED);
-    await expect(openFamilies(iptablesMode, one.kernel, "::", one.log)).rejects.toThrow(
-      /^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/,
-    );
+    await expect(
+      openFamilies(iptablesMode, one.kernel, { bindAddress: "::", serviceProxyName: "" }, one.log),
+    ).rejects.toThrow(/^neither family can be served: IPv4: .*run as root.*; IPv6: this kernel has no IPv6$/);
   });
 });
 
@@ -163,7 +168,7 @@ describe("--cleanup", () => {
     const config = configOf([]);
     await one.tables.IPv4.meddle(foreign);
     const before = one.tables.IPv4.table("nat");
-    const { families } = await openFamilies(iptablesMode, one.kernel, config.bindAddress, one.log);
+    const { families } = await openFamilies(iptablesMode, one.kernel, config, one.log);
     const node = { config, families, kernel: one.kernel, log: one.log, progress: new Progress() };
     for (const [family, backend] of (await iptablesMode.serve(node)).backends) {
       await backend.sync({

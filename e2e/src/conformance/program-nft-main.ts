@@ -1,4 +1,4 @@
-import { createNftablesBackend, NFTABLES_TABLE } from "@fairlead/backend-nftables";
+import { createNftablesBackend, tableName } from "@fairlead/backend-nftables";
 import { IP_FAMILIES } from "@fairlead/base";
 import { openNftables } from "@fairlead/kernel";
 import type { NftTable } from "@fairlead/netfilter/nft";
@@ -20,7 +20,7 @@ async function program({ options, rows, history }: CaseGroup): Promise<Readonly<
   await syncGroup({ options, rows, history }, backends);
   const nftables: NftTable[] = [];
   for (const family of ["ip", "ip6"] as const) {
-    const table = await client.table(family, NFTABLES_TABLE);
+    const table = await client.table(family, tableName(""));
     if (table !== undefined) nftables.push(table);
   }
   return Object.fromEntries(

@@ -6,7 +6,7 @@ import { type NftablesOptions, type ResolvedOptions, resolveOptions } from "./op
 import { changeTable } from "./plan/change-table.ts";
 import { changesContext, planContext } from "./plan/context.ts";
 import { sharesChains } from "./plan/frame-change.ts";
-import { TABLE } from "./plan/names.ts";
+import { tableName } from "./plan/names.ts";
 import type { Programmed, Sizes } from "./plan/programmed.ts";
 import { Remembered, remembers } from "./plan/remembered.ts";
 import { writeTable } from "./plan/write-table.ts";
@@ -56,7 +56,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     // What others do from here on may be in what is written, or not.
     const generation = await this.#port.generation();
     const remembered = await this.#remembered(plan, before);
-    const batch = new SplitBatch(this.#port, context.family, sizeOf(plan));
+    const batch = new SplitBatch(this.#port, context, sizeOf(plan));
     const written = await this.#slowly(writeTable(plan.groups.values(), context, batch, remembered));
     for (const full of batch.takeFull()) await this.#port.commit(full);
     await this.#port.commit(batch.last);
@@ -75,7 +75,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
     if (!sharesChains(before.context, context)) return this.sync(plan);
     if (before.structures.size > this.#mostStructures) return this.sync(plan);
     this.#programmed = undefined;
-    const batch = new NftBatch(context.family, TABLE);
+    const batch = new NftBatch(context.family, context.table);
     const groups = Array.from(change.groups, ([id, { after }]) => [id, after] as const);
     const { programmed, stale, inUse, written } = await this.#slowly(changeTable(before, groups, context, batch));
     // As much as that goes in one transaction or, as a whole table, in several.
@@ -97,7 +97,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
 
   async cleanup(): Promise<void> {
     this.#programmed = undefined;
-    await removeNftablesMode(this.#port, this.#options.family);
+    await removeNftablesMode(this.#port, this.#options.family, this.#options.serviceProxyName);
   }
 
   /** Only services with affinity have something that is worth reading. */
@@ -110,7 +110,7 @@ class NftablesBackend implements Required<Omit<Backend, "prepare">> {
   /** What somebody else put there may be of kinds that are not known here: it goes, and the clients with it. */
   async #readSets(family: NftFamily): Promise<ReadonlyMap<string, NftSet>> {
     try {
-      return await this.#port.sets(family, TABLE, remembers);
+      return await this.#port.sets(family, tableName(this.#options.serviceProxyName), remembers);
     } catch (error) {
       if (!(error instanceof UnreadableNft)) throw error;
       this.#options.onForgottenClients(error);

@@ -1,5 +1,5 @@
 import type { ModeFacts } from "@fairlead/core";
-import { TABLE } from "./plan/names.ts";
+import { tableName } from "./plan/names.ts";
 import { nftablesSemantics } from "./semantics.ts";
 
 /** What holds for nftables mode on every node (upstream: pkg/proxy/nftables). */
@@ -16,7 +16,7 @@ export const nftablesFacts = {
       help: "Elements of the table's dispatch (services) and of its maps of endpoints that the plan needs (nftables mode)",
     },
   },
-  nftTables: [TABLE],
+  nftTables: (serviceProxyName) => [tableName(serviceProxyName)],
   packetCounters: {},
   familiesAtOnce: true,
 } as const satisfies ModeFacts;

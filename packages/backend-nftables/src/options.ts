@@ -4,6 +4,11 @@ import { DEFAULTS, type PlanSettings } from "./plan/context.ts";
 /** What may be chosen when the backend is made. */
 export interface NftablesOptions {
   readonly family: IPFamily;
+  /**
+   * The services that it is for (serviceProxyName); with a name it has a table of its own beside another proxy's.
+   * Default "".
+   */
+  readonly serviceProxyName?: string;
   /** Bit of the packet mark that asks for masquerading, 0…31 (nftables.masqueradeBit). Default 14. */
   readonly masqueradeBit?: number;
   /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */

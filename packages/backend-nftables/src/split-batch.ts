@@ -1,13 +1,5 @@
-import {
-  NftBatch,
-  type NftChain,
-  type NftFamily,
-  type NftRule,
-  type NftSet,
-  type SetElement,
-} from "@fairlead/netfilter/nft";
-import { TABLE } from "./plan/names.ts";
-import { beginTable, type TableWriter } from "./plan/table-writer.ts";
+import { NftBatch, type NftChain, type NftRule, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import { beginTable, type TableWriter, type Titled } from "./plan/table-writer.ts";
 import type { NftablesPort } from "./port.ts";
 
 /**
@@ -17,18 +9,18 @@ import type { NftablesPort } from "./port.ts";
  */
 export class SplitBatch implements TableWriter {
   readonly #port: Pick<NftablesPort, "roomFor">;
-  readonly #family: NftFamily;
+  readonly #titled: Titled;
   readonly #full: NftBatch[] = [];
   #last: NftBatch;
   #room: number;
 
   /** @param size bytes that the whole will have, about */
-  constructor(port: Pick<NftablesPort, "roomFor">, family: NftFamily, size: number) {
+  constructor(port: Pick<NftablesPort, "roomFor">, titled: Titled, size: number) {
     this.#port = port;
-    this.#family = family;
+    this.#titled = titled;
     this.#room = port.roomFor(size);
-    this.#last = new NftBatch(family, TABLE, Math.min(size, this.#room));
-    beginTable(this.#last);
+    this.#last = new NftBatch(titled.family, titled.table, Math.min(size, this.#room));
+    beginTable(this.#last, titled);
   }
 
   addSet(set: Omit<NftSet, "elements">): void {
@@ -63,7 +55,7 @@ export class SplitBatch implements TableWriter {
     this.#room = this.#port.roomFor(4 * length);
     if (2 * length <= this.#room) return this.#last;
     this.#full.push(this.#last);
-    this.#last = new NftBatch(this.#family, TABLE, this.#room);
+    this.#last = new NftBatch(this.#titled.family, this.#titled.table, this.#room);
     return this.#last;
   }
 }

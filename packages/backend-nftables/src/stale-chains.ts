@@ -1,7 +1,7 @@
 import { errorCode } from "@fairlead/base";
 import { NFT_FAMILY, NftBatch } from "@fairlead/netfilter/nft";
 import type { ResolvedOptions } from "./options.ts";
-import { TABLE } from "./plan/names.ts";
+import { tableName } from "./plan/names.ts";
 import type { NftablesPort } from "./port.ts";
 
 /**
@@ -54,7 +54,8 @@ export class StaleChains {
 
   /** @returns false: the kernel still holds one of them */
   async #delete(chains: readonly string[]): Promise<boolean> {
-    const batch = new NftBatch(NFT_FAMILY[this.#options.family], TABLE);
+    const { family, serviceProxyName } = this.#options;
+    const batch = new NftBatch(NFT_FAMILY[family], tableName(serviceProxyName));
     for (const name of chains) batch.deleteChain(name);
     try {
       await this.#commit(batch);

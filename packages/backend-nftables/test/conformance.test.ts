@@ -3,14 +3,14 @@ import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import { conformanceTable, differences, expectedWays, nftablesRow, runCase, type Subjects } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { createNftablesBackend, NFTABLES_TABLE } from "../src/index.ts";
+import { createNftablesBackend, tableName } from "../src/index.ts";
 
 const subjects: Subjects = {
   open: (family, { masqueradeAll }) => {
     const fake = new FakeNftables();
     const backend = createNftablesBackend(fake, { family, masqueradeAll });
     const ruleSet = async () => {
-      const table = await fake.table(NFT_FAMILY[family], NFTABLES_TABLE);
+      const table = await fake.table(NFT_FAMILY[family], tableName(""));
       return { nftables: table === undefined ? [] : [table] };
     };
     return { backend, ruleSet };

@@ -2,7 +2,7 @@ import type { PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 import { NftBatch } from "@fairlead/netfilter/nft";
 import { expect, test } from "vitest";
 import { changeTable } from "../src/plan/change-table.ts";
-import { planContext } from "../src/plan/context.ts";
+import { DEFAULTS, planContext } from "../src/plan/context.ts";
 import { TableInMemory } from "../src/plan/table-writer.ts";
 import { writeTable } from "../src/plan/write-table.ts";
 import { groupOfEveryKind, planOfEveryKind } from "./support/every-kind.ts";
@@ -11,8 +11,8 @@ const ENDPOINTS = 20_000;
 
 test("a service of very many endpoints is written and changed in short steps", () => {
   const plan = planOfEveryKind("IPv4");
-  const context = planContext({ family: "IPv4", masqueradeBit: 14, masqueradeAll: false }, plan);
-  const written = stepsOf(writeTable([group(0)], context, new TableInMemory("ip")));
+  const context = planContext({ ...DEFAULTS, family: "IPv4" }, plan);
+  const written = stepsOf(writeTable([group(0)], context, new TableInMemory(context)));
   expect(written.steps).toBeGreaterThan((5 * ENDPOINTS) / 2048);
   const batch = new NftBatch("ip", "kube-proxy");
   const changed = stepsOf(changeTable(written.result, [["default/many/tcp", group(ENDPOINTS)]], context, batch));

@@ -2,6 +2,7 @@ import { toKubeProxyConfiguration, toYAML } from "./external.ts";
 import { readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
 import { flagValues } from "./flags/values.ts";
+import { resolveInstance } from "./modes/instance.ts";
 import { defaultNodePortAddresses } from "./modes/node-port-addresses.ts";
 import { resolveModes } from "./modes/resolve.ts";
 import { resolveShadow } from "./modes/shadow.ts";
@@ -48,11 +49,15 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
     fairlead: decode(fairleadSchema, source.fairlead, report),
     options: commandOptions(options),
   };
+  const instance = resolveInstance(input, report);
+  const { serviceProxyName, defaults } = instance;
+  const mode = input.kubeProxy.mode ?? defaults.mode;
   const serving = {
+    serviceProxyName,
     ...(source.configFile === undefined ? {} : { configFile: source.configFile }),
-    ...resolveModes(input, report),
-    ...resolveNode(input, { nodePortAddresses: defaultNodePortAddresses(input.kubeProxy.mode) }, report),
-    ...resolveProcess(input, report),
+    ...resolveModes(input, defaults, report),
+    ...resolveNode(input, { ...defaults, nodePortAddresses: defaultNodePortAddresses(mode) }, report),
+    ...resolveProcess(input, instance, report),
   };
   const resolved = resolveShadow(serving, input, report);
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);

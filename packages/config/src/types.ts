@@ -82,6 +82,11 @@ export interface AgentConfig {
   /** The file of --config with the text it had when it was read, to notice changes of it. */
   readonly configFile?: { readonly path: string; readonly text: string };
   readonly mode: ProxyMode;
+  /**
+   * The services that it is for: those whose label service.kubernetes.io/service-proxy-name has this value. Empty:
+   * those without the label.
+   */
+  readonly serviceProxyName: string;
   /** Trimmed, lower case. Absent: the node is called as the host. */
   readonly hostnameOverride?: string;
   /** Canonical address, whose family is the primary one; unspecified (0.0.0.0, ::): the Node's own says so. */

@@ -61,6 +61,7 @@ describe("as kube-proxy v1.37.1", () => {
       "mixed-services",
       "excluded-frontends",
       "ownership-annotation",
+      "service-proxy-name",
       "state-dir",
       "manifests",
       "ipvs-fallback",

@@ -15,8 +15,8 @@ export interface ModeFacts {
    */
   readonly keeps: Readonly<Record<string, readonly string[]>>;
   readonly objects: ModeObjects;
-  /** The tables of nftables that it programs, by name, in each family; absent: none. */
-  readonly nftTables?: readonly string[];
+  /** The tables of nftables that an agent with that service proxy name programs, in each family; absent: none. */
+  readonly nftTables?: (serviceProxyName: string) => readonly string[];
   /** The nfacct objects that the mode's rules count packets with. */
   readonly packetCounters: PacketCounters;
   /** Whether both families can be synced at once; false: they have objects in common. */

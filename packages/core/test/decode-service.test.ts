@@ -74,6 +74,19 @@ test("keeps what the model needs, and of the annotations its own", () => {
   });
 });
 
+describe("of a proxy with a name", () => {
+  const labelled = (value: unknown) =>
+    raw({}, { metadata: { labels: { "service.kubernetes.io/service-proxy-name": value } } });
+
+  test("only services with its label are its own", () => {
+    const decode = (object: unknown) => decodeService(object, undefined, { serviceProxyName: "edge" });
+    expect(decode(labelled("edge")).object?.name).toBe("web");
+    expect(decode(labelled("other")).ignored).toMatch(/^left to service proxy other /);
+    expect(decode(labelled("")).ignored).toMatch(/^left to service proxy "" /);
+    expect(decode(raw()).ignored).toMatch(/left to the node's first proxy$/);
+  });
+});
+
 describe("is none of ours", () => {
   test.each<[string, unknown, RegExp]>([
     ["headless", raw({ clusterIP: "None" }), /headless/],
@@ -83,7 +96,7 @@ describe("is none of ours", () => {
     [
       "another proxy's",
       raw({}, { metadata: { labels: { "service.kubernetes.io/service-proxy-name": "other" } } }),
-      /another proxy/,
+      /^left to service proxy other /,
     ],
   ])("%s", (_, object, reason) => {
     const decoded = decodeService(object);

@@ -33,7 +33,7 @@ export interface ReadOptions {
   readonly serviceCIDRs?: boolean;
   /** Networks that the agent would learn. Default: none. */
   readonly networks?: NetworksOnceParts["settings"] | undefined;
-  /** The configuration whose rules for services ask for annotations; absent: there are none. */
+  /** The agent's: which services it is for, and which annotations its rules ask for. Default: the first proxy's. */
   readonly config?: AgentConfig;
 }
 
@@ -65,6 +65,7 @@ export async function readCluster(
   const into = subscriptions({
     state,
     annotations: config && ruleAnnotations(config),
+    serviceProxyName: config?.serviceProxyName,
     problems: { object: (_kind, _namespace, _name, found) => problems.push(...found) },
     onChange: () => {},
     onNode: (known) => {

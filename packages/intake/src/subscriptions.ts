@@ -23,6 +23,8 @@ export interface IntakeOptions {
   readonly loopbackEndpoints?: boolean;
   /** Annotations of Services that are kept beside Fairlead's own; by `ruleAnnotations`. Default: none. */
   readonly annotations?: ReadonlySet<string> | undefined;
+  /** The services that are wanted, by their label service.kubernetes.io/service-proxy-name. Default: those without. */
+  readonly serviceProxyName?: string | undefined;
   readonly state: ClusterState;
   /** Takes all problems that one object has now; none, when it has none any more. */
   readonly problems: {
@@ -51,8 +53,8 @@ export interface ProxySubscriptions {
 
 /** Leads the changes of a source through core's decoders into the cluster state. */
 export function subscriptions(options: IntakeOptions): ProxySubscriptions {
-  const { state, annotations, onChange, onServiceCIDRs } = options;
-  const decoding = annotations === undefined ? {} : { annotations };
+  const { state, annotations, serviceProxyName, onChange, onServiceCIDRs } = options;
+  const decoding = { ...(annotations && { annotations }), ...(serviceProxyName && { serviceProxyName }) };
   const intern = createIntern();
   const decoder = <T>(kind: ObjectKind, decode: (raw: unknown) => Decoded<T>) => {
     return (raw: unknown): T | undefined => {

@@ -1,7 +1,7 @@
 import { openSync } from "node:fs";
 import { acquireNodeLock, nodeLockProcess } from "../src/index.ts";
 import { lockByte } from "../src/lock/byte-lock.ts";
-import { ownNetwork } from "../src/lock/lock-process.ts";
+import { lockPlace } from "../src/lock/lock-place.ts";
 
 /**
  * A program that says one line and lives on: `as-agent FOLDER…` takes the node's lock, `as-anybody FILE` locks a file
@@ -12,7 +12,7 @@ const say = (text: string) => process.stdout.write(`${text}\n`);
 setInterval(() => {}, 60_000);
 if (what === "who") say(String(await nodeLockProcess()));
 else if (what === "as-anybody")
-  say(`locked ${await lockByte(openSync(paths[0] ?? "", "w", 0o644), await ownNetwork())}`);
+  say(`locked ${await lockByte(openSync(paths[0] ?? "", "w", 0o644), await lockPlace(""))}`);
 else {
   await acquireNodeLock({ version: "1.2.3", startedAt: Date.UTC(2030, 0, 1), folders: paths }).then(
     ({ doubt }) => say(`${process.pid} held; doubt: ${doubt}`),

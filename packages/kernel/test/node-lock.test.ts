@@ -28,6 +28,8 @@ function folder(): string {
 }
 
 const acquire = (...folders: readonly string[]) => acquireNodeLock({ ...common, folders, proc });
+const acquireNamed = (instance: string, path: string) =>
+  acquireNodeLock({ ...common, instance, folders: [path], proc });
 
 describe("in one process", () => {
   test("the second is told who holds it; released, it can be had", async () => {
@@ -42,6 +44,16 @@ describe("in one process", () => {
     expect(error).toMatchObject({ holder, message });
     lock.release();
     (await acquire(shared)).release();
+  });
+
+  test("one of each name may be there, also where they share a folder", async () => {
+    const shared = folder();
+    const locks = [await acquire(shared), await acquireNamed("edge", shared), await acquireNamed("inner", shared)];
+    expect(locks.map(({ doubt }) => doubt)).toEqual([undefined, undefined, undefined]);
+    await expect(acquireNamed("edge", shared)).rejects.toThrow(NodeLockHeldError);
+    await expect(acquire(shared)).rejects.toThrow(NodeLockHeldError);
+    for (const lock of locks) lock.release();
+    (await acquireNamed("edge", shared)).release();
   });
 
   test("nobody but its user can open it, whatever the folder was before", async () => {

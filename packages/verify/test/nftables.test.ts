@@ -1,4 +1,4 @@
-import { createNftablesBackend, NFTABLES_TABLE, nftablesSemantics, planTable } from "@fairlead/backend-nftables";
+import { createNftablesBackend, nftablesSemantics, planTable, tableName } from "@fairlead/backend-nftables";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { addressHex, type NftChain, type NftSet, type NftTable, statements } from "@fairlead/netfilter/nft";
@@ -152,7 +152,7 @@ test("what a service went through before makes no difference: slots and class", 
     if (at === 0) await backend.sync(cluster.plan("IPv4"));
     else if (change) await backend.apply(cluster.plan("IPv4"), change);
   }
-  const actual = await fake.table("ip", NFTABLES_TABLE);
+  const actual = await fake.table("ip", tableName(""));
   const expected = planTable(cluster.plan("IPv4"));
   expect(JSON.stringify([...(actual?.sets.keys() ?? [])])).not.toBe(JSON.stringify([...expected.sets.keys()]));
   expect(found(actual, expected)).toEqual([]);

@@ -73,7 +73,8 @@ export interface OtherSubscription extends Subscription<unknown> {
 /** Resources that a source can follow. What is not subscribed is not asked for. */
 export interface Subscriptions<S = unknown, E = unknown, N = unknown, C = unknown> {
   /**
-   * core/v1 Services without the label service.kubernetes.io/service-proxy-name and with a clusterIP other than None.
+   * core/v1 Services of this proxy, by their label service.kubernetes.io/service-proxy-name, with a clusterIP other
+   * than None.
    */
   readonly services?: Subscription<S>;
   /** discovery.k8s.io/v1 EndpointSlices without the label service.kubernetes.io/headless. */

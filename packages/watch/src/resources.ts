@@ -26,14 +26,27 @@ export interface ResourceSpec {
   readonly selects: (raw: RawObject) => boolean;
 }
 
-/** Services with this label, whatever its value, belong to another proxy. */
-const OTHER_PROXY_LABEL = "service.kubernetes.io/service-proxy-name";
+/** Which services a proxy is for; a Service with this label belongs to the proxy of that name (KEP-2447). */
+const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 /** EndpointSlices of headless services carry this. */
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
 
-/** @param nodeName metadata.name of the own Node */
-export function resourceSpecs(nodeName: string, others: readonly OtherSubscription[] = []): readonly ResourceSpec[] {
-  return [services, endpointSlices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
+/** What a proxy follows. */
+export interface Selection {
+  /** metadata.name of the own Node. */
+  readonly nodeName: string;
+  /**
+   * The value that the label service.kubernetes.io/service-proxy-name of its Services has. Default "": they have no
+   * such label.
+   */
+  readonly serviceProxyName?: string | undefined;
+}
+
+export function resourceSpecs(
+  { nodeName, serviceProxyName = "" }: Selection,
+  others: readonly OtherSubscription[] = [],
+): readonly ResourceSpec[] {
+  return [servicesOf(serviceProxyName), endpointSlices, ownNode(nodeName), serviceCIDRs, ...others.map(otherSpec)];
 }
 
 export function otherName({ group, version, plural }: OtherResource): OtherName {
@@ -61,18 +74,26 @@ function otherSpec(other: OtherSubscription): ResourceSpec {
   };
 }
 
-const services: ResourceSpec = {
-  name: "services",
-  apiVersion: "v1",
-  kind: "Service",
-  protobuf: service,
-  path: "/api/v1/services",
-  namespaced: true,
-  labelSelector: `!${OTHER_PROXY_LABEL}`,
-  fieldSelector: "spec.clusterIP!=None",
-  selects: (raw) => !hasLabel(raw, OTHER_PROXY_LABEL) && textAt(objectAt(raw, "spec"), "clusterIP") !== "None",
-};
+function servicesOf(proxy: string): ResourceSpec {
+  const wanted = proxy === "" ? undefined : proxy;
+  return {
+    name: "services",
+    apiVersion: "v1",
+    kind: "Service",
+    protobuf: service,
+    path: "/api/v1/services",
+    namespaced: true,
+    labelSelector: wanted === undefined ? `!${PROXY_NAME_LABEL}` : `${PROXY_NAME_LABEL}=${wanted}`,
+    fieldSelector: "spec.clusterIP!=None",
+    selects: (raw) =>
+      labelOf(raw, PROXY_NAME_LABEL) === wanted && textAt(objectAt(raw, "spec"), "clusterIP") !== "None",
+  };
+}
 
+/**
+ * All of them, whatever proxy their service is for: the label is on those that Kubernetes' own controller makes, some
+ * time after it is on the Service, and on others only if their makers put it there.
+ */
 const endpointSlices: ResourceSpec = {
   name: "endpointSlices",
   apiVersion: "discovery.k8s.io/v1",
@@ -81,7 +102,7 @@ const endpointSlices: ResourceSpec = {
   path: "/apis/discovery.k8s.io/v1/endpointslices",
   namespaced: true,
   labelSelector: `!${HEADLESS_LABEL}`,
-  selects: (raw) => !hasLabel(raw, HEADLESS_LABEL),
+  selects: (raw) => labelOf(raw, HEADLESS_LABEL) === undefined,
 };
 
 function ownNode(nodeName: string): ResourceSpec {
@@ -108,6 +129,6 @@ const serviceCIDRs: ResourceSpec = {
   selects: () => true,
 };
 
-function hasLabel(raw: RawObject, label: string): boolean {
-  return valueAt(objectAt(objectAt(raw, "metadata"), "labels"), label) !== undefined;
+function labelOf(raw: RawObject, label: string): unknown {
+  return valueAt(objectAt(objectAt(raw, "metadata"), "labels"), label);
 }

@@ -45,6 +45,24 @@ test("WatchList, selected on the server, JSON, the user agent", async () => {
   expect(request?.headers).toMatchObject({ accept: "application/json", "user-agent": "fairlead-proxy/0.0.0" });
 });
 
+test("a proxy with a name is given the services with its label, and all slices", async () => {
+  const label = (value: string) => ({ "service.kubernetes.io/service-proxy-name": value });
+  const { api, consumer } = await following(
+    ({ store }) => {
+      store.put(SERVICES_PATH, service("first"));
+      store.put(SERVICES_PATH, service("mine", {}, label("edge")));
+      store.put(SERVICES_PATH, service("other", {}, label("other")));
+    },
+    { serviceProxyName: "edge" },
+  );
+  expect(consumer.keys()).toEqual(["default/mine"]);
+  expect(api.requests[0]?.query.get("labelSelector")).toBe("service.kubernetes.io/service-proxy-name=edge");
+  api.store.put(SERVICES_PATH, service("first", {}, label("edge")));
+  api.store.put(SERVICES_PATH, service("mine", {}, label("other")));
+  await consumer.until(() => !consumer.state.has("default/mine"));
+  expect(consumer.keys()).toEqual(["default/first"]);
+});
+
 test("an object that leaves the selection is deleted, one that enters it is given", async () => {
   const { api, consumer } = await following(({ store }) => {
     store.put(SERVICES_PATH, service("a"));

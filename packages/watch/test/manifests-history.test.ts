@@ -52,7 +52,7 @@ test("whatever is written, broken and removed, the consumer ends with what the f
       const consumer = new Consumer();
       const services = publisher("services", consumer.subscription, () => {});
       const publishers = new Map<ResourceName, Publisher>([["services", services]]);
-      const follower = new ManifestFollower(resourceSpecs("node-a"), publishers, () => {});
+      const follower = new ManifestFollower(resourceSpecs({ nodeName: "node-a" }), publishers, () => {});
       const disk = new Map<string, Content>();
       const readable = new Map<string, Content>();
       const look = async () => {

@@ -6,7 +6,7 @@ import { unwrap } from "../src/protobuf/wrapped.ts";
 import { resourceSpecs } from "../src/resources.ts";
 import { stored } from "./support/stored-objects.ts";
 
-const kinds = resourceSpecs("node-a").map(({ kind, protobuf = [] }) => ({ kind, definition: protobuf }));
+const kinds = resourceSpecs({ nodeName: "node-a" }).map(({ kind, protobuf = [] }) => ({ kind, definition: protobuf }));
 
 /** Fields that no proxy reads, of all kinds of wire types. */
 const UNREAD = {

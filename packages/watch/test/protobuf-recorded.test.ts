@@ -22,7 +22,10 @@ const FILES = {
   Node: "nodes",
   ServiceCIDR: "service-cidrs",
 } as const;
-const kinds = resourceSpecs("node-a").map(({ kind, protobuf: definition = [] }) => ({ kind, definition }));
+const kinds = resourceSpecs({ nodeName: "node-a" }).map(({ kind, protobuf: definition = [] }) => ({
+  kind,
+  definition,
+}));
 const ofKind = (kind: string) => {
   const found = kinds.find((one) => one.kind === kind);
   if (found === undefined) throw new Error(`no kind ${kind}`);

@@ -113,7 +113,9 @@ async function given(spec: ResourceSpec, options: { readonly protobuf: boolean; 
 
 describe("what is there comes the same", () => {
   test.each(
-    resourceSpecs("node-a").flatMap((spec) => [true, false].map((watchList) => ({ ...spec, spec, watchList }))),
+    resourceSpecs({ nodeName: "node-a" }).flatMap((spec) =>
+      [true, false].map((watchList) => ({ ...spec, spec, watchList })),
+    ),
   )("$name, WatchList: $watchList", async ({ spec, watchList }) => {
     const json = await given(spec, { protobuf: false, watchList });
     expect(await given(spec, { protobuf: true, watchList })).toEqual(json);

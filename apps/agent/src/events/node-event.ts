@@ -27,6 +27,11 @@ const LONGEST_MESSAGE = 1_024;
 /** From whom Events of kube-proxy are: what looks for those finds ours. */
 export const KUBE_PROXY = "kube-proxy";
 
+/** Who tells Events: as kube-proxy does, or a second proxy beside it. */
+export function componentOf(serviceProxyName: string): string {
+  return serviceProxyName === "" ? KUBE_PROXY : `fairlead-${serviceProxyName}`;
+}
+
 /**
  * A core/v1 Event about the own Node or a Service.
  *

@@ -42,9 +42,10 @@ export interface Kernel {
   /**
    * Removes the tables of nftables mode, kube-proxy's or ours, and names them.
    *
+   * @param serviceProxyName whose; empty: the first proxy's
    * @throws Error when one cannot be deleted
    */
-  removeNftTables(): Promise<readonly string[]>;
+  removeNftTables(serviceProxyName: string): Promise<readonly string[]>;
   /** The address that packets to elsewhere would leave from; undefined: there is no route. */
   sourceAddress(family: IPFamily): Promise<string | undefined>;
 }

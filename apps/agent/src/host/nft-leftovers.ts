@@ -2,8 +2,6 @@ import type { IPFamily } from "@fairlead/core";
 import { CommandError, isNftTableThere, type NftablesClient, NftablesError, type Runner } from "@fairlead/kernel";
 import { NftBatch } from "@fairlead/netfilter/nft";
 
-/** kube-proxy's nftables mode, and ours, has one table for each family. */
-const TABLE = "kube-proxy";
 const FAMILIES = [
   ["ip", "IPv4"],
   ["ip6", "IPv6"],
@@ -19,27 +17,28 @@ export interface NftLeftoversParts {
 }
 
 /**
- * Removes what nftables mode left.
+ * Removes what nftables mode left: kube-proxy's, and ours, has one table for each family.
  *
+ * @param table its name in both
  * @returns what was removed, as nft names it: `table ip kube-proxy`
  * @throws NftablesError, CommandError when a table cannot be deleted
  */
-export async function removeNftTables(parts: NftLeftoversParts): Promise<readonly string[]> {
+export async function removeNftTables(parts: NftLeftoversParts, table: string): Promise<readonly string[]> {
   const { isThere = isNftTableThere } = parts;
   const removed: string[] = [];
   for (const [name, family] of FAMILIES) {
-    if ((await isThere(family, TABLE)) === false) continue;
-    if (await deleteTable(parts, name)) removed.push(`table ${name} ${TABLE}`);
+    if ((await isThere(family, table)) === false) continue;
+    if (await deleteTable(parts, name, table)) removed.push(`table ${name} ${table}`);
   }
   return removed;
 }
 
-async function deleteTable({ open, runner }: NftLeftoversParts, family: "ip" | "ip6"): Promise<boolean> {
+async function deleteTable({ open, runner }: NftLeftoversParts, family: "ip" | "ip6", table: string): Promise<boolean> {
   // Why it cannot be opened, the tool will say: it needs the same of the kernel.
   const client = await open().catch(() => undefined);
-  if (client === undefined) return deleteByTool(runner, family);
+  if (client === undefined) return deleteByTool(runner, family, table);
   try {
-    await client.commit(new NftBatch(family, TABLE).deleteTable());
+    await client.commit(new NftBatch(family, table).deleteTable());
     return true;
   } catch (error) {
     if (error instanceof NftablesError && error.code === "ENOENT") return false;
@@ -49,9 +48,9 @@ async function deleteTable({ open, runner }: NftLeftoversParts, family: "ip" | "
   }
 }
 
-async function deleteByTool(runner: Runner, family: string): Promise<boolean> {
+async function deleteByTool(runner: Runner, family: string, table: string): Promise<boolean> {
   try {
-    await runner.run(["nft", "delete", "table", family, TABLE]);
+    await runner.run(["nft", "delete", "table", family, table]);
     return true;
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

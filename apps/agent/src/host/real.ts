@@ -1,3 +1,4 @@
+import { tableName } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import {
   createConntrack,
@@ -49,7 +50,7 @@ export function realKernel(log: Log): Kernel {
     nfacct: createNfacct(runner),
     sysctl: createSysctl(),
     nftables: () => openNftables(),
-    removeNftTables: () => removeNftTables({ open: openNftables, runner }),
+    removeNftTables: (serviceProxyName) => removeNftTables({ open: openNftables, runner }, tableName(serviceProxyName)),
     sourceAddress,
   };
 }

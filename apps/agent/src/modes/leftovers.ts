@@ -27,26 +27,31 @@ export function leftoversFollower(parts: LeftoversParts): SyncFollower {
   return {
     async ran({ family, outcome }) {
       if (outcome.kind !== "synced" || !waiting.delete(family) || waiting.size > 0) return;
-      await removeTables(others, kernel, log);
+      await removeTables(others, kernel, "", log);
       for (const each of families) await removeRules(others, { kernel, mode, family: each, log });
     },
   };
 }
 
-/** Removes what the modes left outside iptables. Returns whether nothing is left, as far as can be seen. */
+/**
+ * Removes what the modes left outside iptables, of one service proxy name or none. Returns whether nothing is left, as
+ * far as can be seen.
+ */
 export async function removeTables(
   removals: readonly ModeRemoval[],
   kernel: Pick<Kernel, "removeNftTables">,
+  serviceProxyName: string,
   log: Log,
 ): Promise<boolean> {
   let nothingLeft = true;
+  const owner = serviceProxyName === "" ? "kube-proxy" : `service proxy ${serviceProxyName}`;
   for (const { facts, removeTables: remove } of removals) {
     try {
-      for (const table of (await remove?.(kernel)) ?? [])
-        log.info(`Removed what kube-proxy's ${facts.name} mode left`, { table });
+      for (const table of (await remove?.(kernel, serviceProxyName)) ?? [])
+        log.info(`Removed what ${owner}'s ${facts.name} mode left`, { table });
     } catch (error) {
       nothingLeft = false;
-      log.warn(`Cannot remove what kube-proxy's ${facts.name} mode left`, { error: errorChainText(error) });
+      log.warn(`Cannot remove what ${owner}'s ${facts.name} mode left`, { error: errorChainText(error) });
     }
   }
   return nothingLeft;

@@ -25,12 +25,15 @@ export interface Mode extends ModeRemoval {
    *
    * @throws Error saying what is missing and how to get it
    */
-  open(kernel: Kernel, family: IPFamily): Promise<void>;
+  open(kernel: Kernel, family: IPFamily, config: OpenedFor): Promise<void>;
   /** Sets the kernel settings that the mode relies on. What cannot be set costs what it is for, and one line. */
   prepare?(config: AgentConfig, kernel: Kernel, log: Log): Promise<void>;
   /** Makes the backends of the families that were opened. Nothing is written yet. */
   serve(node: ServedNode): Promise<Serving>;
 }
+
+/** What a mode's objects in the kernel are named after. */
+export type OpenedFor = Pick<AgentConfig, "serviceProxyName">;
 
 /** How what a mode left is removed while another one serves, and by --cleanup: kube-proxy's and ours. */
 export interface ModeRemoval {
@@ -44,12 +47,14 @@ export interface ModeRemoval {
    */
   removeRules?(kernel: Pick<Kernel, "ipvs">, rules: IptablesPort, keep?: KeepsChain): Promise<boolean | undefined>;
   /**
-   * Removes what it left elsewhere, of both families; absent: it leaves nothing there.
+   * Removes what it left elsewhere, of both families; absent: it leaves nothing there, and cannot run beside another
+   * proxy.
    *
+   * @param serviceProxyName whose; empty: the first proxy's, kube-proxy or Fairlead
    * @returns the names of what was removed
    * @throws Error when something cannot be removed
    */
-  removeTables?(kernel: Pick<Kernel, "removeNftTables">): Promise<readonly string[]>;
+  removeTables?(kernel: Pick<Kernel, "removeNftTables">, serviceProxyName: string): Promise<readonly string[]>;
 }
 
 export type KeepsChain = (table: Table, chain: string) => boolean;

@@ -1,23 +1,27 @@
-import { NFTABLES_TABLE, type NftablesPort } from "@fairlead/backend-nftables";
+import type { NftablesPort } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import type { NftablesClient } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
 import type { ForeignChanges } from "./mode.ts";
 
 /**
- * The tables of both families, and what others do to them. As a port for backends its generation counts that, and not
- * every transaction of everybody: other programs write tables of their own all the time, and so does the other family.
+ * The agent's tables of both families, and what others do to them. As a port for backends its generation counts that,
+ * and not every transaction of everybody: other programs write tables of their own all the time, and so does the other
+ * family.
  */
 export class WatchedTables {
   readonly #client: NftablesClient;
+  readonly #table: string;
   readonly #log: Log;
   #touched = 0;
   /** The kernel's generation after the last transaction of ours; kept until others' are told. */
   #known: number | undefined;
   #watching = false;
 
-  constructor(client: NftablesClient, log: Log) {
+  /** @param table their name in each family */
+  constructor(client: NftablesClient, table: string, log: Log) {
     this.#client = client;
+    this.#table = table;
     this.#log = log;
   }
 
@@ -43,7 +47,7 @@ export class WatchedTables {
         error: errorChainText(error),
       });
     const since = this.#known;
-    const wanted = { signal, tables: [NFTABLES_TABLE], ...(since !== undefined && { since }), onProblem };
+    const wanted = { signal, tables: [this.#table], ...(since !== undefined && { since }), onProblem };
     for await (const news of this.#client.watch(wanted)) {
       this.#touched++;
       if (news.kind === "lost") notify.lost();

@@ -1,11 +1,11 @@
-import { createNftablesBackend, type NftablesPort, nftablesFacts } from "@fairlead/backend-nftables";
+import { createNftablesBackend, type NftablesPort, nftablesFacts, tableName } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } from "@fairlead/kernel";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { Mode, ServedNode, Serving } from "./mode.ts";
+import type { Mode, OpenedFor, ServedNode, Serving } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
 
@@ -17,7 +17,7 @@ export const nftablesMode: Mode = {
   whyNot,
   open,
   serve,
-  removeTables: (kernel) => kernel.removeNftTables(),
+  removeTables: (kernel, serviceProxyName) => kernel.removeNftTables(serviceProxyName),
 };
 
 async function whyNot(_: AgentConfig, kernel: Pick<Kernel, "nftables">): Promise<string | undefined> {
@@ -46,10 +46,12 @@ export function whyTooOld(version: KernelVersion, skip = ""): string | undefined
  * Has the kernel check a table with everything that this mode writes, and write none of it: what is missing shows only
  * when it is used. Modules are loaded by the kernel itself.
  */
-async function open(kernel: Kernel, family: IPFamily): Promise<void> {
+async function open(kernel: Kernel, family: IPFamily, { serviceProxyName }: OpenedFor): Promise<void> {
   const client = await kernel.nftables();
   try {
-    await createNftablesBackend(dryPort(client), { family }).sync(probePlan(family, nftablesFacts.semantics));
+    await createNftablesBackend(dryPort(client), { family, serviceProxyName }).sync(
+      probePlan(family, nftablesFacts.semantics),
+    );
   } catch (error) {
     throw new Error(
       "the kernel refuses what nftables mode writes; it needs NET_ADMIN, Linux 5.13 or later and the modules nf_tables, " +
@@ -71,11 +73,13 @@ function dryPort(client: NftablesClient): NftablesPort {
 
 async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
   const { masqueradeBit, masqueradeAll } = config.nftables;
-  const tables = new WatchedTables(await kernel.nftables(), log);
+  const { serviceProxyName } = config;
+  const table = tableName(serviceProxyName);
+  const tables = new WatchedTables(await kernel.nftables(), table, log);
   const backends = families.map((family) => {
     const turn = progress.turnOf(family);
-    const onForgottenClients = forgottenClients(family, log);
-    const options = { family, masqueradeBit, masqueradeAll, turn, onForgottenClients };
+    const onForgottenClients = forgottenClients(family, table, log);
+    const options = { family, serviceProxyName, masqueradeBit, masqueradeAll, turn, onForgottenClients };
     return [family, createNftablesBackend(tables.port, options)] as const;
   });
   return {
@@ -85,10 +89,10 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
   };
 }
 
-function forgottenClients(ipFamily: IPFamily, log: Log): (reason: Error) => void {
+function forgottenClients(ipFamily: IPFamily, table: string, log: Log): (reason: Error) => void {
   return (reason) =>
     log.warn(
-      "The table kube-proxy has sets that cannot be read: which endpoint a client with session affinity had is forgotten, and " +
+      `The table ${table} has sets that cannot be read: which endpoint a client with session affinity had is forgotten, and ` +
         "each is given one anew; all services are served",
       { ipFamily, reason: errorChainText(reason) },
     );

@@ -136,6 +136,7 @@ function subscribe(
   let announced = false;
   return subscriptions({
     loopbackEndpoints: config.userspace.only,
+    serviceProxyName: config.serviceProxyName,
     annotations: ruleAnnotations(config),
     state: agent.state,
     problems: agent.problems,

@@ -8,7 +8,7 @@ import type { Log } from "../log/log.ts";
 import { createLog } from "../log/pino.ts";
 import { modes } from "../modes/index.ts";
 import { chooseMode } from "./choose-mode.ts";
-import { cleanUp } from "./cleanup.ts";
+import { cleanUp, cleanUpInstance } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
 import { runLocal } from "./local.ts";
 import { runOnNode } from "./node.ts";
@@ -46,7 +46,9 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
   const kernel = openedOnce(realKernel(log));
   if (action.kind === "cleanup") {
     await lockNode(config, log);
-    return cleanUp(modes, kernel, log);
+    return config.serviceProxyName === ""
+      ? cleanUp(modes, kernel, log)
+      : cleanUpInstance(modes, kernel, config.serviceProxyName, log);
   }
   if (action.kind === "run") return runOnNode(config, kernel, log);
   await initialise(config, kernel, log);
@@ -56,7 +58,7 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
 
 async function initialise(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
   const { mode } = await chooseMode(modes, config, kernel, log);
-  await openFamilies(mode, kernel, config.bindAddress, log);
+  await openFamilies(mode, kernel, config, log);
   await prepareConntrack(config.conntrack, kernel.sysctl, log);
   await mode.prepare?.(config, kernel, log);
 }

@@ -20,8 +20,18 @@ export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, 
       log.error("Cannot remove the iptables rules", { ipFamily: family, errors });
     }
   }
-  const nothingLeft = await removeTables(removals, kernel, log);
+  const nothingLeft = await removeTables(removals, kernel, "", log);
   return failed || !nothingLeft ? 1 : 0;
+}
+
+/** Removes what an agent with a name left, and nothing of the node's first proxy. Resolves to the exit code. */
+export async function cleanUpInstance(
+  removals: readonly ModeRemoval[],
+  kernel: Pick<Kernel, "removeNftTables">,
+  serviceProxyName: string,
+  log: Log,
+): Promise<number> {
+  return (await removeTables(removals, kernel, serviceProxyName, log)) ? 0 : 1;
 }
 
 /**

@@ -1,9 +1,10 @@
 import { errorChainText, IP_FAMILIES, isUnspecified } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { primaryFamily } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { Mode } from "../modes/mode.ts";
+import type { Mode, OpenedFor } from "../modes/mode.ts";
 import { whyUnserved } from "../node/primary-family.ts";
 import { StartError } from "./start-error.ts";
 
@@ -19,13 +20,18 @@ export interface OpenedFamilies {
  * has to work. Where no address is to be bound, it is the Node's first address that says which one that is, and the
  * agent looks when it knows the Node (as upstream, cmd/kube-proxy/app/server.go).
  *
- * @param bindAddress KubeProxyConfiguration.bindAddress
  * @throws StartError saying what is missing and how to get it
  */
-export async function openFamilies(mode: Mode, kernel: Kernel, bindAddress: string, log: Log): Promise<OpenedFamilies> {
+export async function openFamilies(
+  mode: Mode,
+  kernel: Kernel,
+  config: Pick<AgentConfig, "bindAddress" | "serviceProxyName">,
+  log: Log,
+): Promise<OpenedFamilies> {
+  const { bindAddress } = config;
   const families: IPFamily[] = [];
   const unserved = new Map<IPFamily, string>();
-  for (const { family, opened } of await openAll(mode, kernel)) {
+  for (const { family, opened } of await openAll(mode, kernel, config)) {
     if (opened.status === "fulfilled") families.push(family);
     else unserved.set(family, errorChainText(opened.reason));
   }
@@ -49,12 +55,12 @@ interface Opened {
 }
 
 /** Tools are searched side by side; tables are read one after the other, as legacy tools wait for one lock. */
-async function openAll(mode: Mode, kernel: Kernel): Promise<readonly Opened[]> {
+async function openAll(mode: Mode, kernel: Kernel, config: OpenedFor): Promise<readonly Opened[]> {
   const searching = IP_FAMILIES.map((family) => ({ family, found: findTools(mode, kernel, family) }));
   await Promise.allSettled(searching.map(({ found }) => found));
   const all: Opened[] = [];
   for (const { family, found } of searching) {
-    const [opened] = await Promise.allSettled([found.then(() => mode.open(kernel, family))]);
+    const [opened] = await Promise.allSettled([found.then(() => mode.open(kernel, family, config))]);
     all.push({ family, opened });
   }
   return all;

@@ -12,14 +12,18 @@ import { StartError } from "./start-error.ts";
 const HOST_FOLDER = "/run/fairlead";
 
 /**
- * Makes this process the one agent of its node until it ends.
+ * Makes this process the one agent of its node until it ends; beside it there may be one for each service proxy name.
  *
  * @throws StartError naming the agent that there is
  */
-export async function lockNode({ stateDir }: Pick<AgentConfig, "stateDir">, log: Log): Promise<void> {
-  const folders = stateDir === "" ? [HOST_FOLDER] : [HOST_FOLDER, resolve(stateDir)];
+export async function lockNode(
+  { serviceProxyName, stateDir }: Pick<AgentConfig, "serviceProxyName" | "stateDir">,
+  log: Log,
+): Promise<void> {
+  const shared = serviceProxyName === "" ? HOST_FOLDER : `${HOST_FOLDER}/instances/${serviceProxyName}`;
+  const folders = stateDir === "" ? [shared] : [shared, resolve(stateDir)];
   try {
-    const { doubt } = await acquireNodeLock({ version, startedAt: Date.now(), folders });
+    const { doubt } = await acquireNodeLock({ version, startedAt: Date.now(), folders, instance: serviceProxyName });
     if (doubt !== undefined) log.warn("Another agent on this node may not be noticed", { reason: doubt });
   } catch (error) {
     throw new StartError(errorChainText(error), { cause: error });

@@ -29,7 +29,9 @@ export async function runOnNode(config: AgentConfig, kernel: Kernel, log: Log): 
   await lockNode(config, log);
   const nodeName = config.hostnameOverride ?? hostname().trim().toLowerCase();
   const { excludeCIDRs } = filter.options;
-  log.info("Fairlead starts", { version: `v${version}`, mode: config.mode, node: nodeName, pid: process.pid });
+  const { mode, serviceProxyName } = config;
+  const named = serviceProxyName === "" ? {} : { serviceProxyName };
+  log.info("Fairlead starts", { version: `v${version}`, mode, node: nodeName, pid: process.pid, ...named });
   if (excludeCIDRs.length > 0) log.info("Leaving services of these pod networks to them", { excludeCIDRs });
   for (const note of filter.notes) log.info(note);
   await adjustOOMScore(config.oomScoreAdj, log);

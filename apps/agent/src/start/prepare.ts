@@ -3,7 +3,7 @@ import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
 import { version } from "../about/version.ts";
 import { type ConntrackMachine, prepareConntrack } from "../conntrack/prepare.ts";
-import type { NodeEvent } from "../events/node-event.ts";
+import { componentOf, type NodeEvent } from "../events/node-event.ts";
 import { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
@@ -44,13 +44,14 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   // Mostly waiting for processes and files, none of them for another.
   const [{ source, postEvent }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
-    openFamilies(mode, kernel, config.bindAddress, log),
+    openFamilies(mode, kernel, config, log),
     loadMemory(memoryFile(config.stateDir), filter, log),
     setUpNetworks(config, filter, log),
     prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),
     mode.prepare?.(config, kernel, log),
   ]);
-  const events = postEvent && new NodeEvents({ node: nodeName, post: postEvent, clock, log });
+  const component = componentOf(config.serviceProxyName);
+  const events = postEvent && new NodeEvents({ node: nodeName, component, post: postEvent, clock, log });
   void events?.report(startingEvent());
   if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
   const progress = new Progress();
@@ -62,7 +63,8 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
     kernel,
     mode: mode.facts,
     fallback,
-    removals: modes,
+    // What other modes left is the first proxy's, which may be using it.
+    removals: config.serviceProxyName === "" ? modes : [],
     ...(await mode.serve({ config, families, kernel, log, progress })),
     progress,
     unserved,

@@ -20,11 +20,11 @@ export interface OpenedSource {
 export async function openSource(config: AgentConfig, nodeName: string, log: Log): Promise<OpenedSource> {
   const watch = await import("@fairlead/watch");
   const { createApiSource, createManifestsSource, loadConnection, postObject } = watch;
-  const { manifests: path, client } = config;
+  const { manifests: path, client, serviceProxyName } = config;
   if (path !== undefined) {
     const reason = await watch.whyNoManifests(path);
     if (reason !== undefined) throw new StartError(`--manifests=${path}: ${reason}`);
-    return { source: (onReport) => createManifestsSource({ path, nodeName, onReport }) };
+    return { source: (onReport) => createManifestsSource({ path, nodeName, serviceProxyName, onReport }) };
   }
   try {
     const connection = await loadConnection({ ...client, onWarning: (text) => log.warn(text) });
@@ -36,7 +36,16 @@ export async function openSource(config: AgentConfig, nodeName: string, log: Log
     return {
       source: (onReport, onRequest) => {
         observer = onRequest;
-        const options = { connection, nodeName, userAgent, qps, burst, watchList, protobuf: asksProtobuf(client) };
+        const options = {
+          connection,
+          nodeName,
+          serviceProxyName,
+          userAgent,
+          qps,
+          burst,
+          watchList,
+          protobuf: asksProtobuf(client),
+        };
         return createApiSource({ ...options, onReport, onRequest });
       },
       async postEvent(namespace, event) {

@@ -65,7 +65,7 @@ const modesOnFakes: readonly ModeOnFakes[] = [
   {
     facts: nftablesFacts,
     serve({ families, nftables, clock, progress, log }) {
-      const tables = new WatchedTables(nftables, log);
+      const tables = new WatchedTables(nftables, "kube-proxy", log);
       const backends = each(families, (family) =>
         createNftablesBackend(tables.port, { family, clock, turn: progress.turnOf(family) }),
       );

@@ -57,13 +57,18 @@ export function warnOfUnlearnt({ networks }: AgentSetup, { warn }: Pick<Context,
 }
 
 function agentArguments(options: AgentValues): string[] {
-  const { config, mode } = options;
+  const { config, mode, "service-proxy-name": name } = options;
   return [
-    ...(config === undefined ? [`--proxy-mode=${mode}`] : [`--config=${config}`]),
+    ...(config === undefined ? given("proxy-mode", mode) : [`--config=${config}`]),
+    ...given("service-proxy-name", name),
     ...joined("cluster-cidr", options["cluster-cidr"]),
     ...joined("exclude-cluster-cidr", options["exclude-cluster-cidr"]),
-    ...options["agent-flag"].map((given) => `--${given.replace(/^--/, "")}`),
+    ...options["agent-flag"].map((flag) => `--${flag.replace(/^--/, "")}`),
   ];
+}
+
+function given(flag: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [`--${flag}=${value}`];
 }
 
 /** Of a flag that the agent is given more than once it takes the last one. */

@@ -1,5 +1,5 @@
 import type { Mode } from "@fairlead/inspect";
-import { choice, list, text } from "../frame/options.ts";
+import { list, type OptionSpec, text } from "../frame/options.ts";
 
 /** Which cluster, as kubectl is told. */
 export const accessOptions = {
@@ -36,10 +36,19 @@ export const sourceOptions = {
 /** Written out, so that help is given without loading what plans; a test holds it to `MODES`. */
 const MODES = ["iptables", "ipvs", "nftables"] as const satisfies readonly Mode[];
 
+const mode: OptionSpec<Mode | undefined> = {
+  placeholder: MODES.join("|"),
+  help: "Proxy mode; the one of --config, where that is given.",
+  choices: MODES,
+  defaultText: "iptables",
+  read: (texts) => MODES.find((one) => one === texts.at(-1)),
+};
+
 /** How the agent of that node is set up. What is not named here is taken from --config or by --agent-flag. */
 export const agentOptions = {
-  mode: choice(MODES, "iptables", "Proxy mode; the one of --config, where that is given."),
+  mode,
   config: text("FILE", "The agent's configuration file (KubeProxyConfiguration).", { completes: "path" }),
+  "service-proxy-name": text("NAME", "The agent beside the first proxy that has this --service-proxy-name."),
   "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),

@@ -8,4 +8,6 @@ export const kernelOptions = {
 } as const;
 
 /** For commands that ask one node's agent. */
-export const metricsPortOption = text("PORT", "The port of the agent's metricsBindAddress.", { defaultText: "10249" });
+export const metricsPortOption = text("PORT", "The port of the agent's metricsBindAddress.", {
+  defaultText: "10249, with --service-proxy-name 10349",
+});

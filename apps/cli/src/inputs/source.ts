@@ -1,8 +1,10 @@
 import { hostname } from "node:os";
+import type { AgentConfig } from "@fairlead/config";
 import type { NodeState, Problem } from "@fairlead/core";
 import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, readNodes, type Target } from "@fairlead/inspect";
 import {
   type ApiConnection,
+  type ApiSourceOptions,
   createApiSource,
   createManifestsSnapshot,
   createManifestsSource,
@@ -62,11 +64,13 @@ async function fromManifests(
   { about, ...wanted }: Wanted,
 ): Promise<ReadCluster> {
   const { readStandardInput, signal } = context;
+  const serviceProxyName = wanted.config?.serviceProxyName;
   const otherNodes: string[] = [];
   const unusable: string[] = [];
   const source = createManifestsSnapshot({
     paths: options.file,
     nodeName: nodeNameOf(options),
+    serviceProxyName,
     readStandardInput,
     onReport: (report) => {
       if (report.type === "badObject" && report.key === undefined) unusable.push(`${report.file}: ${report.error}`);
@@ -87,7 +91,8 @@ async function fromManifests(
 async function fromApi(options: SourceValues, context: Context, { about: _, ...wanted }: Wanted): Promise<ReadCluster> {
   const connection = await connect(options, context);
   const down = new AbortController();
-  const source = apiSource(connection, options, (report) => {
+  const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName };
+  const source = apiSource(connection, selection, (report) => {
     if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
     else warnOf(report, context);
   });
@@ -113,7 +118,7 @@ export async function allNodes(options: SourceValues, context: Context): Promise
           nodeName: nodeNameOf(options),
           readStandardInput: context.readStandardInput,
         })
-      : apiSource(await connect(options, context), options, (report) => {
+      : apiSource(await connect(options, context), { nodeName: nodeNameOf(options) }, (report) => {
           if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
         });
   const work = orFailure("nodes: ", readNodes(source, AbortSignal.any([context.signal, down.signal])));
@@ -130,25 +135,30 @@ export async function allNodes(options: SourceValues, context: Context): Promise
  *
  * @throws CommandFailure when no cluster is known; UsageError when the manifests cannot be followed
  */
-export async function liveSource(options: SourceValues, context: Context): Promise<ObjectSource> {
+export async function liveSource(
+  options: SourceValues,
+  { serviceProxyName }: Pick<AgentConfig, "serviceProxyName">,
+  context: Context,
+): Promise<ObjectSource> {
+  const selection = { nodeName: nodeNameOf(options), serviceProxyName };
   const [path, ...others] = options.file;
   if (path === undefined) {
-    return apiSource(await connect(options, context), options, (report) => {
+    return apiSource(await connect(options, context), selection, (report) => {
       if (report.type === "unreachable") context.warn(unreachableText(report));
       else warnOf(report, context);
     });
   }
   if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
   const onReport = (report: SourceReport) => warnOf(report, context);
-  return createManifestsSource({ path, nodeName: nodeNameOf(options), onReport });
+  return createManifestsSource({ path, ...selection, onReport });
 }
 
 function apiSource(
   connection: ApiConnection,
-  options: SourceValues,
+  selection: Pick<ApiSourceOptions, "nodeName" | "serviceProxyName">,
   onReport: (report: SourceReport) => void,
 ): ObjectSource {
-  return createApiSource({ connection, nodeName: nodeNameOf(options), userAgent: `fairlead/${version}`, onReport });
+  return createApiSource({ connection, ...selection, userAgent: `fairlead/${version}`, onReport });
 }
 
 function unreachableText({ server, error }: Extract<SourceReport, { type: "unreachable" }>): string {

@@ -46,8 +46,9 @@ export interface AgentPorts {
   readonly health: number;
 }
 
-/** kube-proxy's defaults. */
-const DEFAULT_PORTS: AgentPorts = { metrics: 10_249, health: 10_256 };
+/** kube-proxy's defaults, and those of an agent beside it. */
+const FIRST_PORTS: AgentPorts = { metrics: 10_249, health: 10_256 };
+const NAMED_PORTS: AgentPorts = { metrics: 10_349, health: 10_356 };
 
 /**
  * The ports that `--metrics-port` and `--health-port` say, else the defaults.
@@ -57,17 +58,23 @@ const DEFAULT_PORTS: AgentPorts = { metrics: 10_249, health: 10_256 };
 export function portsOf(options: {
   readonly "metrics-port": string | undefined;
   readonly "health-port"?: string | undefined;
+  readonly "service-proxy-name": string | undefined;
 }): AgentPorts {
-  const { "metrics-port": metrics, "health-port": health } = options;
+  const { "metrics-port": metrics, "health-port": health, "service-proxy-name": name = "" } = options;
+  const defaults = name === "" ? FIRST_PORTS : NAMED_PORTS;
   return {
-    metrics: metrics === undefined ? DEFAULT_PORTS.metrics : portOf("metrics-port", metrics),
-    health: health === undefined ? DEFAULT_PORTS.health : portOf("health-port", health),
+    metrics: metrics === undefined ? defaults.metrics : portOf("metrics-port", metrics),
+    health: health === undefined ? defaults.health : portOf("health-port", health),
   };
 }
 
 /** @throws UsageError as `portsOf` */
 export function agentAddressOf(
-  options: ClusterAccess & { readonly on?: string | undefined; readonly "metrics-port": string | undefined },
+  options: ClusterAccess & {
+    readonly on?: string | undefined;
+    readonly "metrics-port": string | undefined;
+    readonly "service-proxy-name": string | undefined;
+  },
 ): AgentAddress {
   const { on, kubeconfig, context } = options;
   return { on, cluster: { kubeconfig, context }, port: portsOf(options).metrics };

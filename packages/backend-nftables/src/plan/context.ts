@@ -1,10 +1,13 @@
 import { isLoopback } from "@fairlead/base";
 import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChange } from "@fairlead/core";
 import { NFT_FAMILY, type NftFamily } from "@fairlead/netfilter/nft";
+import { tableName } from "./names.ts";
 
 /** What the operator chose for this mode, as the backend is made with it. */
 export interface PlanSettings {
   readonly family: IPFamily;
+  /** Not empty: the table stands beside that of the node's first proxy. */
+  readonly serviceProxyName: string;
   /** Bit of the packet mark that asks for masquerading, 0…31. */
   readonly masqueradeBit: number;
   /** Traffic to ClusterIPs is masqueraded whoever sends it. */
@@ -12,18 +15,25 @@ export interface PlanSettings {
 }
 
 /** As kube-proxy has them. */
-export const DEFAULTS = { masqueradeBit: 14, masqueradeAll: false } as const satisfies Partial<PlanSettings>;
+export const DEFAULTS = {
+  serviceProxyName: "",
+  masqueradeBit: 14,
+  masqueradeAll: false,
+} as const satisfies Partial<PlanSettings>;
 
 /** Everything that the table depends on beside the groups. */
 export interface PlanContext {
   readonly family: NftFamily;
+  readonly table: string;
+  /** Whether its verdicts come before those of the node's first proxy, which refuses what no service of its own is. */
+  readonly beside: boolean;
   /** The bit of a packet's mark that asks for masquerading. */
   readonly mark: number;
   readonly masqueradeAll: boolean;
   readonly detector: LocalTrafficDetector;
   /** Where node ports are served; "all": on every address of the node but loopback. */
   readonly nodePortAddresses: "all" | readonly string[];
-  /** The ranges that ClusterIPs are allocated from. */
+  /** The ranges that ClusterIPs are allocated from; none where other proxies may have services there. */
   readonly serviceCIDRs: readonly string[];
   /** ClusterIPs that another network serves. */
   readonly foreignClusterIPs: readonly string[];
@@ -36,13 +46,17 @@ export function planContext(
   plan: Pick<ForwardingPlan, "node" | "foreignClusterIPs">,
 ): PlanContext {
   const { node } = plan;
+  const { serviceProxyName } = settings;
+  const beside = serviceProxyName !== "";
   return {
     family: NFT_FAMILY[settings.family],
+    table: tableName(serviceProxyName),
+    beside,
     mark: 2 ** settings.masqueradeBit,
     masqueradeAll: settings.masqueradeAll,
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
-    serviceCIDRs: node.serviceCIDRs ?? [],
+    serviceCIDRs: beside ? [] : (node.serviceCIDRs ?? []),
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
     excludedClients: node.excludedClients,
   };

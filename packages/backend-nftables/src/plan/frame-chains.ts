@@ -26,7 +26,7 @@ const {
 /** kube-proxy's chains of fixed names with their rules, in its order. */
 export function frameChains(context: PlanContext): readonly NftChain[] {
   return [
-    ...baseChains(),
+    ...baseChains(context),
     ...checks(context),
     services(context),
     masquerading(context),
@@ -35,7 +35,11 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
   ];
 }
 
-function baseChains(): readonly NftChain[] {
+/**
+ * Beside another proxy each comes before that one's of the same kind: a packet to an address without a service of the
+ * other one, which that one drops or refuses, is translated or answered by then.
+ */
+function baseChains({ beside }: PlanContext): readonly NftChain[] {
   const base = (
     type: BaseChain["type"],
     hook: BaseChain["hook"],
@@ -44,7 +48,7 @@ function baseChains(): readonly NftChain[] {
     ...to: readonly string[]
   ): NftChain => ({
     name,
-    base: { type, hook, priority, policy: "accept" },
+    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
     rules: to.map((chain) => ({ expressions: [...(type === "nat" ? [] : newConnection), ...jump(chain)] })),
   });
   return [

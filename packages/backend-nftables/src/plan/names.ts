@@ -1,8 +1,14 @@
 import type { PlanEndpoint } from "@fairlead/core";
 import { hashedName } from "@fairlead/netfilter";
 
-/** kube-proxy's table of either family. */
-export const TABLE = "kube-proxy";
+/**
+ * The table of either family: kube-proxy's, or a table beside it for the services of one service proxy name.
+ *
+ * @param serviceProxyName empty: the services without that label
+ */
+export function tableName(serviceProxyName: string): string {
+  return serviceProxyName === "" ? "kube-proxy" : `fairlead-${serviceProxyName}`;
+}
 
 /** NFT_NAME_MAXLEN without its zero byte, and kube-proxy's room for a prefix. */
 const LONGEST_BASE = 240;

@@ -1,14 +1,5 @@
-import type {
-  Hex,
-  NftBatch,
-  NftChain,
-  NftFamily,
-  NftRule,
-  NftSet,
-  NftTable,
-  SetElement,
-} from "@fairlead/netfilter/nft";
-import { TABLE } from "./names.ts";
+import type { Hex, NftBatch, NftChain, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
 
 /** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
 export interface TableWriter {
@@ -19,12 +10,17 @@ export interface TableWriter {
   addElements(set: string, elements: Iterable<SetElement>): unknown;
 }
 
-/** kube-proxy's comment on its table. */
-const TABLE_COMMENT = "rules for kube-proxy";
+/** What a table is called, and whose it is. */
+export type Titled = Pick<PlanContext, "family" | "table" | "beside">;
+
+/** kube-proxy's comment on its table, or one that tells ours from it. */
+function commentOf({ table, beside }: Titled): string {
+  return beside ? `rules for ${table}, beside kube-proxy` : "rules for kube-proxy";
+}
 
 /** Has the table made anew, whatever is there, in the transaction. */
-export function beginTable(batch: NftBatch): void {
-  batch.addTable().deleteTable().addTable(TABLE_COMMENT);
+export function beginTable(batch: NftBatch, titled: Titled): void {
+  batch.addTable().deleteTable().addTable(commentOf(titled));
 }
 
 /** A table that is written in memory. */
@@ -32,10 +28,10 @@ export class TableInMemory implements TableWriter {
   readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
   readonly #sets = new Map<string, NftSet & { readonly elements: Map<Hex, SetElement> }>();
 
-  readonly #family: NftFamily;
+  readonly #titled: Titled;
 
-  constructor(family: NftFamily) {
-    this.#family = family;
+  constructor(titled: Titled) {
+    this.#titled = titled;
   }
 
   addSet(set: Omit<NftSet, "elements">): void {
@@ -55,6 +51,7 @@ export class TableInMemory implements TableWriter {
   }
 
   table(): NftTable {
-    return { family: this.#family, name: TABLE, comment: TABLE_COMMENT, chains: this.#chains, sets: this.#sets };
+    const { family, table: name } = this.#titled;
+    return { family, name, comment: commentOf(this.#titled), chains: this.#chains, sets: this.#sets };
   }
 }

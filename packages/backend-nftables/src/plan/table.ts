@@ -7,7 +7,7 @@ import { writeTable } from "./write-table.ts";
 /** The table that a plan stands for, as a full sync writes it into a kernel that has none. */
 export function planTable(plan: ForwardingPlan, settings: Partial<Omit<PlanSettings, "family">> = {}): NftTable {
   const context = planContext({ ...DEFAULTS, ...settings, family: plan.family }, plan);
-  const table = new TableInMemory(context.family);
+  const table = new TableInMemory(context);
   const steps = writeTable(plan.groups.values(), context, table);
   while (steps.next().done !== true);
   return table.table();

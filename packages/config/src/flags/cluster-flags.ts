@@ -130,6 +130,14 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         help: "Whether the annotation fairlead.dev/ownership of a Service overrides the CIDRs.",
       },
       {
+        name: "service-proxy-name",
+        type: type.string,
+        fields: ["serviceProxyName"],
+        document: "fairlead",
+        withConfig: true,
+        help: "Serve only services with the label service.kubernetes.io/service-proxy-name and this value, beside the node's first proxy; in nftables mode or with --userspace-only.",
+      },
+      {
         name: "state-dir",
         type: type.string,
         withConfig: true,

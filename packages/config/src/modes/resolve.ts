@@ -3,6 +3,7 @@ import type { IptablesSettings, IpvsSettings, NftablesSettings } from "../mode-s
 import type { Report } from "../report.ts";
 import { isGateOn } from "../resolve/gates.ts";
 import { type ConfigInput, periodOf } from "../resolve/input.ts";
+import type { InstanceDefaults } from "../resolve/instance.ts";
 import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
 import { enumeration } from "../schema/scalars.ts";
@@ -27,8 +28,8 @@ const MIN_SYNC_MS = 1_000;
 const MASQUERADE_BIT = 14;
 
 /** Settings of every mode, and of the one in use; what the others say wrong does not matter, as for kube-proxy. */
-export function resolveModes(input: ConfigInput, report: Report): ModeSettings {
-  const mode = input.kubeProxy.mode ?? "iptables";
+export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, report: Report): ModeSettings {
+  const mode = input.kubeProxy.mode ?? defaults.mode;
   if (mode === "ipvs" && !isGateOn(input, "KubeProxyIPVS"))
     report.error("mode", "needs the feature gate KubeProxyIPVS=true");
   const iptables = resolveIptables(input);

@@ -1,9 +1,9 @@
 import { familyOf } from "@fairlead/base";
 import { canonicalAddress } from "../address.ts";
 import type { Report } from "../report.ts";
-import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
 import type { AgentConfig, DetectLocal, SocketAddress } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
+import type { InstanceDefaults } from "./instance.ts";
 import { canonicalList } from "./lists.ts";
 
 type NodeSettings = Pick<
@@ -11,8 +11,8 @@ type NodeSettings = Pick<
   "bindAddress" | "healthzBindAddress" | "metricsBindAddress" | "nodePortAddresses" | "clusterCIDRs" | "detectLocal"
 > & { readonly hostnameOverride?: string };
 
-/** What the mode decides where nothing is said. */
-export interface NodeDefaults {
+/** What the mode and the instance decide where nothing is said. */
+export interface NodeDefaults extends Pick<InstanceDefaults, "healthzPort" | "metricsPort"> {
   readonly nodePortAddresses: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function resolveNode(input: ConfigInput, defaults: NodeDefaults, report: 
   const clusterCIDRs = readClusterCIDRs(input, report);
   return {
     ...(hostnameOverride === undefined ? {} : { hostnameOverride }),
-    ...resolveAddresses(input, report),
+    ...resolveAddresses(input, defaults, report),
     clusterCIDRs,
     detectLocal: resolveDetectLocal(input, clusterCIDRs, report),
     nodePortAddresses: readNodePortAddresses(input, defaults, report),
@@ -31,15 +31,20 @@ export function resolveNode(input: ConfigInput, defaults: NodeDefaults, report: 
 
 type Addresses = Pick<AgentConfig, "bindAddress" | "healthzBindAddress" | "metricsBindAddress">;
 
-function resolveAddresses({ kubeProxy, options, origin }: ConfigInput, report: Report): Addresses {
+function resolveAddresses(
+  { kubeProxy, options, origin }: ConfigInput,
+  defaults: NodeDefaults,
+  report: Report,
+): Addresses {
   const bindAddress = kubeProxy.bindAddress ?? "0.0.0.0";
   // The flags' defaults are there before --bind-address is read: upstream never makes them IPv6.
   const six = origin === "file" && familyOf(bindAddress) === "IPv6";
-  const healthz = kubeProxy.healthzBindAddress ?? { address: six ? "::" : "0.0.0.0", port: HEALTHZ_PORT };
-  const metrics = kubeProxy.metricsBindAddress ?? { address: six ? "::1" : "127.0.0.1", port: METRICS_PORT };
+  const healthz = kubeProxy.healthzBindAddress ?? { address: six ? "::" : "0.0.0.0", port: defaults.healthzPort };
+  const metrics = kubeProxy.metricsBindAddress ?? { address: six ? "::1" : "127.0.0.1", port: defaults.metricsPort };
   if (options.metricsPort === 0)
     report.error("metrics-port", "the metrics server cannot be turned off; leave it out", "0");
-  const { healthzPort, metricsPort } = options;
+  const healthzPort = options.healthzPort ?? defaults.healthzPort;
+  const metricsPort = options.metricsPort ?? defaults.metricsPort;
   return {
     bindAddress,
     metricsBindAddress: completed("metricsBindAddress", metrics, { name: "metrics-port", port: metricsPort }, report),
@@ -56,14 +61,17 @@ function resolveAddresses({ kubeProxy, options, origin }: ConfigInput, report: R
   };
 }
 
-/** The deprecated flags give their port to an address that is given without one (upstream: AppendPortIfNeeded). */
+/**
+ * An address that is given without a port has that of the deprecated flag (upstream: AppendPortIfNeeded), or the
+ * default.
+ */
 function completed(
   path: string,
   address: SocketAddress,
-  { name, port }: { readonly name: string; readonly port: number | undefined },
+  { name, port }: { readonly name: string; readonly port: number },
   report: Report,
 ): SocketAddress {
-  if (port === undefined || port === 0 || canonicalAddress(report.given(path)) === undefined) return address;
+  if (port === 0 || canonicalAddress(report.given(path)) === undefined) return address;
   if (port > 0 && port <= 65_535) return { ...address, port };
   report.error(name, "must be a port from 1 to 65535", String(port));
   return address;

@@ -2,6 +2,7 @@ import type { Report } from "../report.ts";
 import type { AgentConfig, ClientConnection, ConntrackSettings, LoggingSettings } from "../types.ts";
 import { isGateOn, resolveFeatures } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
+import type { Instance, InstanceDefaults } from "./instance.ts";
 import { resolveMultiCNI } from "./multi-cni.ts";
 
 type ProcessSettings = Pick<
@@ -24,7 +25,7 @@ type ProcessSettings = Pick<
 const STATE_DIR = "/run/fairlead";
 
 /** Everything about the process that is the same in every mode. */
-export function resolveProcess(input: ConfigInput, report: Report): ProcessSettings {
+export function resolveProcess(input: ConfigInput, instance: Instance, report: Report): ProcessSettings {
   const { kubeProxy, options } = input;
   const configSyncPeriodMs = periodOf(input, kubeProxy.configSyncPeriod, 15 * 60_000);
   if (configSyncPeriodMs <= 0) report.error("configSyncPeriod", "must be greater than 0, such as 15m0s");
@@ -34,7 +35,7 @@ export function resolveProcess(input: ConfigInput, report: Report): ProcessSetti
   }
   return {
     client: resolveClient(input, report),
-    conntrack: resolveConntrack(input, report),
+    conntrack: resolveConntrack(input, instance.defaults, report),
     logging: resolveLogging(input, report),
     multiCNI: resolveMultiCNI(input, report),
     oomScoreAdj: kubeProxy.oomScoreAdj ?? -999,
@@ -44,9 +45,14 @@ export function resolveProcess(input: ConfigInput, report: Report): ProcessSetti
     bindAddressHardFail: kubeProxy.bindAddressHardFail ?? false,
     enableProfiling: kubeProxy.enableProfiling ?? false,
     showHiddenMetricsForVersion: kubeProxy.showHiddenMetricsForVersion ?? "",
-    stateDir: options.stateDir ?? STATE_DIR,
+    stateDir: stateDirOf(options.stateDir ?? STATE_DIR, instance.serviceProxyName),
     ...(options.manifests === undefined ? {} : { manifests: options.manifests }),
   };
+}
+
+function stateDirOf(given: string, serviceProxyName: string): string {
+  if (serviceProxyName === "") return given;
+  return `${given === "" ? "" : `${given}/`}instances/${serviceProxyName}`;
 }
 
 function resolveClient({ kubeProxy, options }: ConfigInput, report: Report): ClientConnection {
@@ -73,15 +79,19 @@ function isHttpURL(text: string): boolean {
   );
 }
 
-function resolveConntrack({ kubeProxy: { conntrack } }: ConfigInput, report: Report): ConntrackSettings {
+function resolveConntrack(
+  { kubeProxy: { conntrack } }: ConfigInput,
+  { conntrack: defaults }: InstanceDefaults,
+  report: Report,
+): ConntrackSettings {
   for (const name of ["tcpEstablishedTimeout", "tcpCloseWaitTimeout", "udpTimeout", "udpStreamTimeout"] as const) {
     if ((conntrack[name] ?? 0) < 0) report.error(`conntrack.${name}`, "must not be negative; 0s leaves it as it is");
   }
   return {
-    maxPerCore: conntrack.maxPerCore ?? 32_768,
-    min: conntrack.min ?? 131_072,
-    tcpEstablishedTimeoutMs: conntrack.tcpEstablishedTimeout ?? 24 * 3_600_000,
-    tcpCloseWaitTimeoutMs: conntrack.tcpCloseWaitTimeout ?? 3_600_000,
+    maxPerCore: conntrack.maxPerCore ?? defaults.maxPerCore,
+    min: conntrack.min ?? defaults.min,
+    tcpEstablishedTimeoutMs: conntrack.tcpEstablishedTimeout ?? defaults.tcpEstablishedTimeoutMs,
+    tcpCloseWaitTimeoutMs: conntrack.tcpCloseWaitTimeout ?? defaults.tcpCloseWaitTimeoutMs,
     tcpBeLiberal: conntrack.tcpBeLiberal ?? false,
     udpTimeoutMs: conntrack.udpTimeout ?? 0,
     udpStreamTimeoutMs: conntrack.udpStreamTimeout ?? 0,

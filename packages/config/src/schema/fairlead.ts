@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { cidrChanges, cidrSources } from "./cidr-sources.ts";
-import { duration, flag, list, oneOf, wholeNumber } from "./scalars.ts";
+import { duration, flag, list, oneOf, text, wholeNumber } from "./scalars.ts";
 import { serviceRules } from "./service-rules.ts";
 
 /** FairleadConfiguration, fairlead.dev/v1alpha1: a second document in the file of --config. */
@@ -11,6 +11,7 @@ export const KIND = "FairleadConfiguration";
 export const fairleadSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION).optional(),
   kind: z.literal(KIND).optional(),
+  serviceProxyName: text.optional(),
   multiCNI: z
     .strictObject({
       excludeClusterCIDRs: list("CIDRs").optional(),

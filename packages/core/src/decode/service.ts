@@ -11,13 +11,15 @@ import { checkNames, type Metadata, metadataOf } from "./metadata.ts";
 import { readServicePorts } from "./service-ports.ts";
 import { AMBIGUOUS, type SpecialAddress, UNUSABLE } from "./special-address.ts";
 
-/** Services with this label belong to another proxy (KEP-2447). */
+/** Services with this label belong to the proxy of that name (KEP-2447). */
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const ANNOTATION_PREFIX = "fairlead.dev/";
 
 export interface ServiceDecoding {
   /** Annotations that are kept beside Fairlead's own. Default: none. */
   readonly annotations?: ReadonlySet<string>;
+  /** The value that the label service.kubernetes.io/service-proxy-name has to have. Default "": it has to be absent. */
+  readonly serviceProxyName?: string;
 }
 
 /** There are ClusterIPs in 169.254.0.0/16; those of IPv6 would need a device beside them. */
@@ -40,7 +42,7 @@ export function decodeService(
   const { namespace, name } = metadata;
   const problems = new ProblemList("Service", namespace, name);
   const spec = fieldsOf(fieldsOf(raw)["spec"]);
-  const ignored = reasonToIgnore(metadata, spec, problems);
+  const ignored = reasonToIgnore(metadata, spec, decoding, problems);
   if (ignored !== undefined) return { namespace, name, ignored, problems: problems.all };
   const read = () => readService(metadata, fieldsOf(raw), intern, problems, decoding.annotations);
   const object = checkNames(metadata, problems) ? read() : undefined;
@@ -48,8 +50,14 @@ export function decodeService(
   return object === undefined ? decoded : { ...decoded, object };
 }
 
-function reasonToIgnore(metadata: Metadata, spec: Fields, problems: ProblemList): string | undefined {
-  if (PROXY_NAME_LABEL in metadata.labels) return `label ${PROXY_NAME_LABEL} gives it to another proxy`;
+function reasonToIgnore(
+  metadata: Metadata,
+  spec: Fields,
+  { serviceProxyName = "" }: ServiceDecoding,
+  problems: ProblemList,
+): string | undefined {
+  const others = ofAnotherProxy(metadata, serviceProxyName);
+  if (others !== undefined) return others;
   const type = spec["type"];
   if (type === "ExternalName") return "type ExternalName has nothing to proxy";
   const clusterIP = spec["clusterIP"];
@@ -60,6 +68,13 @@ function reasonToIgnore(metadata: Metadata, spec: Fields, problems: ProblemList)
     problems.add("spec.clusterIP", "None", `must be an address for type ${type}`);
   }
   return "headless (clusterIP None)";
+}
+
+function ofAnotherProxy({ labels }: Metadata, own: string): string | undefined {
+  const label = labels[PROXY_NAME_LABEL];
+  if (label === (own === "" ? undefined : own)) return undefined;
+  if (label === undefined) return `has no label ${PROXY_NAME_LABEL}: left to the node's first proxy`;
+  return `left to service proxy ${textOf(label) || '""'} (label ${PROXY_NAME_LABEL})`;
 }
 
 function readService(

@@ -3,8 +3,8 @@ import { tableLines } from "@fairlead/netfilter/nft";
 import type { InspectedMode } from "./mode.ts";
 
 const tables: InspectedMode["tables"] = (plan, { config }) => {
-  const { masqueradeAll, masqueradeBit } = config;
-  return [planTable(plan, { masqueradeAll, masqueradeBit })];
+  const { serviceProxyName, masqueradeAll, masqueradeBit } = config;
+  return [planTable(plan, { serviceProxyName, masqueradeAll, masqueradeBit })];
 };
 
 export const nftables = {

@@ -18,7 +18,7 @@ let opened: Promise<Fcntl> | undefined;
  * @returns false: somebody else has it
  * @throws Error when koffi has no binary for this machine, or the file system has no such locks
  */
-export async function lockByte(descriptor: number, at: number): Promise<boolean> {
+export async function lockByte(descriptor: number, at: number | bigint): Promise<boolean> {
   opened ??= openFcntl();
   const call = await opened;
   const { failed, errno } = call(descriptor, { l_type: WRITE, l_whence: FROM_START, l_start: at, l_len: 1, l_pid: 0 });

@@ -5,7 +5,8 @@ import { errorText } from "@fairlead/base";
 import { lockByte } from "./byte-lock.ts";
 import { describeHolder, holderText, type LockHolder, parseHolder } from "./holder.ts";
 import { LOCK_FILE, openLockFile } from "./lock-file.ts";
-import { findLockProcess, isLockSeen, ownNetwork } from "./lock-process.ts";
+import { lockPlace, ownNetwork } from "./lock-place.ts";
+import { findLockProcess, isLockSeen } from "./lock-process.ts";
 
 export interface NodeLockOptions {
   /** Version of the program that wants it, told to those who come later. */
@@ -16,6 +17,8 @@ export interface NodeLockOptions {
    * Folders that agents of this node may share. The lock is taken in each that can be used; `lock/agent.lock` in it.
    */
   readonly folders: Iterable<string>;
+  /** The agent's service proxy name: one agent of each name may be there. Default "". */
+  readonly instance?: string;
   /** Where /proc is; tests have their own. */
   readonly proc?: string;
 }
@@ -39,18 +42,19 @@ export class NodeLockHeldError extends Error {
 }
 
 /**
- * Makes this process the one agent of its network namespace: locks the byte that stands for that namespace in files
+ * Makes this process the one agent of its name in its network namespace: locks the byte that stands for both in files
  * which only its own user may open. The kernel lets go of the lock when the process ends, `kill -9` included.
  *
  * @returns with a doubt also where no folder can be used: an agent without the lock is better than none
  * @throws NodeLockHeldError naming the process that has it
  */
 export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLock> {
-  const { version, startedAt, proc = "/proc" } = options;
+  const { version, startedAt, instance = "", proc = "/proc" } = options;
   const network = await ownNetwork(proc);
-  const seen = await isLockSeen(proc);
-  if (seen) await refuseSeen(network, proc);
+  const seen = await isLockSeen(instance, proc);
+  if (seen) await refuseSeen(instance, network, proc);
   const text = holderText({ pid: process.pid, startedAt: new Date(startedAt).toISOString(), version }, network);
+  const place = await lockPlace(instance, proc);
   const held: number[] = [];
   const problems: string[] = [];
   const release = () => {
@@ -58,7 +62,7 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
   };
   for (const folder of new Set(options.folders)) {
     try {
-      held.push(await lockIn(join(folder, "lock"), network, text));
+      held.push(await lockIn(join(folder, "lock"), place, network, text));
     } catch (error) {
       if (!(error instanceof NodeLockHeldError)) problems.push(errorText(error));
       else {
@@ -72,19 +76,19 @@ export async function acquireNodeLock(options: NodeLockOptions): Promise<NodeLoc
 }
 
 /** An agent in a container that shares no folder with this process, seen by its open files. */
-async function refuseSeen(network: number, proc: string): Promise<void> {
-  const other = await findLockProcess(proc);
+async function refuseSeen(instance: string, network: number, proc: string): Promise<void> {
+  const other = await findLockProcess(instance, proc);
   if (other === undefined) return;
   const text = await readFile(other.file, "utf8").catch(() => "");
   throw new NodeLockHeldError({ ...parseHolder(text, network), pid: other.pid }, "its lock");
 }
 
 /** @returns the descriptor that has the lock */
-async function lockIn(folder: string, network: number, text: string): Promise<number> {
+async function lockIn(folder: string, place: bigint, network: number, text: string): Promise<number> {
   const descriptor = openLockFile(folder);
   const file = join(folder, LOCK_FILE);
   try {
-    if (!(await lockByte(descriptor, network))) {
+    if (!(await lockByte(descriptor, place))) {
       throw new NodeLockHeldError(parseHolder(readFileSync(descriptor, "utf8"), network), file);
     }
     ftruncateSync(descriptor);

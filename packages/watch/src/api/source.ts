@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
 import type { OnReport } from "../report.ts";
-import { resourceSpecs } from "../resources.ts";
+import { resourceSpecs, type Selection } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
 import type { ApiConnection } from "./connection.ts";
 import { httpTransport } from "./http-transport.ts";
@@ -13,10 +13,8 @@ import type { ReflectorPorts } from "./reflector-ports.ts";
 import { tokenBucket } from "./token-bucket.ts";
 import type { Transport } from "./transport.ts";
 
-export interface ApiSourceOptions {
+export interface ApiSourceOptions extends Selection {
   readonly connection: ApiConnection;
-  /** The own Node's name (metadata.name). */
-  readonly nodeName: string;
   /** For example `fairlead-proxy/1.2.3`. */
   readonly userAgent: string;
   /** clientConnection.qps: requests a second in the long run; pages of a list are not counted. Default 5. */
@@ -45,7 +43,7 @@ export function createApiSource(options: ApiSourceOptions): ObjectSource {
     run: async (subscriptions, signal) => {
       const ports = portsOf(options);
       const publishers = publishersOf(subscriptions, ports.onReport);
-      const parts = resourceSpecs(options.nodeName, subscriptions.others).flatMap((spec) => {
+      const parts = resourceSpecs(options, subscriptions.others).flatMap((spec) => {
         const to = publishers.get(spec.name);
         return to === undefined ? [] : [(stop: AbortSignal) => new Reflector(ports, spec, to).run(stop)];
       });

@@ -4,17 +4,16 @@ import type { ObjectSource } from "../change.ts";
 import { collected } from "../collected.ts";
 import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
-import { type ResourceSpec, resourceSpecs } from "../resources.ts";
+import { type ResourceSpec, resourceSpecs, type Selection } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";
 import { type ManifestObject, readManifest } from "./read.ts";
 import { scan } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 
-export interface ManifestsSnapshotOptions {
+/** Nodes but the own one are ignored. */
+export interface ManifestsSnapshotOptions extends Selection {
   /** Files and folders as for `createManifestsSource`, and `-`: what `readStandardInput` gives. */
   readonly paths: readonly string[];
-  /** The own Node's name; other Nodes are ignored. */
-  readonly nodeName: string;
   /** Needed where a path is `-`. */
   readonly readStandardInput?: () => Promise<Uint8Array>;
   readonly onReport?: OnReport;
@@ -32,11 +31,11 @@ const STANDARD_INPUT = "standard input";
  * the last one counts, in the order of paths and of file names. Its `run` rejects when anything cannot be read.
  */
 export function createManifestsSnapshot(options: ManifestsSnapshotOptions): ObjectSource {
-  const { nodeName, onReport = () => {}, onOtherNode = () => {} } = options;
+  const { onReport = () => {}, onOtherNode = () => {} } = options;
   return {
     run: async (subscriptions) => {
       const publishers = publishersOf(subscriptions, onReport);
-      const specs = resourceSpecs(nodeName, subscriptions.others)
+      const specs = resourceSpecs(options, subscriptions.others)
         .filter(({ name }) => publishers.has(name))
         .map((spec) => (spec.name === "node" ? reportingOthers(spec, onOtherNode) : spec));
       for (const { resource, key, raw } of await objectsOf(options, specs, onReport)) {

@@ -1,21 +1,20 @@
 import { type Clock, sleep, systemClock } from "@fairlead/base";
 import type { ObjectSource } from "../change.ts";
 import type { OnReport } from "../report.ts";
-import { resourceSpecs } from "../resources.ts";
+import { resourceSpecs, type Selection } from "../resources.ts";
 import { publishersOf, runTogether } from "../subscribe.ts";
 import { ManifestFollower } from "./follower.ts";
 import { type FileState, type Scan, scan } from "./scan.ts";
 import { fileTrigger, type Trigger } from "./trigger.ts";
 
-export interface ManifestsSourceOptions {
+/** Nodes but the own one are ignored. */
+export interface ManifestsSourceOptions extends Selection {
   /**
    * A YAML or JSON file, or a folder of them (*.yaml, *.yml, *.json; not its subfolders, no hidden files). An empty
    * folder is an empty cluster. A path that isn't there yet is waited for: nothing is complete until then. A file that
    * is removed takes its objects with it; when the folder itself vanishes, its objects stay until it is back.
    */
   readonly path: string;
-  /** The own Node's name; other Nodes are ignored. */
-  readonly nodeName: string;
   readonly onReport?: OnReport;
   /** For tests. */
   readonly clock?: Clock;
@@ -27,10 +26,10 @@ const REPORT_EVERY = 60_000;
 
 /** Follows manifest files as if an API server held them. Does nothing before `run`. */
 export function createManifestsSource(options: ManifestsSourceOptions): ObjectSource {
-  const { path, nodeName, clock = systemClock, onReport = () => {} } = options;
+  const { path, clock = systemClock, onReport = () => {} } = options;
   return {
     run: async (subscriptions, signal) => {
-      const specs = resourceSpecs(nodeName, subscriptions.others);
+      const specs = resourceSpecs(options, subscriptions.others);
       const follower = new ManifestFollower(specs, publishersOf(subscriptions, onReport), onReport);
       const trigger = fileTrigger(path, clock);
       const part = (stop: AbortSignal) => follow(path, follower, trigger, clock, onReport, stop);

@@ -38,7 +38,10 @@ export function nodeAnswers(
     if (live && node !== cluster.nodeName) throw new RequestError(400, `${node}: --live looks at this host only`);
     if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
     const reached = { on: live ? undefined : node, kubeconfig, context: named };
-    const relays = relaysOf({ ...reached, "metrics-port": options["metrics-port"] }, context);
+    const relays = relaysOf(
+      { ...reached, "metrics-port": options["metrics-port"], "service-proxy-name": options["service-proxy-name"] },
+      context,
+    );
     return { node, live, runner: await runnerFor(reached, context), relays };
   };
   return {

@@ -6,5 +6,7 @@ export const consoleOptions = {
   live: flag("With -f: compare the plan with the kernel and the agent of this node, too; needs its rights."),
   port: text("PORT", "The port of 127.0.0.1 to listen on.", { defaultText: "any that is free" }),
   "no-open": flag("Print the address only; open no browser."),
-  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", { defaultText: "10249" }),
+  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", {
+    defaultText: "10249, with --service-proxy-name 10349",
+  }),
 } as const;

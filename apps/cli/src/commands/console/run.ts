@@ -5,7 +5,7 @@ import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { type AgentSetup, agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
@@ -28,7 +28,7 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
     port: portOf(options),
     version,
     sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
-    source: await sourceOf(options, context),
+    source: await sourceOf(options, setup, context),
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
     answers: (cluster) => commandAnswers(cluster, setup, options, context),
@@ -54,13 +54,15 @@ function portOf({ port = "0" }: Values): number {
 }
 
 /** One path is followed; several, and standard input, are read once. */
-function sourceOf(options: Values, context: Context): Promise<ObjectSource> | ObjectSource {
+function sourceOf(options: Values, { config }: AgentSetup, context: Context): Promise<ObjectSource> | ObjectSource {
   const { file } = options;
-  if (file.length < 2 && file[0] !== "-") return liveSource(options, context);
+  const { serviceProxyName } = config;
+  if (file.length < 2 && file[0] !== "-") return liveSource(options, config, context);
   const { readStandardInput, warn } = context;
   return createManifestsSnapshot({
     paths: file,
     nodeName: nodeNameOf(options),
+    serviceProxyName,
     readStandardInput,
     onReport: (report) => {
       if (report.type === "badObject") warn(`${report.file ?? report.key}: ${report.error}`);

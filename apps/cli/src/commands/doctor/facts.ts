@@ -48,7 +48,7 @@ export async function nodeFacts(
     ),
   );
   return {
-    needs: { ...needs, ...(own && { nftTables: own }) },
+    needs: { ...needs, ...(own && { nftTables: own(config.serviceProxyName) }) },
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((rules) => rules.variant === variant && rules.text !== undefined),
     rules: present.map(countOf),
@@ -64,7 +64,7 @@ export async function nodeFacts(
       "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
       ...(await partsOf(needs, attempt)),
     },
-    proxies: await proxies(attempt, here),
+    proxies: await proxies(attempt, config.serviceProxyName, here),
     allProcesses,
     routes: await routes(attempt),
     cidrs: [
@@ -101,8 +101,8 @@ function isLocal(address: string): boolean {
   return /^(?:127\.|169\.254\.|::1$|fe80:)/.test(address);
 }
 
-async function proxies(attempt: Attempt, here: boolean): Promise<NodeFacts["proxies"]> {
-  const fairlead = here ? await nodeLockProcess().catch(() => undefined) : undefined;
+async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean): Promise<NodeFacts["proxies"]> {
+  const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
   const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
   return [

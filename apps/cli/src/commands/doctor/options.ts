@@ -5,6 +5,7 @@ import { outputOption } from "../../output/output.ts";
 export const doctorOptions = {
   mode: agentOptions.mode,
   config: agentOptions.config,
+  "service-proxy-name": agentOptions["service-proxy-name"],
   "cluster-cidr": agentOptions["cluster-cidr"],
   "exclude-cluster-cidr": agentOptions["exclude-cluster-cidr"],
   "agent-flag": agentOptions["agent-flag"],

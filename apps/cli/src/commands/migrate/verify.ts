@@ -33,6 +33,7 @@ export function nodeVerifier(
     ...kubectlOptions.cluster,
     config,
     mode: "iptables",
+    "service-proxy-name": undefined,
     "cluster-cidr": [],
     "exclude-cluster-cidr": [],
     "agent-flag": flags,

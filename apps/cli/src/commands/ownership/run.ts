@@ -83,8 +83,8 @@ async function report({ output, namespace }: Options, all: Report, context: Cont
 
 async function watch(options: Options, context: Context): Promise<void> {
   const { out, style, signal, untilStopped } = context;
-  const source = await liveSource(options, context);
   const setup = agentSetup(options, context);
+  const source = await liveSource(options, setup.config, context);
   warnOfUnlearnt(setup, context);
   const request = { ...setup, nodeName: nodeNameOf(options) };
   const wanted = ({ service }: OwnershipRow) => isIn(options.namespace, service);

@@ -7,7 +7,11 @@ export const statusOptions = {
   on: kernelOptions.on,
   live: flag("Ask the agent of this host only; needs no kubectl."),
   verify: flag("Compare each node's kernel with what should be programmed, too."),
-  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", { defaultText: "10249" }),
-  "health-port": text("PORT", "The port of the agents' healthzBindAddress.", { defaultText: "10256" }),
+  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", {
+    defaultText: "10249, with --service-proxy-name 10349",
+  }),
+  "health-port": text("PORT", "The port of the agents' healthzBindAddress.", {
+    defaultText: "10256, with --service-proxy-name 10356",
+  }),
   output: choice(["table", "wide", "json", "yaml"], "table", "How to print the answer.", { short: "o" }),
 } as const;

@@ -1,0 +1,92 @@
+import { contains, familyOf } from "@fairlead/base";
+import { createEndpointFilter } from "@fairlead/endpoint-filter";
+import { FakeNftables } from "@fairlead/kernel/fake";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
+import {
+  type ConformanceCase,
+  conformanceTable,
+  DROP,
+  differences,
+  expectedWays,
+  LEAVE,
+  NETWORKS,
+  nftablesRow,
+  type Outcome,
+  runCase,
+  type Subjects,
+} from "@fairlead/testkit";
+import { describe, expect, test } from "vitest";
+import { createNftablesBackend, removeNftablesMode, tableName } from "../src/index.ts";
+import { EMPTY_PLAN } from "./support/empty-plan.ts";
+
+/** Two agents in one kernel: one serves the row, the other one has no service and knows the ranges of ClusterIPs. */
+function besideWith(serving: string, other: string): Subjects {
+  return {
+    open: (family, { masqueradeAll }) => {
+      const fake = new FakeNftables();
+      const empty = createNftablesBackend(fake, { family, serviceProxyName: other });
+      const backend = createNftablesBackend(fake, { family, masqueradeAll, serviceProxyName: serving });
+      const ruleSet = async () => {
+        await empty.sync(EMPTY_PLAN[family]);
+        const names = [tableName(serving), tableName(other)];
+        const tables = await Promise.all(names.map((name) => fake.table(NFT_FAMILY[family], name)));
+        return { nftables: tables.filter((table) => table !== undefined) };
+      };
+      return { backend, ruleSet };
+    },
+    filter: ({ excludeClusterCIDRs, mixedServices, excludedFrontends, ownershipAnnotation }) =>
+      createEndpointFilter({
+        excludeCIDRs: excludeClusterCIDRs,
+        mixedServices,
+        excludedFrontends,
+        ownershipAnnotation,
+      }),
+  };
+}
+
+const rows = conformanceTable.map(nftablesRow).filter(({ expected }) => !("skip" in expected.nftables));
+
+/** Whether any proxy of the node tells ClusterIPs without a service: the first one does, and a second must not. */
+type Refuses = "unknown ClusterIPs" | "nothing of others";
+
+describe.each<[string, string, string, Refuses]>([
+  ["an agent with a name beside the first", "edge", "", "unknown ClusterIPs"],
+  ["the first beside an agent with a name", "", "edge", "nothing of others"],
+  ["an agent with a name beside another one", "edge", "inner", "nothing of others"],
+])("%s", (_, serving, other, refuses) => {
+  test.each(rows)("$name", async (row) => {
+    const ways = await runCase(row, besideWith(serving, other));
+    const expected = beside(row, serving === "", refuses);
+    expect(differences(expectedWays(expected), ways, { probabilities: true, uneven: 0.005 })).toEqual([]);
+  });
+});
+
+/** What becomes of a row's packet where it is alone, but for those to ClusterIPs that nobody serves here. */
+function beside(
+  { expected: { nftables }, packet, history }: ConformanceCase,
+  isFirst: boolean,
+  refuses: Refuses,
+): Outcome {
+  if ("skip" in nftables) throw new Error(nftables.skip);
+  const toClusterIP = contains(NETWORKS.services[familyOf(packet.destination)], packet.destination);
+  if (!toClusterIP || isFirst) return nftables;
+  // Another network's: the first proxy knows as little of it as of any service with a label.
+  if (nftables.verdict === "leave" && refuses === "unknown ClusterIPs") return DROP;
+  const isNobodys = !JSON.stringify(history.at(-1)).includes(`"${packet.destination}"`);
+  return isNobodys && refuses === "nothing of others" ? LEAVE : nftables;
+}
+
+test("what one does to its table, its removal included, leaves the other's as it is", async () => {
+  const fake = new FakeNftables();
+  const first = createNftablesBackend(fake, { family: "IPv4" });
+  const named = createNftablesBackend(fake, { family: "IPv4", serviceProxyName: "edge" });
+  for (const backend of [first, named]) await backend.sync(EMPTY_PLAN.IPv4);
+  const tables = () => ["kube-proxy", "fairlead-edge"].map((name) => fake.tableNow("ip", name));
+  const [before] = tables();
+  expect(await removeNftablesMode(fake, "IPv4", "edge")).toBe(true);
+  expect(tables()).toEqual([before, undefined]);
+  await named.sync(EMPTY_PLAN.IPv4);
+  const [, own] = tables();
+  await first.cleanup();
+  expect(tables()).toEqual([undefined, own]);
+});

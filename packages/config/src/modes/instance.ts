@@ -1,0 +1,41 @@
+import type { Report } from "../report.ts";
+import type { ConfigInput } from "../resolve/input.ts";
+import { FIRST, type Instance, NAMED } from "../resolve/instance.ts";
+import type { ProxyMode } from "../types.ts";
+
+/** Which services the agent is for, and what it does where nothing is said. */
+export function resolveInstance({ kubeProxy, fairlead, options }: ConfigInput, report: Report): Instance {
+  const { serviceProxyName = "" } = fairlead;
+  if (serviceProxyName === "") return { serviceProxyName, defaults: FIRST };
+  if (!isLabelValue(serviceProxyName)) {
+    report.error(
+      "serviceProxyName",
+      "must be the value of a label: up to 63 letters, digits, dots, dashes and underscores, the first and the last a letter or digit",
+    );
+  }
+  const why = whyNotBeside(kubeProxy.mode ?? NAMED.mode, options.userspaceOnly);
+  if (why !== undefined) {
+    const name = report.name("serviceProxyName");
+    report.error("mode", `cannot run beside another proxy, as ${name} asks: ${why}; use nftables`);
+  }
+  return { serviceProxyName, defaults: NAMED };
+}
+
+/** As the API server has them (validation.IsValidLabelValue); it becomes a part of a table's and of a folder's name. */
+function isLabelValue(text: string): boolean {
+  return /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text);
+}
+
+/** Why a mode cannot run on a node that has a proxy already; undefined: it can. */
+function whyNotBeside(mode: ProxyMode, userspaceOnly: boolean): string | undefined {
+  switch (mode) {
+    case "nftables":
+      return undefined;
+    case "iptables":
+      return "its chains have the names that kube-proxy's have";
+    case "ipvs":
+      return "its chains, virtual servers and the device kube-ipvs0 are those that kube-proxy has";
+    case "userspace":
+      return userspaceOnly ? undefined : "its chains have the names that kube-proxy's have, without --userspace-only";
+  }
+}

@@ -1,0 +1,42 @@
+import { HEALTHZ_PORT, METRICS_PORT } from "../schema/kube-proxy.ts";
+import type { ProxyMode } from "../types.ts";
+
+/** Defaults of an agent. One with a name runs beside another proxy, which has kube-proxy's. */
+export interface InstanceDefaults {
+  readonly mode: ProxyMode;
+  readonly healthzPort: number;
+  readonly metricsPort: number;
+  readonly conntrack: {
+    readonly maxPerCore: number;
+    readonly min: number;
+    readonly tcpEstablishedTimeoutMs: number;
+    readonly tcpCloseWaitTimeoutMs: number;
+  };
+}
+
+/** Those of the node's first proxy. */
+export const FIRST: InstanceDefaults = {
+  mode: "iptables",
+  healthzPort: HEALTHZ_PORT,
+  metricsPort: METRICS_PORT,
+  conntrack: {
+    maxPerCore: 32_768,
+    min: 131_072,
+    tcpEstablishedTimeoutMs: 24 * 3_600_000,
+    tcpCloseWaitTimeoutMs: 3_600_000,
+  },
+};
+
+/** What holds for the whole node is left as the first proxy has set it. */
+export const NAMED: InstanceDefaults = {
+  mode: "nftables",
+  healthzPort: 10_356,
+  metricsPort: 10_349,
+  conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
+};
+
+export interface Instance {
+  /** Empty: the services that no other proxy was given. */
+  readonly serviceProxyName: string;
+  readonly defaults: InstanceDefaults;
+}
