@@ -23,7 +23,7 @@ export function survey(
   for (const address of addresses) {
     if (seen.has(address)) continue;
     seen.add(address);
-    if (neutralAddresses.has(address)) {
+    if (neutralAddresses.size > 0 && neutralAddresses.has(address)) {
       neutral++;
       continue;
     }

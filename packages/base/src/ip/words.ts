@@ -24,9 +24,10 @@ export function masked(address: AddressWords, mask: AddressWords): AddressWords 
   return address.map((word, at) => (word & (mask[at] ?? 0)) >>> 0);
 }
 
-/** The mask of a prefix, for an address of `words` words. */
+/** The mask of a prefix, for an address of `words` words: 1 or 4. */
 export function prefixMask(words: number, length: number): AddressWords {
-  return Array.from({ length: words }, (_, at) => wordMask(length - at * 32));
+  if (words === 1) return [wordMask(length)];
+  return [wordMask(length), wordMask(length - 32), wordMask(length - 64), wordMask(length - 96)];
 }
 
 function wordMask(length: number): number {

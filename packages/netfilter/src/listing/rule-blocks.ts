@@ -137,11 +137,14 @@ interface Limit {
 }
 
 /** The texts of a block's rules without `-A CHAIN `. */
-export function ruleTexts(chain: string, { text, from, to }: RuleBlock): string[] {
+export function ruleTexts(chain: string, block: RuleBlock): string[] {
   const texts: string[] = [];
+  // Not the whole text: where no comment is quoted, each block would look for one to the text's end.
+  const text = block.text.slice(block.from, block.to);
+  const to = text.length;
   const ends = new RuleEnds(text);
   const start = `-A ${chain}`;
-  for (let at = from; at < to; ) {
+  for (let at = 0; at < to; ) {
     let next = ends.after(at);
     if (next === OPEN) next = nextLine(text, at);
     while (next < to && !appendsTo(text, afterCounters(text, next), start)) next = nextLine(text, next);
