@@ -1,4 +1,5 @@
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Script } from "../support/script.ts";
 import type { ClusterNode } from "./node.ts";
 
@@ -24,6 +25,8 @@ export interface ApiServerControl {
    * asked.
    */
   turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
+  /** Where the API server is, for programs of this machine that are to reach it and stay. */
+  readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
   /** Runs a script beside the API server. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }

@@ -24,9 +24,10 @@ export interface ClusterShape {
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`.
+ * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. console:
+ * `ApiServerControl.namespace`, `ClusterNode.namespacePid`.
  */
-export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack" | "learn";
+export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack" | "learn" | "console";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {

@@ -1,8 +1,10 @@
 import { flavourNames, loadFlavour } from "../cni/load.ts";
 import { missingControlPlane } from "../control-plane/programs.ts";
 import { modeNamed } from "../modes/index.ts";
+import { isThere } from "../support/is-there.ts";
 import { type Lack, lackingPrograms, lackOf } from "../support/lack.ts";
 import { isProgram, missingHere } from "../support/machine.ts";
+import { BROWSER } from "../tools/browser.ts";
 import { lacksForUml } from "../uml/missing.ts";
 import type { Ability, Cluster, ClusterShape } from "./cluster.ts";
 import { shapeOf } from "./flavours.ts";
@@ -67,5 +69,9 @@ async function shape(request: ClusterRequest): Promise<ClusterShape> {
 
 async function abilities(): Promise<readonly Ability[]> {
   const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn"] as const;
-  return (await isProgram(DNS_PROGRAM)) ? ["dns", ...faults] : faults;
+  return [
+    ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
+    ...((await isThere(BROWSER)) ? ["console" as const] : []),
+    ...faults,
+  ];
 }

@@ -12,6 +12,8 @@ export interface Client {
 
 export interface ClusterNode extends Client {
   readonly zone: string;
+  /** A process in its network namespace, for programs beside the API server that enter it. */
+  readonly namespacePid?: number;
   readonly agent: AgentOnNode;
   /** Runs a program on the node, in its network namespace. */
   run(argv: Argv): Promise<RunResult>;

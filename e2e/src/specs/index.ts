@@ -3,6 +3,7 @@ import { agents } from "./faults/agents.ts";
 import { apiServer } from "./faults/api-server.ts";
 import { byHand } from "./faults/by-hand.ts";
 import { clock } from "./faults/clock.ts";
+import { consolePage } from "./faults/console.ts";
 import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { changes } from "./multi-cni/changes.ts";
@@ -45,6 +46,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...apiServer,
   ...clock,
   ...byHand,
+  consolePage,
   ...nftByHand,
   ...swaps,
   ...attacks,

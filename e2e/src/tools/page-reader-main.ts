@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
+import { BROWSER } from "./browser.ts";
 
 /**
  * A browser in whatever network namespace this process is in: opens an address, and prints what stands on the page, one
@@ -9,7 +10,7 @@ import { chromium } from "playwright-core";
 const [, , url = "", profile = ""] = process.argv;
 const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
 const context = await chromium.launchPersistentContext(profile, {
-  executablePath: "/usr/bin/chromium",
+  executablePath: BROWSER,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", ...QUIET],
   viewport: { width: 1280, height: 800 },
 });

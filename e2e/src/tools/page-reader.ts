@@ -23,7 +23,10 @@ export interface PageReader extends AsyncDisposable {
 }
 
 /** Starts `fairlead console` in a namespace, and a browser that has it open. */
-export async function readConsole(namespace: NetworkNamespace, args: readonly string[]): Promise<PageReader> {
+export async function readConsole(
+  namespace: Pick<NetworkNamespace, "argvPrefix" | "env">,
+  args: readonly string[],
+): Promise<PageReader> {
   await using opened = new AsyncDisposableStack();
   const start = (argv: readonly string[]) => {
     const [program = "", ...rest] = [...namespace.argvPrefix, "setpriv", "--pdeathsig", "KILL", ...argv];

@@ -80,6 +80,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       run: (argv, options) => runnerIn(ground.fabric).run(argv, options),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
+      namespace: ground.fabric,
       startScript: (file, args) => startScript(ground.fabric, file, args),
       ...(certificate !== undefined && {
         expireWatches: (ms) => expireWatches(ground, certificate, ms),
@@ -121,6 +122,7 @@ async function openNode(
     name,
     zone,
     addresses,
+    namespacePid: namespace.pid,
     agent,
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),

@@ -1,0 +1,84 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { kubeconfig } from "../../control-plane/users.ts";
+import { inflict } from "../../faults/iptables-rules.ts";
+import type { ClusterNode } from "../../provider/node.ts";
+import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
+import { requireTool } from "../../tools/fairlead.ts";
+import { installKubectl } from "../../tools/kubectl/install.ts";
+import { type PageReader, readConsole } from "../../tools/page-reader.ts";
+import { able, needs, onlyIn } from "../needs.ts";
+import type { Scene } from "../scene.ts";
+import type { Spec } from "../spec.ts";
+
+/** Milliseconds: the aim is 5 s, from the rule that is gone to the page that says so; a busy machine takes longer. */
+const LATE_MS = 30_000;
+
+/** Somebody on call has the cluster's page open, with the nodes behind kubectl. */
+export const consolePage: Spec = {
+  name: "console: a rule that goes on one node, and an agent that stops there, are that node's alone",
+  suite: "faults",
+  about: ["agent"],
+  eachFamily: false,
+  // What it stops and deletes is the cluster's.
+  alone: true,
+  unfit: (shape) =>
+    onlyIn(["iptables"], "deletes a rule of iptables mode")(shape) ??
+    needs("console", "a browser has to run beside the API server")(shape),
+  run: async (scene) => {
+    const [one, two] = scene.nodes;
+    for (const node of scene.nodes) await scene.pod({ node, app: "web" });
+    await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    const page = await openPage(scene);
+    const row = (node: ClusterNode, agent: string, kernel: string) =>
+      new RegExp(`${node.name}\\t\\s*${agent}[^\\n]*(?:\\n[^\\n]+)*?\\t\\s*${kernel}`);
+
+    page.go(`#/service/${scene.namespace}/web`);
+    await page.until(row(one, "✓\\s*healthy", "✓\\s*as planned"));
+    await page.until(row(two, "✓\\s*healthy", "✓\\s*as planned"));
+    const began = performance.now();
+    await inflict(
+      { run: (argv) => two.run(argv), stream: () => fail("nothing is streamed") },
+      {
+        table: "nat",
+        remove: new RegExp(`${scene.namespace}/web.* -j DNAT `),
+      },
+    );
+    const text = await page.until(row(two, "✓\\s*healthy", "✕\\s*differs"));
+    const ms = Math.round(performance.now() - began);
+    if (ms > LATE_MS) fail(`wanted the service red for ${two.name} within ${LATE_MS} ms; it took ${ms} ms`);
+    if (!new RegExp(`on ${two.name}.*\\n.*missing in nat KUBE-SEP-\\w+: .* -j DNAT`).test(text))
+      fail(`wanted the rule by its name; came:\n${text}`);
+    if (!row(one, "✓\\s*healthy", "✓\\s*as planned").test(text)) fail(`wanted ${one.name} green; came:\n${text}`);
+
+    await two.agent.kill();
+    scene.later(() => two.agent.restart());
+    const stopped = await page.until(row(two, "✕\\s*stopped or not reachable", "✕\\s*differs"));
+    if (!row(one, "✓\\s*healthy", "✓\\s*as planned").test(stopped)) fail(`wanted ${one.name} green; came:\n${stopped}`);
+    await two.agent.restart();
+    await page.until(row(two, "✓\\s*healthy", "✓\\s*as planned"));
+    return { "red after": `${ms} ms` };
+  },
+};
+
+async function openPage(scene: Scene): Promise<PageReader> {
+  await requireTool();
+  const { apiServer, nodes, ...shape } = scene.cluster;
+  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-console-`));
+  scene.later(() => rm(folder, { recursive: true }));
+  const file = join(folder, "kubeconfig");
+  await writeFile(file, kubeconfig({ server: apiServer.url, token: apiServer.token }));
+  const pids = new Map(nodes.map(({ name, namespacePid }) => [name, able(namespacePid)] as const));
+  const env = await installKubectl(folder, pids);
+  const { argvPrefix, env: own } = able(apiServer.namespace);
+  const cidrs = (flag: string, excluded: boolean) => networkCIDRs(shape, { excluded }).flatMap((cidr) => [flag, cidr]);
+  const args = ["--kubeconfig", file, ...cidrs("--cluster-cidr", false), ...cidrs("--exclude-cluster-cidr", true)];
+  const page = await readConsole({ argvPrefix, env: { ...own, ...env } }, args);
+  scene.later(async () => page[Symbol.asyncDispose]());
+  return page;
+}
+
+function fail(what: string): never {
+  throw new Error(what);
+}

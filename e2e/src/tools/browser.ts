@@ -1,0 +1,2 @@
+/** Debian's, in its package `chromium`. */
+export const BROWSER = "/usr/bin/chromium";
