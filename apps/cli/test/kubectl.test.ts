@@ -103,6 +103,17 @@ describe("--on NODE", () => {
     expect(code).toBe(1);
   });
 
+  test("ownership tells what the agent has learnt; one that says nothing of conflicts knows of none", async () => {
+    const sources = [{ source: "kube-ovn-subnets", side: "excluded", state: "listed" }];
+    const cidrs = [{ cidr: "10.244.0.0/16", side: "excluded", source: "kube-ovn-subnets", objects: [], stage: "held" }];
+    const networks = { sources, cidrs, heldBack: 3 };
+    await node({ endpoint: { "/ownership": { services: [ROW], networks } } });
+    const { out } = await fairlead(["ownership", "--on", "node-a", "-o", "json"], real);
+    expect(JSON.parse(out).networks).toEqual({ ...networks, conflicts: [] });
+    await node({ endpoint: { "/ownership": { services: [ROW], networks: { sources, cidrs: [{}] } } } });
+    expect((await fairlead(["ownership", "--on", "node-a"], real)).err).toContain("is not what this version");
+  });
+
   test("ownership asks the running agent through a port-forward, which ends with it", async () => {
     await node({ label: "k8s-app=kube-proxy", endpoint: { "/ownership": { services: [ROW] } } });
     const { code, out } = await fairlead(["ownership", "--on", "node-a", "-o", "json", "--kubeconfig", "/c/k"], real);

@@ -2,7 +2,7 @@
 
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { AgentStatus, Flow, ServiceExplanation, ServiceTraffic, SuggestedCIDR } from "@fairlead/inspect";
-import type { OwnershipRow } from "@fairlead/intake";
+import type { LearntOnce, OwnershipRow } from "@fairlead/intake";
 import type { Diagnosis, ServiceReport } from "@fairlead/verify";
 
 /** One line of the list of services. */
@@ -99,6 +99,14 @@ export interface NetworksAnswer {
   readonly cidrs: readonly { readonly cidr: string; readonly whose: "ours" | "another"; readonly from: string }[];
   readonly services: readonly OwnershipRow[];
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
+}
+
+/** `GET api/networks/learnt`: what the agent of a node has learnt, as `fairlead ownership --on NODE -o json` has it. */
+export interface LearntAnswer {
+  readonly node: string;
+  readonly at: number;
+  /** Absent: it learns none. */
+  readonly networks?: LearntOnce["report"];
 }
 
 /** One rule on a packet's way. */

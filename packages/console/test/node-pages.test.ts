@@ -1,7 +1,7 @@
 import { endpointSlice } from "@fairlead/testkit";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { calmNodes, cannedAnswers } from "./support/answers.ts";
+import { calmNodes, cannedAnswers, HOSTILE } from "./support/answers.ts";
 import { openBrowser } from "./support/browser.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { shop } from "./support/objects.ts";
@@ -87,6 +87,25 @@ test("doctor: what is bad comes first with what to do, node by node, what is goo
   expect(await node("node-a").getByText("connection tracking").isVisible()).toBe(false);
   await node("node-a").getByText("1 check is good").click();
   expect(await node("node-a").getByText("connection tracking").isVisible()).toBe(true);
+});
+
+test("networks: what the agent has learnt, from which object and since when, and what contradicts", async () => {
+  await using running = await openConsole(new LiveObjects(shop), html, nodes);
+  const { page, go } = await visitPage(browser, running.url);
+  await go("#/networks", "Networks");
+  const panel = page.getByRole("region", { name: "Learnt from objects" });
+  await panel.getByText("agent of node-a").waitFor();
+  const row = (name: string) => panel.getByRole("row", { name });
+  expect(await row("10.244.0.0/16").textContent()).toMatch(/another network's✓counts Subnet\/ovn-default.*2026/);
+  expect(await row("10.96.0.0/12").textContent()).toMatch(/✕refused services have it/);
+  expect(await row("10.144.9.0/24").textContent()).toContain(HOSTILE);
+  expect(await panel.getByRole("listitem").textContent()).toBe(
+    "10.144.9.0/24, another network's, lies in 10.144.0.0/16, ours",
+  );
+  expect(await panel.getByText("calico-ippools: forbidden").isVisible()).toBe(true);
+  expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
+  await panel.getByLabel("Learnt by the agent of").selectOption("node-b");
+  await panel.getByText("agent of node-b").waitFor();
 });
 
 test("owners before: what changed since the console was started, and why", async () => {

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { kubeconfig } from "../../control-plane/users.ts";
-import { inflict } from "../../faults/iptables-rules.ts";
 import type { ClusterNode } from "../../provider/node.ts";
 import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
 import { requireTool } from "../../tools/fairlead.ts";
@@ -30,6 +29,9 @@ export const consolePage: Spec = {
     const [one, two] = scene.nodes;
     for (const node of scene.nodes) await scene.pod({ node, app: "web" });
     await scene.service("web", { selector: { app: "web" }, ports: [{ port: 80 }] });
+    scene.later(() => two.agent.restart());
+    // So long that nothing but a restart makes it look at every rule.
+    await two.agent.restart({ flags: ["--iptables-sync-period=1h"] });
     const page = await openPage(scene);
     const row = (node: ClusterNode, agent: string, kernel: string) =>
       new RegExp(`${node.name}\\t\\s*${agent}[^\\n]*(?:\\n[^\\n]+)*?\\t\\s*${kernel}`);
@@ -38,13 +40,7 @@ export const consolePage: Spec = {
     await page.until(row(one, "✓\\s*healthy", "✓\\s*as planned"));
     await page.until(row(two, "✓\\s*healthy", "✓\\s*as planned"));
     const began = performance.now();
-    await inflict(
-      { run: (argv) => two.run(argv), stream: () => fail("nothing is streamed") },
-      {
-        table: "nat",
-        remove: new RegExp(`${scene.namespace}/web.* -j DNAT `),
-      },
-    );
+    await deleteRules(two, new RegExp(`${scene.namespace}/web.* -j DNAT `));
     const text = await page.until(row(two, "✓\\s*healthy", "✕\\s*differs"));
     const ms = Math.round(performance.now() - began);
     if (ms > LATE_MS) fail(`wanted the service red for ${two.name} within ${LATE_MS} ms; it took ${ms} ms`);
@@ -53,7 +49,6 @@ export const consolePage: Spec = {
     if (!row(one, "✓\\s*healthy", "✓\\s*as planned").test(text)) fail(`wanted ${one.name} green; came:\n${text}`);
 
     await two.agent.kill();
-    scene.later(() => two.agent.restart());
     const stopped = await page.until(row(two, "✕\\s*stopped or not reachable", "✕\\s*differs"));
     if (!row(one, "✓\\s*healthy", "✓\\s*as planned").test(stopped)) fail(`wanted ${one.name} green; came:\n${stopped}`);
     await two.agent.restart();
@@ -61,6 +56,19 @@ export const consolePage: Spec = {
     return { "red after": `${ms} ms` };
   },
 };
+
+/** By hand, and by their numbers: the last of a chain first. */
+async function deleteRules(node: ClusterNode, wanted: RegExp): Promise<void> {
+  const { stdout } = await node.run(["iptables", "-t", "nat", "-S"]);
+  const rules = stdout.split("\n").filter((line) => line.startsWith("-A "));
+  const chainOf = (line: string) => line.split(" ")[1] ?? "";
+  const found = rules.flatMap((line, at) => {
+    const number = rules.slice(0, at + 1).filter((one) => chainOf(one) === chainOf(line)).length;
+    return wanted.test(line) ? [[chainOf(line), String(number)] as const] : [];
+  });
+  if (found.length === 0) fail(`no rule of nat on ${node.name} matches ${wanted}`);
+  for (const [chain, number] of found.toReversed()) await node.run(["iptables", "-t", "nat", "-D", chain, number]);
+}
 
 async function openPage(scene: Scene): Promise<PageReader> {
   await requireTool();

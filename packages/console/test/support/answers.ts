@@ -4,6 +4,7 @@ import {
   type ConsoleOptions,
   type DoctorAnswer,
   type FlowsAnswer,
+  type LearntAnswer,
   shownFlows,
   type TraceAnswer,
   type TraceVisit,
@@ -110,6 +111,31 @@ function flows(query: URLSearchParams): FlowsAnswer {
   return { node: query.get("node") ?? "", at: Date.now(), ...shownFlows(found) };
 }
 
+function learnt(query: URLSearchParams): LearntAnswer {
+  const since = "2026-11-22T08:00:00.000Z";
+  const pool = { side: "excluded", source: "kube-ovn-subnets", since } as const;
+  return {
+    node: query.get("node") ?? "",
+    at: Date.now(),
+    networks: {
+      sources: [
+        { source: "kube-ovn-subnets", side: "excluded", state: "listed" },
+        { source: "calico-ippools", side: "own", state: "forbidden" },
+      ],
+      cidrs: [
+        { ...pool, cidr: "10.244.0.0/16", objects: ["Subnet/ovn-default"], stage: "effective" },
+        { ...pool, cidr: "10.144.9.0/24", objects: ["Subnet/blue", HOSTILE], stage: "effective" },
+        { ...pool, cidr: "10.96.0.0/12", objects: ["Subnet/typo"], stage: "refused", why: "services have it" },
+      ],
+      heldBack: 0,
+      conflicts: [{ cidr: "10.144.9.0/24", side: "excluded", within: "10.144.0.0/16" }],
+    },
+  };
+}
+
+/** An object's name that an API server would never let in. */
+export const HOSTILE = `Subnet/<img src=x onerror="globalThis.hacked=1">`;
+
 function doctor(query: URLSearchParams): DoctorAnswer {
   const node = query.get("node") ?? "";
   const good = { check: "connection tracking", state: "good", found: "there" } as const;
@@ -128,6 +154,7 @@ export const cannedAnswers: Answers = {
   gets: {
     "/api/trace": async () => trace,
     "/api/flows": async (query) => flows(query),
+    "/api/networks/learnt": async (query) => learnt(query),
     "/api/doctor": async (query) => doctor(query),
   },
   posts: { "/api/what-if": async () => whatIf },

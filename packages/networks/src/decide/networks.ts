@@ -162,7 +162,13 @@ export class Networks {
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
     const rules = this.#namespaces.followed ? this.#namespaces.state : undefined;
-    return report(this.#sources.all(), rules, this.#claims.all(), this.#admission.heldBack);
+    return report(
+      this.#sources.all(),
+      rules,
+      this.#claims.all(),
+      this.#admission.heldBack,
+      this.#last?.conflicts ?? [],
+    );
   }
 
   #changed(): void {

@@ -1,4 +1,5 @@
 import type { Claim, Side, Stage } from "./claim.ts";
+import type { Conflict } from "./conflicts.ts";
 import type { ResourceState, SourceState } from "./facts.ts";
 import type { Followed } from "./followed.ts";
 
@@ -30,6 +31,8 @@ export interface NetworksReport {
   readonly cidrs: readonly CIDRReport[];
   /** How many services would be foreign if what is held counted, since the last consent; 0: nothing is held. */
   readonly heldBack: number;
+  /** CIDRs of both sides that lie in each other. */
+  readonly conflicts: readonly Conflict[];
 }
 
 /** @param namespaces undefined: no rule asks for them */
@@ -38,6 +41,7 @@ export function report(
   namespaces: ResourceState | undefined,
   claims: readonly Claim[],
   heldBack: number,
+  conflicts: readonly Conflict[],
 ): NetworksReport {
   const sources: readonly SourceReport[] = [
     ...Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state })),
@@ -45,7 +49,7 @@ export function report(
   ];
   const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
   const cidrs = claims.map(cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
-  return { sources, cidrs, heldBack };
+  return { sources, cidrs, heldBack, conflicts };
 }
 
 const KEPT = "no object says it any more; kept while an endpoint lies in it, and for a while after";

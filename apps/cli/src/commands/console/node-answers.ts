@@ -2,6 +2,7 @@ import {
   type Answers,
   type DoctorAnswer,
   type FlowsAnswer,
+  type LearntAnswer,
   type LiveCluster,
   RequestError,
   shownFlows,
@@ -13,6 +14,8 @@ import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { runnerFor } from "../../node/access.ts";
+import { portsOf } from "../../node/agent-endpoint.ts";
+import { agentOwnership } from "../../node/agent-ownership.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { apiFacts } from "../doctor/api.ts";
@@ -46,6 +49,7 @@ export function nodeAnswers(
   };
   return {
     "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service")),
+    "/api/networks/learnt": async (query) => learnt(await asked(query), options, context),
     "/api/doctor": async (query) => doctor(setup, await asked(query), options, context),
   };
 }
@@ -79,6 +83,12 @@ async function flows(
     MOST_CONNECTIONS,
   );
   return { node, at: Date.now(), ...shownFlows(found) };
+}
+
+async function learnt({ node, live }: AskedNode, options: Values, context: Context): Promise<LearntAnswer> {
+  const at = { on: live ? undefined : node, cluster: options, port: portsOf(options).metrics };
+  const { networks } = await agentOwnership(at, context);
+  return { node, at: Date.now(), ...(networks && { networks }) };
 }
 
 async function doctor(

@@ -8,6 +8,7 @@ import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { agentAddressOf, askAgent } from "../../node/agent-endpoint.ts";
+import { type AgentOwnership, agentOwnership, parsed } from "../../node/agent-ownership.ts";
 import { print } from "../../output/output.ts";
 import type { ownershipOptions } from "./options.ts";
 import { changeText, goneText, ownershipText } from "./text.ts";
@@ -30,6 +31,8 @@ export async function run({ options }: CommandInput<typeof ownershipOptions>, co
 interface Report {
   readonly services: readonly OwnershipRow[];
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
+  /** What the agent has learnt. */
+  readonly networks?: AgentOwnership["networks"];
 }
 
 async function fromObjects(options: Options, context: Context): Promise<Report> {
@@ -55,26 +58,8 @@ async function accept(options: Options, context: Context): Promise<void> {
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {
-  const answer: unknown = parsed(await askAgent("/ownership", agentAddressOf(options), context));
-  if (!isReport(answer)) throw new CommandFailure("the agent's /ownership is not what this version of fairlead knows");
-  return { services: answer.services, suggestedCIDRs: [] };
+  return { ...(await agentOwnership(agentAddressOf(options), context)), suggestedCIDRs: [] };
 }
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isReport(answer: unknown): answer is { readonly services: readonly OwnershipRow[] } {
-  if (typeof answer !== "object" || answer === null || !("services" in answer)) return false;
-  const { services } = answer;
-  return Array.isArray(services) && services.every((one) => TEXTS.every((field) => typeof one?.[field] === "string"));
-}
-
-const TEXTS = ["service", "ipFamily", "ownership", "why", "frontends"] as const;
 
 async function report({ output, namespace }: Options, all: Report, context: Context): Promise<void> {
   const found = { ...all, services: all.services.filter(({ service }) => isIn(namespace, service)) };

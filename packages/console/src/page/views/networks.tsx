@@ -1,14 +1,12 @@
-import type { OwnershipRow } from "@fairlead/intake";
 import type { NetworksAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
-import { Badge, Owner } from "../parts/badge.tsx";
+import { Badge } from "../parts/badge.tsx";
+import { Learnt } from "../parts/learnt.tsx";
+import { OthersServices } from "../parts/others-services.tsx";
 import { Waiting } from "../parts/waiting.tsx";
-import { addressOf, serviceAddress } from "../router.ts";
+import { addressOf } from "../router.ts";
 import type { Store } from "../store.ts";
-
-/** More rows than anybody reads: the list of services filters. */
-const MOST = 300;
 
 /** Whose pods are where, and which services that makes another network's. */
 export function NetworksView({ store }: { readonly store: Store }) {
@@ -54,6 +52,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
           </table>
         )}
       </div>
+      {store.facts?.kernels === true && <Learnt store={store} />}
       {suggestedCIDRs.length > 0 && (
         <div class="panel">
           <h2>These look like another network's</h2>
@@ -91,50 +90,8 @@ export function NetworksView({ store }: { readonly store: Store }) {
       )}
       <div class="panel">
         <h2>Services of other networks, and mixed ones</h2>
-        {others.length === 0 ? <p class="quiet">There is none.</p> : <Others rows={others} />}
+        {others.length === 0 ? <p class="quiet">There is none.</p> : <OthersServices rows={others} />}
       </div>
-    </>
-  );
-}
-
-function Others({ rows }: { readonly rows: readonly OwnershipRow[] }) {
-  return (
-    <>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Service</th>
-            <th scope="col">Owner</th>
-            <th scope="col">Why</th>
-            <th scope="col" class="number">
-              Our endpoints
-            </th>
-            <th scope="col" class="number">
-              Others'
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, MOST).map(({ service, ipFamily, ownership, why, ownEndpoints, excludedEndpoints }) => (
-            <tr key={`${service} ${ipFamily}`}>
-              <th scope="row">
-                <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
-              </th>
-              <td>
-                <Owner ownership={ownership} />
-              </td>
-              <td>{why}</td>
-              <td class="number">{ownEndpoints}</td>
-              <td class="number">{excludedEndpoints}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length > MOST && (
-        <p class="quiet">
-          and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them
-        </p>
-      )}
     </>
   );
 }

@@ -1,0 +1,114 @@
+import { useState } from "preact/hooks";
+import type { LearntAnswer } from "../../protocol.ts";
+import { useAnswer } from "../ask.ts";
+import type { Tone } from "../findings.ts";
+import type { Store } from "../store.ts";
+import { Age } from "./age.tsx";
+import { Badge } from "./badge.tsx";
+import { NodeChoice } from "./node-choice.tsx";
+import { Waiting } from "./waiting.tsx";
+
+type Networks = NonNullable<LearntAnswer["networks"]>;
+
+/** The CIDRs that the agent of a node has learnt: the object that each came from, since when it counts, and why not. */
+export function Learnt({ store }: { readonly store: Store }) {
+  const [node, setNode] = useState(store.facts?.node ?? "");
+  const [times, setTimes] = useState(0);
+  const asked = useAnswer<LearntAnswer>(`api/networks/learnt?${new URLSearchParams({ node })}`, times);
+  return (
+    <section class="panel" aria-label="Learnt from objects">
+      <h2>
+        Learnt from objects {asked.state === "answered" && <Age source={`agent of ${node}`} at={asked.answer.at} />}
+      </h2>
+      <div class="tools">
+        <NodeChoice label="Learnt by the agent of" store={store} node={node} onNode={setNode} />
+        <button type="button" onClick={() => setTimes(times + 1)}>
+          Ask again
+        </button>
+      </div>
+      {asked.state === "answered" ? <Report networks={asked.answer.networks} /> : <Waiting asked={asked} />}
+    </section>
+  );
+}
+
+const STAGES: Readonly<Record<Networks["cidrs"][number]["stage"], readonly [Tone, string]>> = {
+  effective: ["good", "counts"],
+  pending: ["plain", "not decided yet"],
+  held: ["warn", "held back"],
+  refused: ["bad", "refused"],
+};
+
+function Report({ networks }: { readonly networks: Networks | undefined }) {
+  if (networks === undefined) return <p class="quiet">This agent learns no CIDR: what counts is what is configured.</p>;
+  const { sources, cidrs, heldBack, conflicts } = networks;
+  const unread = sources.filter(({ state }) => state === "forbidden" || state === "unreachable");
+  return (
+    <>
+      {unread.map(({ source, state }) => (
+        <p class="notice warn" key={source}>
+          {source}: {state}
+        </p>
+      ))}
+      {heldBack > 0 && (
+        <p class="notice warn">
+          {heldBack} services would be another network's if what is held counted: fairlead ownership --accept lets it
+          through.
+        </p>
+      )}
+      {cidrs.length === 0 ? <p class="quiet">No object says one.</p> : <CIDRs cidrs={cidrs} />}
+      {conflicts.length > 0 && (
+        <>
+          <h3>CIDRs of both sides that lie in each other: the longer prefix decides</h3>
+          <ul>
+            {conflicts.map(({ cidr, side, within }) => (
+              <li key={`${side} ${cidr}`}>
+                <span class="mono">{cidr}</span>, {WHOSE[side]}, lies in <span class="mono">{within}</span>,{" "}
+                {WHOSE[side === "own" ? "excluded" : "own"]}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+const WHOSE = { own: "ours", excluded: "another network's" } as const;
+
+function CIDRs({ cidrs }: Pick<Networks, "cidrs">) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            {["CIDR", "Whose", "State", "From", "Since"].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => {
+            const [tone, text] = STAGES[stage];
+            return (
+              <tr key={`${side} ${source} ${cidr}`}>
+                <th scope="row" class="mono">
+                  {cidr}
+                </th>
+                <td>{WHOSE[side]}</td>
+                <td>
+                  <Badge tone={tone} text={text} /> {why}
+                </td>
+                <td>
+                  {objects.join(", ")} <span class="quiet">{source}</span>
+                </td>
+                <td>{since === undefined ? "–" : new Date(since).toLocaleString()}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

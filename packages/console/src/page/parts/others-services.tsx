@@ -1,0 +1,49 @@
+import type { OwnershipRow } from "@fairlead/intake";
+import { serviceAddress } from "../router.ts";
+import { Owner } from "./badge.tsx";
+
+/** More rows than anybody reads: the list of services filters. */
+const MOST = 300;
+
+/** Services that another network serves, alone or with us, each with why. */
+export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[] }) {
+  return (
+    <>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Service</th>
+            <th scope="col">Owner</th>
+            <th scope="col">Why</th>
+            <th scope="col" class="number">
+              Our endpoints
+            </th>
+            <th scope="col" class="number">
+              Others'
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, MOST).map(({ service, ipFamily, ownership, why, ownEndpoints, excludedEndpoints }) => (
+            <tr key={`${service} ${ipFamily}`}>
+              <th scope="row">
+                <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
+              </th>
+              <td>
+                <Owner ownership={ownership} />
+              </td>
+              <td>{why}</td>
+              <td class="number">{ownEndpoints}</td>
+              <td class="number">{excludedEndpoints}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > MOST && (
+        <p class="quiet">
+          and {rows.length - MOST} more: <a href="#/services?owner=foreign">the list of services</a> has them
+        </p>
+      )}
+    </>
+  );
+}
