@@ -11,8 +11,8 @@ const PIPE = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat <&3 & cat >&3; wait
 for (const remote of args.filter((one) => one.startsWith(":"))) {
   const port = remote.slice(1);
   const server = createServer((socket) => {
-    const argv = ["-t", pid, "-n", "--", "bash", "-c", PIPE, "bash", port];
-    const inside = execa("nsenter", argv, { stdin: "pipe", buffer: false, reject: false });
+    const [program, ...argv] = ["nsenter", "-t", pid, "-n", "--", "bash", "-c", PIPE, "bash", port] as const;
+    const inside = execa(program, argv, { stdin: "pipe", buffer: false, reject: false });
     socket.pipe(inside.stdin);
     inside.stdout.pipe(socket);
     socket.on("error", () => inside.kill()).on("close", () => inside.kill());
