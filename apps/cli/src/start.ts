@@ -23,8 +23,13 @@ function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
   if (argv[0] === CONNECTIONS) return connections();
   if (argv[0] === TABLES) return tables();
-  if (argv[0] === FULL_SYNC) return answered(async () => (await import("./node/full-sync.ts")).tellOwnAgent());
+  if (argv[0] === FULL_SYNC) return fullSync(argv[1] ?? "");
   return argv[0] === LISTINGS ? list() : command();
+}
+
+async function fullSync(instance: string): Promise<number> {
+  const { tellOwnAgent } = await import("./node/full-sync.ts");
+  return answered(() => tellOwnAgent(instance));
 }
 
 async function tables(): Promise<number> {

@@ -121,6 +121,19 @@ function shuffledAcrossObjects(events: readonly Event[], random: fc.Stream<numbe
   return result;
 }
 
+/** An own CIDR goes that another network has come to claim as well; the service's endpoint stays. */
+const OWN_BENEATH_THEIRS: [Event[], TestServices, number] = [
+  [
+    { side: "ours", object: "a", cidr: "10.144.0.0/16", wait: 0 },
+    { side: "theirs", object: "a", cidr: "10.16.0.0/16", wait: 700_000 },
+    { side: "ours", object: "a", cidr: "10.16.0.0/16", wait: 500 },
+    { side: "theirs", object: "a", cidr: "10.144.0.0/16", wait: 500 },
+    { side: "theirs", object: "a", cidr: "10.16.0.0/16", wait: 700_000 },
+  ],
+  new TestServices({ s0: ["10.144.0.1"] }),
+  0,
+];
+
 test("no sequence of events turns more services foreign than the guard allows", () => {
   const percent = fc.constantFrom(0, 10, 34, 50, 99);
   fc.assert(
@@ -139,7 +152,7 @@ test("no sequence of events turns more services foreign than the guard allows", 
         expect(turned.size).toBeLessThanOrEqual((all.size * maxForeignPercent) / 100);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: 1_000, examples: [OWN_BENEATH_THEIRS] },
   );
 });
 

@@ -6,10 +6,11 @@ import { FULL_SYNC } from "./full-sync-call.ts";
 /**
  * Tells the agent of this host to do a full sync.
  *
+ * @param instance its --service-proxy-name; empty: the first one's
  * @throws CommandFailure when there is no agent, or it may not be told
  */
-export async function tellOwnAgent(): Promise<void> {
-  const pid = await nodeLockProcess();
+export async function tellOwnAgent(instance: string): Promise<void> {
+  const pid = await nodeLockProcess(instance);
   if (pid === undefined) {
     throw new CommandFailure(
       "no agent of Fairlead is seen on this host (as root, in the host's network and process namespaces); other proxies cannot be asked",
@@ -26,11 +27,12 @@ export async function tellOwnAgent(): Promise<void> {
  * Has the `fairlead` in an agent's pod tell that agent: whoever may start programs there may do so.
  *
  * @param pod starts programs in the pod
+ * @param instance as in `tellOwnAgent`
  * @throws CommandFailure when there is no `fairlead`, or it does not see its agent
  */
-export async function tellPodsAgent(pod: Runner): Promise<void> {
+export async function tellPodsAgent(pod: Runner, instance: string): Promise<void> {
   try {
-    await pod.run(["fairlead", FULL_SYNC]);
+    await pod.run(["fairlead", FULL_SYNC, ...(instance === "" ? [] : [instance])]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const why = error.stderr || error.message;

@@ -58,11 +58,11 @@ export class ClaimTable {
    *
    * @param now monotonic milliseconds
    */
-  *expire(isOccupied: (cidr: string) => boolean, now: number, removalDelayMs: number): Generator<void, void> {
+  *expire(isOccupied: (claim: Claim) => boolean, now: number, removalDelayMs: number): Generator<void, void> {
     for (const [key, claim] of this.#claims) {
       if (claim.gone === undefined) continue;
       const { at, emptySince } = claim.gone;
-      if (isOccupied(claim.cidr)) claim.gone = { at };
+      if (isOccupied(claim)) claim.gone = { at };
       else if (emptySince === undefined) claim.gone = { at, emptySince: now };
       else if (now - emptySince >= removalDelayMs) this.#claims.delete(key);
       yield;

@@ -31,7 +31,9 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
     (await reportsOf(planned, setup, options, { ...context, runner: by })).map((report) => within(options, report));
   let reports = await lookBy(runner);
   if (options.repair && differs(reports)) {
-    const ask = () => (options.on === undefined ? tellOwnAgent() : tellPodsAgent(runner));
+    const { serviceProxyName } = setup.config;
+    const ask = () =>
+      options.on === undefined ? tellOwnAgent(serviceProxyName) : tellPodsAgent(runner, serviceProxyName);
     // What another node's runner has listed it does not ask for again.
     const look = async () => lookBy(await runnerFor(options, context));
     reports = await askForFullSync(reports, { ask, look, differs }, context);
