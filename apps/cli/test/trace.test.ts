@@ -198,7 +198,7 @@ describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : `
     expect(of("nft tables of others")).toMatchObject({ state: "warning", found: "inet firewalld" });
     expect(of("connection tracking")).toMatchObject({ state: "good" });
     expect(of("route to pods in 10.144.0.0/16")).toMatchObject({ state: "good" });
-    expect(of("CIDRs")).toMatchObject({ state: "bad", found: expect.stringContaining("10.144.9.0/24") });
+    expect(of("CIDRs of services")).toMatchObject({ state: "bad", found: expect.stringContaining("10.144.9.0/24") });
     expect(of("API server")).toMatchObject({ state: "bad" });
     expect(code).toBe(1);
   });
