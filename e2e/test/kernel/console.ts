@@ -80,7 +80,7 @@ describe("fairlead console beside the running agent, in a browser", () => {
     await page.until(/✓\s*healthy/);
     await scene.agent().kill();
     const text = await page.until(/✕\s*stopped or not reachable/);
-    expect(text).toMatch(/127\.0\.0\.1:10249\/metrics does not answer/);
+    expect(text).toMatch(/127\.0\.0\.1:10249\/proxyMode does not answer/);
     await page.until(/✓\s*as planned/);
   });
 });
