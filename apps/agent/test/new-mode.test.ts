@@ -2,7 +2,14 @@ import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type IPFamily, type NodePlan } from "@fairlead/core";
 import { filterSettings } from "@fairlead/intake";
-import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
+import {
+  FakeConntrack,
+  FakeIptables,
+  FakeNfacct,
+  FakeNodeAddresses,
+  FakeSysctl,
+  FakeTracking,
+} from "@fairlead/kernel/fake";
 import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
@@ -37,6 +44,7 @@ function nodeWithoutIptables(asked: string[]): Kernel {
     ...fakeIpvs({ supported: false }),
     addresses: new FakeNodeAddresses(),
     conntrack: new FakeConntrack(),
+    tracking: async () => new FakeTracking(),
     nfacct: new FakeNfacct({ supported: false }),
     sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
     nftables: async () => {

@@ -8,6 +8,7 @@ import {
   FakeNftables,
   FakeNodeAddresses,
   FakeSysctl,
+  FakeTracking,
 } from "@fairlead/kernel/fake";
 import { NftBatch, tableLines } from "@fairlead/netfilter/nft";
 import { endpointSlice, node, service, serviceCIDR } from "@fairlead/testkit";
@@ -63,6 +64,7 @@ function kernelWith(nftables: FakeNftables): Kernel {
     ...fakeIpvs(),
     addresses: new FakeNodeAddresses(),
     conntrack: new FakeConntrack(),
+    tracking: async () => new FakeTracking(),
     nfacct: new FakeNfacct(),
     sysctl: new FakeSysctl({ "net/ipv6/conf/all/disable_ipv6": 0 }),
     nftables: async () => nftables,

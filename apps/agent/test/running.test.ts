@@ -166,6 +166,37 @@ describe.skipIf(reason !== undefined)(
       }
     }
 
+    test("--service-metrics: connections of a service by endpoint, from the kernel's own tracking", {
+      timeout: 60_000,
+    }, async () => {
+      await track("10.96.67.75", 80, "10.144.154.71");
+      await track("10.96.67.76", 80, "10.144.154.71");
+      const log: string[] = [];
+      for await (const line of running("--manifests=manifests", "--state-dir=state", "--service-metrics=default")) {
+        log.push(line);
+        if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+        const metrics = (await ask("http://127.0.0.1:10249/metrics")).split("\n");
+        expect(metrics.filter((one) => one.startsWith("fairlead_service_connections"))).toEqual([
+          'fairlead_service_connections{namespace="default",service="nginx-calico",port="",endpoint="10.144.154.71:80"} 1',
+          "fairlead_service_connections_left_out 0",
+          "fairlead_service_connections_blind 0",
+        ]);
+        process.kill(pidOf(log), "SIGTERM");
+      }
+      expect(log.at(-1)).toBe("exit 0");
+      await toEnd("--cleanup");
+    });
+
+    /** An entry as if a client had called an address and the kernel had translated that. */
+    async function track(called: string, port: number, endpoint: string): Promise<void> {
+      const [client, from, to] = ["10.144.9.9", "20001", String(port)];
+      await inside().run([
+        ...["conntrack", "-I", "-p", "tcp", "-t", "100", "--state", "ESTABLISHED"],
+        ...["-s", client, "-d", called, "--sport", from, "--dport", to],
+        ...["-r", endpoint, "-q", client, "--reply-port-src", to, "--reply-port-dst", from],
+      ]);
+    }
+
     test("a changed configuration file ends it with exit 1", { timeout: 60_000 }, async () => {
       const file = join(dir, "config.conf");
       const config =

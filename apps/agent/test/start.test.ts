@@ -1,5 +1,12 @@
 import { filterSettings } from "@fairlead/intake";
-import { FakeConntrack, FakeIptables, FakeNfacct, FakeNodeAddresses, FakeSysctl } from "@fairlead/kernel/fake";
+import {
+  FakeConntrack,
+  FakeIptables,
+  FakeNfacct,
+  FakeNodeAddresses,
+  FakeSysctl,
+  FakeTracking,
+} from "@fairlead/kernel/fake";
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../src/host/kernel.ts";
 import { CounterMaker } from "../src/modes/counters.ts";
@@ -29,6 +36,7 @@ function kernel(sysctls: Readonly<Record<string, number>> = IPV6_ON, ipvsSupport
     ...fakeIpvs({ supported: ipvsSupported }),
     addresses: new FakeNodeAddresses(),
     conntrack: new FakeConntrack(),
+    tracking: async () => new FakeTracking(),
     nfacct,
     sysctl,
     nftables: async () => {

@@ -69,6 +69,14 @@ export interface LoggingSettings {
   readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
 }
 
+/** Metrics of the connections that Services have through this node (--service-metrics). */
+export interface ServiceMetricsSettings {
+  /** Of which namespaces: never empty. */
+  readonly namespaces: readonly string[] | "all";
+  /** 1…10,000: services beyond it are left out. */
+  readonly maxSeries: number;
+}
+
 /** What the process was started for; the first that was asked for, in kube-proxy's order. */
 export type Action =
   | { readonly kind: "run" }
@@ -119,6 +127,8 @@ export interface AgentConfig {
   readonly userspace: UserspaceSettings;
   /** Absent: it serves. */
   readonly shadow?: ShadowSettings;
+  /** Absent: there are none. */
+  readonly serviceMetrics?: ServiceMetricsSettings;
   readonly conntrack: ConntrackSettings;
   /** −1000…1000 */
   readonly oomScoreAdj: number;

@@ -73,6 +73,8 @@ describe("as kube-proxy v1.37.1", () => {
       "userspace-max-sockets-per-service",
       "shadow",
       "shadow-grace-period",
+      "service-metrics",
+      "service-metrics-max-series",
     ]);
   });
 });

@@ -9,6 +9,7 @@ import type {
   NftablesClient,
   NodeAddresses,
   Sysctl,
+  Tracking,
 } from "@fairlead/kernel";
 import type { IptablesPort } from "@fairlead/netfilter";
 
@@ -37,6 +38,8 @@ export interface Kernel {
   readonly modules: Modules;
   readonly addresses: NodeAddresses;
   readonly conntrack: Conntrack;
+  /** What connection tracking has, for those who only read. */
+  tracking(): Promise<Pick<Tracking, "list">>;
   readonly nfacct: Nfacct;
   readonly sysctl: Sysctl;
   /**

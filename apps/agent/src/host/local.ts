@@ -10,7 +10,7 @@ const LOOPBACK: readonly NodeAddress[] = [
 /**
  * What of the kernel an agent needs that programs nothing: it runs without root, without tools and beside other agents.
  */
-export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct">;
+export type LocalKernel = Pick<Kernel, "addresses" | "sourceAddress" | "nfacct"> & Partial<Pick<Kernel, "tracking">>;
 
 export function localKernel(): LocalKernel {
   return {

@@ -19,6 +19,7 @@ import {
   openNetfilterSocket,
   openNftables,
   openRouteSocket,
+  openTracking,
 } from "@fairlead/kernel";
 import type { Log } from "../log/log.ts";
 import type { Kernel } from "./kernel.ts";
@@ -47,6 +48,7 @@ export function realKernel(log: Log): Kernel {
     modules: createModules(runner),
     addresses: createNodeAddresses(runner, { onProblem }),
     conntrack: createConntrack(runner, { onFallback }),
+    tracking: () => openTracking(runner),
     nfacct: createNfacct(runner),
     sysctl: createSysctl(),
     nftables: () => openNftables(),

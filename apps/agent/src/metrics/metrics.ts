@@ -12,6 +12,7 @@ import { networkMetrics } from "./network-metrics.ts";
 import { addPacketCounters } from "./packet-counters.ts";
 import { addProcessMetrics, type MetricFactory, metricFactory } from "./registry.ts";
 import { restClientMetrics } from "./rest-client-metrics.ts";
+import { addServiceMetrics, type ReadServiceConnections } from "./service-metrics.ts";
 import { syncMetrics } from "./sync-metrics.ts";
 
 /** What of a mode its metrics depend on. */
@@ -26,10 +27,13 @@ export interface MetricsOptions {
   readonly addMore?: ((make: MetricFactory) => () => void) | undefined;
   /** Pod networks are learnt. Default false. */
   readonly learns?: boolean;
+  /** What services have for connections; absent: nobody wants to know. */
+  readonly connections?: ReadServiceConnections | undefined;
 }
 
 /** All metrics of an agent in one registry of its own. */
-export function createMetrics(state: ClusterState, { mode, nfacct, addMore, learns = false }: MetricsOptions = {}) {
+export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
+  const { mode, nfacct, addMore, learns = false, connections } = options;
   const make = metricFactory();
   const sync = syncMetrics(make);
   const conntrack = conntrackMetrics(make);
@@ -38,6 +42,7 @@ export function createMetrics(state: ClusterState, { mode, nfacct, addMore, lear
   const agent = agentMetrics(make);
   const objects = mode && modeObjects(make, mode);
   addPacketCounters(make.registry, mode?.packetCounters ?? {}, async (name) => (await nfacct?.read(name))?.packets);
+  if (connections !== undefined) addServiceMetrics(make.registry, connections);
   addProcessMetrics(make.registry);
   addBuildMetrics(make, version, KUBE_PROXY_RELEASE);
   const refresh = addMore?.(make);

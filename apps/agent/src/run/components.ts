@@ -1,6 +1,7 @@
 import { ClusterState, Planner } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
+import { connectionReader } from "../connections/reader.ts";
 import { ProxyHealth } from "../health/proxy-health.ts";
 import { Admission } from "../http/admission.ts";
 import { createMetrics } from "../metrics/metrics.ts";
@@ -24,10 +25,12 @@ export function createComponents(parts: AgentParts) {
   const state = new ClusterState({ ignoreTriggersBefore: clock.now() });
   const filter = createEndpointFilter(parts.filter);
   const inputs = new NodeInputs({ config, nodeName: parts.nodeName, families, filter, mode });
+  const planner = new Planner(inputs.options());
   const metrics = createMetrics(state, {
     mode,
     nfacct: kernel.nfacct,
     learns: parts.networks !== undefined,
+    connections: serviceConnections(parts, planner),
     addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
@@ -37,7 +40,7 @@ export function createComponents(parts: AgentParts) {
     families,
     state,
     inputs,
-    planner: new Planner(inputs.options()),
+    planner,
     metrics,
     problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
     health,
@@ -48,4 +51,12 @@ export function createComponents(parts: AgentParts) {
     serviceHealth: new Map(families.map((family) => [family, serviceHealthServers(parts, family, health, admission)])),
     allSynced: allSynced(families),
   };
+}
+
+/** Undefined: nobody wants to know, or there is nothing to read them from. */
+function serviceConnections({ config, kernel, relaying, clock, log }: AgentParts, planner: Planner) {
+  const { serviceMetrics: settings } = config;
+  const { tracking } = kernel;
+  if (settings === undefined || tracking === undefined) return undefined;
+  return connectionReader({ settings, planner, tracking, relays: relaying?.traffic, clock, log });
 }

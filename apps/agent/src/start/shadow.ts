@@ -3,7 +3,7 @@ import { type Clock, IP_FAMILIES, sleep, systemClock } from "@fairlead/base";
 import { type AgentConfig, type ShadowSettings, withMode } from "@fairlead/config";
 import { Memory } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
-import { createRunner, type KernelReader, openKernelReader } from "@fairlead/kernel";
+import { createRunner, type KernelReader, openKernelReader, openTracking } from "@fairlead/kernel";
 import { version } from "../about/version.ts";
 import { NodeEvents } from "../events/node-events.ts";
 import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
@@ -34,7 +34,8 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
   const stop = stopSignal(log);
   const filter = filterSettings(given);
   if (!filter.ok) throw new StartError(filter.errors.join("\n"));
-  const kernel = openKernelReader(createRunner());
+  const runner = createRunner();
+  const kernel = openKernelReader(runner);
   log.info("Fairlead runs as a shadow: it programs nothing", { version: `v${version}`, pid: process.pid });
   const mode = await awaitMode(kernel, systemClock, log, stop);
   if (mode === undefined) return 0;
@@ -53,7 +54,7 @@ export async function runShadow(given: AgentConfig, shadow: ShadowSettings, log:
     filter: filter.options,
     networks: await setUpNetworks(config, filter.options, log),
     nodeName,
-    kernel: { ...localKernel(), addresses: kernel.addresses, sourceAddress },
+    kernel: { ...localKernel(), addresses: kernel.addresses, sourceAddress, tracking: () => openTracking(runner) },
     mode: mode.facts,
     removals: [],
     backends: new Map(families.map((family) => [family.family, family])),

@@ -13,6 +13,7 @@ import {
   FakeNftables,
   FakeNodeAddresses,
   FakeSysctl,
+  FakeTracking,
   Faults,
 } from "@fairlead/kernel/fake";
 import { renderRule } from "@fairlead/netfilter";
@@ -91,6 +92,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const { facts, serve } = modeOnFakes(mode);
   const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
   const conntrack = new FakeConntrack();
+  const tracking = new FakeTracking();
   const scripted = new ScriptedSource();
   const log = recordedLog();
   const parts: AgentParts = {
@@ -108,6 +110,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
         watch: (wanted) => watchAfter(options.addressesAfter, addresses, wanted),
       },
       conntrack,
+      tracking: async () => tracking,
       nfacct,
       sysctl: new FakeSysctl(),
       nftables: async () => nftables,
@@ -135,6 +138,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     tables,
     addresses,
     conntrack,
+    tracking,
     nfacct,
     nftables,
     ipvs,

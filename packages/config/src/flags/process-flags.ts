@@ -39,6 +39,23 @@ export const PROCESS_FLAGS: readonly FlagGroup[] = [
         help: "<major>.<minor>; Fairlead hides no metrics.",
       },
       {
+        name: "service-metrics",
+        type: type.strings,
+        fields: ["serviceMetrics.namespaces"],
+        document: "fairlead",
+        withConfig: true,
+        help: "Namespaces whose Services have metrics of their connections; * for all.",
+      },
+      {
+        name: "service-metrics-max-series",
+        type: type.int32,
+        fields: ["serviceMetrics.maxSeries"],
+        document: "fairlead",
+        withConfig: true,
+        defaultText: "2000",
+        help: "How many series these may have; Services beyond it are left out.",
+      },
+      {
         name: "healthz-port",
         type: type.int32,
         deprecated: "--healthz-bind-address",

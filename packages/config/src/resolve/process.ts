@@ -4,6 +4,7 @@ import { isGateOn, resolveFeatures } from "./gates.ts";
 import { type ConfigInput, periodOf } from "./input.ts";
 import type { Instance, InstanceDefaults } from "./instance.ts";
 import { resolveMultiCNI } from "./multi-cni.ts";
+import { resolveServiceMetrics } from "./service-metrics.ts";
 
 type ProcessSettings = Pick<
   AgentConfig,
@@ -20,6 +21,7 @@ type ProcessSettings = Pick<
   | "showHiddenMetricsForVersion"
   | "stateDir"
   | "manifests"
+  | "serviceMetrics"
 >;
 
 const STATE_DIR = "/run/fairlead";
@@ -33,6 +35,7 @@ export function resolveProcess(input: ConfigInput, instance: Instance, report: R
   if (Object.values(kubeProxy.winkernel).some(Boolean) || kubeProxy.windowsRunAsService === true) {
     report.warn("winkernel and windowsRunAsService are fields of Windows, ignored");
   }
+  const serviceMetrics = resolveServiceMetrics(input, report);
   return {
     client: resolveClient(input, report),
     conntrack: resolveConntrack(input, instance.defaults, report),
@@ -47,6 +50,7 @@ export function resolveProcess(input: ConfigInput, instance: Instance, report: R
     showHiddenMetricsForVersion: kubeProxy.showHiddenMetricsForVersion ?? "",
     stateDir: stateDirOf(options.stateDir ?? STATE_DIR, instance.serviceProxyName),
     ...(options.manifests === undefined ? {} : { manifests: options.manifests }),
+    ...(serviceMetrics && { serviceMetrics }),
   };
 }
 

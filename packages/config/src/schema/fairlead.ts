@@ -26,6 +26,13 @@ export const fairleadSchema = z.strictObject({
     .prefault({}),
   shadow: flag.optional(),
   shadowGracePeriod: duration.optional(),
+  serviceMetrics: z
+    .strictObject({
+      namespaces: list("namespaces").optional(),
+      // Their text is made in one go: 10,000 take some tens of milliseconds.
+      maxSeries: wholeNumber(1, 10_000).optional(),
+    })
+    .prefault({}),
   ipvs: z.strictObject({ fallback: flag.optional() }).prefault({}),
   userspace: z
     .strictObject({

@@ -4,6 +4,7 @@ export { FakeModules } from "./fake-modules.ts";
 export { FakeNfacct, type FakeNfacctOptions } from "./fake-nfacct.ts";
 export { FakeRunner, type Program, type ProgramAnswer } from "./fake-runner.ts";
 export { FakeSysctl } from "./fake-sysctl.ts";
+export { FakeTracking } from "./fake-tracking.ts";
 export { type CallListener, type FakeCall, type Fault, Faults } from "./faults.ts";
 export { FakeIptables, type FakeIptablesOptions } from "./iptables/fake-iptables.ts";
 export { FakeIpset, type FakeIpsetOptions } from "./ipvs/fake-ipset.ts";
