@@ -191,7 +191,8 @@ describe.skipIf(reason !== undefined)(
     async function track(called: string, port: number, endpoint: string): Promise<void> {
       const [client, from, to] = ["10.144.9.9", "20001", String(port)];
       await inside().run([
-        ...["conntrack", "-I", "-p", "tcp", "-t", "100", "--state", "ESTABLISHED"],
+        "conntrack",
+        ...["-I", "-p", "tcp", "-t", "100", "--state", "ESTABLISHED"],
         ...["-s", client, "-d", called, "--sport", from, "--dport", to],
         ...["-r", endpoint, "-q", client, "--reply-port-src", to, "--reply-port-dst", from],
       ]);

@@ -24,8 +24,7 @@ function planned(nodePortAddress?: string): Planner {
     families: IP_FAMILIES,
     nodeIPs: {},
     detectors: {},
-    nodePortAddresses:
-      nodePortAddress === undefined ? {} : { IPv4: { kind: "list", addresses: [nodePortAddress] } },
+    nodePortAddresses: nodePortAddress === undefined ? {} : { IPv4: { kind: "list", addresses: [nodePortAddress] } },
     masqueradeAll: false,
     semantics: iptablesFacts.semantics,
   });

@@ -57,10 +57,7 @@ export function addServiceMetrics(registry: Registry, read: ReadServiceConnectio
     [] as const,
     (gauge, said) => gauge.set(said?.leftOut ?? 0),
   );
-  add(
-    "fairlead_service_connections_blind",
-    "1 while connection tracking cannot be read",
-    [] as const,
-    (gauge, said) => gauge.set(said === undefined ? 1 : 0),
+  add("fairlead_service_connections_blind", "1 while connection tracking cannot be read", [] as const, (gauge, said) =>
+    gauge.set(said === undefined ? 1 : 0),
   );
 }
