@@ -169,8 +169,8 @@ describe.skipIf(reason !== undefined)(
     test("--service-metrics: connections of a service by endpoint, from the kernel's own tracking", {
       timeout: 60_000,
     }, async () => {
-      await track("10.96.67.75", 80, "10.144.154.71");
-      await track("10.96.67.76", 80, "10.144.154.71");
+      await track("10.96.67.75", "20001");
+      await track("10.96.67.76", "20002");
       const log: string[] = [];
       for await (const line of running("--manifests=manifests", "--state-dir=state", "--service-metrics=default")) {
         log.push(line);
@@ -187,14 +187,14 @@ describe.skipIf(reason !== undefined)(
       await toEnd("--cleanup");
     });
 
-    /** An entry as if a client had called an address and the kernel had translated that. */
-    async function track(called: string, port: number, endpoint: string): Promise<void> {
-      const [client, from, to] = ["10.144.9.9", "20001", String(port)];
+    /** An entry as if a client had called port 80 of an address, and the kernel had translated that. */
+    async function track(called: string, from: string): Promise<void> {
+      const [client, endpoint] = ["10.144.9.9", "10.144.154.71"];
       await inside().run([
         "conntrack",
         ...["-I", "-p", "tcp", "-t", "100", "--state", "ESTABLISHED"],
-        ...["-s", client, "-d", called, "--sport", from, "--dport", to],
-        ...["-r", endpoint, "-q", client, "--reply-port-src", to, "--reply-port-dst", from],
+        ...["-s", client, "-d", called, "--sport", from, "--dport", "80"],
+        ...["-r", endpoint, "-q", client, "--reply-port-src", "80", "--reply-port-dst", from],
       ]);
     }
 
