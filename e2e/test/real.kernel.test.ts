@@ -19,6 +19,7 @@ if (missing === undefined) {
   await import("./kernel/founding-case.ts");
   await import("./kernel/memory.ts");
   await import("./kernel/stale-flows.ts");
+  await import("./kernel/stale-tcp.ts");
   await import("./kernel/flows.ts");
   await import("./kernel/userspace.ts");
   await import("./kernel/faults.ts");

@@ -51,7 +51,28 @@ describe("what conntrack has to be cleaned of", () => {
     queue.take();
     const released = group("UDP");
     queue.released([released, group("TCP"), group("UDP", "IPv6")]);
-    expect(queue.take()).toEqual({ protocols: new Set(["UDP"]), released: [released] });
+    expect(queue.take()).toEqual({ protocols: new Set(["UDP"]), released: [released], gone: [] });
+  });
+
+  test("TCP where that is asked for and an endpoint is gone that is no other network's", () => {
+    const having = (...addresses: string[]): ServicePortGroup => {
+      const serving = addresses.map((address) => ({ address, port: 80, local: false }));
+      return { ...group("TCP"), serving };
+    };
+    const step = (before: ServicePortGroup, after: ServicePortGroup): PlanChange => ({
+      ...change(),
+      groups: new Map([[after.id, { before, after }]]),
+    });
+    const queue = new CleaningQueue("IPv4", { isForeign: (address) => address.startsWith("10.244.") });
+    expect(queue.take()?.protocols.has("TCP")).toBe(false);
+    queue.changed(step(having("10.144.0.1"), having("10.144.0.1", "10.144.0.2")));
+    queue.changed(step(having("10.144.0.1", "10.244.0.1"), having("10.144.0.1")));
+    expect(queue.take()).toBeUndefined();
+    queue.changed(step(having("10.144.0.1", "10.144.0.2"), having("10.144.0.1")));
+    queue.changed(step(having("10.144.0.1"), having("10.144.0.3")));
+    const gone = ["10.144.0.2", "10.144.0.1"].map((address) => ({ group: "default/web/tcp", address, port: 80 }));
+    expect(queue.take()).toEqual({ protocols: new Set(["TCP"]), released: [], gone });
+    expect(queue.take()).toBeUndefined();
   });
 });
 
@@ -87,6 +108,28 @@ describe("cleaning", () => {
   }
 
   const missing = new CommandError({ argv: ["conntrack"], reason: "not-found" });
+
+  test("what is deleted of TCP is counted by itself, too, where it is deleted at all", async () => {
+    const { deletedTCP } = createMetrics(new ClusterState()).conntrack;
+    expect(deletedTCP).toBeUndefined();
+    const all = createMetrics(new ClusterState(), { resetsTCP: true });
+    const conntrack = { sweep: async (_: unknown, protocol: string) => (protocol === "TCP" ? 2 : 1) };
+    const one = conntrackFollower({
+      families: ["IPv4"],
+      conntrack,
+      lookup: (family) => frontendLookup(family, []),
+      resets: { isForeign: () => false },
+      metrics: all.conntrack,
+      clock: new VirtualClock(),
+      log: recordedLog(),
+    });
+    const before = { ...group("TCP"), serving: [{ address: "10.144.0.1", port: 80, local: false }] };
+    const gone = { ...change(), groups: new Map([[before.id, { before, after: group("TCP") }]]) };
+    await one.ran?.({ ...run, change: gone });
+    const { text } = await all.text();
+    expect(text).toContain('fairlead_stale_tcp_entries_deleted_total{ip_family="IPv4"} 2\n');
+    expect(text).toContain('kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 4\n');
+  });
 
   test("a missing tool is told once, with how to get it", async () => {
     const { one, log } = follower(false);

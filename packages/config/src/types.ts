@@ -130,6 +130,8 @@ export interface AgentConfig {
   /** Absent: there are none. */
   readonly serviceMetrics?: ServiceMetricsSettings;
   readonly conntrack: ConntrackSettings;
+  /** TCP connections of endpoints that are gone lose their conntrack entries, so that their clients are reset. */
+  readonly resetStaleTCP: boolean;
   /** −1000…1000 */
   readonly oomScoreAdj: number;
   readonly configSyncPeriodMs: number;

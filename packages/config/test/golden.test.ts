@@ -71,6 +71,7 @@ describe("as kube-proxy v1.37.1", () => {
       "userspace-tcp-idle-timeout",
       "userspace-max-sockets",
       "userspace-max-sockets-per-service",
+      "reset-stale-tcp",
       "shadow",
       "shadow-grace-period",
       "service-metrics",

@@ -1,6 +1,7 @@
 export type * from "./backend.ts";
 export type * from "./conntrack/flow.ts";
 export { frontendLookup } from "./conntrack/flow-lookup.ts";
+export { type GoneEndpoint, goneEndpoints, orphans } from "./conntrack/gone-endpoints.ts";
 export { releasedFlows } from "./conntrack/released-flows.ts";
 export { type StaleFlowOptions, staleFlows } from "./conntrack/stale-flows.ts";
 export { quoted, withoutHidden } from "./data/printable.ts";

@@ -73,7 +73,8 @@ export interface ServicePortGroup {
   readonly serving: readonly PlanEndpoint[];
   /**
    * SCTP: every endpoint there is, ready or not. Its associations last as long as the endpoint, as TCP connections do,
-   * so only entries to endpoints that are gone are stale. Absent: the serving ones, and for other protocols.
+   * so only entries to endpoints that are gone are stale. TCP, too, with `PlannerOptions.resetStaleTCP`. Absent: the
+   * serving ones, and for other protocols.
    */
   readonly present?: readonly PlanEndpoint[];
   /**

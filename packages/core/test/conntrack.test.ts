@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
   ClusterState,
-  type ConntrackFlow,
   frontendLookup,
   Planner,
   releasedFlows,
@@ -10,6 +9,7 @@ import {
   staleFlows,
 } from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
+import { flow } from "./flow.ts";
 import { DRAINING, endpoint, Memory, NOT_READY, OPTIONS, replan, service, slice } from "./objects.ts";
 
 const DNS = {
@@ -18,15 +18,6 @@ const DNS = {
   loadBalancerIPs: ["203.0.113.1"],
 } as const;
 const POD = "10.144.1.5";
-
-/** `udp 10.96.0.10:53 <- 10.144.1.5:8080`, to where the client sent and from where the answer comes. */
-function flow(text: string): ConntrackFlow & { readonly text: string } {
-  const [protocol = "", to = "", , from = ""] = text.split(" ");
-  const [originalDestination = "", originalPort] = to.split(":");
-  const [replySource = "", replyPort] = from.split(":");
-  const ports = { originalPort: Number(originalPort), replyPort: Number(replyPort) };
-  return { text, family: "IPv4", protocol, originalDestination, replySource, ...ports };
-}
 
 function planned(
   fields: Partial<Service>,

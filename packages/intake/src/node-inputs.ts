@@ -122,6 +122,7 @@ export class NodeInputs {
       masqueradeAll: config.masqueradeAll,
       externalIPs: config.features.externalIPs,
       nodeHints: config.features.nodeHints,
+      ...(config.resetStaleTCP && { resetStaleTCP: true }),
       semantics,
       filter: this.#networks?.filter ?? this.#parts.filter,
     };

@@ -1,4 +1,11 @@
-import { type ConntrackFlow as Flow, type FrontendLookup, releasedFlows, staleFlows } from "@fairlead/core";
+import {
+  type ConntrackFlow as Flow,
+  type FrontendLookup,
+  orphans,
+  type Protocol,
+  releasedFlows,
+  staleFlows,
+} from "@fairlead/core";
 import type { Conntrack, ConntrackFlow } from "@fairlead/kernel";
 import type { CleaningNeeds } from "./queue.ts";
 
@@ -11,24 +18,28 @@ interface Listed extends Flow {
  * Deletes the conntrack entries of one family that keep clients on endpoints that are gone, or with us where another
  * network has taken over.
  *
- * @returns how many were deleted
+ * @returns how many were deleted of each protocol
  * @throws CommandError or NetlinkError when conntrack is missing, not permitted or fails
  */
 export async function cleanConntrack(
   conntrack: Conntrack,
   lookup: FrontendLookup,
   needs: CleaningNeeds,
-): Promise<number> {
+): Promise<ReadonlyMap<Protocol, number>> {
+  const isOrphan = orphans(lookup, needs.gone);
   const choose = (entries: readonly ConntrackFlow[]): ReadonlySet<ConntrackFlow> => {
     const listed: readonly Listed[] = entries.map((entry) => ({
       ...entry,
       protocol: entry.protocol.toLowerCase(),
       entry,
     }));
-    const stale = [...staleFlows(lookup, listed), ...releasedFlows(needs.released, listed)];
+    const released = releasedFlows(needs.released, listed);
+    const stale = [...staleFlows(lookup, listed), ...released, ...listed.filter(isOrphan)];
     return new Set(stale.map(({ entry }) => entry));
   };
-  let deleted = 0;
-  for (const protocol of needs.protocols) deleted += await conntrack.sweep(lookup.family, protocol, choose);
+  const deleted = new Map<Protocol, number>();
+  for (const protocol of needs.protocols) {
+    deleted.set(protocol, await conntrack.sweep(lookup.family, protocol, choose));
+  }
   return deleted;
 }

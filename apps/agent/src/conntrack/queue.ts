@@ -1,4 +1,11 @@
-import type { IPFamily, PlanChange, Protocol, ReleasedGroup } from "@fairlead/core";
+import {
+  type GoneEndpoint,
+  goneEndpoints,
+  type IPFamily,
+  type PlanChange,
+  type Protocol,
+  type ReleasedGroup,
+} from "@fairlead/core";
 
 /**
  * Protocols without connections of their own: their entries outlive a change of endpoints. UDP is upstream's, SCTP
@@ -10,6 +17,14 @@ const CLEANED_PROTOCOLS: readonly Protocol[] = ["UDP", "SCTP"];
 export interface CleaningNeeds {
   readonly protocols: ReadonlySet<Protocol>;
   readonly released: readonly ReleasedGroup[];
+  /** Whose TCP clients are to be reset. */
+  readonly gone: readonly GoneEndpoint[];
+}
+
+/** Asked for by `--reset-stale-tcp`. */
+export interface Resets {
+  /** Whether an address is another network's: it is not gone when it is no endpoint of ours any more. */
+  readonly isForeign: (address: string) => boolean;
 }
 
 /** Gathers, over syncs that may fail, what makes conntrack entries of one family stale. */
@@ -18,9 +33,13 @@ export class CleaningQueue {
   /** The first sync finds whatever the process before it left. */
   #protocols = new Set<Protocol>(CLEANED_PROTOCOLS);
   #released: ReleasedGroup[] = [];
+  #gone: GoneEndpoint[] = [];
+  readonly #resets: Resets | undefined;
 
-  constructor(family: IPFamily) {
+  /** @param resets absent: TCP is left alone */
+  constructor(family: IPFamily, resets?: Resets) {
     this.#family = family;
+    this.#resets = resets;
   }
 
   changed(change: PlanChange | undefined): void {
@@ -28,6 +47,12 @@ export class CleaningQueue {
       const protocol = (after ?? before)?.protocol;
       if (protocol !== undefined && CLEANED_PROTOCOLS.includes(protocol)) this.#protocols.add(protocol);
     }
+    if (change !== undefined && this.#resets !== undefined) this.#lose(change, this.#resets);
+  }
+
+  #lose(change: PlanChange, { isForeign }: Resets): void {
+    for (const endpoint of goneEndpoints(change)) if (!isForeign(endpoint.address)) this.#gone.push(endpoint);
+    if (this.#gone.length > 0) this.#protocols.add("TCP");
   }
 
   /** Another network has taken over these frontends. */
@@ -42,9 +67,10 @@ export class CleaningQueue {
   /** What is to be done now; undefined: nothing. It is forgotten. */
   take(): CleaningNeeds | undefined {
     if (this.#protocols.size === 0) return undefined;
-    const needs = { protocols: this.#protocols, released: this.#released };
+    const needs = { protocols: this.#protocols, released: this.#released, gone: this.#gone };
     this.#protocols = new Set();
     this.#released = [];
+    this.#gone = [];
     return needs;
   }
 }

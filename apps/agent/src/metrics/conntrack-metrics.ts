@@ -1,8 +1,12 @@
 import { durationBuckets } from "./buckets.ts";
 import type { MetricFactory } from "./registry.ts";
 
-/** Metrics of the conntrack clean-up, with upstream's names, labels and buckets. */
-export function conntrackMetrics(make: MetricFactory) {
+/**
+ * Metrics of the conntrack clean-up, with upstream's names, labels and buckets.
+ *
+ * @param resetsTCP also what is deleted of TCP, which upstream leaves alone
+ */
+export function conntrackMetrics(make: MetricFactory, resetsTCP: boolean) {
   const family = ["ip_family"] as const;
   return {
     duration: make.histogram(
@@ -16,6 +20,14 @@ export function conntrackMetrics(make: MetricFactory) {
       "Stale conntrack entries deleted",
       family,
     ),
+    /** Of them, those of TCP. */
+    deletedTCP: resetsTCP
+      ? make.counter(
+          "fairlead_stale_tcp_entries_deleted_total",
+          "Conntrack entries of TCP connections deleted because their endpoint is gone (--reset-stale-tcp)",
+          family,
+        )
+      : undefined,
   };
 }
 

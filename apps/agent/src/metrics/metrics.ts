@@ -29,14 +29,16 @@ export interface MetricsOptions {
   readonly learns?: boolean;
   /** What services have for connections; absent: nobody wants to know. */
   readonly connections?: ReadServiceConnections | undefined;
+  /** TCP connections of endpoints that are gone are reset. Default false. */
+  readonly resetsTCP?: boolean;
 }
 
 /** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
-  const { mode, nfacct, addMore, learns = false, connections } = options;
+  const { mode, nfacct, addMore, learns = false, connections, resetsTCP = false } = options;
   const make = metricFactory();
   const sync = syncMetrics(make);
-  const conntrack = conntrackMetrics(make);
+  const conntrack = conntrackMetrics(make, resetsTCP);
   const withIptables = mode === undefined || mode.needs.iptables.length > 0;
   const writes = withIptables ? { iptables: iptablesMetrics(make) } : { failures: failureMetrics(make, mode.name) };
   const agent = agentMetrics(make);

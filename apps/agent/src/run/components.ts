@@ -31,6 +31,7 @@ export function createComponents(parts: AgentParts) {
     nfacct: kernel.nfacct,
     learns: parts.networks !== undefined,
     connections: serviceConnections(parts, planner),
+    resetsTCP: config.resetStaleTCP,
     addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());

@@ -34,12 +34,15 @@ export function followersOf(parts: AgentParts, made: Components): readonly SyncF
 
 /** What a node needs beside its rules: health checks, connection tracking, and what other modes left. */
 function besideRules(parts: AgentParts, made: Components, kernel: Kernel): readonly SyncFollower[] {
-  const { log, clock, mode, relaying, removals } = parts;
-  const { families, planner, metrics } = made;
+  const { config, log, clock, mode, relaying, removals } = parts;
+  const { families, planner, inputs } = made;
+  const metrics = made.metrics.conntrack;
+  const isForeign = (address: string) => inputs.options().filter?.isForeign?.(address) ?? false;
+  const resets = config.resetStaleTCP ? { isForeign } : undefined;
   const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
   return [
     serviceHealthFollower(made.serviceHealth),
-    conntrackFollower({ families, conntrack: kernel.conntrack, lookup, metrics: metrics.conntrack, clock, log }),
+    conntrackFollower({ families, conntrack: kernel.conntrack, lookup, resets, metrics, clock, log }),
     leftoversFollower({ kernel, mode, removals, families, log }),
   ];
 }

@@ -8,6 +8,7 @@ import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
 import { enumeration } from "../schema/scalars.ts";
 import type { AgentConfig, ProxyMode } from "../types.ts";
+import { resolveResetStaleTCP } from "./reset-stale-tcp.ts";
 
 type ModeSettings = Pick<
   AgentConfig,
@@ -21,6 +22,7 @@ type ModeSettings = Pick<
   | "masqueradeAll"
   | "masqueradeBit"
   | "portRange"
+  | "resetStaleTCP"
 >;
 
 const SYNC_MS = 30_000;
@@ -52,6 +54,7 @@ export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, rep
     minSyncPeriodMs: own.minSyncPeriodMs,
     masqueradeAll: masquerade.masqueradeAll,
     masqueradeBit: masquerade.masqueradeBit,
+    resetStaleTCP: resolveResetStaleTCP(input, mode, report),
     ...(portRange === undefined ? {} : { portRange }),
   };
 }

@@ -24,6 +24,7 @@ export const fairleadSchema = z.strictObject({
       serviceRules: serviceRules.optional(),
     })
     .prefault({}),
+  resetStaleTCP: flag.optional(),
   shadow: flag.optional(),
   shadowGracePeriod: duration.optional(),
   serviceMetrics: z

@@ -6,6 +6,11 @@ export function conversing(group: ServicePortGroup): readonly PlanEndpoint[] {
   return group.present ?? group.serving;
 }
 
+/** The same for the same endpoint, to look it up. */
+export function endpointKey({ address, port }: Pick<PlanEndpoint, "address" | "port">): string {
+  return `${address} ${port}`;
+}
+
 /** Answers whether a flow is answered by such an endpoint of a group; a group's endpoints are read once. */
 export class ServingIndex {
   readonly #byGroup = new Map<ServicePortGroup, ReadonlySet<string>>();
@@ -17,7 +22,7 @@ export class ServingIndex {
   #endpoints(group: ServicePortGroup): ReadonlySet<string> {
     const known = this.#byGroup.get(group);
     if (known !== undefined) return known;
-    const endpoints = new Set(conversing(group).map(({ address, port }) => `${address} ${port}`));
+    const endpoints = new Set(conversing(group).map(endpointKey));
     this.#byGroup.set(group, endpoints);
     return endpoints;
   }

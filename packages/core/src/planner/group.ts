@@ -1,4 +1,4 @@
-import type { EndpointSlice, IPFamily, Service, ServiceKey } from "../objects.ts";
+import type { EndpointSlice, IPFamily, Protocol, Service, ServiceKey } from "../objects.ts";
 import type { EndpointSetName, Frontend, PlanEndpoint, ServicePortGroup } from "../plan.ts";
 import { candidates } from "../select/candidates.ts";
 import { type EndpointSets, endpointSets } from "../select/endpoint-sets.ts";
@@ -81,12 +81,17 @@ export function buildGroup(
     frontends,
     annotations: service.annotations,
     ...(sets.onNode.length === 0 ? undefined : { onNode: sets.onNode }),
-    ...(protocol !== "SCTP" || sets.all === sets.serving ? undefined : { present: sets.all }),
+    ...(sets.all !== sets.serving && outlastsReadiness(protocol, input.options) ? { present: sets.all } : undefined),
     ...(balance === undefined ? undefined : { balance }),
     ...(service.affinitySeconds === undefined ? undefined : { affinitySeconds: service.affinitySeconds }),
     ...(service.healthCheckNodePort === undefined ? undefined : { healthCheckPort: service.healthCheckNodePort }),
   };
   return { group, ...noLocal(frontends, sets) };
+}
+
+/** Whether conntrack entries are looked at whose conversations end with their endpoint only. */
+function outlastsReadiness(protocol: Protocol, { resetStaleTCP }: PlannerOptions): boolean {
+  return protocol === "SCTP" || (protocol === "TCP" && resetStaleTCP === true);
 }
 
 function treatmentFacts(draft: GroupDraft, sets: EndpointSets, { options, family }: GroupInput): TreatmentFacts {

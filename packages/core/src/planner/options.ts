@@ -26,6 +26,8 @@ export interface PlannerOptions {
   readonly externalIPs?: boolean;
   /** False: hints for nodes do not count (the gate PreferSameTrafficDistribution is off). */
   readonly nodeHints?: boolean;
+  /** True: of TCP, too, is known which endpoints there are, ready or not (`ServicePortGroup.present`). */
+  readonly resetStaleTCP?: boolean;
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
   readonly filter?: EndpointFilter;
@@ -61,7 +63,19 @@ export function replansServices(before: PlannerOptions, after: PlannerOptions): 
 
 /** Of the detectors it is only whether there is one: how it tells pods apart is the node's part. */
 function servicePart(options: PlannerOptions): unknown {
-  const { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics } = options;
+  const { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics, resetStaleTCP } =
+    options;
   const detects = families.map((family) => (options.detectors[family]?.kind ?? "none") !== "none");
-  return { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics, detects };
+  return {
+    nodeName,
+    zone,
+    families,
+    nodeIPs,
+    masqueradeAll,
+    externalIPs,
+    nodeHints,
+    semantics,
+    resetStaleTCP,
+    detects,
+  };
 }

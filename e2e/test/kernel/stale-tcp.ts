@@ -1,0 +1,104 @@
+import { clientA, clusterObjects, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-file.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { openScene, type Scene } from "../../src/one-node/scene.ts";
+import { type Held, hold, vanish } from "../../src/stale-tcp/held.ts";
+
+const PORTS = { tcp: [80, 8080], udp: [] };
+const BOTH = ["IPv4", "IPv6"] as const;
+
+/** The states of one service. */
+const web = (...endpoints: (typeof webA1)[]) => workload(17, { endpoints, families: BOTH, nodePort: true });
+const { clusterIP, nodePort } = web();
+const objects = (...endpoints: (typeof webA1)[]) => [...clusterObjects, ...web(...endpoints).objects];
+
+describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is gone, in %s mode", (mode) => {
+  let lab: Lab;
+  let scene: Scene | undefined;
+
+  beforeAll(async () => {
+    await requireAgent();
+    lab = await openLab({ podPorts: PORTS, landingPorts: PORTS });
+  });
+
+  afterEach(() => scene?.close());
+
+  afterAll(() => lab.dispose());
+
+  async function serve(...flags: readonly string[]): Promise<void> {
+    scene = await openScene(lab, objects(webA1), { flags: [`--proxy-mode=${mode}`, ...flags] });
+  }
+
+  /** A connection to the one endpoint that there is. */
+  async function connection(stack: AsyncDisposableStack, from: typeof webA1, to: string, port = 80): Promise<Held> {
+    const held = stack.use(hold(lab, from, to, port));
+    held.ask();
+    expect(await held.outcome()).toBe(webA1.name);
+    return held;
+  }
+
+  /** Puts endpoints in place of those before, and waits until both families' rules have them. */
+  async function move(...endpoints: (typeof webA1)[]): Promise<void> {
+    const before = BOTH.map(syncs);
+    await scene?.folder.write(objects(...endpoints));
+    await waitUntil("the sync", PATIENCE_MS, async () =>
+      BOTH.every((family, at) => syncs(family) > (before[at] ?? 0)) ? true : undefined,
+    );
+  }
+
+  function lines(text: string): readonly string[] {
+    const log = scene?.agent().log() ?? "";
+    return log.split("\n").filter((line) => line.includes(`"${text}"`));
+  }
+
+  function syncs(family: string): number {
+    return lines("Synced").filter((line) => line.includes(`ipFamily="${family}"`)).length;
+  }
+
+  test("are reset when their clients send next, whoever they are, with --reset-stale-tcp", async () => {
+    await serve("--reset-stale-tcp");
+    await using stack = new AsyncDisposableStack();
+    const held = await Promise.all([
+      ...BOTH.map((family) => connection(stack, clientA, clusterIP[family])),
+      ...BOTH.map((family) => connection(stack, NODE_A, clusterIP[family])),
+      ...BOTH.map((family) => connection(stack, outside, NODE_A.addresses[family], nodePort)),
+    ]);
+    stack.use(await vanish(lab, webA1));
+    await move(webB1);
+    await waitUntil("the cleaning", PATIENCE_MS, async () =>
+      lines("Deleted stale conntrack entries").length === BOTH.length ? true : undefined,
+    );
+    for (const one of held) one.ask();
+    expect(await Promise.all(held.map((one) => one.outcome()))).toEqual(held.map(() => "ECONNRESET"));
+  });
+
+  test("are reset when there is another endpoint, where at first there is none", async () => {
+    await serve("--reset-stale-tcp");
+    await using stack = new AsyncDisposableStack();
+    const held = await connection(stack, clientA, clusterIP.IPv4);
+    stack.use(await vanish(lab, webA1));
+    await move();
+    await waitUntil("the cleaning", PATIENCE_MS, async () =>
+      lines("Deleted stale conntrack entries").length > 0 ? true : undefined,
+    );
+    held.ask();
+    await held.retransmitted();
+    await move(webB1);
+    expect(await held.outcome()).toBe("ECONNRESET");
+  });
+
+  test("wait without it, and go on when the endpoint is heard of again", async () => {
+    await serve();
+    await using stack = new AsyncDisposableStack();
+    const held = await connection(stack, clientA, clusterIP.IPv4);
+    const gone = await vanish(lab, webA1);
+    stack.use(gone);
+    await move(webB1);
+    held.ask();
+    await held.retransmitted();
+    await gone[Symbol.asyncDispose]();
+    expect(await held.outcome()).toBe(webA1.name);
+  });
+});

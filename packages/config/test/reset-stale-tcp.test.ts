@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { configOf, errorsOf, parse, parseFile } from "./parse.ts";
+
+describe("reset-stale-tcp", () => {
+  test("is off unless asked for", () => {
+    expect(configOf(parse([])).resetStaleTCP).toBe(false);
+    expect(configOf(parse(["--reset-stale-tcp=false", "--proxy-mode=userspace"])).resetStaleTCP).toBe(false);
+  });
+
+  test.each(["iptables", "nftables"])("by flag in %s mode", (mode) => {
+    expect(configOf(parse([`--proxy-mode=${mode}`, "--reset-stale-tcp"])).resetStaleTCP).toBe(true);
+  });
+
+  test("by file", () => {
+    const file = "---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nresetStaleTCP: true";
+    expect(configOf(parseFile(`mode: nftables\n${file}`)).resetStaleTCP).toBe(true);
+    expect(errorsOf(parseFile(`mode: ipvs\n${file}`))).toEqual([
+      expect.stringContaining("resetStaleTCP: true: works in iptables and nftables mode; in ipvs mode IPVS remembers"),
+    ]);
+  });
+
+  test.each([
+    [["--proxy-mode=ipvs"], "works in iptables and nftables mode; in ipvs mode IPVS remembers"],
+    [["--proxy-mode=userspace"], "works in iptables and nftables mode; in userspace mode connections end in the agent"],
+  ])("%j is refused", (flags, reason) => {
+    expect(errorsOf(parse([...flags, "--reset-stale-tcp"]))).toEqual([
+      expect.stringContaining(`--reset-stale-tcp=true: ${reason}`),
+    ]);
+  });
+});
