@@ -7,7 +7,12 @@ export const kernelOptions = {
   rules: text("FILE", "Look at what iptables-save printed there; - for standard input.", { completes: "path" }),
 } as const;
 
+const metricsPort = (whose: string) =>
+  text("PORT", `The port of the ${whose} metricsBindAddress.`, {
+    defaultText: "10249, with --service-proxy-name 10349",
+  });
+
 /** For commands that ask one node's agent. */
-export const metricsPortOption = text("PORT", "The port of the agent's metricsBindAddress.", {
-  defaultText: "10249, with --service-proxy-name 10349",
-});
+export const metricsPortOption = metricsPort("agent's");
+/** For commands that ask the agents of many nodes. */
+export const metricsPortsOption = metricsPort("agents'");

@@ -1,4 +1,5 @@
 import { errorText } from "@fairlead/base";
+import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
 import { lines } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
@@ -46,10 +47,6 @@ export interface AgentPorts {
   readonly health: number;
 }
 
-/** kube-proxy's defaults, and those of an agent beside it. */
-const FIRST_PORTS: AgentPorts = { metrics: 10_249, health: 10_256 };
-const NAMED_PORTS: AgentPorts = { metrics: 10_349, health: 10_356 };
-
 /**
  * The ports that `--metrics-port` and `--health-port` say, else the defaults.
  *
@@ -61,10 +58,10 @@ export function portsOf(options: {
   readonly "service-proxy-name": string | undefined;
 }): AgentPorts {
   const { "metrics-port": metrics, "health-port": health, "service-proxy-name": name = "" } = options;
-  const defaults = name === "" ? FIRST_PORTS : NAMED_PORTS;
+  const { metricsPort, healthzPort } = instanceDefaults(name);
   return {
-    metrics: metrics === undefined ? defaults.metrics : portOf("metrics-port", metrics),
-    health: health === undefined ? defaults.health : portOf("health-port", health),
+    metrics: metrics === undefined ? metricsPort : portOf("metrics-port", metrics),
+    health: health === undefined ? healthzPort : portOf("health-port", health),
   };
 }
 
@@ -81,25 +78,38 @@ export function agentAddressOf(
 }
 
 /**
- * Everything that an agent says of itself, by one port-forward; a page that does not answer is left out.
+ * What an agent says of itself, by one port-forward; a page that does not answer is left out.
  *
  * @param pod absent: the agent of this host
+ * @param pages `health` leaves out `/ownership`, which grows with the services
  * @throws CommandFailure when its metrics port does not answer
  */
 export async function agentPages(
   pod: AgentPod | undefined,
   { metrics, health }: AgentPorts,
   options: KubectlOptions,
+  pages: "all" | "health" = "all",
 ): Promise<AgentPages> {
-  if (pod === undefined) return pagesAt(metrics, health);
-  return withPortForward(pod, [metrics, health], options, (local) => pagesAt(local(metrics), local(health)));
+  const asked = pages === "all" ? pagesAt : healthAt;
+  if (pod === undefined) return asked({ metrics, health });
+  return withPortForward(pod, [metrics, health], options, (local) =>
+    asked({ metrics: local(metrics), health: local(health) }),
+  );
 }
 
-async function pagesAt(metrics: number, health: number): Promise<AgentPages> {
-  const page = (path: string) => fetchText(`http://127.0.0.1:${metrics}${path}`, "GET").catch(() => undefined);
-  const proxyMode = await fetchText(`http://127.0.0.1:${metrics}/proxyMode`, "GET");
-  const [counters, ownership, livez] = await Promise.all([page("/metrics"), page("/ownership"), livezAt(health)]);
-  return { metrics: counters, proxyMode, ownership, livez };
+async function pagesAt(ports: AgentPorts): Promise<AgentPages> {
+  const [pages, ownership] = await Promise.all([healthAt(ports), page(ports, "/ownership")]);
+  return { ...pages, ownership };
+}
+
+async function healthAt(ports: AgentPorts): Promise<AgentPages> {
+  const proxyMode = await fetchText(`http://127.0.0.1:${ports.metrics}/proxyMode`, "GET");
+  const [metrics, livez] = await Promise.all([page(ports, "/metrics"), livezAt(ports.health)]);
+  return { metrics, proxyMode, livez };
+}
+
+function page({ metrics }: AgentPorts, path: string): Promise<string | undefined> {
+  return fetchText(`http://127.0.0.1:${metrics}${path}`, "GET").catch(() => undefined);
 }
 
 /** It says as well why it is not healthy. */

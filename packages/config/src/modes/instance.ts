@@ -1,24 +1,25 @@
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
-import { FIRST, type Instance, NAMED } from "../resolve/instance.ts";
+import { type Instance, instanceDefaults } from "../resolve/instance.ts";
 import type { ProxyMode } from "../types.ts";
 
 /** Which services the agent is for, and what it does where nothing is said. */
 export function resolveInstance({ kubeProxy, fairlead, options }: ConfigInput, report: Report): Instance {
   const { serviceProxyName = "" } = fairlead;
-  if (serviceProxyName === "") return { serviceProxyName, defaults: FIRST };
+  const defaults = instanceDefaults(serviceProxyName);
+  if (serviceProxyName === "") return { serviceProxyName, defaults };
   if (!isLabelValue(serviceProxyName)) {
     report.error(
       "serviceProxyName",
       "must be the value of a label: up to 63 letters, digits, dots, dashes and underscores, the first and the last a letter or digit",
     );
   }
-  const why = whyNotBeside(kubeProxy.mode ?? NAMED.mode, options.userspaceOnly);
+  const why = whyNotBeside(kubeProxy.mode ?? defaults.mode, options.userspaceOnly);
   if (why !== undefined) {
     const name = report.name("serviceProxyName");
     report.error("mode", `cannot run beside another proxy, as ${name} asks: ${why}; use nftables`);
   }
-  return { serviceProxyName, defaults: NAMED };
+  return { serviceProxyName, defaults };
 }
 
 /** As the API server has them (validation.IsValidLabelValue); it becomes a part of a table's and of a folder's name. */

@@ -15,7 +15,7 @@ export interface InstanceDefaults {
 }
 
 /** Those of the node's first proxy. */
-export const FIRST: InstanceDefaults = {
+const FIRST: InstanceDefaults = {
   mode: "iptables",
   healthzPort: HEALTHZ_PORT,
   metricsPort: METRICS_PORT,
@@ -28,12 +28,17 @@ export const FIRST: InstanceDefaults = {
 };
 
 /** What holds for the whole node is left as the first proxy has set it. */
-export const NAMED: InstanceDefaults = {
+const NAMED: InstanceDefaults = {
   mode: "nftables",
   healthzPort: 10_356,
   metricsPort: 10_349,
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
 };
+
+/** @param serviceProxyName empty: the node's first proxy */
+export function instanceDefaults(serviceProxyName: string): InstanceDefaults {
+  return serviceProxyName === "" ? FIRST : NAMED;
+}
 
 export interface Instance {
   /** Empty: the services that no other proxy was given. */

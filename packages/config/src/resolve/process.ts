@@ -55,8 +55,7 @@ export function resolveProcess(input: ConfigInput, instance: Instance, report: R
 }
 
 function stateDirOf(given: string, serviceProxyName: string): string {
-  if (serviceProxyName === "") return given;
-  return `${given === "" ? "" : `${given}/`}instances/${serviceProxyName}`;
+  return serviceProxyName === "" ? given : `${given}/instances/${serviceProxyName}`;
 }
 
 function resolveClient({ kubeProxy, options }: ConfigInput, report: Report): ClientConnection {

@@ -14,7 +14,7 @@ import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { runnerFor } from "../../node/access.ts";
-import { portsOf } from "../../node/agent-endpoint.ts";
+import { agentAddressOf } from "../../node/agent-endpoint.ts";
 import { agentOwnership } from "../../node/agent-ownership.ts";
 import { podTracking } from "../../node/connections.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
@@ -86,8 +86,8 @@ async function flows(
 }
 
 async function learnt({ node, live }: AskedNode, options: Values, context: Context): Promise<LearntAnswer> {
-  const at = { on: live ? undefined : node, cluster: options, port: portsOf(options).metrics };
-  const { networks } = await agentOwnership(at, context);
+  const at = { ...options, on: live ? undefined : node };
+  const { networks } = await agentOwnership(agentAddressOf(at), context);
   return { node, at: Date.now(), ...(networks && { networks }) };
 }
 

@@ -28,7 +28,7 @@ export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Valu
     },
     agent: async (node) => {
       const pod = live ? undefined : await findAgentPod(node, kubectl);
-      return agentStatus(await agentPages(pod, portsOf(options), kubectl));
+      return agentStatus(await agentPages(pod, portsOf(options), kubectl, "health"));
     },
   };
 }

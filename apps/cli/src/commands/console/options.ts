@@ -1,12 +1,11 @@
 import { flag, text } from "../../frame/options.ts";
 import { clusterOptions } from "../../inputs/cluster-options.ts";
+import { metricsPortsOption } from "../../inputs/node-options.ts";
 
 export const consoleOptions = {
   ...clusterOptions,
   live: flag("With -f: compare the plan with the kernel and the agent of this node, too; needs its rights."),
   port: text("PORT", "The port of 127.0.0.1 to listen on.", { defaultText: "any that is free" }),
   "no-open": flag("Print the address only; open no browser."),
-  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", {
-    defaultText: "10249, with --service-proxy-name 10349",
-  }),
+  "metrics-port": metricsPortsOption,
 } as const;

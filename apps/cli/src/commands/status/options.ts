@@ -1,15 +1,13 @@
 import { choice, flag, text } from "../../frame/options.ts";
 import { clusterOptions } from "../../inputs/cluster-options.ts";
-import { kernelOptions } from "../../inputs/node-options.ts";
+import { kernelOptions, metricsPortsOption } from "../../inputs/node-options.ts";
 
 export const statusOptions = {
   ...clusterOptions,
   on: kernelOptions.on,
   live: flag("Ask the agent of this host only; needs no kubectl."),
   verify: flag("Compare each node's kernel with what should be programmed, too."),
-  "metrics-port": text("PORT", "The port of the agents' metricsBindAddress.", {
-    defaultText: "10249, with --service-proxy-name 10349",
-  }),
+  "metrics-port": metricsPortsOption,
   "health-port": text("PORT", "The port of the agents' healthzBindAddress.", {
     defaultText: "10256, with --service-proxy-name 10356",
   }),
