@@ -9,7 +9,7 @@ import type { NodeEvent } from "../src/events/node-event.ts";
 import { metricsApp } from "../src/http/metrics-app.ts";
 import { sliMetrics } from "../src/metrics/sli-metrics.ts";
 import { KnownKeeper } from "../src/networks/known-keeper.ts";
-import { knownPath, setUpNetworks } from "../src/networks/setup.ts";
+import { setUpNetworks } from "../src/networks/setup.ts";
 import { ask } from "./support/ask.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { configOf, type RunningAgent, type RunningAgentOptions, runningAgent } from "./support/running-agent.ts";
@@ -247,7 +247,7 @@ describe("the last known networks", () => {
   });
 
   test("outlive the agent", async () => {
-    const keeper = new KnownKeeper(knownPath(dir), recordedLog());
+    const keeper = new KnownKeeper(join(dir, "networks.json"), recordedLog());
     keeper.keep({ ...known, sources: new Map() });
     keeper.keep(known);
     await keeper.flush();
@@ -256,7 +256,7 @@ describe("the last known networks", () => {
     if (!filter.ok) throw new Error(filter.errors.join());
     const log = recordedLog();
     expect((await setUpNetworks(config, filter.options, log))?.known).toEqual(known);
-    await writeFile(knownPath(dir), "{");
+    await writeFile(join(dir, "networks.json"), "{");
     expect((await setUpNetworks(config, filter.options, log))?.known.sources.size).toBe(0);
     expect(log.lines).toHaveLength(1);
   });

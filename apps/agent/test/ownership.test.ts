@@ -5,7 +5,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import { Memory, type MemoryScope } from "@fairlead/endpoint-filter";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryKeeper } from "../src/ownership/keeper.ts";
-import { loadMemory, memoryPath } from "../src/ownership/memory-file.ts";
+import { loadMemory } from "../src/ownership/memory-file.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
 const SCOPE: MemoryScope = {
@@ -32,7 +32,7 @@ const FOREIGN = { service: "default/ovn", family: "IPv4", ownership: "foreign" }
 
 describe("the ownership memory", () => {
   test("outlives the agent", async () => {
-    const path = memoryPath(join(dir, "not", "there", "yet"));
+    const path = join(dir, "not", "there", "yet", "ownership.json");
     const first = keeper(path);
     first.keeper.apply([FOREIGN, { service: "default/web", family: "IPv6", ownership: "ours" }]);
     first.keeper.apply([{ service: "default/web", family: "IPv6" }]);
@@ -47,7 +47,7 @@ describe("the ownership memory", () => {
   });
 
   test("many changes are one write, no change is none", async () => {
-    const { clock, keeper: one } = keeper(memoryPath(dir));
+    const { clock, keeper: one } = keeper(join(dir, "ownership.json"));
     for (let i = 0; i < 100; i++) one.apply([{ service: `default/s${i}`, family: "IPv4", ownership: "ours" }]);
     expect(clock.pending.length).toBe(1);
     await clock.advance(500);
@@ -61,7 +61,12 @@ describe("the ownership memory", () => {
     let now = 0;
     // Each look at the clock is 100 ms later than the one before.
     const clock = { now: () => now, monotonic: () => (now += 100), after: timers.after.bind(timers) };
-    const one = new MemoryKeeper(Memory.empty, { path: memoryPath(dir), scope: SCOPE, clock, log: recordedLog() });
+    const one = new MemoryKeeper(Memory.empty, {
+      path: join(dir, "ownership.json"),
+      scope: SCOPE,
+      clock,
+      log: recordedLog(),
+    });
     one.apply([FOREIGN]);
     expect(timers.pending).toEqual([500]);
     await timers.advance(500);
@@ -69,19 +74,19 @@ describe("the ownership memory", () => {
     one.apply([{ ...FOREIGN, ownership: "ours" }]);
     expect(timers.pending[0]).toBeGreaterThan(5_000);
     await one.flush();
-    expect(await readFile(memoryPath(dir), "utf8")).toContain("ours");
+    expect(await readFile(join(dir, "ownership.json"), "utf8")).toContain("ours");
   });
 
   test("what is not written yet is written at the end", async () => {
-    const { keeper: one } = keeper(memoryPath(dir));
+    const { keeper: one } = keeper(join(dir, "ownership.json"));
     one.apply([FOREIGN]);
     await one.flush();
-    expect(await readFile(memoryPath(dir), "utf8")).toContain("default/ovn");
+    expect(await readFile(join(dir, "ownership.json"), "utf8")).toContain("default/ovn");
   });
 
   test("a folder that cannot be written is told once, whatever changes", async () => {
     await writeFile(join(dir, "file"), "");
-    const { log, keeper: one } = keeper(memoryPath(join(dir, "file")));
+    const { log, keeper: one } = keeper(join(dir, "file", "ownership.json"));
     one.apply([FOREIGN]);
     await one.flush();
     one.apply([{ ...FOREIGN, ownership: "ours" }]);
@@ -92,15 +97,15 @@ describe("the ownership memory", () => {
   });
 
   test.each(["", "{", "[]", '{"version":1,"scope":"x","services":{}}'])("damaged or strange: %s", async (text) => {
-    await writeFile(memoryPath(dir), text);
+    await writeFile(join(dir, "ownership.json"), text);
     const log = recordedLog();
-    expect((await loadMemory(memoryPath(dir), SCOPE, log)).size).toBe(0);
+    expect((await loadMemory(join(dir, "ownership.json"), SCOPE, log)).size).toBe(0);
     expect(log.messages("warn")).toEqual(["Starting with an empty ownership memory"]);
   });
 
   test("missing: one line", async () => {
     const log = recordedLog();
-    expect((await loadMemory(memoryPath(dir), SCOPE, log)).size).toBe(0);
+    expect((await loadMemory(join(dir, "ownership.json"), SCOPE, log)).size).toBe(0);
     expect(log.lines).toHaveLength(1);
   });
 });

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { errorChainText, errorCode } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { networksSettings } from "@fairlead/intake";
 import { type LastKnown, type NetworksSettings, NOTHING_KNOWN, parseLastKnown } from "@fairlead/networks";
 import type { Log } from "../log/log.ts";
+import { stateFile } from "../ownership/state-file.ts";
 
 /** What the networks begin with. */
 export interface NetworksSetup {
@@ -22,16 +22,7 @@ export async function setUpNetworks(
 ): Promise<NetworksSetup | undefined> {
   const settings = networksSettings(config, filter);
   if (settings === undefined) return undefined;
-  return { settings, known: await loadKnown(knownFile(config.stateDir), log) };
-}
-
-/** Where the last known networks are kept; undefined: nowhere, as there is no folder. */
-export function knownFile(stateDir: string): string | undefined {
-  return stateDir === "" ? undefined : knownPath(stateDir);
-}
-
-export function knownPath(stateDir: string): string {
-  return join(stateDir, "networks.json");
+  return { settings, known: await loadKnown(stateFile(config.stateDir, "networks"), log) };
 }
 
 /** Whatever is wrong with the file: nothing is known, and one line. */

@@ -1,5 +1,5 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { errorChainText, errorCode } from "@fairlead/base";
 import { Memory, type MemoryScope, parseMemory } from "@fairlead/endpoint-filter";
 import type { Log } from "../log/log.ts";
@@ -34,13 +34,4 @@ export async function replaceFile(path: string, text: string): Promise<void> {
     await rm(beside, { force: true });
     throw error;
   }
-}
-
-/** Where the memory is kept; undefined: nowhere, as there is no folder. */
-export function memoryFile(stateDir: string): string | undefined {
-  return stateDir === "" ? undefined : memoryPath(stateDir);
-}
-
-export function memoryPath(stateDir: string): string {
-  return join(stateDir, "ownership.json");
 }

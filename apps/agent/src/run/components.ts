@@ -8,10 +8,9 @@ import { createMetrics } from "../metrics/metrics.ts";
 import { addRelayMetrics } from "../metrics/relay-metrics.ts";
 import { liveNetworks } from "../networks/build.ts";
 import { KnownKeeper } from "../networks/known-keeper.ts";
-import { knownFile } from "../networks/setup.ts";
 import { ProblemLog } from "../objects/problem-log.ts";
 import { MemoryKeeper } from "../ownership/keeper.ts";
-import { memoryFile } from "../ownership/memory-file.ts";
+import { stateFile } from "../ownership/state-file.ts";
 import { allSynced } from "../sync/all-synced.ts";
 import type { AgentParts } from "./parts.ts";
 import { serviceHealthServers } from "./service-health.ts";
@@ -35,7 +34,7 @@ export function createComponents(parts: AgentParts) {
     addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
-  const known = new KnownKeeper(knownFile(config.stateDir), log);
+  const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
   const admission = new Admission(undefined, parts.maxClients);
   return {
     families,
@@ -45,7 +44,12 @@ export function createComponents(parts: AgentParts) {
     metrics,
     problems: new ProblemLog(log, ({ kind }) => metrics.agent.invalidObjects.inc({ kind })),
     health,
-    keeper: new MemoryKeeper(parts.memory, { path: memoryFile(config.stateDir), scope: parts.filter, clock, log }),
+    keeper: new MemoryKeeper(parts.memory, {
+      path: stateFile(config.stateDir, "memory"),
+      scope: parts.filter,
+      clock,
+      log,
+    }),
     known,
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
     admission,

@@ -8,7 +8,8 @@ import { localKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
 import { localFacts, serveLocally } from "../modes/userspace.ts";
 import { setUpNetworks } from "../networks/setup.ts";
-import { loadMemory, memoryFile } from "../ownership/memory-file.ts";
+import { loadMemory } from "../ownership/memory-file.ts";
+import { stateFile } from "../ownership/state-file.ts";
 import { runAgent } from "../run/run-agent.ts";
 import { afterStart } from "../sync/after-start.ts";
 import { keepHeapSmall } from "./engine.ts";
@@ -41,7 +42,7 @@ export async function runLocal(config: AgentConfig, log: Log, print: (text: stri
     unserved: new Map(),
     maxClients: descriptorShares(descriptorLimit()).clients,
     followers: [localTableFollower(serving.backends, print), afterStart(keepHeapSmall)],
-    memory: await loadMemory(memoryFile(config.stateDir), filter.options, log),
+    memory: await loadMemory(stateFile(config.stateDir, "memory"), filter.options, log),
     source,
     clock: systemClock,
     log,

@@ -9,7 +9,8 @@ import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { Mode } from "../modes/mode.ts";
 import { setUpNetworks } from "../networks/setup.ts";
-import { loadMemory, memoryFile } from "../ownership/memory-file.ts";
+import { loadMemory } from "../ownership/memory-file.ts";
+import { stateFile } from "../ownership/state-file.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { Progress } from "../sync/progress.ts";
 import { chooseMode } from "./choose-mode.ts";
@@ -45,7 +46,7 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   const [{ source, postEvent }, { families, unserved }, memory, networks] = await Promise.all([
     parts.openSource(config, nodeName, log),
     openFamilies(mode, kernel, config, log),
-    loadMemory(memoryFile(config.stateDir), filter, log),
+    loadMemory(stateFile(config.stateDir, "memory"), filter, log),
     setUpNetworks(config, filter, log),
     prepareConntrack(config.conntrack, kernel.sysctl, log, parts.machine),
     mode.prepare?.(config, kernel, log),
