@@ -9,6 +9,7 @@ export { conformanceTable } from "./conformance/table.ts";
 export { userspaceExpected } from "./conformance/userspace.ts";
 export * from "./conformance/workload.ts";
 export * from "./golden/golden.ts";
+export * from "./golden/ipvs.ts";
 export * from "./golden/more.ts";
 export { goldenPlannerOptions } from "./golden/planner-options.ts";
 export * from "./objects/endpoint-slice.ts";
