@@ -21,6 +21,7 @@ export {
   inRange,
   isWithin,
   overlap,
+  rangesOverlap,
 } from "./ip/range.ts";
 export { numberRangeCIDRs, rangeCIDRs } from "./ip/range-cidrs.ts";
 export { isLoopback, isUnspecified } from "./ip/special.ts";

@@ -56,7 +56,12 @@ export function isWithin(inner: AddressRange, outer: AddressRange): boolean {
  * @throws RangeError when one of them is not a CIDR
  */
 export function overlap(a: string, b: string): boolean {
-  return containsCIDR(a, b) || containsCIDR(b, a);
+  return rangesOverlap(addressRange(a), addressRange(b));
+}
+
+/** `overlap` of ranges that are read already, for comparing many. */
+export function rangesOverlap(a: AddressRange, b: AddressRange): boolean {
+  return isWithin(a, b) || isWithin(b, a);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { overlap } from "@fairlead/base";
+import { addressRange, rangesOverlap } from "@fairlead/base";
 import { bad, good, unknown, warning } from "./diagnosis.ts";
 import type { Diagnosis, NamedCIDR, NodeFacts } from "./facts.ts";
 
@@ -19,10 +19,12 @@ type Pair = readonly [one: NamedCIDR, other: NamedCIDR];
 
 /** Each learnt CIDR stands in the list once for each source that says it. */
 function overlapping(cidrs: readonly NamedCIDR[]): readonly Pair[] {
-  return cidrs.flatMap((one, at) =>
-    cidrs
+  const ranged = cidrs.map((named) => ({ named, range: addressRange(named.cidr) }));
+  return ranged.flatMap((one, at) =>
+    ranged
       .slice(at + 1)
-      .flatMap((other): readonly Pair[] => (mayNot(one, other) && overlap(one.cidr, other.cidr) ? [[one, other]] : [])),
+      .filter((other) => mayNot(one.named, other.named) && rangesOverlap(one.range, other.range))
+      .map((other): Pair => [one.named, other.named]),
   );
 }
 
