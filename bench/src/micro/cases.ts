@@ -1,4 +1,5 @@
 import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
+import { toEnd } from "@fairlead/base";
 import {
   ClusterState,
   createIntern,
@@ -41,14 +42,14 @@ export async function microCases(): Promise<readonly MicroCase[]> {
   const state = new ClusterState();
   const planner = new Planner(OPTIONS);
   decodeAll(state);
-  drain(planner.replan(state, "all", memory));
+  toEnd(planner.replan(state, "all", memory));
   const rules = await programmed(planner);
   const text = [...renderRuleSet(rules)];
   let moves = 0;
   return [
     { name: "core: decode 1,000 services and slices", run: () => decodeAll(new ClusterState()) },
-    { name: "core: plan 1,000 services", run: () => drain(planner.replan(state, "all", memory)) },
-    { name: "core: plan one change", run: () => drain(planner.replan(state, changed(state, ++moves), memory)) },
+    { name: "core: plan 1,000 services", run: () => toEnd(planner.replan(state, "all", memory)) },
+    { name: "core: plan one change", run: () => toEnd(planner.replan(state, changed(state, ++moves), memory)) },
     { name: "backend-iptables: render 1,000 services", run: () => rendered(planner) },
     { name: "netfilter: parse 1,000 services' rules", run: () => parseSave(text, { family: "IPv4" }) },
     { name: `endpoint-filter: decide, ${EXCLUDED_CIDRS} CIDRs`, run: decision() },
@@ -73,10 +74,6 @@ function changed(state: ClusterState, number: number) {
   );
   if (slice.object !== undefined) state.upsertSlice(slice.object);
   return state.takeDirty().services;
-}
-
-function drain<T>(steps: Iterator<unknown, T>): T {
-  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
 }
 
 /** A full sync into nowhere: what remains is the work of making its text. */

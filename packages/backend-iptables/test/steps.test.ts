@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import { expect, test } from "vitest";
 import { stepsOf } from "../src/steps.ts";
 import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
@@ -10,7 +11,7 @@ test("a large change comes in steps; frontends that change places go together, i
   const before = planOf(numbers.map((n) => group(n, n)));
   const after = planOf(numbers.map((n) => group(n, n + 3000, [1, 0][n])));
   const change = changeOf(before, after);
-  const steps = drain(stepsOf(change));
+  const steps = toEnd(stepsOf(change));
   expect(steps.map(({ groups }) => groups.size)).toEqual([2, 1000, 500]);
   expect([...(steps[0]?.groups.keys() ?? [])]).toEqual(["default/s0/tcp", "default/s1/tcp"]);
   expect(new Map(steps.flatMap(({ groups }) => [...groups]))).toEqual(change.groups);
@@ -18,12 +19,5 @@ test("a large change comes in steps; frontends that change places go together, i
 
 test("a small change is one step", () => {
   const change = changeOf(planOf([group(1, 1)]), planOf([group(1, 2)]));
-  expect(drain(stepsOf(change))).toEqual([change]);
+  expect(toEnd(stepsOf(change))).toEqual([change]);
 });
-
-function drain<T>(steps: Generator<void, T>): T {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
-}

@@ -3,7 +3,8 @@
  *
  *   pnpm exec node --expose-gc --conditions=@fairlead/source bench/core.bench.ts [services] [endpoints]
  */
-import { decodeEndpointSlice, decodeService, Planner, type PlannerOptions, type PlanStep } from "../src/index.ts";
+import { toEnd } from "@fairlead/base";
+import { decodeEndpointSlice, decodeService, Planner, type PlannerOptions } from "../src/index.ts";
 import { ClusterState } from "../src/state/cluster-state.ts";
 import { clusterJSON, decodeInto, rawSlice } from "./cluster.ts";
 
@@ -29,13 +30,13 @@ decodeInto(state, JSON.parse(text.services), JSON.parse(text.slices));
 await settle();
 const stateHeap = heap() - before;
 const planner = new Planner(OPTIONS);
-const full = timed(() => run(planner.replan(state, state.takeDirty().services, memory)));
+const full = timed(() => toEnd(planner.replan(state, state.takeDirty().services, memory)));
 const groups = planner.plan("IPv4").groups.size;
 await settle();
 const bothHeap = heap() - before;
 console.log(`state ${mb(stateHeap)}, state and plan ${mb(bothHeap)} (${groups} groups)`);
 console.log(`full plan ${ms(full.took)}, longest slice ${ms(longestSlice())}`);
-console.log(`same objects again ${ms(timed(() => run(planner.replan(state, "all", memory))).took)}`);
+console.log(`same objects again ${ms(timed(() => toEnd(planner.replan(state, "all", memory))).took)}`);
 console.log(
   `one endpoint change, decoded, tracked and planned: median ${ms(median(oneChange()))}, worst ${ms(Math.max(...oneChange()))}`,
 );
@@ -56,7 +57,7 @@ function oneChange(): number[] {
     return timed(() => {
       const { object } = decodeEndpointSlice(raw);
       if (object !== undefined) state.upsertSlice(object);
-      run(planner.replan(state, state.takeDirty().services, memory));
+      toEnd(planner.replan(state, state.takeDirty().services, memory));
     }).took;
   });
 }
@@ -68,13 +69,6 @@ function longestSlice(): number {
     const slice = timed(() => fresh.next());
     longest = Math.max(longest, slice.took);
     if (slice.result.done) return longest;
-  }
-}
-
-function run(step: Generator<void, PlanStep, void>): PlanStep {
-  for (;;) {
-    const { done, value } = step.next();
-    if (done) return value;
   }
 }
 

@@ -4,6 +4,7 @@
  *
  *   pnpm exec node --conditions=@fairlead/source bench/rivals.ts
  */
+import { toEnd } from "@fairlead/base";
 import { ClusterState, Planner, type PlannerOptions, type Service } from "../src/index.ts";
 
 const OPTIONS: PlannerOptions = {
@@ -28,10 +29,8 @@ for (const count of [3_000, 6_000, 12_000, 24_000]) {
 
 function plan(planner: Planner, state: ClusterState): { took: number; problems: number } {
   const start = performance.now();
-  const step = planner.replan(state, state.takeDirty().services, { get: () => undefined });
-  let slice = step.next();
-  while (!slice.done) slice = step.next();
-  return { took: Math.round(performance.now() - start), problems: slice.value.problems.length };
+  const { problems } = toEnd(planner.replan(state, state.takeDirty().services, { get: () => undefined }));
+  return { took: Math.round(performance.now() - start), problems: problems.length };
 }
 
 function nameOf(number: number): string {

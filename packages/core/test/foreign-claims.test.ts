@@ -1,7 +1,8 @@
+import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { ClusterState, Planner, type PlannerOptions, type Problem, type Service } from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
-import { endpoint, finish, Memory, NO_SHORT_CUT, OPTIONS, replan, SHORT_CUT, service, slice } from "./objects.ts";
+import { endpoint, Memory, NO_SHORT_CUT, OPTIONS, replan, SHORT_CUT, service, slice } from "./objects.ts";
 
 const CLUSTER_IP = "10.96.95.98";
 const SHARED = "203.0.113.1";
@@ -134,7 +135,7 @@ test("a start finds what a change did", () => {
   for (const one of [...takers(), ovn()]) state.upsertService(one);
   move("10.244.1.5");
   const planner = new Planner({ ...OPTIONS, filter: fakeFilter() });
-  const { problems } = finish(planner.replan(state, "all", memory));
+  const { problems } = toEnd(planner.replan(state, "all", memory));
   expect(byName(problems).map(({ name }) => name)).toEqual(["aaa", "zzz"]);
 });
 

@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -13,7 +14,7 @@ import {
   type ServicePortGroup,
 } from "../src/index.ts";
 import { fakeFilter, isForeign } from "./fake-filter.ts";
-import { finish, Memory, NO_SHORT_CUT, OPTIONS, replan } from "./objects.ts";
+import { Memory, NO_SHORT_CUT, OPTIONS, replan } from "./objects.ts";
 
 /** A small world in which services meet: few names, few addresses, two networks, two families. */
 const names = fc.constantFrom("a", "b", "c");
@@ -189,7 +190,7 @@ function copyOf(state: ClusterState, order: (keys: `${string}/${string}`[]) => `
 
 function freshStart(world: World, order = (keys: `${string}/${string}`[]) => keys): Planner {
   const planner = new Planner(world.options);
-  finish(planner.replan(copyOf(world.state, order), "all", world.memory));
+  toEnd(planner.replan(copyOf(world.state, order), "all", world.memory));
   return planner;
 }
 
@@ -225,7 +226,7 @@ describe("whatever happened", () => {
         expect(reported(twice.planner)).toEqual(reported(single.planner));
         const squashed = lived(options, [history.flat()]);
         for (const [key, value] of single.memory.entries) squashed.memory.entries.set(key, value);
-        finish(squashed.planner.replan(squashed.state, "all", squashed.memory));
+        toEnd(squashed.planner.replan(squashed.state, "all", squashed.memory));
         expect(reported(squashed.planner)).toEqual(reported(single.planner));
       }),
       { numRuns: 150 },

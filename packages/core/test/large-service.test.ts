@@ -1,8 +1,9 @@
+import { toEnd } from "@fairlead/base";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sortInSteps } from "../src/data/sort-in-steps.ts";
 import { ClusterState, type EndpointSlice, Planner, type SliceEndpoint } from "../src/index.ts";
-import { finish, OPTIONS, service, slice } from "./objects.ts";
+import { OPTIONS, service, slice } from "./objects.ts";
 
 /** Calls `read` whenever a property of the copy is read. */
 function watched<T extends object>(object: T, property: keyof T, read: () => void): T {
@@ -118,10 +119,10 @@ describe("a service of very many endpoints", () => {
     const given = planner.replan(state, state.takeDirty().services, memory);
     for (let i = 0; i < 3; i++) expect(given.next().done).toBe(false);
     given.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [] });
-    finish(planner.replan(state, [], memory));
+    toEnd(planner.replan(state, [], memory));
     expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)?.cluster).toHaveLength(10_000);
     state.deleteService("default", "web");
-    finish(planner.replan(state, state.takeDirty().services, memory));
+    toEnd(planner.replan(state, state.takeDirty().services, memory));
     expect(planner.lookup("IPv4").at("TCP", "198.51.100.1", 80)).toBeUndefined();
   });
 });
@@ -130,10 +131,7 @@ test("sorting in steps is sorting, and keeps what is equal in its order", () => 
   const items = fc.array(fc.record({ key: fc.integer({ min: 0, max: 50 }), at: fc.nat() }), { maxLength: 400 });
   fc.assert(
     fc.property(items, fc.integer({ min: 1, max: 20 }), (list, run) => {
-      const steps = sortInSteps(list, (a, b) => a.key - b.key, run);
-      let step = steps.next();
-      while (!step.done) step = steps.next();
-      expect(step.value).toEqual(list.toSorted((a, b) => a.key - b.key));
+      expect(toEnd(sortInSteps(list, (a, b) => a.key - b.key, run))).toEqual(list.toSorted((a, b) => a.key - b.key));
     }),
   );
 });

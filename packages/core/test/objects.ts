@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import type {
   EndpointSlice,
   IPFamily,
@@ -99,16 +100,9 @@ export class Memory implements OwnershipMemory {
   }
 }
 
-export function finish(step: Generator<void, PlanStep, void>): PlanStep {
-  for (;;) {
-    const { done, value } = step.next();
-    if (done) return value;
-  }
-}
-
 /** Plans what is dirty and keeps the memory. */
 export function replan(planner: Planner, state: ClusterState, memory = new Memory()): PlanStep {
-  const step = finish(planner.replan(state, state.takeDirty().services, memory));
+  const step = toEnd(planner.replan(state, state.takeDirty().services, memory));
   memory.take(step);
   return step;
 }

@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import {
   ClusterState,
@@ -8,7 +9,7 @@ import {
   type Service,
 } from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
-import { addressesOf, endpoint, finish, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
+import { addressesOf, endpoint, HERE, Memory, OPTIONS, replan, service, slice } from "./objects.ts";
 
 const OWN = "10.144.1.5";
 const FOREIGN = "10.244.1.5";
@@ -152,7 +153,7 @@ describe("a change of owner", () => {
       state.upsertSlice(slice("web", [endpoint(FOREIGN)], { ports: [{ name: "", protocol: "UDP", port: 5353 }] }));
       const memory = new Memory();
       memory.entries.set("IPv4 default/web", remembered);
-      return finish(new Planner({ ...OPTIONS, filter }).replan(state, "all", memory));
+      return toEnd(new Planner({ ...OPTIONS, filter }).replan(state, "all", memory));
     };
     const answered = (by: string, to = "10.96.0.10", port = 53) => ({
       family: "IPv4" as const,
@@ -198,7 +199,7 @@ describe("the memory", () => {
   test("forgets with a plan of everything what went while nobody watched", () => {
     const { state, planner, memory } = cluster([OWN]);
     memory.entries.set("IPv6 gone/long-ago", "foreign");
-    expect(finish(planner.replan(state, "all", memory)).memory).toEqual([{ service: "gone/long-ago", family: "IPv6" }]);
+    expect(toEnd(planner.replan(state, "all", memory)).memory).toEqual([{ service: "gone/long-ago", family: "IPv6" }]);
   });
 
   test("of a family that isn't planned stays", () => {

@@ -1,10 +1,10 @@
+import { toEnd } from "@fairlead/base";
 import { describe, expect, test } from "vitest";
 import { ClusterState, Planner, type PlannerOptions, type Service, type SliceEndpoint } from "../src/index.ts";
 import {
   addressesOf,
   DRAINING,
   endpoint,
-  finish,
   HERE,
   Memory,
   NO_SHORT_CUT,
@@ -326,7 +326,7 @@ describe("a step", () => {
       },
     };
     state.upsertSlice(slice("web", [endpoint("10.144.2.6")]));
-    const step = finish(planner.replan(spy, state.takeDirty().services, new Memory()));
+    const step = toEnd(planner.replan(spy, state.takeDirty().services, new Memory()));
     expect(new Set(read)).toEqual(new Set(["default/web"]));
     expect([...(step.changes.get("IPv4")?.groups.keys() ?? [])]).toEqual([GROUP]);
   });
@@ -341,14 +341,14 @@ describe("a step", () => {
     const step = planner.replan(state, "all", new Memory());
     for (let slice = 0; slice < 7; slice++) step.next();
     step.return(undefined as never);
-    const { changes } = finish(planner.replan(state, [], new Memory()));
+    const { changes } = toEnd(planner.replan(state, [], new Memory()));
     expect(changes.get("IPv4")?.groups.size).toBe(5);
   });
 
   test("that changes nothing has no changes", () => {
     const { planner, state } = planned({});
-    expect(finish(planner.replan(state, "all", new Memory())).changes.size).toBe(0);
-    expect(finish(planner.replan(state, ["default/nobody"], new Memory())).changes.size).toBe(0);
+    expect(toEnd(planner.replan(state, "all", new Memory())).changes.size).toBe(0);
+    expect(toEnd(planner.replan(state, ["default/nobody"], new Memory())).changes.size).toBe(0);
   });
 
   test("cannot begin while another is under way", () => {
@@ -356,8 +356,8 @@ describe("a step", () => {
     const first = planner.replan(state, "all", new Memory());
     first.next();
     expect(() => planner.replan(state, [], new Memory()).next()).toThrow("has begun and not ended");
-    finish(first);
-    expect(() => finish(planner.replan(state, [], new Memory()))).not.toThrow();
+    toEnd(first);
+    expect(() => toEnd(planner.replan(state, [], new Memory()))).not.toThrow();
   });
 
   test("that is given up leaves its work to the next one", () => {
@@ -367,7 +367,7 @@ describe("a step", () => {
     const first = planner.replan(state, state.takeDirty().services, new Memory());
     first.next();
     first.return({ changes: new Map(), memory: [], ownershipChanges: [], released: [], problems: [] });
-    const step = finish(planner.replan(state, [], new Memory()));
+    const step = toEnd(planner.replan(state, [], new Memory()));
     expect(step.changes.get("IPv4")?.groups.size).toBe(3);
   });
 });

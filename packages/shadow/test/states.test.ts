@@ -1,5 +1,6 @@
 import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { planTable } from "@fairlead/backend-nftables";
+import { toEnd } from "@fairlead/base";
 import { factsOf, type KernelState } from "@fairlead/inspect";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
@@ -16,14 +17,7 @@ const slots = slotChanges([1, 2, 3, 4, 5, 6], 6);
 function differences({ plan }: World, state: KernelState): unknown[] {
   const view = viewOf(state);
   const found = [...plan.groups.values()].flatMap((group) => groupDifferences(group, plan.node, view, NODE_ADDRESS));
-  return [...found, ...stepsOf(straysIn(plan, state))];
-}
-
-function stepsOf<T>(steps: Generator<void, T, void>): T {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
+  return [...found, ...toEnd(straysIn(plan, state))];
 }
 
 test("iptables mode: whatever the services are, what is programmed for them does not differ", async () => {

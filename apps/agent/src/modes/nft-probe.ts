@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import {
   ClusterState,
   decodeEndpointSlice,
@@ -27,8 +28,7 @@ export function probePlan(family: IPFamily, semantics: ModeSemantics): Forwardin
     masqueradeAll: false,
     semantics,
   });
-  const steps = planner.replan(probeState(family, all, from), "all", { get: () => undefined });
-  while (steps.next().done !== true);
+  toEnd(planner.replan(probeState(family, all, from), "all", { get: () => undefined }));
   return planner.plan(family);
 }
 

@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import { DEFAULTS, type PlanSettings, planContext } from "./context.ts";
@@ -8,7 +9,6 @@ import { writeTable } from "./write-table.ts";
 export function planTable(plan: ForwardingPlan, settings: Partial<Omit<PlanSettings, "family">> = {}): NftTable {
   const context = planContext({ ...DEFAULTS, ...settings, family: plan.family }, plan);
   const table = new TableInMemory(context);
-  const steps = writeTable(plan.groups.values(), context, table);
-  while (steps.next().done !== true);
+  toEnd(writeTable(plan.groups.values(), context, table));
   return table.table();
 }

@@ -1,4 +1,4 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { FilterOptions } from "../options.ts";
 import { Memory } from "./memory.ts";
@@ -20,11 +20,7 @@ export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixed
 
 /** Equal memories are equal texts: services stand in the order of their names, one a line. */
 export function serialiseMemory(memory: Memory, scope: MemoryScope): string {
-  const steps = serialiseInSteps(memory, scope);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return toEnd(serialiseInSteps(memory, scope));
 }
 
 /** The same, for those who have other things to do meanwhile; yields after each service. */

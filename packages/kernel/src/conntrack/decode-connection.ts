@@ -8,6 +8,7 @@ import type { Direction } from "./parse-flow.ts";
 import { STATES } from "./states.ts";
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
+
 /** IPS_SEEN_REPLY (linux/netfilter/nf_conntrack_common.h). */
 const SEEN_REPLY = 1 << 1;
 /** CTA_PROTOINFO_TCP and CTA_PROTOINFO_SCTP, with the state in each (linux/netfilter/nfnetlink_conntrack.h). */
