@@ -25,10 +25,13 @@ if (missing === undefined) {
   await import("./kernel/faults.ts");
   await import("./kernel/repair.ts");
   await import("./kernel/console.ts");
+  const { instances } = await import("./kernel/instances.ts");
+  instances();
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;
   if (kubeProxy !== undefined) {
     (await import("./kernel/kube-proxy-tools.ts")).toolsBesideKubeProxy(kubeProxy);
     (await import("./kernel/take-over.ts")).takeOver(kubeProxy);
+    instances(kubeProxy);
     (await import("./kernel/shadow.ts")).shadowBesideKubeProxy(kubeProxy);
   }
   test("nothing is left behind", async () => {

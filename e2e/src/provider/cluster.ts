@@ -25,9 +25,18 @@ export interface ClusterShape {
  * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. console:
- * `ApiServerControl.namespace`, `ClusterNode.namespacePid`.
+ * `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance: `ClusterNode.startInstance`,
+ * `AgentOnNode.remove`.
  */
-export type Ability = "dns" | "expire-watches" | "step-clock" | "fill-disk" | "attack" | "learn" | "console";
+export type Ability =
+  | "dns"
+  | "expire-watches"
+  | "step-clock"
+  | "fill-disk"
+  | "attack"
+  | "learn"
+  | "console"
+  | "instance";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {

@@ -17,12 +17,22 @@ export interface ClusterNode extends Client {
   readonly agent: AgentOnNode;
   /** Runs a program on the node, in its network namespace. */
   run(argv: Argv): Promise<RunResult>;
+  /**
+   * Starts an agent with a service proxy name beside the node's first proxy; resolves once its rules are written. It
+   * ends with the cluster, and its rules do.
+   */
+  startInstance?(serviceProxyName: string): Promise<Removable>;
   /** Runs a script in its network namespace. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }
 
+export interface Removable {
+  /** Ends it when it runs, and runs its `--cleanup`. */
+  remove(): Promise<void>;
+}
+
 /** Fairlead on one node. */
-export interface AgentOnNode {
+export interface AgentOnNode extends Partial<Removable> {
   /** The process that runs, or ran last, as this machine numbers it. */
   pid?(): number;
   /** Its address for GET; the text of the answer. `path` such as `/metrics`, `/ownership`. */

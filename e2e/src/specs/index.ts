@@ -6,6 +6,7 @@ import { clock } from "./faults/clock.ts";
 import { consolePage } from "./faults/console.ts";
 import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
+import { instanceBesideFairlead, instanceBesideKubeProxy } from "./instances/beside.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients } from "./multi-cni/excluded-clients.ts";
@@ -39,6 +40,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...changes,
   ...elsewhere,
   excludedClients,
+  instanceBesideFairlead,
   underLoad,
   everySource,
   networksFromServer,
@@ -49,6 +51,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   consolePage,
   ...nftByHand,
   ...swaps,
+  instanceBesideKubeProxy,
   ...attacks,
   ...checker,
   soak(settings),

@@ -1,22 +1,25 @@
 import { fileURLToPath } from "node:url";
-import { conformanceTable, nftablesRow } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { groupCases } from "../../src/conformance/groups.ts";
+import { nftTable } from "../../src/conformance/nft-table.ts";
 import { portsOf } from "../../src/conformance/ports.ts";
 import { strays } from "../../src/conformance/strays.ts";
 import { type Lab, openLab } from "../../src/lab/lab.ts";
 import { type Script, startScript } from "../../src/support/script.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../src/conformance/program-nft-main.ts", import.meta.url));
-const table = conformanceTable.map(nftablesRow);
 
-describe("conformance in nftables mode with real packets", () => {
+describe.each([
+  ["conformance in nftables mode with real packets", ""],
+  ["conformance of a named instance beside a first proxy in nftables mode, with real packets", "edge"],
+])("%s", (_, serviceProxyName) => {
+  const table = nftTable(serviceProxyName);
   let lab: Lab;
   let node: Script;
 
   beforeAll(async () => {
     lab = await openLab(portsOf(table));
-    node = await startScript(lab.namespace("node-a"), PROGRAM, [], ["--conditions=@fairlead/source"]);
+    node = await startScript(lab.namespace("node-a"), PROGRAM, [serviceProxyName], ["--conditions=@fairlead/source"]);
   });
 
   afterAll(async () => {

@@ -1,17 +1,13 @@
-import { contains, familyOf } from "@fairlead/base";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import {
-  type ConformanceCase,
+  type Beside,
+  besideExpected,
   conformanceTable,
-  DROP,
   differences,
   expectedWays,
-  LEAVE,
-  NETWORKS,
   nftablesRow,
-  type Outcome,
   runCase,
   type Subjects,
 } from "@fairlead/testkit";
@@ -46,35 +42,18 @@ function besideWith(serving: string, other: string): Subjects {
 
 const rows = conformanceTable.map(nftablesRow).filter(({ expected }) => !("skip" in expected.nftables));
 
-/** Whether any proxy of the node tells ClusterIPs without a service: the first one does, and a second must not. */
-type Refuses = "unknown ClusterIPs" | "nothing of others";
-
-describe.each<[string, string, string, Refuses]>([
+describe.each<[string, string, string, Beside["refuses"]]>([
   ["an agent with a name beside the first", "edge", "", "unknown ClusterIPs"],
   ["the first beside an agent with a name", "", "edge", "nothing of others"],
   ["an agent with a name beside another one", "edge", "inner", "nothing of others"],
 ])("%s", (_, serving, other, refuses) => {
   test.each(rows)("$name", async (row) => {
     const ways = await runCase(row, besideWith(serving, other));
-    const expected = beside(row, serving === "", refuses);
+    const expected = besideExpected(row, { isFirst: serving === "", refuses });
+    if ("skip" in expected) throw new Error(expected.skip);
     expect(differences(expectedWays(expected), ways, { probabilities: true, uneven: 0.005 })).toEqual([]);
   });
 });
-
-/** What becomes of a row's packet where it is alone, but for those to ClusterIPs that nobody serves here. */
-function beside(
-  { expected: { nftables }, packet, history }: ConformanceCase,
-  isFirst: boolean,
-  refuses: Refuses,
-): Outcome {
-  if ("skip" in nftables) throw new Error(nftables.skip);
-  const toClusterIP = contains(NETWORKS.services[familyOf(packet.destination)], packet.destination);
-  if (!toClusterIP || isFirst) return nftables;
-  // Another network's: the first proxy knows as little of it as of any service with a label.
-  if (nftables.verdict === "leave" && refuses === "unknown ClusterIPs") return DROP;
-  const isNobodys = !JSON.stringify(history.at(-1)).includes(`"${packet.destination}"`);
-  return isNobodys && refuses === "nothing of others" ? LEAVE : nftables;
-}
 
 test("what one does to its table, its removal included, leaves the other's as it is", async () => {
   const fake = new FakeNftables();

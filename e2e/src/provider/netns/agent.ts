@@ -1,6 +1,6 @@
 import { type AgentProcess, startAgent } from "../../agent/agent-process.ts";
 import { waitUntil } from "../../agent/wait-until.ts";
-import type { AgentOnNode, AgentStart, NodeProxy } from "../node.ts";
+import type { AgentOnNode, AgentStart, NodeProxy, Removable } from "../node.ts";
 import { asksOf } from "../node-http.ts";
 import type { GroundNode } from "./ground.ts";
 import { startSettings, stepClockTo } from "./start-how.ts";
@@ -55,6 +55,10 @@ export async function startNodeAgent(
       proxy = next;
       agent = await start();
     },
+    remove: async () => {
+      await end("stop");
+      await cleanUp(namespace, proxy.kubeProxy, flags(proxy, {}));
+    },
     signal: async (signal) => void process.kill(agent.pid, signal),
     stepClock: async (offsetMs) => {
       await stepClockTo(folder, offsetMs);
@@ -64,6 +68,38 @@ export async function startNodeAgent(
       await end("kill");
     },
   };
+}
+
+/** An agent with a service proxy name, in nftables mode, in a node's namespace. */
+export async function startNodeInstance(
+  { namespace, addresses }: GroundNode,
+  flags: readonly string[],
+): Promise<NodeInstance> {
+  const agent = startAgent(namespace, { flags });
+  await inPlace(agent, Object.keys(addresses));
+  return {
+    remove: async () => {
+      await agent.stop();
+      await cleanUp(namespace, undefined, flags);
+    },
+    dispose: async () => void (await agent.kill()),
+  };
+}
+
+export interface NodeInstance extends Removable {
+  dispose(): Promise<void>;
+}
+
+/** @throws Error with its log when it fails */
+async function cleanUp(
+  namespace: GroundNode["namespace"],
+  kubeProxy: string | undefined,
+  flags: readonly string[],
+): Promise<void> {
+  const cleaning =
+    kubeProxy === undefined ? { flags: [...flags, "--cleanup"] } : { flags: ["--cleanup"], program: kubeProxy };
+  const { exitCode, log } = await startAgent(namespace, cleaning).ended;
+  if (exitCode !== 0) throw new Error(`--cleanup ended with ${exitCode}:\n${log}`);
 }
 
 /** Resolves when the agent has said of every family that its rules are written. */

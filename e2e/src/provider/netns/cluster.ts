@@ -13,7 +13,7 @@ import type { ClusterNode } from "../node.ts";
 import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "./addresses.ts";
-import { startNodeAgent } from "./agent.ts";
+import { startNodeAgent, startNodeInstance } from "./agent.ts";
 import { expireWatches } from "./expire-watches.ts";
 import { openGate } from "./gate.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
@@ -126,6 +126,12 @@ async function openNode(
     agent,
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),
+    startInstance: async (name) => {
+      const flags = proxyFlags(shape, settings, { mode: "nftables" });
+      const instance = await startNodeInstance(node, [...flags, `--service-proxy-name=${name}`]);
+      opened.defer(() => instance.dispose());
+      return instance;
+    },
     startScript: (file, args) => startScript(namespace, file, args),
   };
 }

@@ -1,0 +1,150 @@
+import type { ClusterShape } from "../../provider/cluster.ts";
+import type { ClusterNode, Removable } from "../../provider/node.ts";
+import { each } from "../every-node.ts";
+import { expectAnswers } from "../expect.ts";
+import { openStage, PORTS } from "../faults/stage.ts";
+import { startTraffic, type TrafficSeen, type Way, withoutFailure } from "../faults/traffic.ts";
+import { expectNoTrace } from "../multi-cni/untouched.ts";
+import { able, needs } from "../needs.ts";
+import type { Scene } from "../scene.ts";
+import type { ServiceHandle } from "../service.ts";
+import type { Figures, Spec } from "../spec.ts";
+
+const NAME = "edge";
+
+/** The longest time without an answer of a service that changes hands. */
+const HANDED_OVER_MS = 2_000;
+
+/** Gives a service to the named instance, or back to the first proxy. */
+function giveTo(service: ServiceHandle, name: string | null): Promise<void> {
+  return service.patch({ metadata: { labels: { "service.kubernetes.io/service-proxy-name": name } } });
+}
+
+async function openServices(scene: Scene) {
+  const { cluster } = scene;
+  const stage = await openStage(scene);
+  const spec = { type: "NodePort", selector: { app: "web" }, ports: PORTS };
+  const [own, moving] = [await scene.service("own", spec), await scene.service("moving", spec)];
+  const instances = new Map<ClusterNode, Removable>();
+  const start = () => each(scene, async (node) => void instances.set(node, await able(node.startInstance)(NAME)));
+  const remove = () => each(scene, async (node) => void (await instances.get(node)?.remove()));
+  scene.later(remove);
+  await start();
+  await giveTo(own, NAME);
+  const [first] = scene.nodes;
+  const [fromPod, , , fromOutside] = stage.ways;
+  const firsts = [fromPod, fromOutside].filter((way) => way !== undefined);
+  const named: readonly Way[] = [
+    { from: stage.caller, to: own.clusterIP, port: 80 },
+    { from: first, to: own.clusterIP, port: 80 },
+    { ...(fromOutside ?? { from: cluster.outside, to: "" }), port: own.nodePort },
+  ];
+  return { ...stage, own, moving, firsts, named, start, remove };
+}
+
+type Stage = Awaited<ReturnType<typeof openServices>>;
+
+/** The first proxy has nothing of it, and it is served. */
+async function expectNamedServes(scene: Scene, { caller, by }: Stage, { clusterIP }: ServiceHandle): Promise<void> {
+  await expectNoTrace(scene, clusterIP);
+  for (const from of [caller, ...scene.nodes]) await expectAnswers(from, { to: clusterIP, port: 80 }, { by });
+}
+
+/** There and back under load. */
+async function changeHands(scene: Scene, stage: Stage): Promise<Figures> {
+  const { moving, caller, by, firsts, named } = stage;
+  const atMoving = { to: moving.clusterIP, port: 80 };
+  await expectAnswers(caller, atMoving, { by });
+  const others = startTraffic([...firsts, ...named.slice(0, 2)], scene.later);
+  const moved = startTraffic([{ from: caller, ...atMoving }], scene.later);
+  await giveTo(moving, NAME);
+  await expectNamedServes(scene, stage, moving);
+  await giveTo(moving, null);
+  await scene.until("the named instance to have nothing of it", () => tableOf(scene, moving.clusterIP));
+  await expectAnswers(caller, atMoving, { by });
+  const { longestGapMs } = await moved.stop();
+  if (longestGapMs > HANDED_OVER_MS) {
+    throw new Error(`wanted an answer within ${HANDED_OVER_MS} ms from who takes over; it took ${longestGapMs} ms`);
+  }
+  return { ...withoutFailure(await others.stop()), "handed over": `${Math.round(longestGapMs)} ms` };
+}
+
+/** What the named instances have of an address. */
+async function tableOf({ cluster }: Scene, address: string): Promise<string | undefined> {
+  const listed = await Promise.all(
+    cluster.nodes.map(({ run }) => run(["nft", "list", "ruleset"]).then(({ stdout }) => tablesNamed(stdout))),
+  );
+  const lines = listed.flatMap((text) => text.split("\n")).filter((line) => line.includes(` ${address} `));
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
+
+function tablesNamed(ruleset: string): string {
+  return ruleset
+    .split(/^(?=table )/m)
+    .filter((table) => /^table \S+ fairlead-/.test(table))
+    .join("");
+}
+
+async function expectNoTable({ cluster }: Scene): Promise<void> {
+  for (const { name, run } of cluster.nodes) {
+    const { stdout } = await run(["nft", "list", "tables"]);
+    if (stdout.includes(`fairlead-${NAME}`)) throw new Error(`wanted no table of ${NAME} on ${name}; came ${stdout}`);
+  }
+}
+
+/** Each one's clean-up, while the other one serves. */
+async function removeEach(scene: Scene, stage: Stage): Promise<TrafficSeen[]> {
+  const { firsts, named, own, start, remove } = stage;
+  const atFirst = startTraffic(firsts, scene.later);
+  await remove();
+  await expectNoTable(scene);
+  const seen = [await atFirst.stop()];
+  await start();
+  await expectNamedServes(scene, stage, own);
+  const atNamed = startTraffic(named, scene.later);
+  await each(scene, ({ agent }) => able(agent.remove)());
+  await expectNoTrace(scene, stage.atService.to);
+  await expectNamedServes(scene, stage, own);
+  seen.push(await atNamed.stop());
+  return seen;
+}
+
+async function beside(scene: Scene): Promise<Figures> {
+  const stage = await openServices(scene);
+  await expectNamedServes(scene, stage, stage.own);
+  const moved = await changeHands(scene, stage);
+  const cleaned = await removeEach(scene, stage);
+  for (const seen of cleaned) withoutFailure(seen);
+  return { ...moved, "requests while cleaned up": String(cleaned.reduce((sum, { requests }) => sum + requests, 0)) };
+}
+
+const COMMON = { eachFamily: false, alone: true } as const;
+
+export const instanceBesideFairlead: Spec = {
+  ...COMMON,
+  name: "a second instance serves what is labelled for it: a label that changes under load, and each one's clean-up",
+  suite: "multi-cni",
+  about: ["agent", "backend-nftables"],
+  unfit: needs("instance"),
+  run: async (scene) => {
+    scene.later(() => each(scene, ({ agent }) => agent.restart()));
+    return beside(scene);
+  },
+};
+
+const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
+
+export const instanceBesideKubeProxy: Spec = {
+  ...COMMON,
+  name: "Fairlead as second instance beside kube-proxy: a label that changes under load, and each one's clean-up",
+  suite: "swap",
+  about: ["agent", "backend-nftables"],
+  unfit: (shape: ClusterShape) =>
+    needs("instance")(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
+  run: async (scene) => {
+    const { mode } = scene.cluster;
+    scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
+    await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy }));
+    return beside(scene);
+  },
+};

@@ -1,0 +1,158 @@
+import type { Argv } from "@fairlead/kernel";
+import { clientA, NODE_A, outside, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireAgent } from "../../src/agent/agent-file.ts";
+import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
+import { flushArgv } from "../../src/faults/iptables.ts";
+import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { whoAnswersAt } from "../../src/one-node/ask.ts";
+import { labPorts, nobody, objects, web } from "../../src/one-node/objects.ts";
+import { type FirstProxy, labelled, openPair, type Pair } from "../../src/one-node/pair.ts";
+import { rulesOf } from "../../src/one-node/rules.ts";
+import { startTraffic, type Way } from "../../src/one-node/traffic.ts";
+
+const families = ["IPv4", "IPv6"] as const;
+/** The named one's. */
+const edge = workload(14, { endpoints: [webA1, webB1], families, nodePort: true });
+const edgeNobody = workload(15, { endpoints: [], families });
+/** It changes hands. */
+const moving = workload(16, { endpoints: [webA1], families });
+
+const atClusterIPs = ({ clusterIP, port }: Workload): readonly Way[] =>
+  families.map((family) => ({ from: clientA, to: clusterIP[family], port }));
+const waysTo = (service: Workload): readonly Way[] => [
+  ...atClusterIPs(service),
+  { from: outside, to: NODE_A.addresses.IPv4, port: service.nodePort },
+];
+const refusals = (service: Workload): readonly Way[] => atClusterIPs(service);
+
+const NAMED_TABLES = ["ip fairlead-edge", "ip6 fairlead-edge"] as const;
+const FIRST_TABLES = ["ip kube-proxy", "ip6 kube-proxy"] as const;
+
+/** One of the two: what it has in the kernel, and a service of its. */
+interface Side {
+  readonly rules: () => Promise<string>;
+  readonly service: Workload;
+}
+
+/** A named instance beside the node's first proxy. `FAIRLEAD_KUBE_PROXY` adds the real one. */
+export function instances(kubeProxy?: string): void {
+  const firsts: readonly FirstProxy[] = (["iptables", "nftables"] as const).map((mode) => ({
+    mode,
+    ...(kubeProxy !== undefined && { kubeProxy }),
+  }));
+  const who = kubeProxy === undefined ? "Fairlead" : "the real kube-proxy";
+  describe.each(firsts)(`a second instance in nftables mode beside ${who} in $mode mode`, (first) => {
+    let lab: Lab;
+    let pair: Pair;
+
+    beforeAll(async () => {
+      await requireAgent();
+      const landing = [...labPorts.landingPorts.tcp, edge.nodePort];
+      lab = await openLab({ ...labPorts, landingPorts: { tcp: landing, udp: [] } });
+      const own = [...edge.objects, ...edgeNobody.objects];
+      pair = await openPair(lab, first, [...objects, ...moving.objects, ...labelled(own)]);
+    });
+
+    afterAll(async () => {
+      await pair.close();
+      expect(await tables()).toEqual([]);
+      await lab.dispose();
+    });
+
+    const tables = async () => {
+      const { stdout } = await lab.runner("node-a").run(["nft", "list", "tables"]);
+      return stdout.split("\n").filter((line) => /kube-proxy|fairlead-/.test(line));
+    };
+    const listing = async (names: readonly string[]) => {
+      const listed = names.map((name) => lab.runner("node-a").run(["nft", "list", "table", ...name.split(" ")]));
+      return (await Promise.all(listed)).map(({ stdout }) => stdout).join("");
+    };
+    /** What the first proxy has in the kernel. */
+    const firstsRules = async () =>
+      first.mode === "nftables" ? listing(FIRST_TABLES) : (await rulesOf(lab)).join("\n");
+    const expectAnswers = async (ways: readonly Way[], answer: RegExp) => {
+      for (const way of ways) {
+        await waitUntil(`${answer} at ${way.to}`, PATIENCE_MS, async () =>
+          answer.test(await whoAnswersAt(lab, way)) ? true : undefined,
+        );
+      }
+    };
+    const served = (service: Workload) => expectAnswers(waysTo(service), /^web-/);
+    const refused = (service: Workload) => expectAnswers(refusals(service), /^refused$/);
+
+    test("each serves its own services, and refuses for those without endpoints", async () => {
+      for (const service of [web, edge]) await served(service);
+      for (const service of [nobody, edgeNobody]) await refused(service);
+      expect(await listing(NAMED_TABLES)).not.toContain(web.clusterIP.IPv4);
+      expect(await firstsRules()).not.toContain(edge.clusterIP.IPv4);
+    });
+
+    const mends = async (damage: Argv, own: Side, other: Side) => {
+      const [before, others] = [await own.rules(), await other.rules()];
+      const traffic = startTraffic(lab, waysTo(other.service));
+      await lab.runner("node-a").run(damage);
+      await waitUntil("the rules as they were", PATIENCE_MS, async () =>
+        (await own.rules().catch(() => "")) === before ? true : undefined,
+      );
+      await served(own.service);
+      const { requests, failures } = await traffic.stop();
+      expect(failures).toEqual([]);
+      expect(requests).toBeGreaterThan(0);
+      expect(await other.rules()).toBe(others);
+    };
+    const firstSide: Side = { rules: firstsRules, service: web };
+    const namedSide: Side = { rules: () => listing(NAMED_TABLES), service: edge };
+
+    test("the named one's table is whole again after it was deleted; the first one's rules stay", () =>
+      mends(["nft", "delete table ip fairlead-edge; flush table ip6 fairlead-edge"], namedSide, firstSide));
+
+    // kube-proxy takes its time.
+    if (kubeProxy === undefined) {
+      const damage: Argv = first.mode === "nftables" ? ["nft", "delete table ip kube-proxy"] : flushArgv("IPv4", "nat");
+      test("the first one mends what is its own, and the other's table stays", () =>
+        mends(damage, firstSide, namedSide));
+    }
+
+    test("a service is served by the other one once its label has changed, and back", async () => {
+      const address = moving.clusterIP.IPv4;
+      const has = async (rules: string) => (rules.includes(address) ? "has it" : "has nothing of it");
+      const traffic = startTraffic(lab, [...waysTo(web), ...atClusterIPs(edge)]);
+      for (const [state, inNamed, inFirst] of [
+        [moving.objects, "has nothing of it", "has it"],
+        [labelled(moving.objects), "has it", "has nothing of it"],
+        [labelled(moving.objects, "another"), "has nothing of it", "has nothing of it"],
+        [moving.objects, "has nothing of it", "has it"],
+      ] as const) {
+        await pair.put(state);
+        await waitUntil(`the named one ${inNamed}, the first one ${inFirst}`, PATIENCE_MS, async () => {
+          const found = [await has(await listing(NAMED_TABLES)), await has(await firstsRules())];
+          return found.join() === [inNamed, inFirst].join() ? true : undefined;
+        });
+        if ([inNamed, inFirst].includes("has it")) await expectAnswers(atClusterIPs(moving), /^web-a1$/);
+      }
+      const { requests, failures } = await traffic.stop();
+      expect(failures).toEqual([]);
+      expect(requests).toBeGreaterThan(100);
+    });
+
+    test("each one's --cleanup leaves the other's serving", async () => {
+      const others = await firstsRules();
+      const traffic = startTraffic(lab, waysTo(web));
+      await pair.named.remove();
+      expect(await firstsRules()).toBe(others);
+      expect((await traffic.stop()).failures).toEqual([]);
+      expect(await tables()).toHaveLength(first.mode === "nftables" ? 2 : 0);
+      await pair.named.start();
+      await served(edge);
+      const own = await listing(NAMED_TABLES);
+      const named = startTraffic(lab, waysTo(edge));
+      await pair.first.remove();
+      expect((await named.stop()).failures).toEqual([]);
+      expect(await listing(NAMED_TABLES)).toBe(own);
+      await refused(edgeNobody);
+      expect(await tables()).toHaveLength(2);
+      await expectAnswers(atClusterIPs(web), /^sink$/);
+    });
+  });
+}
