@@ -82,6 +82,14 @@ describe("trace", () => {
     expect(code).toBe(1);
     expect(out).toContain("drop in PREROUTING, ip kube-proxy");
   });
+
+  test("takes a rule that may not match both ways, and knows what it does where it does", async () => {
+    const rule = "limit rate over 5/second drop";
+    const stdin = `table ip t {\n\tchain c {\n\t\ttype filter hook prerouting priority raw;\n\t\t${rule}\n\t}\n}\n`;
+    const { out } = await fairlead([...to, "198.51.101.7", "--to", "203.0.113.10:80", "--rules", "-"], { stdin });
+    expect(out).toContain("drop in PREROUTING, ip t, if ip t c 1 matches");
+    expect(out).toContain("→ 203.0.113.10:80, if ip t c 1 does not match");
+  });
 });
 
 test("explain agrees with kube-proxy's tables and with the own plan", async () => {

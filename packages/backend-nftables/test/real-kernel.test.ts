@@ -1,6 +1,6 @@
 import { IP_FAMILIES } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
-import { NFT_FAMILY } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftTable, ruleText, tableText } from "@fairlead/netfilter/nft";
 import { expect } from "vitest";
 import { createNftablesBackend, planTable } from "../src/index.ts";
 import { described } from "./support/described.ts";
@@ -8,18 +8,26 @@ import { planOfEveryKind } from "./support/every-kind.ts";
 import { recordings } from "./support/golden.ts";
 import { kernelTest, type TestKernel } from "./support/real-kernel.ts";
 
-/** Has the kernel hold a plan's table, and `nft` print it and read what it printed. */
+/** Has the kernel hold a plan's table, `nft` print it and read what it printed, and what is printed here. */
 async function thereAndBack({ nft, runner }: TestKernel, plan: ForwardingPlan, name: string): Promise<void> {
   const family = NFT_FAMILY[plan.family];
   await createNftablesBackend(nft, { family: plan.family }).sync(plan);
   const held = await nft.table(family, "kube-proxy");
   expect(held && described(held), name).toEqual(described(planTable(plan)));
-  const { stdout: printed } = await runner.run(["nft", "list", "table", family, "kube-proxy"]);
-  await runner.run(["nft", "delete", "table", family, "kube-proxy"]);
-  await runner.run(["nft", "-f", "-"], { input: printed });
-  const loaded = await nft.table(family, "kube-proxy");
-  // Rules may differ: nft takes the maps' `tcp dport`, the only one that it reads again, at its word.
-  expect(loaded && described(loaded).sets, `${name}, loaded`).toEqual(described(planTable(plan)).sets);
+  const { stdout: listed } = await runner.run(["nft", "list", "table", family, "kube-proxy"]);
+  for (const input of [listed, tableText(planTable(plan))]) {
+    await runner.run(["nft", "delete", "table", family, "kube-proxy"]);
+    await runner.run(["nft", "-f", "-"], { input });
+    const loaded = await nft.table(family, "kube-proxy");
+    expect(loaded && described(loaded).sets, `${name}, loaded`).toEqual(described(planTable(plan)).sets);
+    // nft loads registers in another order.
+    expect(loaded && rulesOf(loaded), `${name}, loaded`).toEqual(rulesOf(planTable(plan)));
+  }
+}
+
+function rulesOf(table: NftTable) {
+  const texts = [...table.chains].map(([name, { rules }]) => [name, rules.map((rule) => ruleText(rule, table))]);
+  return Object.fromEntries(texts);
 }
 
 kernelTest(

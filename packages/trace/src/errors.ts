@@ -33,7 +33,7 @@ export class TraceError extends Error {
 
   static ofNftRule({ chain, index, rule, table }: PlaceOf<NftTable, NftRule>, problem: string): TraceError {
     const name: TableName = `${table.family} ${table.name}`;
-    return new TraceError({ table: name, chain, index }, ruleText(rule, table.sets), problem);
+    return new TraceError({ table: name, chain, index }, ruleText(rule, table), problem);
   }
 }
 

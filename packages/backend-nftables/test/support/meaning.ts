@@ -21,7 +21,7 @@ export function meaning(table: NftTable) {
       [...table.chains.values()]
         .filter(({ name }) => !SHARED.test(name))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
-        .map(({ name, base, rules }) => [name, { base, rules: rules.map((rule) => ruleText(rule, table.sets)) }]),
+        .map(({ name, base, rules }) => [name, { base, rules: rules.map((rule) => ruleText(rule, table)) }]),
     ),
     /** Endpoints that no element leads to. */
     lost: lost(table),

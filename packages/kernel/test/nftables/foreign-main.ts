@@ -113,7 +113,7 @@ function said({ family, name, chains, sets }: NftTable) {
     chains: Array.from(chains.values(), ({ name: chain, base, rules }) => ({
       chain,
       base,
-      rules: rules.map((rule) => ruleText(rule, sorted)),
+      rules: rules.map((rule) => ruleText(rule, { family, sets: sorted })),
     })),
     sets: named.map(({ name: set, elements }) => [set, [...elements.keys()]]).sort(),
   };

@@ -139,7 +139,7 @@ async function after(client: NftablesClient, work: readonly Step[]): Promise<str
   const table = await client.table("ip", TABLE);
   const chains = Array.from(table?.chains.values() ?? [], ({ name, rules }) => [
     name,
-    ...rules.map((rule) => ruleText(rule, table?.sets)),
+    ...rules.map((rule) => ruleText(rule, { family: "ip", sets: new Map(), ...table })),
   ]);
   const sets = Array.from(table?.sets.values() ?? [], ({ name, data, elements }) => [
     name,

@@ -104,7 +104,22 @@ const sets = new Map([endpoints, sources].map((set) => [set.name, set]));
 
 describe("rules as nft prints them", () => {
   test.each(rules)("%s", (text, expressions) => {
-    expect(ruleText({ expressions }, sets)).toBe(text);
+    const family = /ip6|fd00/.test(text) ? "ip6" : "ip";
+    expect(ruleText({ expressions }, { family, sets })).toBe(text);
+  });
+
+  /** `@nh,64,32` of IPv4 is where IPv6 has the source. */
+  test.each([
+    ["ip", "@nh,64,32 0x40110000 drop"],
+    ["ip6", "ip6 saddr 4011::/32 drop"],
+  ] as const)("a place in the header is a field of the table's family: %s", (family, text) => {
+    const value = "40110000";
+    const expressions: NftRule["expressions"] = [
+      { kind: "payload", base: "network", offset: 8, length: 4, to: 0 },
+      { kind: "cmp", operator: "==", from: 0, value },
+      ...statements.verdict({ kind: "drop" }),
+    ];
+    expect(ruleText({ expressions }, { family, sets })).toBe(text);
   });
 
   test("an anonymous set stands where it is used, its intervals as prefixes and ranges", () => {
@@ -113,7 +128,7 @@ describe("rules as nft prints them", () => {
       { kind: "lookup", set: "__set0", from: 0, inverted: true },
       ...statements.verdict({ kind: "drop" }),
     ];
-    expect(ruleText({ expressions, comment: "not allowed" }, sets)).toBe(
+    expect(ruleText({ expressions, comment: "not allowed" }, { family: "ip", sets })).toBe(
       'ip saddr != { 10.201.0.0/24, 198.51.100.3-198.51.100.8, 203.0.113.10 } drop comment "not allowed"',
     );
   });
@@ -134,7 +149,7 @@ test("a table is printed as nft lists it", () => {
   expect(tableText(table)).toBe(`table ip kube-proxy {
 	comment "rules for kube-proxy"
 	map endpoints-4 {
-		typeof ip daddr . meta l4proto . tcp dport . numgen random mod 65536 : ip daddr . tcp dport
+		typeof ip daddr . meta l4proto . tcp dport . numgen random mod 65536 : ip daddr . th dport
 		comment "endpoints of services"
 		elements = { 10.96.0.10 . tcp . 80 . 0 : 10.144.1.0 . 8080,
 			     10.96.0.10 . tcp . 80 . 1 : 10.144.1.1 . 8080 }

@@ -242,15 +242,18 @@ describe("what can't be decided", () => {
     expect(undecided).toEqual([]);
   });
 
-  test.each(["snat to 192.0.2.1", "queue to 1", "meta mark set ct mark", '{"xt":{"type":"target","name":"LOG"}}'])(
-    "%s may do anything: the way ends there",
-    (text) => {
-      const table = tableOf({ "forward filter": [[{ kind: "unknown", text }, ...drop]] });
-      const { outcomes, undecided } = explore({ nftables: [table] }, packet(), HOST);
-      expect(outcomes).toEqual([]);
-      expect(undecided).toMatchObject([{ problem: { problem: `the tracer does not know "${text}"` } }]);
-    },
-  );
+  test.each([
+    "snat to 192.0.2.1",
+    "queue to 1",
+    "meta mark set ct mark",
+    "icmp type vmap { echo-request : accept }",
+    '{"xt":{"type":"target","name":"LOG"}}',
+  ])("%s may do anything: the way ends there", (text) => {
+    const table = tableOf({ "forward filter": [[{ kind: "unknown", text }, ...drop]] });
+    const { outcomes, undecided } = explore({ nftables: [table] }, packet(), HOST);
+    expect(outcomes).toEqual([]);
+    expect(undecided).toMatchObject([{ problem: { problem: `the tracer does not know "${text}"` } }]);
+  });
 
   test("a set or a verdict that is not known leads nowhere", () => {
     const unknown = lookUp("ip", ["daddr"], "nowhere");

@@ -24,8 +24,8 @@ function compareChain(wanted: NftChain, found: NftChain, expected: NftTable, act
   const [base, foundBase] = [baseText(wanted), baseText(found)];
   const bases: readonly Finding[] =
     base === foundBase ? [] : [{ kind: "different", where, what: `${foundBase}, expected ${base}` }];
-  const texts = wanted.rules.map((rule) => ruleText(rule, expected.sets));
-  const foundTexts = found.rules.map((rule) => ruleText(rule, actual.sets));
+  const texts = wanted.rules.map((rule) => ruleText(rule, expected));
+  const foundTexts = found.rules.map((rule) => ruleText(rule, actual));
   if (texts.join("\n") === foundTexts.join("\n")) return bases;
   const missing = without(texts, foundTexts).map((what): Finding => ({ kind: "missing", where, what }));
   const extra = without(foundTexts, texts).map((what): Finding => ({ kind: "extra", where, what }));

@@ -104,7 +104,7 @@ function wayText(visits: readonly Visit[], assumed: readonly Assumption[], place
 
 /** The rule as its tool prints it. */
 function visitText(visit: Visit): string {
-  return "nft" in visit ? ruleText(visit.nft.rule, visit.nft.table.sets) : renderRule(visit.rule);
+  return "nft" in visit ? ruleText(visit.nft.rule, visit.nft.table) : renderRule(visit.rule);
 }
 
 function socket({ address, port }: Endpoint): string {

@@ -29,21 +29,24 @@ export const payload: ExpressionKind<Payload> = {
     return { kind: "payload", base, offset, length, to: registerOf(to) };
   },
   print({ base, offset, length, to }, printer) {
-    const field = FIELDS[base].find((one) => one.offset === offset && one.length >= length);
+    const fields = base === "network" ? ADDRESSES[printer.family] : PORTS;
+    const field = fields.find((one) => one.offset === offset && one.length >= length);
     printer.load(to, length, field ?? { text: `@${base === "network" ? "nh" : "th"},${8 * offset},${8 * length}` });
   },
 };
 
-/** Fields by where they are; IPv4's and IPv6's addresses begin at different places. */
-const FIELDS = {
-  network: [
+/** Fields by where they are. */
+const ADDRESSES = {
+  ip: [
     { text: "ip saddr", type: "ipv4_addr", offset: 12, length: 4 },
     { text: "ip daddr", type: "ipv4_addr", offset: 16, length: 4 },
+  ],
+  ip6: [
     { text: "ip6 saddr", type: "ipv6_addr", offset: 8, length: 16 },
     { text: "ip6 daddr", type: "ipv6_addr", offset: 24, length: 16 },
   ],
-  transport: [
-    { text: "th sport", type: "inet_service", offset: 0, length: 2 },
-    { text: "th dport", type: "inet_service", offset: 2, length: 2 },
-  ],
 } as const;
+const PORTS = [
+  { text: "th sport", type: "inet_service", offset: 0, length: 2 },
+  { text: "th dport", type: "inet_service", offset: 2, length: 2 },
+] as const;

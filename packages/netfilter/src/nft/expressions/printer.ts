@@ -30,6 +30,8 @@ export interface SetWords {
 
 /** What a kind of expression prints with: words are said, and registers hold values for those that follow. */
 export interface Printer {
+  /** Of the table: what stands where in the network header. */
+  readonly family: NftFamily;
   say(words: string): void;
   /** A register gets `length` bytes of something. */
   load(to: Register, length: number, value: Value): void;

@@ -4,7 +4,7 @@ import type { Printer, SetWords, Value } from "../expressions/printer.ts";
 import type { Register } from "../expressions/registers.ts";
 import type { NftFamily } from "../family.ts";
 import { bytesOf, type Hex, hostNumber } from "../hex.ts";
-import type { NftRule, NftSet } from "../model.ts";
+import type { NftRule, NftTable } from "../model.ts";
 import { DATA_TYPES, lengthOf } from "../types.ts";
 import { ctStateText, ctStatusText } from "../words.ts";
 import { quoted } from "./quote.ts";
@@ -14,11 +14,13 @@ import { setText } from "./set.ts";
  * Prints one rule, as `nft list` does: follows what each register holds, and says what is compared, looked up and done.
  */
 class RulePrinter implements Printer {
-  readonly #sets: ReadonlyMap<string, NftSet>;
+  readonly family: NftFamily;
+  readonly #sets: NftTable["sets"];
   readonly #words: string[] = [];
   readonly #registers = new Map<Register, Value & { readonly loaded: number }>();
 
-  constructor(sets: ReadonlyMap<string, NftSet>) {
+  constructor({ family, sets }: Pick<NftTable, "family" | "sets">) {
+    this.family = family;
     this.#sets = sets;
   }
 
@@ -81,9 +83,9 @@ class RulePrinter implements Printer {
   }
 }
 
-/** @param sets of the rule's table, by name: anonymous ones are printed where they are used */
-export function ruleText({ expressions, comment }: NftRule, sets: ReadonlyMap<string, NftSet> = new Map()): string {
-  const printer = new RulePrinter(sets);
+/** @param table that the rule is in: its sets of no name are printed where they are used */
+export function ruleText({ expressions, comment }: NftRule, table: Pick<NftTable, "family" | "sets">): string {
+  const printer = new RulePrinter(table);
   for (const expression of expressions) kindOf(expression).print(expression, printer);
   return comment === undefined ? printer.text() : `${printer.text()} comment ${quoted(comment)}`;
 }

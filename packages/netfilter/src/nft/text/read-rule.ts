@@ -4,6 +4,7 @@ import type { ReadPhrase } from "../reading/table-builder.ts";
 import { NotKnown } from "../reading/values.ts";
 import { readVerdict } from "./read-elements.ts";
 import { readOperand, readSet } from "./read-operand.ts";
+import { skipUnknown } from "./skip-unknown.ts";
 import { HANDLE, type Token, TokenReader, textOf } from "./tokens.ts";
 
 export interface ReadRule {
@@ -12,22 +13,31 @@ export interface ReadRule {
   readonly handle?: bigint;
 }
 
-/** One line of a chain. From what is not known on, its rest is one step that says so. */
+/** One line of a chain. What is not known is a step that says so; the steps behind it are read all the same. */
 export function readRule(tokens: readonly Token[]): ReadRule {
   const { body, ...about } = withoutRemarks(tokens);
-  const reader = new TokenReader(body);
   const phrases: ReadPhrase[] = [];
-  while (!reader.atEnd) {
-    const from = reader.at;
-    try {
-      phrases.push({ phrase: readPhrase(reader), text: textOf(reader.since(from)) });
-    } catch (error) {
-      if (!(error instanceof NotKnown)) throw error;
-      const text = textOf(body.slice(from));
-      return { phrases: [...phrases, { phrase: { kind: "unknown", text }, text }], ...about };
-    }
+  for (let at = 0; at < body.length; ) {
+    const { read, length } = readStep(body.slice(at));
+    phrases.push(read);
+    at += length;
   }
   return { phrases, ...about };
+}
+
+/** The first step of some. */
+function readStep(tokens: readonly Token[]): { readonly read: ReadPhrase; readonly length: number } {
+  const reader = new TokenReader(tokens);
+  try {
+    const phrase = readPhrase(reader);
+    return { read: { phrase, text: textOf(reader.since(0)) }, length: reader.at };
+  } catch (error) {
+    if (!(error instanceof NotKnown)) throw error;
+    const behind = new TokenReader(tokens);
+    skipUnknown(behind);
+    const text = textOf(behind.since(0));
+    return { read: { phrase: { kind: "unknown", text }, text }, length: behind.at };
+  }
 }
 
 /** Comment and handle stand at the end. */

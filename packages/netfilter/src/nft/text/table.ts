@@ -26,7 +26,7 @@ export function* tableLines(table: NftTable): Generator<string, void, void> {
   for (const chain of table.chains.values()) {
     if (!first) yield "";
     first = false;
-    yield* chainLines(chain, table.sets);
+    yield* chainLines(chain, table);
   }
   yield "}";
 }
@@ -51,16 +51,21 @@ function* setLines(set: NftSet): Generator<string, void, void> {
 function typeText({ key, data }: NftSet): string {
   const value = data === undefined ? "" : ` : ${data === "verdict" ? "verdict" : data.join(" . ")}`;
   return key.includes("integer")
-    ? `typeof ${key.map((type) => TYPEOF[type]).join(" . ")}${typeofValue(data)}`
+    ? `typeof ${key.map((type) => TYPEOF[type]).join(" . ")}${typeofValue(key, data)}`
     : `type ${key.join(" . ")}${value}`;
 }
 
-function typeofValue(data: NftSet["data"]): string {
+/**
+ * A rule that translates to a `tcp dport` is for TCP only to `nft -f`. It takes `th dport` where the rule looks up a
+ * port of the packet; elsewhere the rule has to ask for the protocol itself.
+ */
+function typeofValue(key: NftSet["key"], data: NftSet["data"]): string {
   if (data === undefined) return "";
-  return ` : ${data === "verdict" ? "verdict" : data.map((type) => TYPEOF[type]).join(" . ")}`;
+  const port = key.includes("inet_service") ? { inet_service: "th dport" } : {};
+  const names = { ...TYPEOF, ...port };
+  return ` : ${data === "verdict" ? "verdict" : data.map((type) => names[type]).join(" . ")}`;
 }
 
-/** `tcp dport`, not `th dport`: `nft -f` refuses its own listing of a map with the latter. */
 const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   ipv4_addr: "ip daddr",
   ipv6_addr: "ip6 daddr",
@@ -72,11 +77,11 @@ const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   ifname: "iifname",
 };
 
-function* chainLines({ name, base, comment, rules }: NftChain, sets: NftTable["sets"]): Generator<string, void, void> {
+function* chainLines({ name, base, comment, rules }: NftChain, table: NftTable): Generator<string, void, void> {
   yield `\tchain ${name} {`;
   if (comment !== undefined) yield `\t\tcomment ${quoted(comment)}`;
   if (base !== undefined) yield `\t\t${baseText(base)}`;
-  for (const rule of rules) yield `\t\t${ruleText(rule, sets)}`;
+  for (const rule of rules) yield `\t\t${ruleText(rule, table)}`;
   yield "\t}";
 }
 

@@ -21,11 +21,18 @@ export function tokensOf(listing: string): readonly Token[] {
   return tokens;
 }
 
-/** Pieces as they could stand in a listing. */
+/** Pieces as they could stand in a listing: behind a comma within braces there is a space. */
 export function textOf(tokens: readonly Token[]): string {
-  const words = tokens.map(({ text, quoted }) => (quoted ? `"${text}"` : text));
-  return words.join(" ").replaceAll(" ,", ",");
+  let depth = 0;
+  const words = tokens.map(({ text, quoted }) => {
+    if (quoted) return `"${text}" `;
+    depth += DEEPER[text] ?? 0;
+    return text === "," && depth === 0 ? text : `${text} `;
+  });
+  return words.join("").replaceAll(" ,", ",").trimEnd();
 }
+
+const DEEPER: Readonly<Record<string, number>> = { "{": 1, "}": -1 };
 
 /** Reads pieces one after the other. */
 export class TokenReader {
