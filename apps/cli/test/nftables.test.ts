@@ -51,7 +51,7 @@ describe("plan --mode nftables", () => {
   test("is a table that nft takes, under the command that takes it", async () => {
     const { out, err, code } = await fairlead(["plan", ...agent], { stdin });
     expect({ err, code }).toEqual({ err: "", code: 0 });
-    expect(out).toMatch(/^# nft -f -\ntable ip kube-proxy \{\n/);
+    expect(out).toMatch(/^# nft -f -\ntable ip kube-proxy\ndelete table ip kube-proxy\ntable ip kube-proxy \{\n/);
     expect(readTables(out).map(({ family, name }) => `${family} ${name}`)).toEqual(["ip kube-proxy"]);
     expect(out).toContain('10.96.1.10 . tcp . 80 comment "default/lbs" : goto endpoints-');
   });

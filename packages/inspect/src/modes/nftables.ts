@@ -10,12 +10,14 @@ const tables: InspectedMode["tables"] = (plan, { config }) => {
 export const nftables = {
   facts: nftablesFacts,
   tables,
-  /** The agent itself writes by netlink; this is what `nft` takes for the same. */
+  /** The agent itself writes by netlink; this is what `nft` takes for the same, whatever there was of the table. */
   async dryRun(plan, settings, texts) {
     for (const table of tables(plan, settings)) {
+      const name = `table ${table.family} ${table.name}`;
+      const lines = [name, `delete ${name}`, ...tableLines(table)];
       await texts.add(
         ["nft", "-f", "-"],
-        [...tableLines(table)].map((line) => `${line}\n`),
+        lines.map((line) => `${line}\n`),
       );
     }
   },

@@ -64,7 +64,7 @@ export function setUserData(
   const values: readonly Field[] =
     data === undefined
       ? []
-      : [[SET.dataTypeof, data === "verdict" ? expression(EXPRESSIONS.verdict, "") : valueTypeOf(data, key, family)]];
+      : [[SET.dataTypeof, data === "verdict" ? expression(EXPRESSIONS.verdict, "") : typeOf(data, family)]];
   return (
     fields(
       [SET.keyByteOrder, number(key.length === 1 ? BYTE_ORDER.host : BYTE_ORDER.unknown)],
@@ -82,22 +82,17 @@ const EXPRESSIONS = { verdict: 1, payload: 7, meta: 9, concat: 13, numgen: 23 } 
 const PAYLOADS = {
   ip: { protocol: 12, daddr: 12 },
   ip6: { protocol: 13, daddr: 9 },
+  // "th" for what a map gives, and nft 1.0.6 takes no rule for a table that has such a map.
   tcp: { protocol: 8, dport: 2 },
-  th: { protocol: 11, dport: 2 },
 } as const;
 const META_L4PROTO = 16;
 /** Any modulus does: it is only of which kind the number is. */
 const NUMGEN = { random: 1, modulus: 0x1_0000 } as const;
 
-/** Where a port of the packet is looked up, what it becomes is any protocol's (as in the text of a table). */
-function valueTypeOf(data: readonly DataType[], key: readonly DataType[], family: NftFamily): Hex {
-  return typeOf(data, family, key.includes("inet_service") ? "th" : "tcp");
-}
-
-function typeOf(types: readonly DataType[], family: NftFamily, transport: "tcp" | "th" = "tcp"): Hex {
+function typeOf(types: readonly DataType[], family: NftFamily): Hex {
   const [only] = types;
-  if (only !== undefined && types.length === 1) return part(only, family, transport);
-  const parts = types.map((type, at): Field => [at, part(type, family, transport)]);
+  if (only !== undefined && types.length === 1) return part(only, family);
+  const parts = types.map((type, at): Field => [at, part(type, family)]);
   return expression(EXPRESSIONS.concat, fields(...parts));
 }
 
@@ -105,13 +100,13 @@ function expression(type: number, content: Hex): Hex {
   return fields([0, number(type)], [1, content]);
 }
 
-function part(type: DataType, family: NftFamily, transport: "tcp" | "th"): Hex {
+function part(type: DataType, family: NftFamily): Hex {
   switch (type) {
     case "ipv4_addr":
     case "ipv6_addr":
       return payload(PAYLOADS[family].protocol, PAYLOADS[family].daddr);
     case "inet_service":
-      return payload(PAYLOADS[transport].protocol, PAYLOADS[transport].dport);
+      return payload(PAYLOADS.tcp.protocol, PAYLOADS.tcp.dport);
     case "inet_proto":
       return expression(EXPRESSIONS.meta, fields([0, number(META_L4PROTO)]));
     case "integer":

@@ -22,7 +22,8 @@ export function readTables(listing: string): readonly NftTable[] {
       continue;
     }
     const [family, name] = [reader.next().text, reader.next().text];
-    while (!reader.atEnd && !reader.take("{")) reader.next();
+    // Else a command, of those that come before a table that takes another's place.
+    if (!reader.take("{")) continue;
     const block = reader.block();
     if (family === "ip" || family === "ip6") tables.push(readTable(family, name, block));
   }

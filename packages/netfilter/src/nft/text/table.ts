@@ -6,8 +6,8 @@ import { quoted } from "./quote.ts";
 import { elementTexts } from "./set.ts";
 
 /**
- * A table as `nft list table` prints it, which `nft -f` takes: sets first, then chains, each in its order. Elements
- * stand one in a line.
+ * A table as `nft list table` prints it, which `nft -f` takes where the table is not there: sets first, then chains,
+ * each in its order. Elements stand one in a line.
  */
 export function tableText(table: NftTable): string {
   return `${[...tableLines(table)].join("\n")}\n`;
@@ -57,7 +57,8 @@ function typeText({ key, data }: NftSet): string {
 
 /**
  * A rule that translates to a `tcp dport` is for TCP only to `nft -f`. It takes `th dport` where the rule looks up a
- * port of the packet; elsewhere the rule has to ask for the protocol itself.
+ * port of the packet; elsewhere the rule has to ask for the protocol itself. (What nft keeps with the agent's maps is
+ * `tcp dport` all the same: 1.0.6 refuses rules for tables with the other.)
  */
 function typeofValue(key: NftSet["key"], data: NftSet["data"]): string {
   if (data === undefined) return "";
