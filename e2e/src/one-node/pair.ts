@@ -10,7 +10,7 @@ import { type KubeProxyMode, startKubeProxy } from "../take-over/kube-proxy.ts";
 import { rulesInPlace, SCENE_FLAGS } from "./scene.ts";
 
 /** A proxy on node-a of a lab, and its end. */
-export interface PairedProxy {
+interface PairedProxy {
   /** Starts it; of Fairlead the rules are in place then. */
   start(): Promise<void>;
   /** Ends it, if it runs, and runs its `--cleanup`. */
@@ -32,7 +32,7 @@ export interface FirstProxy {
   readonly kubeProxy?: string;
 }
 
-export const NAME = "edge";
+const NAME = "edge";
 
 const LABEL = "service.kubernetes.io/service-proxy-name";
 
