@@ -1,5 +1,5 @@
 import { fill } from "../cluster/load.ts";
-import { startProxy } from "../proxy/running.ts";
+import { type RunningProxy, withProxy } from "../proxy/running.ts";
 import { fairlead } from "../proxy/subject.ts";
 import { median } from "./figures.ts";
 import { untilRest } from "./measure-run.ts";
@@ -42,11 +42,18 @@ export function measureGrowth(
   });
 }
 
-async function measurePoint(
-  { bed, startSettings, readRules, freshRules }: Prepared,
+function measurePoint(prepared: Prepared, services: number): Promise<GrowthPoint> {
+  const { bed, startSettings } = prepared;
+  return withProxy(bed, { ...startSettings, subject: fairlead() }, (running) =>
+    measureRunning(prepared, running, services),
+  );
+}
+
+async function measureRunning(
+  { bed, readRules, freshRules }: Prepared,
+  running: RunningProxy,
   services: number,
 ): Promise<GrowthPoint> {
-  await using running = await startProxy(bed, { ...startSettings, subject: fairlead() });
   const { pid, startedAt, syncedAt, node } = running;
   const firstSync = { ms: syncedAt - startedAt, cpu: await cpuSeconds(pid) };
   const afterStartCpu = await untilRest(pid);

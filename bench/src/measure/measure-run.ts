@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type RunningProxy, startProxy } from "../proxy/running.ts";
+import { type RunningProxy, withProxy } from "../proxy/running.ts";
 import type { Subject } from "../proxy/subject.ts";
 import { fullSyncTime } from "../proxy/sync-metrics.ts";
 import type { RunFigures } from "./figures.ts";
@@ -17,9 +17,13 @@ const PATIENCE_MS = 10 * 60_000;
  *
  * @throws Error when rules differ
  */
-export async function measureRun(setting: Setting, subject: Subject, idleSeconds: number): Promise<RunFigures> {
-  const { bed, size, counts, startSettings } = setting;
-  await using running = await startProxy(bed, { subject, ...startSettings });
+export function measureRun(setting: Setting, subject: Subject, idleSeconds: number): Promise<RunFigures> {
+  const { bed, startSettings } = setting;
+  return withProxy(bed, { subject, ...startSettings }, (running) => measureRunning(setting, running, idleSeconds));
+}
+
+async function measureRunning(setting: Setting, running: RunningProxy, idleSeconds: number): Promise<RunFigures> {
+  const { bed, size, counts } = setting;
   const { pid } = running;
   const firstSync = {
     ms: running.syncedAt - running.startedAt,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
 import { atOnce, fill, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size } from "../cluster/objects.ts";
-import { type RunningProxy, startProxy } from "../proxy/running.ts";
+import { type RunningProxy, withProxy } from "../proxy/running.ts";
 import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
 import { type BedOptions, type Progress, withBed } from "./prepare.ts";
 import { cpuSeconds, memory } from "./process-figures.ts";
@@ -55,11 +55,13 @@ export function measureStorm(options: StormOptions, subject: Subject, progress: 
     progress(`${options.services} services with ${options.endpoints} endpoints are there`);
     const loopFile = join(await mkdtemp(join(bed.folder, "storm-")), "loop");
     const probed = subject.name === "fairlead" ? fairlead(await loopProbe(loopFile)) : subject;
-    await using running = await startProxy(bed, { ...startSettings, subject: probed });
-    const figures = await Promise.race([storm(running, bed.controlPlane.api, options, progress), running.ended]);
-    const rules = await readRules(running.node);
-    await running.stop();
-    requireSameRules("the storm", rules, await freshRules()("storm"));
+    const figures = await withProxy(bed, { ...startSettings, subject: probed }, async (running) => {
+      const measured = await storm(running, bed.controlPlane.api, options, progress);
+      const rules = await readRules(running.node);
+      await running.stop();
+      requireSameRules("the storm", rules, await freshRules()("storm"));
+      return measured;
+    });
     const loop = await loopFigures(loopFile);
     return loop === undefined ? figures : { ...figures, longestTurnCpuMs: loop.cpu };
   });

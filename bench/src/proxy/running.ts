@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { runnerIn } from "@fairlead/e2e/lab/apply";
 import { type Daemon, startDaemon } from "@fairlead/e2e/support/daemon";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Bed } from "../cluster/bed.ts";
+import { keptLog, whileItRuns } from "./ended.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";
 import type { Subject } from "./subject.ts";
 import { NoSyncError, SyncLog } from "./sync-log.ts";
@@ -18,7 +19,7 @@ export interface RunningProxy {
   readonly startedAt: number;
   /** Milliseconds since the epoch, when its first sync was complete. */
   readonly syncedAt: number;
-  /** Rejects with the last lines of its log when the process ends by itself. */
+  /** Rejects with how it ended and where its log is, when the process ends by itself; after `stop` never. */
   readonly ended: Promise<never>;
   /** Ends the process; the node with its rules stays. */
   stop(): Promise<void>;
@@ -46,14 +47,29 @@ export class LateStartError extends Error {
   }
 }
 
-const LAST_LINES = 20;
+/**
+ * Starts a proxy for as long as `use` takes. One that ends meanwhile is the error, whatever its end made of the work.
+ *
+ * @throws LateStartError when its first sync takes longer than the patience for it
+ */
+export async function withProxy<T>(
+  bed: Pick<Bed, "folder" | "openNode">,
+  settings: StartSettings,
+  use: (running: RunningProxy) => Promise<T>,
+): Promise<T> {
+  await using running = await startProxy(bed, settings);
+  return await whileItRuns(running.ended, use(running));
+}
 
 /**
  * Starts a proxy on a new node and waits for its first complete sync.
  *
  * @throws LateStartError when that takes longer than the patience for it
  */
-export async function startProxy(bed: Bed, settings: StartSettings): Promise<RunningProxy> {
+export async function startProxy(
+  bed: Pick<Bed, "folder" | "openNode">,
+  settings: StartSettings,
+): Promise<RunningProxy> {
   const { subject, variant, configFile, path, patience } = settings;
   const opened = new AsyncDisposableStack();
   try {
@@ -73,9 +89,14 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       // As the image has it.
       env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1" },
     });
-    opened.defer(() => stopWithTools(daemon));
-    const ended = daemon.ended.then(async (how) => {
-      throw new Error(`${how}; its last lines:\n${await lastLines(logFile)}`);
+    let stopped = false;
+    opened.defer(() => {
+      stopped = true;
+      return stopWithTools(daemon);
+    });
+    const ended = daemon.ended.then(async (how): Promise<never> => {
+      if (stopped) return new Promise(() => {});
+      throw new Error(`${how}; ${await keptLog(logFile, `${subject.name}-${daemon.pid}`)}`);
     });
     const synced = log.syncAfter(startedAt, patience).catch((error: unknown) => {
       throw error instanceof NoSyncError ? new LateStartError(subject, patience, error) : error;
@@ -89,18 +110,16 @@ export async function startProxy(bed: Bed, settings: StartSettings): Promise<Run
       startedAt,
       syncedAt,
       ended,
-      stop: () => daemon.stop(),
+      stop() {
+        stopped = true;
+        return daemon.stop();
+      },
       [Symbol.asyncDispose]: () => kept.disposeAsync(),
     };
   } catch (error) {
     await opened.disposeAsync();
     throw error;
   }
-}
-
-/** The log goes with the bed. */
-async function lastLines(file: string): Promise<string> {
-  return (await readFile(file, "utf8")).trimEnd().split("\n").slice(-LAST_LINES).join("\n");
 }
 
 /** A tool that a proxy waits for would go on without it, for an hour and more. */
