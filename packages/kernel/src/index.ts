@@ -31,7 +31,8 @@ export { isAtLeast, type KernelVersion, kernelVersion } from "./modules/kernel-v
 export { createModules, type ModuleResult, type Modules, type ModulesOptions } from "./modules/modules.ts";
 export { NetlinkError } from "./netlink/error.ts";
 export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
-export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct/nfacct.ts";
+export type { Nfacct, NfacctCount, NfacctResult } from "./nfacct/nfacct.ts";
+export { createNfacct } from "./nfacct/open.ts";
 export type { NftablesClient } from "./nftables/client.ts";
 export { NftablesError } from "./nftables/error.ts";
 export { type NftTableName, nftTableNames, type ReadNftOptions, readNftTables } from "./nftables/foreign.ts";

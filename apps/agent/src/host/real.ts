@@ -49,7 +49,7 @@ export function realKernel(log: Log): Kernel {
     addresses: createNodeAddresses(runner, { onProblem }),
     conntrack: createConntrack(runner, { onFallback }),
     tracking: () => openTracking(runner),
-    nfacct: createNfacct(runner),
+    nfacct: createNfacct(runner, { open: openNetfilterSocket }),
     sysctl: createSysctl(),
     nftables: () => openNftables(),
     removeNftTables: (serviceProxyName) => removeNftTables({ open: openNftables, runner }, tableName(serviceProxyName)),
