@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, renameSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { BundlePlugin } from "./tsup.ts";
@@ -24,7 +24,10 @@ export const koffiBeside: BundlePlugin = {
       mkdirSync(outdir, { recursive: true });
       for (const machine of MACHINES) {
         const code = join(koffiPackage(machine), machine.replace("-", "_"), "koffi.node");
-        copyFileSync(code, join(outdir, `koffi-${machine}.node`));
+        const beside = join(outdir, `koffi-${machine}.node`);
+        // Never written over: a process that has it mapped would end with it.
+        copyFileSync(code, `${beside}.new`);
+        renameSync(`${beside}.new`, beside);
       }
     });
   },

@@ -23,7 +23,11 @@ async function run<T>(use: (running: RunningProxy) => Promise<T>): Promise<T> {
       synced: /^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) /,
     } as const;
     const path = process.env["PATH"] ?? "";
-    return await withProxy(bed, { subject, variant: "nft", configFile: "", path, patience: 10_000 }, use);
+    return await withProxy(
+      bed,
+      { subject, variant: "nft", configFile: "", agent: { bundle: "", compiled: "" }, path, patience: 10_000 },
+      use,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

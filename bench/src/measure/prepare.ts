@@ -5,7 +5,8 @@ import { requireAgent } from "@fairlead/e2e/agent/agent-file";
 import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
 import { ownPrefix } from "@fairlead/e2e/support/owned-folders";
 import { type Bed, openBed } from "../cluster/bed.ts";
-import { type StartSettings, startProxy } from "../proxy/running.ts";
+import { startProxy } from "../proxy/running.ts";
+import { settledAgent } from "../proxy/settled-agent.ts";
 import { fairlead, writeConfig } from "../proxy/subject.ts";
 import { toolPath, type Variant } from "../proxy/tools.ts";
 import { freshRulesOf } from "./measure-run.ts";
@@ -58,7 +59,8 @@ export async function withBed<T>(
     await using bed = await openBed(programs, folder);
     const configFile = await writeConfig(folder, mode, bed.controlPlane.proxyKubeconfig);
     const path = await toolPath(join(folder, "bin"), variant);
-    const startSettings: Omit<StartSettings, "subject"> = { variant, configFile, path, patience: patience * 1000 };
+    const agent = await settledAgent(folder);
+    const startSettings = { variant, configFile, agent, path, patience: patience * 1000 };
     const readRules = readers[mode](variant);
     const freshRules = () =>
       freshRulesOf(

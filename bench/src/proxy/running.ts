@@ -6,6 +6,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Bed } from "../cluster/bed.ts";
 import { keptLog, whileItRuns } from "./ended.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";
+import type { SettledAgent } from "./settled-agent.ts";
 import type { Subject } from "./subject.ts";
 import { NoSyncError, SyncLog } from "./sync-log.ts";
 import type { Variant } from "./tools.ts";
@@ -31,6 +32,7 @@ export interface StartSettings {
   readonly subject: Subject;
   readonly variant: Variant;
   readonly configFile: string;
+  readonly agent: SettledAgent;
   /** With the tools of the variant. */
   readonly path: string;
   /** For the first sync, in milliseconds. */
@@ -70,7 +72,7 @@ export async function startProxy(
   bed: Pick<Bed, "folder" | "openNode">,
   settings: StartSettings,
 ): Promise<RunningProxy> {
-  const { subject, variant, configFile, path, patience } = settings;
+  const { subject, variant, configFile, agent, path, patience } = settings;
   const opened = new AsyncDisposableStack();
   try {
     const node = opened.use(await bed.openNode());
@@ -81,13 +83,13 @@ export async function startProxy(
     const log = await SyncLog.open(logFile, subject.synced);
     opened.defer(() => log.close());
     const startedAt = Date.now();
-    const argv = subject.argv(configFile, join(folder, "state"));
+    const argv = subject.argv({ configFile, stateFolder: join(folder, "state"), agent: agent.bundle });
     const daemon = await startDaemon(node, {
       name: subject.name,
       argv,
       logFile,
       // As the image has it.
-      env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1" },
+      env: { PATH: path, NODE_OPTIONS: "", MALLOC_ARENA_MAX: "1", NODE_COMPILE_CACHE: agent.compiled },
     });
     let stopped = false;
     opened.defer(() => {

@@ -2,7 +2,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { agentFile } from "@fairlead/e2e/agent/agent-file";
 import type { Argv } from "@fairlead/kernel";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { NODE_NAME } from "../cluster/objects.ts";
@@ -10,11 +9,19 @@ import type { LoopFigures } from "./loop-probe.ts";
 
 export type SubjectName = "fairlead" | "kube-proxy";
 
+/** What a program is started with. */
+export interface SubjectFiles {
+  readonly configFile: string;
+  /** For what it keeps from one start to the next. */
+  readonly stateFolder: string;
+  /** The agent's bundle. */
+  readonly agent: string;
+}
+
 /** A program under measurement. Both read the same KubeProxyConfiguration. */
 export interface Subject {
   readonly name: SubjectName;
-  /** @param stateFolder for what it keeps from one start to the next */
-  argv(configFile: string, stateFolder: string): Argv;
+  argv(files: SubjectFiles): Argv;
   /** Matches the log line that ends a sync of IPv4, its time in the first group. */
   readonly synced: RegExp;
 }
@@ -47,11 +54,11 @@ export async function loopFigures(file: string): Promise<LoopFigures | undefined
 export function fairlead(nodeOptions: readonly string[] = []): Subject {
   return {
     name: "fairlead",
-    argv: (configFile, stateFolder) => [
+    argv: ({ configFile, stateFolder, agent }) => [
       process.execPath,
       ...AGENT_NODE_OPTIONS,
       ...nodeOptions,
-      agentFile(),
+      agent,
       `--config=${configFile}`,
       `--hostname-override=${NODE_NAME}`,
       `--state-dir=${stateFolder}`,
@@ -64,7 +71,7 @@ export function fairlead(nodeOptions: readonly string[] = []): Subject {
 export function kubeProxy(program: string): Subject {
   return {
     name: "kube-proxy",
-    argv: (configFile) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
+    argv: ({ configFile }) => [program, `--config=${configFile}`, `--hostname-override=${NODE_NAME}`, "--v=2"],
     synced: new RegExp(`${KLOG_TIME}.*"SyncProxyRules complete".* ipFamily="IPv4"`, "i"),
   };
 }
