@@ -10,7 +10,7 @@ import type { LoopFigures } from "./loop-probe.ts";
 export type SubjectName = "fairlead" | "kube-proxy";
 
 /** What a program is started with. */
-export interface SubjectFiles {
+interface SubjectFiles {
   readonly configFile: string;
   /** For what it keeps from one start to the next. */
   readonly stateFolder: string;
