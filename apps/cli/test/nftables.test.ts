@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CommandError, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { readTables } from "@fairlead/netfilter/nft";
-import { goldenScenario } from "@fairlead/testkit";
+import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTables } from "./support/load-tables.ts";
 import { fairlead } from "./support/run.ts";
@@ -112,6 +112,42 @@ describe("verify", () => {
   test("nothing differs from the own plan", async () => {
     const { out, err, code } = await verify("--rules", planFile);
     expect({ out, err, code }).toEqual({ out: "nothing differs (IPv4)\n", err: "", code: 0 });
+  });
+
+  describe("of what kube-proxy itself has written, which has chains for services where Fairlead has maps", () => {
+    const verifyRecorded = async (name: string, change: (text: string) => string = (text) => text) => {
+      const { objects: own, nft, node } = goldenScenario(name);
+      const rules = ["--rules", await fileOf(`${name}.nft`, change(nft))];
+      const as = [
+        "--node",
+        node.name,
+        ...node.addresses.flatMap((one) => ["--node-address", one]),
+        "--mode",
+        "nftables",
+      ];
+      const cidrs = ["--cluster-cidr", node.clusterCIDRs.join(), "--agent-flag", "ownership-annotation=false"];
+      const ranges = { kind: "ServiceCIDR", metadata: { name: "kubernetes" }, spec: { cidrs: node.serviceCIDRs } };
+      const given = [...own, { apiVersion: "networking.k8s.io/v1", ...ranges }];
+      return fairlead(["verify", ...as, ...cidrs, "-f", "-", ...rules], { stdin: JSON.stringify(given) });
+    };
+
+    test.each(goldenScenarios().map(({ name }) => name))("%s: nothing differs", async (name) => {
+      const { out, code } = await verifyRecorded(name);
+      expect({ out, code }).toEqual({ out: "nothing differs (IPv4)\n", code: 0 });
+    });
+
+    const damages: readonly (readonly [name: string, from: RegExp, to: string, found: RegExp])[] = [
+      ["03-three-endpoints", /1 : 10\.144\.2\.6/, "1 : 10.144.2.9", /^default\/web IPv4: different\n {2}~ traffic/],
+      ["03-three-endpoints", /10\.96\.1\.3 \. tcp .*,/, "", /^default\/web IPv4: missing\n {2}- map service-ips/],
+      ["10-lb-source-ranges", /, 198\.51\.100\.0\/24/, "", /^default\/lbs IPv4: different\n {2}~ traffic/],
+      ["03-three-endpoints", /ct state new jump service-endpoints-check/, "accept", /[-+] chain filter-input: /],
+    ];
+
+    test.each(damages)("%s: %s in other words is found", async (name, from, to, wanted) => {
+      const { out, code } = await verifyRecorded(name, (text) => text.replace(from, to));
+      expect(out).toMatch(wanted);
+      expect(code).toBe(1);
+    });
   });
 
   test.skipIf(CI === "" && !support.ok).each([

@@ -1,17 +1,22 @@
 import { type NftChain, type NftTable, ruleText } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { isOfClass } from "./classes.ts";
+import { isFirewallChain, isKubeProxyChain, isKubeProxyTable } from "./kube-proxy.ts";
 
 /** How chains and their rules differ. Chains that nothing leads to make no difference. */
 export function compareChains(expected: NftTable, actual: NftTable): readonly Finding[] {
+  const kubeProxys = isKubeProxyTable(actual);
   const wanted = [...expected.chains.values()].flatMap((chain) => {
     const there = actual.chains.get(chain.name);
+    // It needs no other chains than the hooks', and what of its own is missing packets tell.
+    if (kubeProxys && (there === undefined ? chain.base === undefined : isFirewallChain(chain.name))) return [];
     if (there !== undefined) return compareChain(chain, there, expected, actual);
     return isOfClass(chain.name) ? [] : [{ kind: "missing", where: `chain ${chain.name}`, what: "the chain" } as const];
   });
   const led = chainsLedTo(actual);
+  const isOthers = (name: string) => !expected.chains.has(name) && !isOfClass(name) && !isKubeProxyChain(name);
   const extra = [...actual.chains.values()].filter(
-    ({ name, base }) => !expected.chains.has(name) && !isOfClass(name) && (base !== undefined || led.has(name)),
+    ({ name, base }) => isOthers(name) && (base !== undefined || led.has(name)),
   );
   return [
     ...wanted,

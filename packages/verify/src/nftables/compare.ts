@@ -1,13 +1,15 @@
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { compareChains } from "./chains.ts";
-import { type OwnerOf, ownersIn } from "./owners.ts";
+import { kubeProxyKeys } from "./kube-proxy.ts";
+import { type OwnerOf, ownersIn, serviceOf } from "./owners.ts";
 import { pooledEndpoints } from "./pools.ts";
 import { compareSets } from "./sets.ts";
 
 /**
  * How a table of a kernel differs from the one that a plan stands for, as data: chains, rules, sets, elements. In which
- * slots endpoints stand, which class a service is in, comments and remembered clients make no difference.
+ * slots endpoints stand, which class a service is in, comments and remembered clients make no difference, nor does what
+ * kube-proxy has for a service in chains of its own (`isKubeProxyTable`).
  *
  * @param actual undefined: there is no such table
  */
@@ -26,9 +28,11 @@ export function compareNftables(expected: NftTable, actual: NftTable | undefined
 function comparePools(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): readonly Finding[] {
   const [wanted, found] = [pooledEndpoints(expected), pooledEndpoints(actual)];
   const ids = new Set([...wanted.keys(), ...found.keys()]);
+  const elsewhere = kubeProxyKeys(actual);
   return [...ids].flatMap((id) => {
     const [want, have] = [wanted.get(id), found.get(id)];
     const { pool, key, frontend } = want ?? have ?? { pool: "", key: "", frontend: "" };
+    if (elsewhere.has(key)) return [];
     const service = ownerOf(key);
     const finding = (kind: Finding["kind"]) => (endpoint: string) => ({
       kind,
@@ -47,6 +51,6 @@ function comparePools(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): r
 /** The services of which a table has anything, as its elements name them. */
 export function servicesInTable({ sets }: NftTable): ReadonlySet<string> {
   return new Set(
-    [...sets.values()].flatMap(({ elements }) => [...elements.values()].flatMap(({ comment }) => comment ?? [])),
+    [...sets.values()].flatMap(({ elements }) => [...elements.values()].flatMap((one) => serviceOf(one) ?? [])),
   );
 }

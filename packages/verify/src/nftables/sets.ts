@@ -1,17 +1,21 @@
 import { type NftSet, type NftTable, type SetElement, valueText } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { isOfClass, verdictMeaning } from "./classes.ts";
+import { isKubeProxyTable, kubeProxyChain } from "./kube-proxy.ts";
 import type { OwnerOf } from "./owners.ts";
 
 /** How sets and their elements differ; what packets put into them is theirs, and pools are not looked at. */
 export function compareSets(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): readonly Finding[] {
   const names = new Set([...expected.sets.keys(), ...actual.sets.keys()]);
+  const kubeProxys = isKubeProxyTable(actual);
   return [...names].flatMap((name) => {
     const [wanted, found] = [expected.sets.get(name), actual.sets.get(name)];
     // Anonymous sets are compared as parts of the rules that they stand in.
     if (isOfClass(name) || [wanted, found].some((set) => set?.flags.includes("anonymous"))) return [];
     if (wanted === undefined) return found === undefined ? [] : compareElements(emptied(found), found, ownerOf);
-    if (found === undefined) return [{ kind: "missing" as const, where: nameOf(wanted), what: "the set" }];
+    if (found === undefined) {
+      return kubeProxys ? [] : [{ kind: "missing" as const, where: nameOf(wanted), what: "the set" }];
+    }
     const [type, foundType] = [typeText(wanted), typeText(found)];
     if (type !== foundType) {
       return [{ kind: "different" as const, where: nameOf(wanted), what: `${foundType}, expected ${type}` }];
@@ -34,7 +38,8 @@ function compareElements(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): reado
     const there = found.elements.get(id);
     const [text, foundText] = [elementText(wanted, element), there && elementText(found, there)];
     if (foundText === undefined) return [finding("missing", element, text)];
-    return text === foundText ? [] : [finding("different", element, `${foundText}, expected ${text}`)];
+    const isSame = text === foundText || (there !== undefined && kubeProxyChain(there) !== undefined);
+    return isSame ? [] : [finding("different", element, `${foundText}, expected ${text}`)];
   });
   const extra = [...found.elements].filter(([id]) => !wanted.elements.has(id));
   return [...missing, ...extra.map(([, element]) => finding("extra", element, elementText(found, element)))];

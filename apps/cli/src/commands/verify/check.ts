@@ -13,6 +13,7 @@ import {
   type Finding,
   hasForeignRules,
   type IpvsObjects,
+  isKubeProxyTable,
   type Kernel,
   renamedServices,
   restored,
@@ -102,7 +103,7 @@ function byMeaning(
 ): readonly Finding[] {
   const renamed = renamedServices(structure);
   const everybody =
-    hasForeignRules(expected.rules, actual.rules) || hasForeignTables(expected.nftables ?? [], actual.nftables ?? []);
+    hasForeignRules(expected.rules, actual.rules) || hasOtherTables(expected.nftables ?? [], actual.nftables ?? []);
   const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
   const probes = groups.flatMap((group) =>
     [probesOf, endpointProbesOf].flatMap((of) => [...of(group, plan.node, nodeAddress)]),
@@ -117,9 +118,9 @@ function byMeaning(
   ];
 }
 
-/** Whether anybody else has tables of nftables. */
-function hasForeignTables(expected: readonly NftTable[], actual: readonly NftTable[]): boolean {
-  return actual.some((table) => tableNamed(expected, table) === undefined);
+/** Whether anybody else has tables of nftables, or kube-proxy has written the one that is expected. */
+function hasOtherTables(expected: readonly NftTable[], actual: readonly NftTable[]): boolean {
+  return actual.some((table) => tableNamed(expected, table) === undefined || isKubeProxyTable(table));
 }
 
 /** Counters are there or not, as the kernel has them: it makes no difference to packets. */
