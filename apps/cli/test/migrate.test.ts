@@ -5,6 +5,7 @@ import { goldenScenario } from "@fairlead/testkit";
 import { collectionOf, LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { ownMark } from "../src/node/process-mark.ts";
 import { addresses } from "./support/addresses.ts";
 import { KubectlCluster } from "./support/kubectl-cluster.ts";
 import { fairlead } from "./support/run.ts";
@@ -185,6 +186,23 @@ describe("migrate", () => {
     expect(err).toMatch(/another run has not ended: process 7 on laptop; .*\n.*is changing this cluster: process 7/);
     expect(code).toBe(3);
     expect(changes(cluster)).toHaveLength(before);
+  });
+
+  test("one that was killed on this machine is known to be gone, one that runs is not waited for", async () => {
+    const cluster = kubeadmCluster();
+    const annotations = (mark: object) => ({ "fairlead.dev/process": JSON.stringify(mark) });
+    const held = (mark: object) => {
+      const metadata = { name: "fairlead-migrate", resourceVersion: "1", annotations: annotations(mark) };
+      cluster.add({ kind: "Lease", metadata, spec: { holderIdentity: "process 7 on laptop" } });
+    };
+    held(ownMark());
+    const { err, code } = await fairlead(["migrate", "--apply", ...NOW], cluster);
+    expect(err).toBe("another run is changing this cluster: process 7 on laptop\n");
+    expect(code).toBe(3);
+    expect(changes(cluster)).toEqual([]);
+    held({ ...ownMark(), start: 1 });
+    expect(await fairlead(["migrate", "--apply", ...NOW], cluster)).toMatchObject({ code: 0, err: "" });
+    expect(cluster.objects.has("lease/fairlead-migrate")).toBe(false);
   });
 
   test.each([

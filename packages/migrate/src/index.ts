@@ -1,4 +1,4 @@
-export { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, NAMESPACE } from "./cluster/names.ts";
+export { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "./cluster/names.ts";
 export { placementOf, placementPatch } from "./cluster/placement.ts";
 export { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "./cluster/state.ts";
 export { HeldByAnother, type HoldOptions, whileHolding } from "./holder/hold.ts";

@@ -95,6 +95,30 @@ test("who was killed is given up after 40 s, by one of those who wait", async ()
   expect(record.held).toBeUndefined();
 });
 
+test("who is known to be gone is taken over from at once, who runs is not waited for", async () => {
+  const { clock, record, run, waits } = stage();
+  record.held = { holder: "killed", version: "0", process: "gone" };
+  const ended = run("a", 1_000);
+  await clock.advance(1_000);
+  expect(await ended).toBe("a has ended");
+
+  record.held = { holder: "b", version: "0", process: "runs" };
+  expect(await run("c", 1_000)).toEqual(new HeldByAnother("b"));
+  expect(record.held.holder).toBe("b");
+  expect(waits).toEqual([]);
+});
+
+test("who is alive elsewhere is known within 5 s", async () => {
+  const { clock, run } = stage();
+  const first = run("a", 60_000);
+  await clock.advance(1_000);
+  const second = run("b", 1_000);
+  await clock.advance(5_000);
+  expect(await Promise.race([second, "still waiting"])).toEqual(new HeldByAnother("a"));
+  await clock.advance(60_000);
+  expect(await first).toBe("a has ended");
+});
+
 test("the API server may be away for a while; for longer, or when somebody has taken over, it is lost", async () => {
   const { clock, record, run } = stage();
   const short = run("a", 60_000);

@@ -23,6 +23,12 @@ export function stateOf({ pid, start, namespace, boot }: ProcessMark): "runs" | 
   return startOf(pid) === start ? "runs" : "gone";
 }
 
+/** Undefined: it is not of this machine, or of another process namespace, as far as that can be told. */
+export function stateHere(mark: ProcessMark): "runs" | "gone" | undefined {
+  const state = mark.boot === bootId() ? stateOf(mark) : "unknown";
+  return state === "unknown" ? undefined : state;
+}
+
 /** Undefined: there is no such process. */
 function startOf(pid: number): number | undefined {
   try {

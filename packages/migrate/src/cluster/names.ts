@@ -14,5 +14,8 @@ export const MANAGER = "fairlead-migrate";
 /** Annotation of Fairlead's DaemonSet: what of its objects it was made with. */
 export const MANIFESTS_ANNOTATION = "fairlead.dev/manifests";
 
+/** Annotation of the Lease: the process that holds it, as JSON, for others on the same machine. */
+export const PROCESS_ANNOTATION = "fairlead.dev/process";
+
 /** Annotation of Fairlead's DaemonSet: the options of the run that made it, as JSON. */
 export const OPTIONS_ANNOTATION = "fairlead.dev/migrate-options";

@@ -2,7 +2,7 @@ import { type Clock, sleep } from "@fairlead/base";
 import type { HeldBy, HolderPort } from "./port.ts";
 
 /** Milliseconds between two renewals, and after which a holder who has not renewed is given up. */
-const RENEW_MS = 10_000;
+const RENEW_MS = 5_000;
 const GIVEN_UP_MS = 40_000;
 const LOOK_MS = 1_000;
 
@@ -10,7 +10,7 @@ export interface HoldOptions {
   /** In words for others who come: the host, the process. */
   readonly holder: string;
   readonly clock: Clock;
-  /** Somebody holds it: it is taken over in so many milliseconds unless they are alive. */
+  /** Somebody holds it of whom nothing else is known: it is taken over in so many milliseconds unless they renew it. */
   readonly onWait: (holder: string, milliseconds: number) => void;
   /** Aborted: the wait is given up. */
   readonly signal: AbortSignal;
@@ -24,8 +24,9 @@ export class HeldByAnother extends Error {
 }
 
 /**
- * Does what only one may do at a time. A holder who was killed is given up after 40 seconds without a renewal, told by
- * this side's clock alone, as client-go's leader election does.
+ * Does what only one may do at a time. A holder of whom the port knows that its process is gone is taken over from at
+ * once; any other one is given up after 40 seconds without a renewal, told by this side's clock only, as client-go's
+ * leader election does.
  *
  * @param work its signal is aborted when somebody else has taken over, or renewing has failed for as long
  * @throws HeldByAnother when somebody else holds it, or has taken it over; what the port throws at the beginning
@@ -55,13 +56,15 @@ async function taken(port: HolderPort, options: HoldOptions): Promise<HeldBy> {
 
 /**
  * @returns what may be written over; undefined: it was given up
- * @throws HeldByAnother when they renew it
+ * @throws HeldByAnother when they renew it, or run
  */
 async function afterGivingUp(
   port: HolderPort,
   found: HeldBy,
   { clock, onWait, signal }: HoldOptions,
 ): Promise<HeldBy | undefined> {
+  if (found.process === "gone") return found;
+  if (found.process === "runs") throw new HeldByAnother(found.holder);
   onWait(found.holder, GIVEN_UP_MS);
   const end = clock.monotonic() + GIVEN_UP_MS;
   while (clock.monotonic() < end && !signal.aborted) {

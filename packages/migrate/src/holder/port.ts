@@ -3,6 +3,8 @@ export interface HeldBy {
   readonly holder: string;
   /** Another one after each write. */
   readonly version: string;
+  /** What is known of it beside what is written: whether its process is there. Absent: nothing, it is elsewhere. */
+  readonly process?: "runs" | "gone";
 }
 
 /** Where the cluster remembers who is changing it. Each call may fail. */

@@ -8,14 +8,17 @@ import {
   MANAGED_BY_LABEL,
   MANAGER,
   NAMESPACE,
+  PROCESS_ANNOTATION,
   whileHolding,
 } from "@fairlead/migrate";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type KubectlOptions, kubectl } from "../../node/kubectl.ts";
+import { ownProcess, processState } from "./own-process.ts";
 
 /**
- * Changes the cluster while no other run does. Another one that was killed is waited for until it is given up.
+ * Changes the cluster while no other run does. One that was killed on this machine is known at once; one elsewhere is
+ * waited for until it is given up.
  *
  * @param work ends when its signal aborts
  * @throws CommandFailure when another run is changing it
@@ -63,7 +66,8 @@ function leasePort(options: KubectlOptions): HolderPort {
 }
 
 function lease(holderIdentity: string, resourceVersion: string | undefined) {
-  const metadata = { name: MANAGER, namespace: NAMESPACE, labels: { [MANAGED_BY_LABEL]: MANAGER } };
+  const annotations = { [PROCESS_ANNOTATION]: ownProcess() };
+  const metadata = { name: MANAGER, namespace: NAMESPACE, labels: { [MANAGED_BY_LABEL]: MANAGER }, annotations };
   return {
     apiVersion: "coordination.k8s.io/v1",
     kind: "Lease",
@@ -75,6 +79,11 @@ function lease(holderIdentity: string, resourceVersion: string | undefined) {
 function heldBy(json: string): HeldBy | undefined {
   if (json.trim() === "") return undefined;
   const { metadata, spec } = fieldsOf(JSON.parse(json));
-  const version = textOf(fieldsOf(metadata)["resourceVersion"]) ?? "";
-  return { version, holder: textOf(fieldsOf(spec)["holderIdentity"]) ?? "somebody without a name" };
+  const { resourceVersion, annotations } = fieldsOf(metadata);
+  const process = processState(textOf(fieldsOf(annotations)[PROCESS_ANNOTATION]) ?? "");
+  return {
+    version: textOf(resourceVersion) ?? "",
+    holder: textOf(fieldsOf(spec)["holderIdentity"]) ?? "somebody without a name",
+    ...(process !== undefined && { process }),
+  };
 }
