@@ -71,7 +71,11 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
       { ...network, name: "ovn", podCIDRs: { IPv4: "10.244.0.0/16" }, excluded: true },
     ],
   };
-  const { data } = withValues(manifest, shape, "https://172.30.0.2:6443") as { data?: Record<string, string> };
+  const filled = withValues(manifest, shape, "https://172.30.0.2:6443") as {
+    readonly data?: Record<string, string>;
+    readonly metadata?: { readonly name: string };
+  };
+  const { data } = filled;
   const [proxy, fairlead] = parseAllDocuments(data?.["config.conf"] ?? "").map((document) => document.toJS());
   expect(proxy).toMatchObject({ kind: "KubeProxyConfiguration", clusterCIDR: "10.144.0.0/16" });
   expect(fairlead).toMatchObject({ multiCNI: { excludeClusterCIDRs: ["10.244.0.0/16"] } });
@@ -79,6 +83,9 @@ test("a cluster's own values are filled into the manifests of deploy/", async ()
     "certificate-authority": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
     server: "https://172.30.0.2:6443",
   });
+  const learning = withValues(manifest, shape, "https://172.30.0.2:6443", { learns: true }) as typeof filled;
+  expect(learning.data?.["config.conf"]).not.toMatch(/10\.[12]44\./);
+  expect(learning.metadata?.name).not.toBe(filled.metadata?.name);
 });
 
 test.runIf(await isProgram("jq"))("runc is asked for no capability that cannot be given", async () => {

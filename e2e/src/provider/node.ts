@@ -63,6 +63,8 @@ export interface AgentStart {
   readonly ownClock?: boolean;
   /** No flag of its own says a CIDR of a pod network: it has to learn them. */
   readonly learns?: boolean;
+  /** It remembers under this name, apart from all that was remembered otherwise: what starts first knows nothing. */
+  readonly memory?: string;
   /** After its own flags; the last of a name counts. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -19,6 +19,7 @@ import { addKubeProxy } from "./kube-proxy.ts";
 import { type Machine, openMachine } from "./machine.ts";
 import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
 import { numberedPods } from "./pods.ts";
+import { SharedStart } from "./shared-start.ts";
 import type { Source } from "./source.ts";
 
 export interface ClusterParts {
@@ -40,13 +41,10 @@ export function openCluster(parts: ClusterParts): Promise<Cluster> {
 async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
   const { shape, request, folder } = parts;
   const { families } = shape;
-  const { images, machine, kind, workers, outside, networks, reached, addFairlead } = await openWithFairlead(
-    parts,
-    opened,
-  );
+  const { images, machine, kind, workers, outside, networks, reached, start } = await openWithFairlead(parts, opened);
   const { api, url, token, kubeconfig } = reached;
   const [nodes, sender] = await Promise.all([
-    Promise.all(workers.map((node, index) => openNode(kind, node, index, shape, opened))),
+    Promise.all(workers.map((node, index) => openNode(kind, node, index, { shape, start }, opened))),
     peerIn(outside, "outside", opened),
   ]);
   const pods = numberedPods({ api, families, inNetwork: networks.podSpec });
@@ -69,7 +67,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       kubeconfig,
       kubectl: kind.kubectl,
       kubectlProgram: images.programs.kubectl,
-      addFairlead,
+      addFairlead: () => start.apply({}),
       addKubeProxy: () => addKubeProxy(kind, shape.mode),
     },
     startPod: pods.start,
@@ -106,11 +104,11 @@ async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStac
   progress("the pod networks are set up");
   await kind.loadImage(archive);
   const how = { overlay: request.overlay ?? shape.mode, apiServer: reached.url };
-  const addFairlead = () => installFairlead(kind, shape, images.programs.kubectl, how);
-  await addFairlead();
+  const start = new SharedStart((one) => installFairlead(kind, shape, images.programs.kubectl, { ...how, start: one }));
+  await start.apply({});
   await followServices(shape, networks.running, reached.kubeconfig);
   progress("Fairlead serves on every node");
-  return { images, machine, kind, workers, outside, networks, reached, addFairlead };
+  return { images, machine, kind, workers, outside, networks, reached, start };
 }
 
 const notOurs = {
@@ -128,11 +126,11 @@ async function openNode(
   kind: KindCluster,
   node: KindNode,
   index: number,
-  shape: ClusterShape,
+  { shape, start }: { readonly shape: ClusterShape; readonly start: SharedStart },
   opened: AsyncDisposableStack,
 ): Promise<ClusterNode> {
   const { name, addresses, namespace, runner } = node;
-  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), agentOn(kind, node, shape)]);
+  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), agentOn(kind, node, shape, start)]);
   const zone = `zone-${index + 1}`;
   return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
 }

@@ -6,11 +6,12 @@ import { waitUntil } from "../../agent/wait-until.ts";
 import { cacheFolder } from "../../control-plane/program-set.ts";
 import { firstProcessIn, processId, signal } from "../../support/processes.ts";
 import type { ClusterShape } from "../cluster.ts";
-import type { AgentOnNode } from "../node.ts";
+import type { AgentOnNode, AgentStart } from "../node.ts";
 import { asksOf, requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
 import type { KindCluster, KindNode } from "./kind-cluster.ts";
 import { fairleadManifests } from "./manifests.ts";
+import type { SharedStart } from "./shared-start.ts";
 
 /** As the manifests of deploy/ name it. */
 export const FAIRLEAD_IMAGE = "ghcr.io/fairlead-dev/fairlead:0.0.0";
@@ -34,12 +35,12 @@ export async function buildFairleadImage(folder: string, progress: Progress): Pr
   return archive;
 }
 
-/** Brings Fairlead onto the cluster as its users do. Resolves when it serves on every node. */
+/** Brings Fairlead onto the cluster, or changes it, as its users do. Resolves when it serves so on every node. */
 export async function installFairlead(
   cluster: KindCluster,
   shape: ClusterShape,
   kubectl: string,
-  how: { readonly overlay: string; readonly apiServer: string },
+  how: Parameters<typeof fairleadManifests>[3],
 ): Promise<void> {
   const manifests = await fairleadManifests(createRunner(), kubectl, shape, how);
   await cluster.kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
@@ -48,8 +49,13 @@ export async function installFairlead(
   });
 }
 
-/** Fairlead's pod on a node. */
-export async function agentOn(cluster: KindCluster, node: KindNode, shape: ClusterShape): Promise<AgentOnNode> {
+/** Fairlead's pod on a node. @param start of all of them: another one is a rollout of the DaemonSet */
+export async function agentOn(
+  cluster: KindCluster,
+  node: KindNode,
+  shape: ClusterShape,
+  start: SharedStart,
+): Promise<AgentOnNode> {
   const asks = asksOf(node.runner, node.addresses);
   await requireMode(asks, shape.mode);
   const pod = () => fairleadPod(cluster, node.name);
@@ -63,7 +69,8 @@ export async function agentOn(cluster: KindCluster, node: KindNode, shape: Clust
     log: () => logsOf(node),
     // The kubelet starts it again, as it would anywhere.
     kill: () => send("SIGKILL"),
-    restart: async () => {
+    restart: async (how: AgentStart = {}) => {
+      if (await start.change(how)) return;
       const { name } = await pod();
       await cluster.kubectl(["-n", "kube-system", "delete", "pod", name, "--wait=true"]);
       await waitUntil(`Fairlead on ${node.name}`, START_MS, async () => {

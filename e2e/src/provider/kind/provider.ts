@@ -83,5 +83,5 @@ function provider(name: string, { source, programs, lacks }: KindOf): Provider {
 
 async function shape(request: ClusterRequest) {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => `fairlead-worker${at === 0 ? "" : at + 1}`);
-  return shapeOf("kind", request, nodeNames);
+  return { ...(await shapeOf("kind", request, nodeNames)), abilities: ["learn"] as const };
 }

@@ -108,11 +108,13 @@ async function openNode(
   await api.create(object);
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
   const own = join(folder, name);
-  const settings = { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: stateFolder(own) };
+  const settings = (memory?: string) => {
+    return { nodeName: name, kubeconfig: proxyKubeconfig, stateFolder: stateFolder(own, memory) };
+  };
   const starting = startNodeAgent(
     node,
     { mode: shape.mode },
-    (proxy, how) => proxyFlags(shape, settings, proxy, how),
+    (proxy, how) => proxyFlags(shape, settings(how.memory), proxy, how),
     own,
   );
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
@@ -127,7 +129,7 @@ async function openNode(
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),
     startInstance: async (name) => {
-      const flags = proxyFlags(shape, settings, { mode: "nftables" });
+      const flags = proxyFlags(shape, settings(), { mode: "nftables" });
       const instance = await startNodeInstance(node, [...flags, `--service-proxy-name=${name}`]);
       opened.defer(() => instance.dispose());
       return instance;

@@ -12,9 +12,9 @@ const FULL_DISK =
 /** What an agent may be given beside its flags. @param folder of the agent's own, for its state and its clock */
 export async function startSettings(
   folder: string,
-  { stateDiskFull = false, ownClock = false, env = {}, openFiles }: AgentStart,
+  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory }: AgentStart,
 ): Promise<Omit<AgentSettings, "flags">> {
-  const state = stateFolder(folder);
+  const state = stateFolder(folder, memory);
   await mkdir(state, { recursive: true });
   await stepClockTo(folder, 0);
   const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
@@ -27,8 +27,9 @@ export async function startSettings(
   };
 }
 
-export function stateFolder(folder: string): string {
-  return join(folder, "state");
+/** @param memory `AgentStart.memory` */
+export function stateFolder(folder: string, memory?: string): string {
+  return join(folder, memory === undefined ? "state" : `state-${memory}`);
 }
 
 function clockFile(folder: string): string {

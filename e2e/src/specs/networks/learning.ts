@@ -1,11 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { type ApiObject, objectPath } from "../../control-plane/api-client.ts";
 import type { ClusterNode } from "../../provider/node.ts";
-import { folderPrefix } from "../../support/folder-prefix.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
 import type { Scene } from "../scene.ts";
 
@@ -19,7 +16,11 @@ export async function allow(scene: Scene): Promise<() => Promise<void>> {
     kind: "ClusterRoleBinding",
     metadata: { name: clusterRole.metadata.name },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole.metadata.name },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" }],
+    // The agents of namespaces, and those of a DaemonSet.
+    subjects: [
+      { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:kube-proxy" },
+      { kind: "ServiceAccount", name: "fairlead", namespace: "kube-system" },
+    ],
   };
   const removals = [await make(scene, clusterRole), await make(scene, binding)];
   return async () => void (await Promise.all(removals.map((remove) => remove())));
@@ -73,11 +74,8 @@ export async function learnFrom(
   scene: Scene,
   ...flags: readonly string[]
 ): Promise<(node: ClusterNode) => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
-  scene.later(() => rm(folder, { recursive: true }));
   restoreAgents(scene);
-  const start = ({ name, agent }: ClusterNode) =>
-    agent.restart({ learns: true, flags: [...flags, `--state-dir=${join(folder, name)}`] });
+  const start = ({ agent }: ClusterNode) => agent.restart({ learns: true, memory: scene.namespace, flags });
   await each(scene, start);
   return start;
 }

@@ -1,7 +1,15 @@
 import { modeNamed } from "../../modes/index.ts";
+import type { Cluster } from "../../provider/cluster.ts";
 import type { ClusterNode } from "../../provider/node.ts";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";
+
+const AT_ONCE_MS = 1_000;
+
+/** Whether an agent that is told by the kernel repairs what somebody deletes; others do with their next full sync. */
+export function repairsAtOnce({ mode }: Pick<Cluster, "mode">): boolean {
+  return modeNamed(mode).repairMs <= AT_ONCE_MS;
+}
 
 /** Somebody takes something of a service away on a node, by hand. @throws Error in modes that cannot be broken so */
 export async function deleteService(

@@ -1,4 +1,3 @@
-import { modeNamed } from "../../modes/index.ts";
 import type { Cluster } from "../../provider/cluster.ts";
 import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
 import type { ClusterNode } from "../../provider/node.ts";
@@ -6,11 +5,10 @@ import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { needsKubelets, whole } from "../whole-kubernetes.ts";
 import { fairlead, type Told } from "./administrator.ts";
-import { deleteService } from "./delete-service.ts";
+import { deleteService, repairsAtOnce } from "./delete-service.ts";
 import { expectServed } from "./load.ts";
 
 const LOOK_MS = 120_000;
-const AT_ONCE_MS = 1_000;
 
 /** A row of `fairlead status`, as far as it is looked at. */
 interface Row {
@@ -38,8 +36,7 @@ export const nodesLookedAt: Spec = {
     const name = `${scene.namespace}/${victim.name}`;
     await scene.until("every node as it should be", () => complaint(cluster, 0, {}));
 
-    // Who is told by the kernel repairs at once, others with their next full sync, which somebody has to ask for.
-    const stops = modeNamed(cluster.mode).repairMs <= AT_ONCE_MS;
+    const stops = repairsAtOnce(cluster);
     if (stops) {
       scene.later(() => second.agent.signal("SIGCONT"));
       await second.agent.signal("SIGSTOP");

@@ -1,15 +1,18 @@
+import { CommandError } from "@fairlead/kernel";
 import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
+import type { ClusterNode } from "../../provider/node.ts";
 import { withoutFailure } from "../faults/traffic.ts";
-import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
-import { backToFairlead, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
-import { fairleadEnds } from "./administrator.ts";
-import { deleteService } from "./delete-service.ts";
+import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
+import { fairlead, fairleadEnds } from "./administrator.ts";
+import { deleteService, repairsAtOnce } from "./delete-service.ts";
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
 
 const MIGRATE_MS = 8 * 60_000;
+/** Well below the time after which a run is taken for dead. */
+const REFUSED_MS = 30_000;
 const HOLD = ["--hold=2", "--timeout=120"];
 const APPLY = ["--apply", `--image=${FAIRLEAD_IMAGE}`, ...HOLD];
 
@@ -17,7 +20,7 @@ const COMMON = { suite: "rollout", eachFamily: false, alone: true, unfit: needsK
 
 const migrated: Spec = {
   ...COMMON,
-  name: "fairlead migrate: kube-proxy → Fairlead, killed half way and gone on with, and back, under load",
+  name: "fairlead migrate: kube-proxy → Fairlead, one run at a time, killed half way and gone on with, and back, under load",
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
     await withKubeProxy(cluster, scene.later);
@@ -35,11 +38,12 @@ const migrated: Spec = {
   },
 };
 
-/** A service that nobody asks loses a rule again and again, on the second worker from when it has Fairlead. */
+/**
+ * A service that nobody asks loses a rule again and again, on the second worker from when it has Fairlead; who would
+ * repair that at once is stopped.
+ */
 const stopped: Spec = {
   ...COMMON,
-  unfit: (shape) =>
-    needsKubelets(shape) ?? onlyIn(["iptables"], "nftables mode repairs at once what is deleted")(shape),
   name: "fairlead migrate: a node that fails its verification is put back, and nothing more is changed, under load",
   run: async (scene, cluster) => {
     const [first, second] = scene.nodes;
@@ -47,11 +51,16 @@ const stopped: Spec = {
     const traffic = await startLoad(scene);
     const victim = await expectServed(scene, "victim");
     const ended = new AbortController();
+    let isStopped = false;
     const isTheirs = async () => (await labelled(whole(cluster))).includes(`node/${second.name}`);
     const damaged = until(
       `${second.name} to be changed, and damaged until the run ends`,
       async () => {
-        if (await isTheirs()) await deleteService(scene, second, victim);
+        if ((await isTheirs()) && (await isReady(cluster, second))) {
+          if (repairsAtOnce(cluster) && !isStopped) await second.agent.signal("SIGSTOP");
+          isStopped = true;
+          await deleteService(scene, second, victim);
+        }
         return ended.signal.aborted ? undefined : "under way";
       },
       MIGRATE_MS,
@@ -92,7 +101,17 @@ async function migrate(
   await fairleadEnds(0, cluster, ["migrate", ...args], { timeoutMs: MIGRATE_MS, signal });
 }
 
-/** Killed as soon as the first node has changed. */
+/** Another run ends without a change: one is under way. */
+async function refused(cluster: Cluster, args: readonly string[]): Promise<void> {
+  const said = await fairlead(cluster, ["migrate", ...args], { timeoutMs: REFUSED_MS }).then(
+    ({ out }) => out,
+    (error: unknown) => (error instanceof CommandError && error.exitCode === 3 ? error.stderr : Promise.reject(error)),
+  );
+  const wanted = /another run is changing this cluster: process \d+ on /;
+  if (!wanted.test(said)) throw new Error(`wanted ${wanted}, came:\n${said}`);
+}
+
+/** Killed as soon as the first node has changed, and another run was refused. */
 async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise<void> {
   const kill = new AbortController();
   const run = migrate(cluster, args, kill.signal).then(
@@ -106,8 +125,16 @@ async function killedHalfWay(cluster: Cluster, args: readonly string[]): Promise
   );
   const ended = await Promise.race([run, changed.then(() => undefined)]);
   if (ended !== undefined) throw new Error(`wanted a run to kill, but: ${ended}`);
+  await refused(cluster, args);
   kill.abort();
   await run;
+}
+
+/** Whether Fairlead's pod on a node has become ready. */
+async function isReady(cluster: Cluster, { name }: ClusterNode): Promise<boolean> {
+  const selector = ["--selector=app.kubernetes.io/name=fairlead", `--field-selector=spec.nodeName=${name}`];
+  const ready = "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}";
+  return (await kubectlSystem(whole(cluster), "get", "pods", ...selector, ready)).stdout === "True";
 }
 
 /** Nodes that are to have Fairlead. */

@@ -27,8 +27,8 @@ export function isFirewallChain(name: string): boolean {
 }
 
 /**
- * Whether services of a table are in chains as only kube-proxy has them: whether it serves them rightly is told by where
- * packets go.
+ * Whether services of a table are in chains as only kube-proxy has them: whether it serves them rightly is told by
+ * where packets go.
  */
 export function isKubeProxyTable(table: NftTable): boolean {
   return kubeProxyKeys(table).size > 0;

@@ -1,0 +1,2 @@
+/** A manifest as JSON. */
+export type Manifest = Readonly<Record<string, unknown>> & { readonly kind: string };
