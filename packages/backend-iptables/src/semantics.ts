@@ -6,4 +6,5 @@ export const iptablesSemantics: ModeSemantics = {
   excludesClients: true,
   localWithoutEndpoints: "drop",
   withoutEndpoints: "reject",
+  letsNodeOut: true,
 };

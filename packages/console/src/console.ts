@@ -5,6 +5,7 @@ import { type AgentSetup, LiveCluster } from "./model/cluster.ts";
 import { Looks, type NodePorts } from "./model/looks.ts";
 import { networksOf } from "./model/networks.ts";
 import { searchServices } from "./model/search.ts";
+import { UnusableObjects } from "./model/unusable.ts";
 import type { ConsoleFacts, NetworksAnswer, NodeRow, SearchAnswer, ServiceAnswer, StreamEvent } from "./protocol.ts";
 import { RequestError } from "./server/request-error.ts";
 import { type Answer, type RunningServer, serve } from "./server/server.ts";
@@ -19,6 +20,8 @@ export interface ConsoleOptions {
   /** Where the objects come from, in words. */
   readonly sourceName: string;
   readonly source: ObjectSource;
+  /** Where objects that the source cannot read are reported; absent: nobody reports any. */
+  readonly unusable?: UnusableObjects;
   readonly setup: AgentSetup;
   /** The node to look from; undefined: the first by name. */
   readonly nodeName: string | undefined;
@@ -48,17 +51,20 @@ const PORTION = 500;
  */
 export async function startConsole(options: ConsoleOptions, signal: AbortSignal): Promise<RunningConsole> {
   const now = () => Date.now();
+  const { unusable = new UnusableObjects(now) } = options;
   const publish = (event: StreamEvent) => stream.publish(event);
   const cluster = new LiveCluster({
     setup: options.setup,
     nodeName: options.nodeName,
     now,
+    unusable,
     onServices: (rows, gone) => publish({ name: "services", data: { objectsAt: cluster.changedAt, rows, gone } }),
     onNode: (node, known) => {
       const data = known === undefined ? { rows: [], gone: [node] } : { rows: [nodeRow(node)], gone: [] };
       publish({ name: "nodes", data });
     },
   });
+  unusable.onChange = atOnce(() => publish({ name: "unusable", data: unusable.now() }));
   const ports = options.looking?.(cluster);
   const onLook = (node: string) => publish({ name: "nodes", data: { rows: [nodeRow(node)], gone: [] } });
   const looks = ports && new Looks({ ports, clock: systemClock, now, onLook });
@@ -81,7 +87,7 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
       const nodes = [...names].sort().map(nodeRow);
       const objectsAt = cluster.changedAt;
       const services = [...cluster.state.keys()].length;
-      yield { name: "begin", data: { stream: page, facts, nodes, services, objectsAt } };
+      yield { name: "begin", data: { stream: page, facts, nodes, services, objectsAt, unusable: unusable.now() } };
       for await (const rows of cluster.rows(PORTION)) yield { name: "services", data: { objectsAt, rows, gone: [] } };
     },
   });
@@ -95,6 +101,19 @@ export async function startConsole(options: ConsoleOptions, signal: AbortSignal)
   });
   const ended = cluster.follow(options.source, signal).finally(() => looks?.stop());
   return { ...server, ended };
+}
+
+/** What many changes in a row ask for is done once, behind them. */
+function atOnce(work: () => void): () => void {
+  let pending = false;
+  return () => {
+    if (pending) return;
+    pending = true;
+    setImmediate(() => {
+      pending = false;
+      work();
+    });
+  };
 }
 
 function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Record<string, Answer>> {

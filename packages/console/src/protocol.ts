@@ -52,6 +52,28 @@ export interface ConsoleFacts {
   readonly kernels: boolean;
 }
 
+/** A field of an object that cannot be used; of one that cannot be used at all the whole of it. */
+export interface UnusableRow {
+  /** `EndpointSlice shop/web-1` */
+  readonly object: string;
+  /** When that was found. */
+  readonly at: number;
+  /** Path of the field, "" for the whole object. */
+  readonly field: string;
+  /** As JSON, cut; "" where there is none. */
+  readonly value: string;
+  readonly why: string;
+  /** Of manifests, where it is known. */
+  readonly file?: string;
+}
+
+export interface UnusableAnswer {
+  /** All of them. */
+  readonly objects: number;
+  /** Of the first of them. */
+  readonly rows: readonly UnusableRow[];
+}
+
 /** Events of the stream, by name. */
 export interface StreamEvents {
   /** The beginning of everything; what the page had before does not count any more. */
@@ -61,7 +83,10 @@ export interface StreamEvents {
     readonly nodes: readonly NodeRow[];
     readonly services: number;
     readonly objectsAt: number;
+    readonly unusable: UnusableAnswer;
   };
+  /** Objects that cannot be read, or not whole: all of them anew. */
+  readonly unusable: UnusableAnswer;
   /** Services that came or changed, and those that are gone. */
   readonly services: {
     readonly objectsAt: number;

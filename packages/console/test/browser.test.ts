@@ -114,6 +114,14 @@ test("what if: which traffic a CIDR would change", async () => {
   expect(await row.textContent()).toMatch(/10\.144\.1\.5:8080 50 %, 10\.144\.2\.6:8080 50 %.*10\.144\.1\.5:8080$/);
 });
 
+test("objects that cannot be read stand on the first page, with field and why", async () => {
+  const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
+  await using running = await openConsole(new LiveObjects([...shop, bad]), html);
+  const { page } = await visitPage(browser, running.url);
+  await page.getByRole("heading", { name: "1 object cannot be read" }).waitFor();
+  expect(await page.getByRole("row", { name: "Service default/bad" }).textContent()).toContain("spec.clusterIPs[0]");
+});
+
 test("a change is there by itself", async () => {
   const objects = new LiveObjects(shop);
   await using running = await openConsole(objects, html);
@@ -202,8 +210,8 @@ describe("10,000 services", () => {
     })`);
     await annotate(`first view ${Math.round(firstView)} ms, search ${Math.round(search)} ms`);
     expect(blanks).toBe(0);
-    // Aims on a quiet machine are 2 s and 100 ms; a busy one has others to serve as well.
-    expect(firstView).toBeLessThan(20_000);
-    expect(search).toBeLessThan(2_000);
+    // The aims are 2 s and 100 ms; a busy machine has others to serve as well.
+    expect(firstView).toBeLessThan(8_000);
+    expect(search).toBeLessThan(800);
   });
 });

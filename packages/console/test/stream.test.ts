@@ -1,5 +1,6 @@
-import { endpointSlice } from "@fairlead/testkit";
+import { endpointSlice, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
+import { UnusableObjects } from "../src/index.ts";
 import { Events } from "./support/events.ts";
 import { LiveObjects } from "./support/live-objects.ts";
 import { manyServices, shop } from "./support/objects.ts";
@@ -40,6 +41,38 @@ test("who comes first is given everything, then each change with its number", as
   await source.put(emptied);
   const [change] = await events.until(isServices);
   expect(change).toMatchObject({ id: id + 1, data: { rows: [{ service: "shop/web", ready: 0 }], gone: [] } });
+});
+
+const isUnusable = ({ name }: { readonly name: string }) => name === "unusable";
+
+test("an object that cannot be read is told with its field and why, until it is good or gone", async () => {
+  const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
+  const { source, running, open } = await opened([...shop, bad]);
+  await using _running = running;
+  using events = await open();
+  const [begin] = await events.until(isWhole);
+  expect(begin?.data["unusable"]).toMatchObject({
+    objects: 1,
+    rows: [{ object: "Service default/bad", field: "spec.clusterIPs[0]", value: '"10.96.0.300"' }],
+  });
+  await source.put(service("bad", { clusterIPs: ["10.96.0.30"], ports: [{ port: 80 }] }));
+  expect((await events.until(isUnusable)).at(-1)?.data).toEqual({ objects: 0, rows: [] });
+  await source.put(bad);
+  expect((await events.until(isUnusable)).at(-1)?.data).toMatchObject({ objects: 1 });
+  await source.remove(bad);
+  expect((await events.until(isUnusable)).at(-1)?.data).toEqual({ objects: 0, rows: [] });
+});
+
+test("what the source itself cannot read stands there too; of very many only the first", async () => {
+  const unusable = new UnusableObjects(() => 7);
+  for (let at = 0; at < 200; at += 1)
+    unusable.report({ resource: "services", key: `shop/${at}`, error: "not an object", file: "shop.yaml" });
+  await using running = await openConsole(new LiveObjects(shop), "", { unusable });
+  using events = await Events.open(addressOf(running.url).base, { cookie: await cookieOf(running.url) });
+  const [begin] = await events.until(isWhole);
+  const row = { object: "Service shop/0", at: 7, field: "", value: "", why: "not an object", file: "shop.yaml" };
+  const rest = Array.from({ length: 99 }, (_, at) => ({ ...row, object: `Service shop/${at + 1}` }));
+  expect(begin?.data["unusable"]).toEqual({ objects: 200, rows: [row, ...rest] });
 });
 
 test("who comes back is given what it missed, and nothing else", async () => {

@@ -200,6 +200,11 @@ export interface ModeSemantics {
    * such an address is left for all.
    */
   readonly excludesClients?: true;
+  /**
+   * (iptables) External addresses without endpoints are refused in INPUT and FORWARD only: what the node itself sends
+   * there leaves it, and is refused by whoever has the address. Absent: they are refused to everybody.
+   */
+  readonly letsNodeOut?: true;
   /** Whether it can balance by a hash of the client's address; absent: it cannot. */
   readonly sourceHash?: true;
 }

@@ -24,7 +24,7 @@ export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
 export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";
 export { type FamilyPlanData, type PlanData, planData } from "./plan-data.ts";
 export { relatedServices } from "./related.ts";
-export { type Agreement, agreementOf, examine, type Finding, type KernelState } from "./ways/agreement.ts";
+export { type Agreement, agreementOf, agrees, examine, type Finding, type KernelState } from "./ways/agreement.ts";
 export { endpointProbesOf, type Probe, probesFrom, probesOf } from "./ways/probes.ts";
 export { addressIn, OUTER_INTERFACE, outsideAddress, podInterface, type Source } from "./ways/sources.ts";
 export { sameWays, type Ways, waysText } from "./ways/ways.ts";

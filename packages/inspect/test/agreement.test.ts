@@ -1,7 +1,7 @@
 import { parseSave, type RuleSet } from "@fairlead/netfilter";
 import { type GoldenScenario, goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { agreementOf, type Finding, type PlannedNode, waysText } from "../src/index.ts";
+import { agreementOf, type Finding, factsOf, type PlannedNode, waysText } from "../src/index.ts";
 import { planned } from "./support/scenario.ts";
 
 const [NODE_ADDRESS, OTHER_ADDRESS] = ["10.201.0.10", "fd00:201::10"];
@@ -10,9 +10,9 @@ const environment = {
   outInterface: (to: string) => ([NODE_ADDRESS, OTHER_ADDRESS, "127.0.0.1", "::1"].includes(to) ? "lo" : "eth0"),
 };
 
-function agreement({ planner }: PlannedNode, ruleSet: RuleSet) {
+function agreement({ planner, mode }: PlannedNode, ruleSet: RuleSet) {
   const { groups, node } = planner.plan("IPv4");
-  return agreementOf(groups.values(), node, { ruleSet, environment }, NODE_ADDRESS);
+  return agreementOf(groups.values(), node, { ruleSet, environment }, NODE_ADDRESS, factsOf(mode).semantics);
 }
 
 describe("the plan and what kube-proxy wrote for the same objects", () => {
@@ -76,6 +76,21 @@ describe("a pod network that masquerades on its own account", () => {
     const { disagreements } = agreement(await planned(scenario), parseSave(damaged));
     expect(disagreements.map(reported).join("\n")).toMatch(/load-balancer .* outside: .*50 %.* but .*25 %/);
   });
+});
+
+test("external addresses without endpoints: iptables mode lets the node's own packets out, and rejects others'", async () => {
+  const { objects, node } = goldenScenario("09-loadbalancer");
+  const empty = objects.filter(({ kind }) => kind !== "EndpointSlice");
+  const plan = await planned({ objects: empty, node });
+  const reject = (at: string) => `-A ${at} -p tcp -m tcp -j REJECT --reject-with icmp-port-unreachable`;
+  const hooks = ["INPUT", "FORWARD"].map(reject);
+  const rules = parseSave(`*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n${hooks.join("\n")}\nCOMMIT\n`);
+  const found = agreement(plan, rules).disagreements.map(reported);
+  // A ClusterIP is to be refused to the node too.
+  expect(found.every((line) => /^cluster-ip .* node: reject but untouched$/.test(line))).toBe(true);
+  expect(found.length).toBeGreaterThan(0);
+  const nftables = agreement(await planned({ objects: empty, node }, { mode: "nftables" }), rules).disagreements;
+  expect(nftables.map(reported).join("\n")).toMatch(/load-balancer .* node: reject but untouched/);
 });
 
 test("source ranges: who is not in them is dropped", async () => {

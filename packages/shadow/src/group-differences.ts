@@ -1,5 +1,5 @@
 import type { NodePlan, ServicePortGroup } from "@fairlead/core";
-import { examine, type Finding, type Probe, sameWays, type Ways, waysText } from "@fairlead/inspect";
+import { agrees, examine, type Finding, type Probe, type Ways, waysText } from "@fairlead/inspect";
 import { affinityDifference } from "./affinity.ts";
 import type { Difference, DifferenceKind } from "./difference.ts";
 import { packetText } from "./packet-text.ts";
@@ -31,7 +31,7 @@ function differenceOf(finding: Finding, probe: Probe): Difference | undefined {
   const { wanted, found, problem, source } = finding;
   // Another network serves it where Fairlead does; the proxy that is looked at serves every service.
   if (wanted.has(LEFT)) return undefined;
-  if (found !== undefined && (sameWays(found, wanted) || isLetOut(finding, found))) return undefined;
+  if (agrees(finding, { letsNodeOut: true })) return undefined;
   return {
     kind: found === undefined ? "unknown" : kindOf(wanted, found),
     packet: packetText({ ...probe, source }),
@@ -43,15 +43,6 @@ function differenceOf(finding: Finding, probe: Probe): Difference | undefined {
 /** What the ways of inspect say of packets that nothing takes. */
 const LEFT = "untouched";
 const VERDICTS = ["reject", "drop"];
-
-/**
- * kube-proxy's iptables mode asks for external addresses without endpoints in INPUT and FORWARD only: what the node
- * itself sends there leaves it, and is refused by whoever has the address.
- */
-function isLetOut({ frontend, source, wanted }: Finding, found: Ways): boolean {
-  const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
-  return external && source.class === "node" && wanted.has("reject") && found.has(LEFT);
-}
 
 function kindOf(wanted: Ways, found: Ways): DifferenceKind {
   if (VERDICTS.some((verdict) => wanted.has(verdict) || found.has(verdict))) return "verdict";

@@ -25,6 +25,9 @@ export function nodeNameOf({ node }: Pick<SourceValues, "node">): string {
   return (node ?? hostname()).trim().toLowerCase();
 }
 
+/** An object that a source cannot read. */
+type BadObject = Extract<SourceReport, { readonly type: "badObject" }>;
+
 /** Which objects are wanted. */
 interface Wanted extends ReadOptions {
   /** The only thing that is asked about. */
@@ -139,18 +142,22 @@ export async function liveSource(
   options: SourceValues,
   { serviceProxyName }: Pick<AgentConfig, "serviceProxyName">,
   context: Context,
+  onBad: (report: BadObject) => void = () => {},
 ): Promise<ObjectSource> {
   const selection = { nodeName: nodeNameOf(options), serviceProxyName };
   const [path, ...others] = options.file;
+  const told = (report: SourceReport) => {
+    if (report.type === "badObject") onBad(report);
+    warnOf(report, context);
+  };
   if (path === undefined) {
     return apiSource(await connect(options, context), selection, (report) => {
       if (report.type === "unreachable") context.warn(unreachableText(report));
-      else warnOf(report, context);
+      else told(report);
     });
   }
   if (path === "-" || others.length > 0) throw new UsageError("--file: only one file or folder can be followed");
-  const onReport = (report: SourceReport) => warnOf(report, context);
-  return createManifestsSource({ path, ...selection, onReport });
+  return createManifestsSource({ path, ...selection, onReport: told });
 }
 
 function apiSource(

@@ -9,6 +9,7 @@ import { followObjects } from "./follow.ts";
 import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
 import { serviceRow } from "./rows.ts";
 import { Turns } from "./turns.ts";
+import type { UnusableObjects } from "./unusable.ts";
 
 /** How the agents are set up. */
 export interface AgentSetup {
@@ -24,6 +25,8 @@ export interface ClusterOptions {
   readonly nodeName: string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Takes what cannot be used of the objects. */
+  readonly unusable: Pick<UnusableObjects, "take">;
   /** The services that came, changed or went, once the first state is known. */
   readonly onServices: (rows: readonly ServiceRow[], gone: readonly ServiceKey[]) => void;
   /** A node that came, changed or (undefined) went. */
@@ -83,6 +86,7 @@ export class LiveCluster {
     const to = {
       state: this.state,
       mode: this.#options.setup.mode,
+      unusable: this.#options.unusable,
       onChange: () => void this.#changed(),
       onNode: (name: string, node: NodeState | undefined) => this.#node(name, node),
       onServiceCIDRs: (cidrs: readonly string[]) => this.#ranges(cidrs),

@@ -1,12 +1,14 @@
 import { type ClusterState, decodeNode, type NodeState } from "@fairlead/core";
 import { factsOf, type Mode } from "@fairlead/inspect";
 import { subscriptions } from "@fairlead/intake";
-import type { ObjectSource, OtherSubscription } from "@fairlead/watch";
+import type { ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
+import type { UnusableObjects } from "./unusable.ts";
 
 export interface Followed {
   /** Services and slices go there. */
   readonly state: ClusterState;
   readonly mode: Mode;
+  readonly unusable: Pick<UnusableObjects, "take">;
   /** A service or a slice changed. */
   readonly onChange: () => void;
   /** A node came, changed or (undefined) went. */
@@ -27,7 +29,7 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
   const { serviceCIDRs: wanted = false } = factsOf(to.mode).needs;
   const { services, endpointSlices, serviceCIDRs } = subscriptions({
     state: to.state,
-    problems: { object: () => {} },
+    problems: { object: (...found) => to.unusable.take(...found) },
     onNode: () => {},
     onChange: to.onChange,
     onSynced: known,
@@ -35,7 +37,11 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
   });
   const nodes: OtherSubscription = {
     resource: NODES,
-    decode: (raw) => decodeNode(raw).object,
+    decode: (raw) => {
+      const { namespace, name, object, problems } = decodeNode(raw);
+      to.unusable.take("Node", namespace, name, problems);
+      return object;
+    },
     onChange: (change) => {
       if (change.type === "synced") known("nodes");
       // An upsert has what `decode` gave.
@@ -46,5 +52,27 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
       if (state !== "listed") known("nodes");
     },
   };
-  await source.run({ services, endpointSlices, ...(serviceCIDRs && { serviceCIDRs }), others: [nodes] }, signal);
+  const followed = {
+    services: leaving("Service", services, to),
+    endpointSlices: leaving("EndpointSlice", endpointSlices, to),
+  };
+  await source.run({ ...followed, ...(serviceCIDRs && { serviceCIDRs }), others: [nodes] }, signal);
+}
+
+/** What is gone has no problems any more. */
+function leaving<T>(
+  kind: string,
+  subscription: Subscription<T>,
+  { unusable }: Pick<Followed, "unusable">,
+): Subscription<T> {
+  return {
+    ...subscription,
+    onChange: (change) => {
+      if (change.type === "delete") {
+        const slash = change.key.indexOf("/");
+        unusable.take(kind, change.key.slice(0, slash), change.key.slice(slash + 1), []);
+      }
+      return subscription.onChange(change);
+    },
+  };
 }

@@ -1,11 +1,12 @@
 import { useEffect, useReducer } from "preact/hooks";
-import type { ConsoleFacts, NodeRow, ServiceRow, StreamEvents } from "../protocol.ts";
+import type { ConsoleFacts, NodeRow, ServiceRow, StreamEvents, UnusableAnswer } from "../protocol.ts";
 
 /** What the stream has told so far. */
 export class Store {
   readonly rows = new Map<string, ServiceRow>();
   readonly nodes = new Map<string, NodeRow>();
   facts: ConsoleFacts | undefined;
+  unusable: UnusableAnswer = { objects: 0, rows: [] };
   /** When the last change of an object was taken in, by the server's clock. */
   objectsAt = 0;
   link: "opening" | "live" | "lost" | "closed" = "opening";
@@ -38,6 +39,9 @@ export class Store {
       for (const row of rows) this.nodes.set(row.node, row);
       for (const node of gone) this.nodes.delete(node);
     });
+    on("unusable", (data) => {
+      this.unusable = data;
+    });
     events.addEventListener("whole", (event) => {
       this.link = "live";
       this.#stream = JSON.parse(event.data).stream;
@@ -62,8 +66,9 @@ export class Store {
     return () => this.#readers.delete(reader);
   }
 
-  #begin({ facts, nodes, objectsAt }: StreamEvents["begin"]): void {
+  #begin({ facts, nodes, objectsAt, unusable }: StreamEvents["begin"]): void {
     this.facts = facts;
+    this.unusable = unusable;
     this.objectsAt = objectsAt;
     this.rows.clear();
     this.nodes.clear();

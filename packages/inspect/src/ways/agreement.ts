@@ -1,4 +1,4 @@
-import type { Frontend, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
+import type { Frontend, ModeSemantics, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
 import type { RuleSet } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import {
@@ -11,7 +11,7 @@ import {
 } from "@fairlead/trace";
 import { type Probe, probesOf } from "./probes.ts";
 import { isExcluded, lets, type Source } from "./sources.ts";
-import { sameWays, tracedWays, type Ways, wantedWays } from "./ways.ts";
+import { sameWays, tracedWays, UNTOUCHED, type Ways, wantedWays } from "./ways.ts";
 
 /** What the kernel of a node holds, as far as packets to services meet it. */
 export interface KernelState {
@@ -45,19 +45,32 @@ export interface Agreement {
  * pod network that masquerades on top.
  *
  * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
+ * @param semantics of the plan's mode
  */
 export function agreementOf(
   groups: Iterable<ServicePortGroup>,
   node: NodePlan,
   kernel: KernelState,
   nodeAddress: string | undefined,
+  semantics: Pick<ModeSemantics, "letsNodeOut">,
 ): Agreement {
   const tracer = createTracer(rulesOf(kernel));
   const findings = [...groups].flatMap((group) =>
     Array.from(probesOf(group, node, nodeAddress), (probe) => examine(group, probe, tracer, kernel.environment)),
   );
-  const disagreements = findings.filter(({ found, wanted }) => found === undefined || !sameWays(found, wanted));
-  return { checked: findings.length, disagreements };
+  return { checked: findings.length, disagreements: findings.filter((one) => !agrees(one, semantics)) };
+}
+
+/** Whether the kernel does what the plan wants, as far as the mode's rules ever do. */
+export function agrees(finding: Finding, { letsNodeOut }: Pick<ModeSemantics, "letsNodeOut">): boolean {
+  const { found, wanted } = finding;
+  return found !== undefined && (sameWays(found, wanted) || (letsNodeOut === true && isLetOut(finding, found)));
+}
+
+/** What the node itself sends to an external address without endpoints leaves it. */
+function isLetOut({ frontend, source, wanted }: Finding, found: Ways): boolean {
+  const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
+  return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
 }
 
 /** All rules of a kernel, as the tracer takes them. */

@@ -8,7 +8,8 @@ import { landings, type Outcome } from "@fairlead/trace";
  */
 export type Ways = ReadonlyMap<string, number>;
 
-const UNTOUCHED = "untouched";
+/** What becomes of packets that nothing takes. */
+export const UNTOUCHED = "untouched";
 
 /** What the plan wants for packets from an address. */
 export function wantedWays(treatment: Treatment, group: ServicePortGroup, source: string): Ways {

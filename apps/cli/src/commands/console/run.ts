@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { errorText } from "@fairlead/base";
-import { startConsole } from "@fairlead/console";
+import { startConsole, UnusableObjects } from "@fairlead/console";
 import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -23,12 +23,14 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
   const setup = agentSetup(options, context);
   warnOfUnlearnt(setup, context);
   const looked = live || file.length === 0;
+  const unusable = new UnusableObjects();
   const settings = {
     html: await readPage(),
     port: portOf(options),
     version,
     sourceName: file.length === 0 ? "cluster" : `manifests ${file.join(", ")}`,
-    source: await sourceOf(options, setup, context),
+    source: await sourceOf(options, setup, context, unusable),
+    unusable,
     setup,
     nodeName: options.node !== undefined || live ? nodeNameOf(options) : undefined,
     answers: (cluster) => commandAnswers(cluster, setup, options, context),
@@ -54,10 +56,17 @@ function portOf({ port = "0" }: Values): number {
 }
 
 /** One path is followed; several, and standard input, are read once. */
-function sourceOf(options: Values, { config }: AgentSetup, context: Context): Promise<ObjectSource> | ObjectSource {
+function sourceOf(
+  options: Values,
+  { config }: AgentSetup,
+  context: Context,
+  unusable: UnusableObjects,
+): Promise<ObjectSource> | ObjectSource {
   const { file } = options;
   const { serviceProxyName } = config;
-  if (file.length < 2 && file[0] !== "-") return liveSource(options, config, context);
+  if (file.length < 2 && file[0] !== "-") {
+    return liveSource(options, config, context, (report) => unusable.report(report));
+  }
   const { readStandardInput, warn } = context;
   return createManifestsSnapshot({
     paths: file,
@@ -65,7 +74,9 @@ function sourceOf(options: Values, { config }: AgentSetup, context: Context): Pr
     serviceProxyName,
     readStandardInput,
     onReport: (report) => {
-      if (report.type === "badObject") warn(`${report.file ?? report.key}: ${report.error}`);
+      if (report.type !== "badObject") return;
+      unusable.report(report);
+      warn(`${report.file ?? report.key}: ${report.error}`);
     },
   });
 }

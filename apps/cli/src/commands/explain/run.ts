@@ -2,6 +2,7 @@ import type { ServicePortGroup } from "@fairlead/core";
 import {
   agreementOf,
   explainService,
+  factsOf,
   findTarget,
   type PlannedNode,
   type ServiceExplanation,
@@ -62,7 +63,7 @@ async function whyNothing(target: Target, options: Input["options"], context: Co
 }
 
 async function compare(
-  { planner, options }: PlannedNode,
+  { planner, options, mode }: PlannedNode,
   { service, families }: ServiceExplanation,
   kernel: NodeKernel,
 ): Promise<readonly FamilyAgreement[]> {
@@ -73,7 +74,7 @@ async function compare(
     if (own.length === 0 || !kernel.families.includes(family)) continue;
     const nodeAddress = options.nodeIPs[family];
     const state = await kernel.state(family, Object.values(options.nodeIPs));
-    found.push({ family, agreement: agreementOf(own, node, state, nodeAddress) });
+    found.push({ family, agreement: agreementOf(own, node, state, nodeAddress, factsOf(mode).semantics) });
   }
   return found;
 }

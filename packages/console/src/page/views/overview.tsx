@@ -4,6 +4,7 @@ import { agentVerdict, type Difference, differingServices, kernelVerdict } from 
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Findings } from "../parts/findings.tsx";
+import { Unusable } from "../parts/unusable.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
 import type { Store } from "../store.ts";
 
@@ -25,6 +26,7 @@ export function OverviewView({ store }: { readonly store: Store }) {
         <Age source={facts?.source ?? ""} at={store.objectsAt} />
       </div>
       <Differing differing={differing} kernels={facts?.kernels === true} />
+      <Unusable unusable={store.unusable} />
       <Owners rows={store.rows.values()} />
       <h2>Nodes</h2>
       <div class="panel scroll">

@@ -1,0 +1,43 @@
+import type { UnusableAnswer } from "../../protocol.ts";
+import { Age } from "./age.tsx";
+
+/** Objects that agents leave out, or take without some of their fields, and why. */
+export function Unusable({ unusable: { objects, rows } }: { readonly unusable: UnusableAnswer }) {
+  if (objects === 0) return null;
+  const told = new Set(rows.map(({ object }) => object)).size;
+  return (
+    <section class="panel scroll" aria-label="Objects that cannot be read">
+      <h2>
+        {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
+      </h2>
+      <table>
+        <thead>
+          <tr>
+            {["Object", "Field", "Value", "Why", "Found"].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ object, at, field, value, why, file }) => (
+            <tr key={`${object} ${field} ${why}`}>
+              <th scope="row">{object}</th>
+              <td class="mono">{field === "" ? "–" : field}</td>
+              <td class="mono">{value === "" ? "–" : value}</td>
+              <td>
+                {why}
+                {file !== undefined && <div class="quiet">{file}</div>}
+              </td>
+              <td>
+                <Age source="" at={at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {objects > told && <p class="quiet">and {objects - told} more objects</p>}
+    </section>
+  );
+}
