@@ -5,7 +5,7 @@ import { API_SERVICE, CONFIG_CONF, CONFIG_MAP, KUBE_PROXY, KUBECONFIG_CONF, kube
 
 const objects = {
   kubeProxy: KUBE_PROXY,
-  configMap: CONFIG_MAP,
+  configMaps: new Map([["kube-proxy", CONFIG_MAP]]),
   apiService: API_SERVICE,
   networks: new Map<string, readonly unknown[]>(),
 };
@@ -47,6 +47,58 @@ test("flags beside --config are taken over, and those that do not count are told
   expect(differing).toEqual(["--config is given, so these flags are ignored: --cluster-cidr"]);
 });
 
+/** As EKS has it. */
+describe("a file and a kubeconfig in ConfigMaps of their own", () => {
+  const CONFIG = "--config=/var/lib/kube-proxy-config/config";
+  const mounts = { config: "/var/lib/kube-proxy-config/", kubeconfig: "/var/lib/kube-proxy" };
+  const [container] = KUBE_PROXY.spec.template.spec.containers;
+  const kubeProxy = kubeProxyWith({
+    containers: [
+      {
+        ...container,
+        command: ["kube-proxy", "--v=2", CONFIG, "--hostname-override=$(NODE_NAME)"],
+        volumeMounts: Object.entries(mounts).map(([name, mountPath]) => ({ name, mountPath })),
+      },
+    ],
+    volumes: [
+      { name: "config", configMap: { name: "kube-proxy-config" } },
+      { name: "kubeconfig", configMap: { name: "kube-proxy" } },
+    ],
+  });
+  const file = CONFIG_CONF.replace("kubeconfig.conf", "kubeconfig");
+  const configMaps = new Map([
+    ["kube-proxy-config", { data: { config: file } }],
+    ["kube-proxy", { data: { kubeconfig: KUBECONFIG_CONF } }],
+  ]);
+
+  test("fit", () => {
+    const { installation } = survey({ ...objects, kubeProxy, configMaps }, options);
+    expect(installation).toMatchObject({ flags: ["--v=2"], files: { "kubeconfig.conf": KUBECONFIG_CONF } });
+    expect(documents(installation?.files["config.conf"])[0].clientConnection.kubeconfig).toBe(
+      "/etc/fairlead/kubeconfig.conf",
+    );
+  });
+
+  test.each([
+    [
+      "without the kubeconfig",
+      file,
+      new Map([["kube-proxy-config", { data: { config: file } }]]),
+      /^ConfigMap kube-proxy has no kubeconfig$/,
+    ],
+    [
+      "with a kubeconfig of the node's",
+      file.replace("/var/lib/kube-proxy/", "/etc/kubernetes/"),
+      configMaps,
+      /^kube-proxy's kubeconfig \/etc\/kubernetes\/kubeconfig is in no ConfigMap$/,
+    ],
+  ])("%s they block", (_what, config, given, found) => {
+    const own = new Map<string, unknown>([...given, ["kube-proxy-config", { data: { config } }]]);
+    const { findings } = survey({ ...objects, kubeProxy, configMaps: own }, options);
+    expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
+  });
+});
+
 describe("what blocks", () => {
   test.each([
     ["a Service's address", KUBECONFIG_CONF.replace("cp.example", "10.96.0.1"), /10\.96\.0\.1.*address of a Service/],
@@ -54,11 +106,11 @@ describe("what blocks", () => {
     ["no address", KUBECONFIG_CONF.replace("https://cp.example:6443", "''"), /is no URL/],
   ])("%s for the API server, until --api-server names another", (_what, kubeconfig, found) => {
     const own = { data: { ...CONFIG_MAP.data, "kubeconfig.conf": kubeconfig } };
-    const blocked = survey({ ...objects, configMap: own }, options);
+    const blocked = survey({ ...objects, configMaps: new Map([["kube-proxy", own]]) }, options);
     expect(blocked.findings.at(-1)).toMatchObject({ state: "blocks", found: expect.stringMatching(found) });
     expect(blocked.installation).toBeUndefined();
     const { installation } = survey(
-      { ...objects, configMap: own },
+      { ...objects, configMaps: new Map([["kube-proxy", own]]) },
       { ...options, apiServer: "https://192.0.2.1:6443" },
     );
     expect(documents(installation?.files["kubeconfig.conf"])[0].clusters[0].cluster.server).toBe(
@@ -71,7 +123,7 @@ describe("what blocks", () => {
     ["no YAML", "kind: [", /config\.conf: /],
   ])("%s in the file", (_what, text, found) => {
     const { findings, installation } = survey(
-      { ...objects, configMap: { data: { ...CONFIG_MAP.data, "config.conf": text } } },
+      { ...objects, configMaps: new Map([["kube-proxy", { data: { ...CONFIG_MAP.data, "config.conf": text } }]]) },
       options,
     );
     expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
@@ -83,7 +135,10 @@ describe("what blocks", () => {
     ["no file at all", CONFIG_MAP, kubeProxyWith({ volumes: [] }), /no --config that a ConfigMap is mounted for/],
     ["a flag that nobody has", CONFIG_MAP, kubeProxyWith({}, ["--nonsense=1"]), /nonsense/],
   ])("%s", (_what, own, daemonSet, found) => {
-    const { findings } = survey({ ...objects, configMap: own, kubeProxy: daemonSet }, options);
+    const { findings } = survey(
+      { ...objects, configMaps: new Map([["kube-proxy", own]]), kubeProxy: daemonSet },
+      options,
+    );
     expect(findings).toContainEqual(expect.objectContaining({ state: "blocks", found: expect.stringMatching(found) }));
   });
 });

@@ -27,6 +27,12 @@ export function fairleadConfig(text: string, excludeClusterCIDRs: readonly strin
   return texts.join("---\n");
 }
 
+/** The path of the kubeconfig that kube-proxy's file names; undefined: it names none. */
+export function kubeconfigPathIn(text: string): string | undefined {
+  const paths = [...parseAllDocuments(text)].map((document) => document.getIn(["clientConnection", "kubeconfig"]));
+  return paths.find((path) => typeof path === "string" && path !== "") as string | undefined;
+}
+
 /** The API servers of a kubeconfig. */
 export function serversOf(kubeconfig: string): readonly string[] {
   return clustersOf(parseAllDocuments(kubeconfig)[0]?.toJS()).map(({ server }) => server);

@@ -8,13 +8,18 @@ export interface KubeProxySetup {
   readonly flags: readonly string[];
   /** Beside `--config` and `--hostname-override`, which every installation has. */
   readonly otherFlags: readonly string[];
-  /** The file that --config names: a key of a ConfigMap. */
-  readonly config?: {
-    readonly path: string;
-    readonly folder: string;
-    readonly configMap: string;
-    readonly key: string;
-  };
+  /** The ConfigMaps that its container has as folders. */
+  readonly mounts: readonly { readonly folder: string; readonly configMap: string }[];
+  /** The file that --config names; absent: it is in none of them. */
+  readonly config?: MountedFile;
+}
+
+/** A file of a container: a key of a ConfigMap. */
+export interface MountedFile {
+  readonly path: string;
+  readonly folder: string;
+  readonly configMap: string;
+  readonly key: string;
 }
 
 /** Reads kube-proxy's DaemonSet, straight from JSON. */
@@ -25,11 +30,13 @@ export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
   const [, ...ownArguments] = textsOf(container["command"]);
   const flags = joined([...ownArguments, ...textsOf(container["args"])]);
   const path = flags.map((flag) => /^--config=(.*)$/.exec(flag)?.[1]).findLast((found) => found !== undefined);
-  const config = path === undefined ? undefined : mounted(path, container, pod);
+  const mounts = mountsOf(container, pod);
+  const config = path === undefined ? undefined : mountedFile(path, mounts);
   return {
     image: textOf(container["image"]) ?? "",
     flags,
     otherFlags: flags.filter((flag) => !/^--(?:config|hostname-override)=/.test(flag)),
+    mounts,
     ...(config === undefined ? {} : { config }),
   };
 }
@@ -46,15 +53,20 @@ function joined(flags: readonly string[]): readonly string[] {
   });
 }
 
-function mounted(path: string, container: Fields, pod: Fields): KubeProxySetup["config"] {
-  const folder = posix.dirname(path);
-  const mount = itemsOf(container["volumeMounts"])
+function mountsOf(container: Fields, pod: Fields): KubeProxySetup["mounts"] {
+  const volumes = itemsOf(pod["volumes"]).map(fieldsOf);
+  return itemsOf(container["volumeMounts"])
     .map(fieldsOf)
-    .find(({ mountPath }) => mountPath === folder);
-  const volume = itemsOf(pod["volumes"])
-    .map(fieldsOf)
-    .find(({ name }) => mount !== undefined && name === mount["name"]);
-  const configMap = textOf(fieldsOf(volume?.["configMap"])["name"]);
-  if (configMap === undefined) return undefined;
-  return { path, folder, configMap, key: posix.basename(path) };
+    .flatMap(({ mountPath, name: wanted }) => {
+      const volume = volumes.find(({ name }) => name === wanted);
+      const configMap = textOf(fieldsOf(volume?.["configMap"])["name"]);
+      const folder = textOf(mountPath)?.replace(/(?<=.)\/+$/, "");
+      return folder === undefined || configMap === undefined ? [] : [{ folder, configMap }];
+    });
+}
+
+/** Undefined: it is in no ConfigMap. */
+export function mountedFile(path: string, mounts: KubeProxySetup["mounts"]): MountedFile | undefined {
+  const mount = mounts.find(({ folder }) => folder === posix.dirname(path));
+  return mount && { path, ...mount, key: posix.basename(path) };
 }

@@ -3,16 +3,16 @@ import { type AgentConfig, formatError, type ParseResult, parseArguments } from 
 import { fieldsOf, itemsOf, textOf } from "@fairlead/core";
 import { CONFIG_FOLDER } from "../manifests/containers.ts";
 import type { Installation, InstallationOptions } from "../manifests/objects.ts";
-import { fairleadConfig, serversOf, withServer } from "./files.ts";
+import { fairleadConfig, kubeconfigPathIn, serversOf, withServer } from "./files.ts";
 import type { SurveyFinding } from "./finding.ts";
-import { type KubeProxySetup, kubeProxySetup } from "./kube-proxy.ts";
+import { type KubeProxySetup, kubeProxySetup, type MountedFile, mountedFile } from "./kube-proxy.ts";
 import { networkFindings } from "./networks.ts";
 
 /** What of a cluster a survey looks at, straight from JSON. */
 export interface SurveyObjects {
   readonly kubeProxy: unknown;
-  /** The ConfigMap that `kubeProxySetup` names; undefined: there is none. */
-  readonly configMap: unknown;
+  /** The ConfigMaps that `kubeProxySetup` names, those that are there, by their names. */
+  readonly configMaps: ReadonlyMap<string, unknown>;
   /** The Service `default/kubernetes`. */
   readonly apiService: unknown;
   /** Objects of `networkResources`, by `plural.group`. */
@@ -35,7 +35,7 @@ export interface Survey {
 /** What of kube-proxy's setup fits Fairlead, what differs, and what would be installed in its place. */
 export function survey(objects: SurveyObjects, options: SurveyOptions): Survey {
   const setup = kubeProxySetup(objects.kubeProxy);
-  const files = filesOf(setup, objects.configMap);
+  const files = filesOf(setup, objects.configMaps);
   if (typeof files === "string") return { findings: [blocking("configuration", files, MANUAL)] };
   const { version, ...wanted } = options;
   const { apiServer, excludeClusterCIDRs } = wanted;
@@ -70,14 +70,22 @@ function blocking(topic: string, found: string, advice?: string): SurveyFinding 
 }
 
 /** A text says why they are not to be had. */
-function filesOf({ config }: KubeProxySetup, configMap: unknown): Installation["files"] | string {
+function filesOf({ config, mounts }: KubeProxySetup, configMaps: SurveyObjects["configMaps"]): Files | string {
   if (config === undefined) return "kube-proxy has no --config that a ConfigMap is mounted for";
-  const data = fieldsOf(fieldsOf(configMap)["data"]);
-  const text = textOf(data[config.key]);
+  const text = textIn(config, configMaps);
   if (text === undefined) return `ConfigMap ${config.configMap} has no ${config.key}`;
-  const kubeconfig = textOf(data["kubeconfig.conf"]);
-  if (kubeconfig === undefined) return `ConfigMap ${config.configMap} has no kubeconfig.conf`;
+  const path = kubeconfigPathIn(text) ?? `${config.folder}/kubeconfig.conf`;
+  const place = mountedFile(path, mounts);
+  if (place === undefined) return `kube-proxy's kubeconfig ${path} is in no ConfigMap`;
+  const kubeconfig = textIn(place, configMaps);
+  if (kubeconfig === undefined) return `ConfigMap ${place.configMap} has no ${place.key}`;
   return { "config.conf": text, "kubeconfig.conf": kubeconfig };
+}
+
+type Files = Installation["files"];
+
+function textIn({ configMap, key }: MountedFile, configMaps: SurveyObjects["configMaps"]): string | undefined {
+  return textOf(fieldsOf(fieldsOf(configMaps.get(configMap))["data"])[key]);
 }
 
 /** What the agent makes of what it would be given, on a node of any name. */

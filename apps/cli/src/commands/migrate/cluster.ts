@@ -25,7 +25,10 @@ export async function clusterObjects(options: KubectlOptions): Promise<ClusterOb
     [KUBE_PROXY, FAIRLEAD].map((name) => object(["daemonset", name, OF_SYSTEM], options)),
   );
   if (kubeProxy === undefined) {
-    throw new CommandFailure(`DaemonSet ${NAMESPACE}/${KUBE_PROXY} is not there: migrate knows kubeadm's names only`);
+    throw new CommandFailure(
+      `DaemonSet ${NAMESPACE}/${KUBE_PROXY} is not there: migrate takes its place only; where kube-proxy is a part of another ` +
+        "program or a static pod (k3s, RKE2, GKE) turn it off there and install Fairlead by hand (docs/migrate-from-kube-proxy.md)",
+    );
   }
   const [nodes, ...pods] = await Promise.all([
     items(["nodes"], options),
@@ -36,10 +39,11 @@ export async function clusterObjects(options: KubectlOptions): Promise<ClusterOb
 
 /** What is read once, to say what fits. */
 export async function surveyObjects(kubeProxy: unknown, options: KubectlOptions): Promise<SurveyObjects> {
-  const { config } = kubeProxySetup(kubeProxy);
-  const configMap = config && (await object(["configmap", config.configMap, OF_SYSTEM], options));
+  const names = [...new Set(kubeProxySetup(kubeProxy).mounts.map(({ configMap }) => configMap))];
+  const found = names.map(async (name) => [name, await object(["configmap", name, OF_SYSTEM], options)] as const);
+  const configMaps = new Map(await Promise.all(found));
   const apiService = await object(["service", "kubernetes", "--namespace=default"], options);
-  return { kubeProxy, configMap, apiService, networks: await networks(options) };
+  return { kubeProxy, configMaps, apiService, networks: await networks(options) };
 }
 
 async function networks(options: KubectlOptions): Promise<ReadonlyMap<string, readonly unknown[]>> {
