@@ -40,6 +40,12 @@ describe("from kube-proxy to Fairlead", () => {
     expect([cluster.placement("kube-proxy"), cluster.placement("fairlead")]).toEqual(["labelled", "unless-other"]);
   });
 
+  test("a rollout may take longer than one node may: each node that is done begins the time anew", async () => {
+    const cluster = healthy(60);
+    expect(await run(cluster, "fairlead")).toEqual({ kind: "done" });
+    expect(cluster.assigned).toHaveLength(60);
+  });
+
   test("killed anywhere, as often as you like, it comes to the same end, each node changed once", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), kills, async (nodes, points) => {

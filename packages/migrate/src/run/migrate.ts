@@ -7,7 +7,7 @@ import type { MigrationPort, Verified } from "./port.ts";
 export interface Patience {
   /** Between two looks. */
   readonly lookMs: number;
-  /** Until what is waited for must be there: a pod that starts, a rollout's next node. */
+  /** Until what is waited for must be there, or one node less is waited for: a rollout takes so long for each. */
   readonly waitMs: number;
   /** A node must stay well before the next one is changed. */
   readonly holdMs: number;
@@ -52,7 +52,8 @@ class MigrationRun {
   readonly #options: MigrateOptions;
   readonly #checked = new Set<string>();
   #failure: Session["failure"];
-  #waitingSince: number | undefined;
+  /** Since when for no fewer things. */
+  #waiting: { readonly since: number; readonly things: number } | undefined;
 
   constructor(port: MigrationPort, options: MigrateOptions) {
     this.#port = port;
@@ -62,17 +63,20 @@ class MigrationRun {
   /** @returns undefined: there is more to do */
   async step(): Promise<Outcome | undefined> {
     const { goal, onStep, clock, patience } = this.#options;
-    const overdue = this.#waitingSince !== undefined && clock.monotonic() - this.#waitingSince >= patience.waitMs;
+    const overdue = this.#waiting !== undefined && clock.monotonic() - this.#waiting.since >= patience.waitMs;
     const state = await this.#port.observe();
     const session: Session = { checked: this.#checked, overdue, ...(this.#failure && { failure: this.#failure }) };
     const step = nextStep(state, goal, session);
     onStep(step);
     if (step.do === "wait") {
-      this.#waitingSince ??= clock.monotonic();
+      const things = step.for.length;
+      if (this.#waiting === undefined || things < this.#waiting.things) {
+        this.#waiting = { since: clock.monotonic(), things };
+      }
       await this.#sleep(patience.lookMs);
       return undefined;
     }
-    this.#waitingSince = undefined;
+    this.#waiting = undefined;
     if (step.do === "done") return { kind: "done" };
     if (step.do === "stop") return { kind: "stopped", reason: step.reason };
     await this.#carryOut(step);
