@@ -75,6 +75,18 @@ test("the chart's pod is the base's: rights, folders of the node, arguments", as
   expect(paths(chart)).toEqual(paths(base));
 });
 
+test("the chart's shadow is the overlay's: rights, arguments, nothing of the node; and one of the two is there", async () => {
+  const chart = await read("templates/shadow.yaml");
+  const overlay = await readFile(join(deployDir, "overlays/shadow/daemonset.yaml"), "utf8");
+  const parts = (text: string) =>
+    [...text.matchAll(/hostPath|initContainers|priorityClassName|- (--\S+)|add: (.*)/g)].map(([all]) =>
+      all.replace(/--config=\S+/, "--config"),
+    );
+  expect(parts(chart)).toEqual(parts(overlay));
+  expect(chart).toMatch(/^\{\{- if \.Values\.shadow \}\}\n/);
+  expect(await read("templates/daemonset.yaml")).toMatch(/^\{\{- if not \.Values\.shadow \}\}\n/);
+});
+
 test("chart and image have the agent's version", async () => {
   const version = await agentVersion();
   expect(parse(await read("Chart.yaml"))).toMatchObject({ version, appVersion: version });

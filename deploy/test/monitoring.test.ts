@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../../apps/agent/src/metrics/metrics.ts";
 import { modes } from "../../apps/agent/src/modes/index.ts";
+import { shadowView } from "../../apps/agent/src/shadow/view.ts";
 import { deployDir } from "../src/paths.ts";
 import { labelsOf, seriesOf } from "./support/promql.ts";
 
@@ -31,8 +32,9 @@ beforeAll(async () => {
   panels = dashboard.panels;
   variables = dashboard.templating.list;
   rules = parse(await read("alerts.yaml")).groups.flatMap((group: { rules: Rule[] }) => group.rules);
+  const { addMetrics } = shadowView({ name: "iptables" }, [], 0);
   for (const mode of modes) {
-    const { text } = await createMetrics(new ClusterState(), { mode: mode.facts }).text();
+    const { text } = await createMetrics(new ClusterState(), { mode: mode.facts, addMore: addMetrics }).text();
     for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
       for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
     }

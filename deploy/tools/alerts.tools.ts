@@ -15,23 +15,28 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 test("promtool takes them", async () => {
-  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 8 rules found");
+  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 10 rules found");
 });
 
 /**
- * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, and what is no agent.
+ * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, a shadow that finds a
+ * difference, and what is no agent.
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
   ['fairlead_mode_fallback{job="kube-proxy",instance="a"}', "0x59 _x60"],
   ['process_resident_memory_bytes{job="second-release",instance="b"}', "900000000x120"],
   ['fairlead_mode_fallback{job="second-release",instance="b"}', "0x120"],
+  ['fairlead_shadow_differences{job="shadow",instance="d",ip_family="IPv4",kind="missing"}', "0x10 2x110"],
+  ['fairlead_shadow_blind{job="shadow",instance="d",ip_family="IPv6"}', "0x10 1x110"],
   ['up{job="kube-proxy",instance="c"}', "0x120"],
   ['process_resident_memory_bytes{job="others",instance="c"}', "900000000x120"],
 ].map(([series, values]) => ({ series, values }));
 
 test.each([
   ["FairleadDown", { job: "kube-proxy", instance: "a", severity: "warning" }],
+  ["FairleadShadowDiffers", { instance: "d", ip_family: "IPv4", kind: "missing", severity: "warning" }],
+  ["FairleadShadowBlind", { instance: "d", ip_family: "IPv6", job: "shadow", severity: "warning" }],
   ["FairleadMemoryHigh", { job: "second-release", instance: "b", severity: "warning" }],
 ])("%s is told of agents, whatever they are called, and of nobody else", async (alertname, labels) => {
   const file = join(dir, "test.yaml");

@@ -130,7 +130,30 @@ describe("the chart", () => {
     expect(parseManifests(await helm(API_SERVER)).map(({ kind }) => kind)).not.toContain("PrometheusRule");
   });
 
+  test("a shadow stands beside kube-proxy: nothing of the node's, no init container, ports of its own", async () => {
+    const shadow = [API_SERVER, "shadow=true"];
+    const text = await helm(...shadow, "podMonitor.enabled=true", "metricsBindAddress=0.0.0.0:10249");
+    const { container, result } = agentOf(text);
+    expect(result).toMatchObject({
+      kind: "run",
+      warnings: [],
+      config: { shadow: {}, metricsBindAddress: { address: "0.0.0.0", port: 10_449 }, stateDir: "" },
+    });
+    expect(container.securityContext.capabilities).toEqual({ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] });
+    expect(container.ports).toEqual([{ name: "metrics", containerPort: 10_449, hostPort: 10_449, protocol: "TCP" }]);
+    const { metadata, spec } = only(parseManifests(text), "DaemonSet")["spec"].template;
+    expect(spec.initContainers).toBeUndefined();
+    expect(spec.volumes.map(({ name }: { name: string }) => name)).toEqual(["config"]);
+    const proxy = only(parseManifests(await helm(API_SERVER)), "DaemonSet");
+    expect(only(parseManifests(text), "DaemonSet").metadata.name).not.toBe(proxy.metadata.name);
+    expect(metadata.labels).not.toMatchObject(proxy["spec"].selector.matchLabels);
+    expect(only(parseManifests(text), "PodMonitor")["spec"].selector.matchLabels).toEqual(
+      only(parseManifests(text), "DaemonSet")["spec"].selector.matchLabels,
+    );
+  });
+
   test.each([
+    ["a shadow of what has no rules to see", [API_SERVER, "shadow=true", "mode=userspace"], /mode is userspace/],
     ["no API server", [], /apiServer/],
     ["a field of its own in config", [API_SERVER, "config.mode=ipvs"], /config/],
     ["an unknown value", [API_SERVER, "clusterCidr=10.0.0.0/8"], /clusterCidr/],

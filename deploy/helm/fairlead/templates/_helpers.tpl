@@ -3,7 +3,7 @@
 {{- end -}}
 
 {{- define "fairlead.selector" -}}
-app.kubernetes.io/name: fairlead
+app.kubernetes.io/name: {{ .Values.shadow | ternary "fairlead-shadow" "fairlead" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
@@ -75,6 +75,12 @@ nodes at once. So a pod keeps what it began with, and a change is a new pod, as 
 */}}
 {{- define "fairlead.configMapName" -}}
 {{ include "fairlead.name" . }}-{{ include "fairlead.configData" . | sha256sum | trunc 10 }}
+{{- end -}}
+
+{{/* Where metrics are served: a shadow leaves kube-proxy's own port to it. */}}
+{{- define "fairlead.metricsPort" -}}
+{{- $port := regexFind "[0-9]+$" .Values.metricsBindAddress -}}
+{{- if and .Values.shadow (eq $port "10249") }}10449{{ else }}{{ $port }}{{ end -}}
 {{- end -}}
 
 {{/* What both containers have alike. */}}
