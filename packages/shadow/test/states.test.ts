@@ -4,7 +4,7 @@ import { toEnd } from "@fairlead/base";
 import { factsOf, type KernelState } from "@fairlead/inspect";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
-import { slotChanges, World } from "@fairlead/testkit/histories";
+import { type SlotChanges, slotChanges, World, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { groupDifferences, straysIn, viewOf } from "../src/index.ts";
@@ -20,28 +20,44 @@ function differences({ plan }: World, state: KernelState): unknown[] {
   return [...found, ...toEnd(straysIn(plan, state))];
 }
 
+/** Differences of services that are programmed for as Fairlead does, which the recordings hold to what kube-proxy does. */
+async function inIptables(changes: SlotChanges): Promise<unknown[]> {
+  const world = new World(goldenPlannerOptions(NODE, factsOf("iptables").semantics));
+  world.change(changes);
+  const iptables = new FakeIptables({ family: "IPv4" });
+  await createIptablesBackend(iptables, { counters: async () => new Set() }).sync(world.plan);
+  return differences(world, { ruleSet: iptables.ruleSet(), environment });
+}
+
+function inNftables(changes: SlotChanges): unknown[] {
+  const nodePortAddresses = { IPv4: { kind: "list", addresses: [NODE_ADDRESS] } } as const;
+  const world = new World(goldenPlannerOptions(NODE, factsOf("nftables").semantics, { nodePortAddresses }));
+  world.change(changes);
+  return differences(world, { ruleSet: new Map(), nftables: [planTable(world.plan)], environment });
+}
+
 test("iptables mode: whatever the services are, what is programmed for them does not differ", async () => {
   await fc.assert(
     fc.asyncProperty(slots, async (changes) => {
-      const world = new World(goldenPlannerOptions(NODE, factsOf("iptables").semantics));
-      world.change(changes);
-      const iptables = new FakeIptables({ family: "IPv4" });
-      await createIptablesBackend(iptables, { counters: async () => new Set() }).sync(world.plan);
-      expect(differences(world, { ruleSet: iptables.ruleSet(), environment })).toEqual([]);
+      expect(await inIptables(changes)).toEqual([]);
     }),
     { numRuns: 60 },
   );
 });
 
 test("nftables mode: the same", () => {
-  const nodePortAddresses = { IPv4: { kind: "list", addresses: [NODE_ADDRESS] } } as const;
   fc.assert(
     fc.property(slots, (changes) => {
-      const world = new World(goldenPlannerOptions(NODE, factsOf("nftables").semantics, { nodePortAddresses }));
-      world.change(changes);
-      const state = { ruleSet: new Map(), nftables: [planTable(world.plan)], environment };
-      expect(differences(world, state)).toEqual([]);
+      expect(inNftables(changes)).toEqual([]);
     }),
     { numRuns: 60 },
   );
+});
+
+test("source ranges of a service without endpoints: iptables mode refuses everybody, nftables mode asks them still", async () => {
+  const none = webState({ type: "LoadBalancer", protocol: "UDP", ranges: true, endpoints: [] });
+  for (const external of ["Cluster", "Local"] as const) {
+    expect(await inIptables([[1, { ...none, external }]])).toEqual([]);
+    expect(inNftables([[1, { ...none, external }]])).toEqual([]);
+  }
 });

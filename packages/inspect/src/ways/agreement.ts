@@ -86,7 +86,9 @@ export function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, e
   const finding = { frontend: { kind, address, port }, source, wanted };
   try {
     const packet = { ...probe.packet, source: source.address };
-    return { ...finding, ...found(tracer.explore(packet, environment), wanted) };
+    const seen = found(tracer.explore(packet, environment), wanted);
+    const refused = refusal(probe.frontend, source);
+    return { ...finding, ...seen, ...(refused && seen.found && sameWays(seen.found, refused) && { wanted: refused }) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { ...finding, problem: error.message };
@@ -96,6 +98,16 @@ export function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, e
 function treatmentOf(frontend: Frontend, source: Source): Treatment {
   if (isExcluded(frontend, source)) return { verdict: "leave" };
   return lets(frontend.sources, source.address) ? frontend.treatments[source.class] : { verdict: "drop" };
+}
+
+/**
+ * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
+ * refused like everybody else. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
+ */
+function refusal({ sources, treatments }: Frontend, source: Source): Ways | undefined {
+  const { verdict } = treatments[source.class];
+  const leadsOn = Object.values(treatments).some((one) => one.verdict === "proxy");
+  return leadsOn || lets(sources, source.address) ? undefined : new Map([[verdict, 1]]);
 }
 
 /** Rules that nobody can decide here are taken both ways: where that leads to one end, they do not matter. */
