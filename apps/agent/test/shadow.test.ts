@@ -29,6 +29,8 @@ class SeenNode {
   text = scenario.iptables;
   generation: number | undefined;
   failure: Error | undefined;
+  /** What the next reading ends with; undefined: it succeeds. */
+  failsOnce: (() => Error) | undefined;
   reads = 0;
 
   readonly mode = {
@@ -37,7 +39,9 @@ class SeenNode {
     isHere: async () => true,
     generation: async () => this.generation,
     read: async (_kernel, family, environment) => {
-      if (this.failure !== undefined) throw this.failure;
+      const failure = this.failure ?? this.failsOnce?.();
+      this.failsOnce = undefined;
+      if (failure !== undefined) throw failure;
       this.reads += 1;
       const parser = new LazySaveParser({ family });
       parser.push(this.text);
@@ -181,6 +185,20 @@ describe("a shadow beside what kube-proxy wrote", () => {
     node.text = node.text.replace("0.50000000000", "0.25000000000");
     await node.pass(TOLD_MS + 2_000);
     expect(node.told()).toContain("differs default/lb shares");
+  });
+
+  test("reads once more what somebody writes while it is read", async () => {
+    node.generation = 7;
+    await node.pass(6_000);
+    node.text = node.text.replace("0.50000000000", "0.25000000000");
+    node.generation = 8;
+    node.failsOnce = () => {
+      node.generation = 9;
+      return new Error("reading set ip kube-proxy __map4: ENOENT: no such file or directory");
+    };
+    await node.pass(TOLD_MS);
+    expect(node.told()).toContain("differs default/lb shares");
+    expect(node.log.messages("warn").filter((line) => line.includes("cannot be read"))).toEqual([]);
   });
 
   test("its metrics count service ports by what is different, past the grace only", async () => {

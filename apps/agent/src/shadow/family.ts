@@ -10,11 +10,9 @@ import {
   type Suspicion,
   Suspicions,
   straysIn,
-  type View,
-  viewOf,
 } from "@fairlead/shadow";
-import { hostOf } from "./host.ts";
 import type { SeenMode } from "./modes.ts";
+import { type Reading, readKernel } from "./reading.ts";
 import { subjectOf } from "./subject.ts";
 
 export interface ShadowFamilyParts {
@@ -34,11 +32,6 @@ interface Round {
   readonly at: number;
   readonly milliseconds: number;
   readonly services: number;
-}
-
-interface Reading {
-  readonly view: View;
-  readonly nodeAddress: string | undefined;
 }
 
 /** Milliseconds of a look that go to services that nothing was heard of. */
@@ -135,19 +128,13 @@ export class ShadowFamily implements Backend {
     if (!changed && idle) return;
     if (changed && !this.#rounds.open) this.#begin(plan);
     const kept = changed ? undefined : this.#reading;
-    const reading = kept ?? (await this.#read());
+    const reading = kept ?? (await readKernel(this.#parts, generation));
     this.#reading = reading;
     this.#generation = generation;
     if (kept === undefined || this.#planChanged) await this.#findStrays(plan, reading);
     this.#seeStrays();
     await this.#compare(plan, reading);
     if (!this.#rounds.open && this.#suspicions.all.length === 0) this.#reading = undefined;
-  }
-
-  async #read(): Promise<Reading> {
-    const { mode, kernel, family } = this.#parts;
-    const { environment, nodeAddress } = await hostOf(kernel, family);
-    return { view: viewOf(await mode.read(kernel, family, environment)), nodeAddress };
   }
 
   async #compare(plan: ForwardingPlan, reading: Reading): Promise<void> {
