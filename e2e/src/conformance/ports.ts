@@ -13,6 +13,15 @@ export function portsOf(rows: readonly ConformanceCase[]): LabOptions {
   };
 }
 
+/** What either of them has. */
+export function bothPorts(one: LabOptions, other: LabOptions): LabOptions {
+  const both = (ports: keyof LabOptions) => ({
+    tcp: unique([...one[ports].tcp, ...other[ports].tcp]),
+    udp: unique([...one[ports].udp, ...other[ports].udp]),
+  });
+  return { podPorts: both("podPorts"), landingPorts: both("landingPorts") };
+}
+
 function unique(ports: readonly number[]): readonly number[] {
   return [...new Set(ports)];
 }

@@ -8,6 +8,9 @@ export interface KernelDamage {
   inflict(runner: Runner): Promise<void>;
 }
 
+/** Remembers what the kernel holds; what it gives brings that back. */
+export type Mending = (runner: Runner) => Promise<() => Promise<void>>;
+
 type Change = (rules: readonly string[]) => readonly string[];
 
 /** Rewrites the rules of a table in one transaction that names the chains of the changed lines only. */

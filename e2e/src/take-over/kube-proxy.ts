@@ -7,7 +7,7 @@ import { PLAIN_TOOL } from "../support/plain-tool.ts";
 
 /** How the real kube-proxy is run; its iptables are those that the plain names lead to. */
 export interface KubeProxyMode {
-  readonly mode: "iptables" | "nftables";
+  readonly mode: "iptables" | "ipvs" | "nftables";
   readonly variant: "nft" | "legacy";
 }
 

@@ -6,6 +6,9 @@ import type { GuestOptions } from "./boot.ts";
 const ROOM = fileURLToPath(new URL("../..", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/uml-guest", import.meta.url));
 
+/** What a test is told from outside is told to its part in the guest as well. */
+const PASSED_ON = ["FAIRLEAD_KUBE_PROXY", "FAIRLEAD_SHADOW_STATES", "FAIRLEAD_SHADOW_SEED"];
+
 /**
  * A program of this package as a guest's command. Node starts slowly there: what it compiled is kept from one boot to
  * the next.
@@ -20,6 +23,12 @@ export async function guestProgram(
   return {
     command: [process.execPath, "--conditions=@fairlead/source", "--no-warnings", file, ...args],
     cwd: ROOM,
-    env: { NODE_COMPILE_CACHE: COMPILED, [AGENT_VARIABLE]: agentFile() },
+    env: { ...passedOn(), NODE_COMPILE_CACHE: COMPILED, [AGENT_VARIABLE]: agentFile() },
   };
+}
+
+function passedOn(): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    PASSED_ON.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
 }

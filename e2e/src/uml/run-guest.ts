@@ -6,7 +6,8 @@ import { guestProgram } from "./guest-program.ts";
 const MAIN = fileURLToPath(new URL("guest/main.ts", import.meta.url));
 
 /**
- * Boots once and runs the suites in the guest, on one test ground.
+ * Boots once and runs the suites in the guest, on one test ground; what they say of times goes to standard
+ * error.
  *
  * @returns problems by the name of the spec
  * @throws Error when the guest did not come to its end, with its last words
@@ -17,6 +18,7 @@ export async function runGuest(
 ): Promise<ReadonlyMap<string, Report["problems"]>> {
   const { exitCode, stdout, stderr } = await boot({ ...(await guestProgram(MAIN, suites)), timeoutMs });
   if (exitCode !== 0) throw new Error(`the guest's tests ended with ${exitCode}: ${stderr}`);
+  process.stderr.write(stderr);
   const reports = stdout.split("\n").flatMap((line): Report[] => (line === "" ? [] : [JSON.parse(line)]));
   return new Map(reports.map(({ name, problems }) => [name, problems]));
 }

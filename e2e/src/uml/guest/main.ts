@@ -1,5 +1,6 @@
 import { conformanceTable } from "@fairlead/testkit";
-import { portsOf } from "../../conformance/ports.ts";
+import { bothPorts, portsOf } from "../../conformance/ports.ts";
+import { flowPorts } from "../../flows/calls.ts";
 import { openLab } from "../../lab/lab.ts";
 import { suites } from "./suites.ts";
 
@@ -7,7 +8,7 @@ import { suites } from "./suites.ts";
  * Runs in the guest: the suites that are named, on one test ground. Every report is a line of JSON on standard output;
  * how long each suite took goes to standard error.
  */
-await using lab = await openLab(portsOf(conformanceTable));
+await using lab = await openLab(bothPorts(portsOf(conformanceTable), flowPorts));
 for (const name of process.argv.slice(2)) {
   const suite = suites.get(name);
   if (suite === undefined) throw new Error(`there is no suite ${name}`);

@@ -2,13 +2,18 @@ import type { Lab } from "../../lab/lab.ts";
 import { conformance } from "./conformance.ts";
 import { drainSpecs } from "./drain-specs.ts";
 import { faultSpecs } from "./fault-specs.ts";
+import { flowSpecs } from "./flow-specs.ts";
 import { foundingSpecs } from "./founding-specs.ts";
 import { golden } from "./golden.ts";
 import { meaning } from "./meaning.ts";
+import { shadowSpecs } from "./shadow-specs.ts";
 import { type Suite, suiteOf } from "./suite.ts";
 import { verify } from "./verify-specs.ts";
 
 const nothingLeft = async (_: Lab) => {};
+
+/** The real kube-proxy, where the machine has one. */
+const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
 export const suites: ReadonlyMap<string, Suite> = new Map([
   ["meaning", meaning],
@@ -18,4 +23,6 @@ export const suites: ReadonlyMap<string, Suite> = new Map([
   ["faults", suiteOf(faultSpecs, nothingLeft)],
   ["drain", suiteOf(drainSpecs, nothingLeft)],
   ["verify", verify],
+  ["flows", suiteOf(flowSpecs, nothingLeft)],
+  ...(kubeProxy === "" ? [] : [["shadow", suiteOf(shadowSpecs(kubeProxy), nothingLeft)] as const]),
 ]);

@@ -1,0 +1,52 @@
+import { type RawObject, webA1, webB1, workload } from "@fairlead/testkit";
+import type { Lab } from "../lab/lab.ts";
+import { type BesideSettings, openBeside } from "./beside.ts";
+import { randomStates } from "./states.ts";
+
+/** A shadow may have been given a long grace. */
+const TOLD_MS = 300_000;
+
+/** What is told in the log when a service begins to differ for good. */
+const DIFFERS = "kube-proxy does not what Fairlead would do";
+
+interface Agreement {
+  readonly mode: string;
+  /** The log lines of services that differed. */
+  readonly differences: readonly string[];
+  /** What the kernel held before and after a change that nobody programmed. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** A state may be that before it, of which there is nothing to write and nothing to look at: this one differs always. */
+function another(turn: number): readonly RawObject[] {
+  return workload(98, { endpoints: [turn % 2 === 0 ? webA1 : webB1] }).objects;
+}
+
+/**
+ * Has kube-proxy program random states of a cluster, one after the other, each until the shadow agrees with it; then
+ * kube-proxy is killed and one more state is put, which the shadow tells and does not program.
+ *
+ * @param held what the kernel holds
+ */
+export async function statesAgree(
+  lab: Lab,
+  settings: BesideSettings,
+  held: () => Promise<readonly string[]>,
+): Promise<Agreement> {
+  const { FAIRLEAD_SHADOW_STATES = "12", FAIRLEAD_SHADOW_SEED = "1" } = process.env;
+  const [first = [], ...others] = randomStates(Number(FAIRLEAD_SHADOW_STATES), Number(FAIRLEAD_SHADOW_SEED));
+  await using beside = await openBeside(lab, settings, first);
+  const { mode } = await beside.agreed(0);
+  for (const [turn, state] of others.entries()) {
+    const since = Date.now();
+    await beside.put([...state, ...another(turn)]);
+    await beside.agreed(since);
+  }
+  const lines = beside.shadow.log().split("\n");
+  await beside.killKubeProxy();
+  const before = await held();
+  await beside.put(workload(99, { endpoints: [webA1] }).objects);
+  await beside.told("what nobody programs", TOLD_MS);
+  return { mode, differences: lines.filter((line) => line.includes(DIFFERS)), before, after: await held() };
+}
