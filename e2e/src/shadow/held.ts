@@ -14,7 +14,7 @@ export function heldBy(runner: Runner): Promise<readonly string[]> {
   return listed(runner, [...LEGACY, ["nft", "-a", "list", "ruleset"], generation]);
 }
 
-/** Virtual servers, sets, addresses and rules of ipvs mode, for which the kernel has no number that tells of changes. */
+/** Virtual servers, sets, addresses and rules of ipvs mode, of whose changes no number tells. */
 export function heldInIpvs(runner: Runner): Promise<readonly string[]> {
   return listed(runner, [
     ...LEGACY,

@@ -18,7 +18,7 @@ interface Agreement {
   readonly after: readonly string[];
 }
 
-/** A state may be that before it, of which there is nothing to write and nothing to look at: this one differs always. */
+/** A state may be that before it, with nothing to write and nothing to look at: this makes it another. */
 function another(turn: number): readonly RawObject[] {
   return workload(98, { endpoints: [turn % 2 === 0 ? webA1 : webB1] }).objects;
 }

@@ -20,7 +20,7 @@ function differences({ plan }: World, state: KernelState): unknown[] {
   return [...found, ...toEnd(straysIn(plan, state))];
 }
 
-/** Differences of services that are programmed for as Fairlead does, which the recordings hold to what kube-proxy does. */
+/** What differs of services that are programmed as Fairlead does; the recordings hold that to what kube-proxy does. */
 async function inIptables(changes: SlotChanges): Promise<unknown[]> {
   const world = new World(goldenPlannerOptions(NODE, factsOf("iptables").semantics));
   world.change(changes);

@@ -18,7 +18,8 @@ export const shadowSpecs = (program: string): readonly Spec[] => [
         heldInIpvs(lab.runner("node-a")),
       );
       const problems = [...differences];
-      if (mode !== "ipvs") problems.push(`the shadow took the mode for ${mode}`);
+      const modes = [mode, MODE.mode];
+      if (new Set(modes).size > 1) problems.push(`the shadow took the mode for another: ${modes.join(", ")}`);
       for (const [at, text] of before.entries()) if (after[at] !== text) problems.push(`${text} became ${after[at]}`);
       return problems;
     },
