@@ -33,13 +33,15 @@ export const PROTOCOL_NUMBERS = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfie
 /**
  * Asks for all entries of a family and protocol in zone 0. Old kernels give those of all zones, before 5.8 those of all
  * protocols.
+ *
+ * @param zones whether the kernel knows of zones; without, all of its entries are in zone 0
  */
-export function encodeDump(family: IPFamily, protocol: Protocol): Buffer {
+export function encodeDump(family: IPFamily, protocol: Protocol, zones = true): Buffer {
   const number = attribute(PROTOCOL_PART.number, Buffer.from([PROTOCOL_NUMBERS[protocol]]));
   const attributes = [
     nest(entry.filter, attribute(FILTER_PART.original, byProtocol)),
     nest(entry.original, nest(TUPLE.protocol, number)),
-    zone0,
+    ...(zones ? [zone0] : []),
   ];
   return encodeRequest({
     type: TYPES.get,
@@ -78,8 +80,12 @@ export function isInOtherZone(bytes: Buffer, zone: Range | undefined): boolean {
   return zone !== undefined && bytes.readUInt16BE(zone.start) !== 0;
 }
 
-/** Deletes the entry of zone 0 whose attributes those are, and no newer one of the same addresses and ports. */
-export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): Buffer {
+/**
+ * Deletes the entry of zone 0 whose attributes those are, and no newer one of the same addresses and ports.
+ *
+ * @param zones as in `encodeDump`
+ */
+export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily, zones = true): Buffer {
   const names = [entry.original, entry.id] as const;
   const attributes = names.flatMap((type) => {
     const found = findAttribute(bytes, within, type);
@@ -91,7 +97,7 @@ export function encodeDeletion(bytes: Buffer, within: Range, family: IPFamily): 
     type: TYPES.delete,
     flags: FLAGS.request,
     addressFamily: ADDRESS_FAMILIES[family],
-    attributes: Buffer.concat([...attributes, zone0]),
+    attributes: Buffer.concat([...attributes, ...(zones ? [zone0] : [])]),
   });
 }
 

@@ -8,6 +8,7 @@ import type { Connection, ConnectionEvent } from "./connection.ts";
 import { decodeConnection } from "./decode-connection.ts";
 import { encodeDump } from "./messages.ts";
 import type { Tracking } from "./tracking.ts";
+import { Zones } from "./zones.ts";
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
 /** Milliseconds between two looks whether something was told. */
@@ -21,11 +22,13 @@ export interface NetlinkTrackingOptions {
 
 /** Talks to the kernel by itself. */
 export function createNetlinkTracking({ open, listen, timers }: NetlinkTrackingOptions): Tracking {
+  const zones = new Zones();
   return {
     async *list() {
       for (const family of IP_FAMILIES) {
         for (const protocol of PROTOCOLS) {
-          for await (const connection of dumped(open, encodeDump(family, protocol))) {
+          const dump = (named: boolean) => dumped(open, encodeDump(family, protocol, named));
+          for await (const connection of zones.read(dump)) {
             // Kernels before 5.8 give those of all protocols.
             if (connection.family === family && connection.protocol === protocol) yield connection;
           }

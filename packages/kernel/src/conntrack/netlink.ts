@@ -5,6 +5,7 @@ import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket, type OpenNetlink } from "../netlink/socket.ts";
 import type { Conntrack, ConntrackFlow } from "./conntrack.ts";
 import { decodeEntry, encodeDeletion, encodeDump } from "./messages.ts";
+import { Zones } from "./zones.ts";
 
 /** Bytes of entries that are looked at in one go, some 2,500 of them. */
 const BATCH_SIZE = 16 * DATAGRAM_SIZE;
@@ -17,12 +18,13 @@ type Batch = ReadonlyMap<ConntrackFlow, () => Buffer>;
  * entries take 0.3 s, 1,000 deletions 0.03 s.
  */
 export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
+  const zones = new Zones();
   return {
     async sweep(family, protocol, choose) {
       const socket = await open();
       try {
         const deletions: Buffer[] = [];
-        for await (const batch of readEntries(socket, family, protocol)) {
+        for await (const batch of zones.read((named) => readEntries(socket, family, protocol, named))) {
           for (const flow of choose([...batch.keys()])) {
             const deletion = batch.get(flow);
             if (deletion !== undefined) deletions.push(deletion());
@@ -38,12 +40,17 @@ export function createNetlinkConntrack(open: OpenNetlink): Conntrack {
   };
 }
 
-async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: Protocol): AsyncGenerator<Batch> {
+async function* readEntries(
+  socket: NetlinkSocket,
+  family: IPFamily,
+  protocol: Protocol,
+  zones: boolean,
+): AsyncGenerator<Batch> {
   const room = Buffer.alloc(BATCH_SIZE);
   const batch = new Map<ConntrackFlow, () => Buffer>();
   let filled = 0;
   let done = false;
-  await socket.send(encodeDump(family, protocol));
+  await socket.send(encodeDump(family, protocol, zones));
   while (!done) {
     const bytes = await socket.receive(room.subarray(filled));
     for (const reply of decodeReplies(bytes)) {
@@ -51,7 +58,7 @@ async function* readEntries(socket: NetlinkSocket, family: IPFamily, protocol: P
       if (reply.kind === "done") done = true;
       else {
         const flow = decodeEntry(bytes, reply.attributes, family, protocol);
-        if (flow !== undefined) batch.set(flow, () => encodeDeletion(bytes, reply.attributes, family));
+        if (flow !== undefined) batch.set(flow, () => encodeDeletion(bytes, reply.attributes, family, zones));
       }
     }
     filled += bytes.length;

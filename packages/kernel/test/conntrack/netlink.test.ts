@@ -98,6 +98,21 @@ describe("netlink", () => {
     expect(kernel.closed()).toBe(1);
   });
 
+  test("a kernel without zones is asked without them from then on", async () => {
+    const unsupported = result(95);
+    const kernel = onKernel(unsupported, entry, done, result(0), entry, done, result(0));
+    expect(await kernel.conntrack.sweep("IPv4", "UDP", all)).toBe(1);
+    expect(await kernel.conntrack.sweep("IPv4", "UDP", all)).toBe(1);
+    const [named, , , asked] = kernel.sent;
+    expect(named).toEqual(encodeDump("IPv4", "UDP"));
+    expect(asked).toEqual(encodeDump("IPv4", "UDP", false));
+    expect(kernel.sent).toHaveLength(5);
+    for (const request of kernel.sent.slice(1)) expect(request.includes(zone(0))).toBe(false);
+    await expect(onKernel(unsupported, unsupported).conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({
+      code: "ENOTSUP",
+    });
+  });
+
   test("what the kernel refuses is an error with its name, and the socket is closed", async () => {
     const reading = onKernel(result(1));
     await expect(reading.conntrack.sweep("IPv4", "UDP", all)).rejects.toMatchObject({
