@@ -41,7 +41,7 @@ export { isNftTableThere } from "./nftables/table-there.ts";
 export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftables/watch.ts";
 export { type KernelReader, openKernelReader } from "./reading/reader.ts";
 export { readingRunner } from "./reading/runner.ts";
-export { readingOnly, readsLinks, readsNftables, readsServers, WritesRefused } from "./reading/sockets.ts";
+export { readingOnly, readsLinks, readsNftables, readsServers, readsSets, WritesRefused } from "./reading/sockets.ts";
 export { CommandError, type CommandFailure, type FailureReason } from "./runner/command-error.ts";
 export { createRunner, type ProcessRunnerOptions } from "./runner/process-runner.ts";
 export type { Argv, Input, Runner, RunOptions, RunResult, StreamOptions } from "./runner/runner.ts";

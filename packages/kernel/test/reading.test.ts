@@ -2,7 +2,16 @@ import { NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../src/fake/index.ts";
 import type { Argv } from "../src/index.ts";
-import { readingOnly, readingRunner, readsLinks, readsNftables, readsServers, WritesRefused } from "../src/index.ts";
+import {
+  readingOnly,
+  readingRunner,
+  readsLinks,
+  readsNftables,
+  readsServers,
+  readsSets,
+  WritesRefused,
+} from "../src/index.ts";
+import { encodeMember, encodeSetDump } from "../src/ipset/messages.ts";
 import { encodeServerCommand, encodeServerDump } from "../src/ipvs/messages.ts";
 import { encodeAddressDump, encodeDevice } from "../src/links/messages.ts";
 import { encodeGet } from "../src/nftables/requests.ts";
@@ -27,6 +36,7 @@ describe("netlink for somebody who only reads", () => {
     ["all rules", readsNftables, encodeGet("getRule", "ip6")],
     ["the generation", readsNftables, encodeGet("getGeneration", "ip", undefined, false)],
     ["addresses", readsLinks, encodeAddressDump()],
+    ["a set", readsSets, encodeSetDump("KUBE-CLUSTER-IP")],
     ["virtual servers", readsServers, encodeServerDump(IPVS_FAMILY)],
   ])("%s may be asked for", async (_, reads, request) => {
     const { open, sent } = guarded(reads);
@@ -42,6 +52,7 @@ describe("netlink for somebody who only reads", () => {
       new NftBatch("ip", "kube-proxy").deleteTable().finishAsCheck(),
     ],
     ["a new device", readsLinks, encodeDevice({ kind: "add-device", device: "kube-ipvs0" })],
+    ["a new member", readsSets, encodeMember({ kind: "add", set: "KUBE-CLUSTER-IP", member: "192.0.2.1,tcp:80" })],
     ["a new virtual server", readsServers, encodeServerCommand(IPVS_FAMILY, { kind: "delete-server", server })],
     [
       "a deletion after a question",

@@ -2,6 +2,7 @@ import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import { factsOf, type KernelState, type Mode } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
+import type { SavedRules } from "@fairlead/netfilter";
 import { ownRules } from "@fairlead/shadow";
 import { type Environment, packetSet } from "@fairlead/trace";
 
@@ -20,7 +21,7 @@ export interface SeenMode {
 
 const TABLE = "kube-proxy";
 const DEVICE = "kube-ipvs0";
-const OWN_SET = /^KUBE-/;
+const ASKED_SET = / --match-set (KUBE-\S+) /g;
 
 const nftables: SeenMode = {
   name: "nftables",
@@ -39,20 +40,16 @@ const ipvs: SeenMode = {
   isHere: async (kernel) => ((await kernel.addressesOf(DEVICE))?.size ?? 0) > 0,
   generation: async () => undefined,
   async read(kernel, family, host) {
-    const [rules, servers, sets, addresses] = await Promise.all([
-      kernel.rules(family),
+    const rules = await kernel.rules(family);
+    const [servers, sets, addresses] = await Promise.all([
       kernel.servers(),
-      kernel.sets(),
+      kernel.sets(setsAskedIn(rules)),
       kernel.addressesOf(DEVICE),
     ]);
     const environment = {
       ...host,
       localAddresses: [...(host.localAddresses ?? []), ...(addresses ?? [])],
-      sets: new Map(
-        sets
-          .filter(({ name }) => OWN_SET.test(name))
-          .map(({ name, type, members }) => [name, packetSet(type, members)]),
-      ),
+      sets: new Map(sets.map(({ name, type, members }) => [name, packetSet(type, members)])),
       ipvs: {
         servers: servers.filter((server) => server.family === family),
         conntrack: (await kernel.setting("net/ipv4/vs/conntrack")) === "1",
@@ -75,6 +72,17 @@ const iptables: SeenMode = {
   generation: (kernel) => kernel.rulesGeneration(),
   read: async (kernel, family, environment) => ({ ruleSet: ownRules(await kernel.rules(family)), environment }),
 };
+
+/** Others' sets may be large, and decide nothing here. */
+function setsAskedIn(rules: SavedRules): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { chains } of rules.values()) {
+    for (const { texts } of chains.values()) {
+      for (const text of texts) for (const [, name = ""] of ` ${text} `.matchAll(ASKED_SET)) names.add(name);
+    }
+  }
+  return names;
+}
 
 /** What is dear to look for comes last; a proxy removes what its other modes left. */
 const MODES: readonly SeenMode[] = [nftables, ipvs, iptables];

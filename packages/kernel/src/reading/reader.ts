@@ -8,14 +8,14 @@ import { detectVariant } from "../iptables/detect.ts";
 import type { Variant } from "../iptables/variant.ts";
 import { openIpvsSession } from "../ipvs/session.ts";
 import { createLinks } from "../links/open.ts";
-import { openGenericSocket, openRouteSocket, openTransactionSocket } from "../netlink/socket.ts";
+import { openGenericSocket, openNetfilterSocket, openRouteSocket, openTransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "../nftables/client.ts";
 import { openNftables } from "../nftables/open.ts";
 import { isNftTableThere } from "../nftables/table-there.ts";
 import type { Runner } from "../runner/runner.ts";
 import { createSysctl } from "../sysctl/sysctl.ts";
 import { readingRunner } from "./runner.ts";
-import { readingOnly, readsLinks, readsNftables, readsServers } from "./sockets.ts";
+import { readingOnly, readsLinks, readsNftables, readsServers, readsSets } from "./sockets.ts";
 
 /** What a kernel holds for a service proxy, for somebody who must not change it. Nothing is kept open but a socket. */
 export interface KernelReader {
@@ -33,7 +33,8 @@ export interface KernelReader {
   /** undefined: there is no such table. */
   nftTable(family: IPFamily, name: string): Promise<NftTable | undefined>;
   servers(): Promise<readonly VirtualServerState[]>;
-  sets(): Promise<readonly SetState[]>;
+  /** Those of the names that there are. */
+  sets(names: Iterable<string>): Promise<readonly SetState[]>;
   /** undefined: there is no such device. */
   addressesOf(device: string): Promise<ReadonlySet<string> | undefined>;
   readonly addresses: NodeAddresses;
@@ -57,6 +58,7 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
   const used = () => (variant ??= detectVariant(runner));
   let opened: Promise<NftablesClient> | undefined;
   const nftables = () => (opened ??= openNftables({ open: readingOnly(openTransactionSocket, readsNftables) }));
+  const sets = createIpset(runner, { open: readingOnly(openNetfilterSocket, readsSets) });
   const links = createLinks(runner, { open: readingOnly(openRouteSocket, readsLinks) });
   return {
     async rules(family) {
@@ -80,7 +82,7 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
         await session.close();
       }
     },
-    sets: () => all(createIpset(runner).save()),
+    sets: (names) => all(sets.save(names)),
     addressesOf: (device) => links.addresses(device),
     addresses: createNodeAddresses(runner, options),
     setting: (key) => createSysctl().read(key),

@@ -1,4 +1,5 @@
 import { nftNumbers } from "@fairlead/netfilter/nft";
+import { TYPES as SETS } from "../ipset/numbers.ts";
 import { COMMANDS } from "../ipvs/numbers.ts";
 import { TYPES } from "../links/numbers.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
@@ -31,6 +32,8 @@ const IPVS_READS: ReadonlySet<number> = new Set([COMMANDS.getService, COMMANDS.g
 
 /** Of nf_tables, by nfnetlink. */
 export const readsNftables = ({ type }: Asked) => NFT_READS.has(type);
+/** Of sets and their members, by nfnetlink. */
+export const readsSets = ({ type }: Asked) => type === SETS.list;
 /** Of devices and their addresses, by rtnetlink. */
 export const readsLinks = ({ type }: Asked) => LINK_READS.has(type);
 /** Of virtual servers, by generic netlink. */
