@@ -1,8 +1,10 @@
 import { parseSave } from "@fairlead/netfilter";
+import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareTraffic, type Fate, waysText } from "../src/index.ts";
+import { compareTraffic, dryTables, type Fate, waysText } from "../src/index.ts";
+import { planned, settingsOf } from "./support/scenario.ts";
 
 const NODE_ADDRESS = "10.201.0.10";
 const environment = {
@@ -133,5 +135,70 @@ describe("destinations whose rules are the same are not traced", () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("destinations of which tables of nftables say the same are not traced", async () => {
+  const all = goldenScenarios().flatMap(({ objects }) => objects);
+  const objects = [
+    ...new Map(all.map((one) => [`${one.kind} ${one.metadata.namespace}/${one.metadata.name}`, one])).values(),
+  ];
+  const { node } = goldenScenario("01-clusterip");
+  const plan = await planned({ objects, node }, { mode: "nftables" });
+  const text = dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables")).map(tableText).join("");
+  const lines = text.split("\n");
+  /** Elements that others stand before and behind. */
+  const elements = lines.flatMap((line, at) => (/^\t\t\t {5}.*,$/.test(line) ? [at] : []));
+  const rules = lines.flatMap((line, at) => (line.startsWith("\t\tip ") ? [at] : []));
+  const addresses = [...new Set(text.match(/\b10\.(?:96|144)\.\d+\.\d+\b(?!\/)/g) ?? [])];
+  const chains = [...text.matchAll(/goto (\S+?),?\s/g)].map(([, name = ""]) => name);
+
+  const edit = fc.record({ at: fc.nat(), how: fc.constantFrom("gone", "to", "key", "chain", "rule"), other: fc.nat() });
+  type Edit = typeof edit extends fc.Arbitrary<infer One> ? One : never;
+
+  function edited(before: readonly string[], { at, how, other }: Edit): readonly string[] {
+    const places = how === "rule" ? rules : elements;
+    const place = places[at % places.length] ?? 0;
+    const line = before[place] ?? "";
+    const address = addresses[other % addresses.length] ?? "";
+    const made = {
+      gone: "",
+      to: line.replace(/: 10\.\d+\.\d+\.\d+/, `: ${address}`),
+      key: line.replace(/10\.\d+\.\d+\.\d+/, address),
+      chain: line.replace(/goto [^\s,]+/, `goto ${chains[other % chains.length]}`),
+      rule: `\t\tip daddr ${address} drop`,
+    }[how];
+    return before.with(place, made);
+  }
+
+  const state = (nftables: readonly NftTable[]) => ({
+    ruleSet: parseSave(""),
+    nftables,
+    environment: { localAddresses: [NODE_ADDRESS] },
+  });
+
+  test("which leaves the answer as it is", () => {
+    expect(elements.length).toBeGreaterThan(50);
+    fc.assert(
+      fc.property(fc.array(edit, { minLength: 1, maxLength: 2 }), (edits) => {
+        const before = state(readTables(text));
+        const after = state(readTables(edits.reduce(edited, lines).join("\n")));
+        const elsewhere = { ...after, environment: { ...after.environment, broadcastAddresses: [] } };
+        expect(compareTraffic(before, after, "IPv4", NODE_ADDRESS)).toEqual(
+          compareTraffic(before, elsewhere, "IPv4", NODE_ADDRESS),
+        );
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("but where what they are translated to is met by what differs", () => {
+    const [, endpoint = ""] = /: (10\.144\.\d+\.\d+) \. /.exec(text) ?? [];
+    const after = text.replace(
+      /set cluster-ips \{[^}]*?elements = \{ /,
+      (begin) => `${begin}${endpoint},\n\t\t\t     `,
+    );
+    const { changes } = compareTraffic(state(readTables(text)), state(readTables(after)), "IPv4", NODE_ADDRESS);
+    expect(changes.flatMap((one) => ("ways" in one.after ? [...one.after.ways.keys()] : []))).toContain("reject");
   });
 });

@@ -5,6 +5,7 @@ import { sameWays, tracedWays, type Ways } from "../ways/ways.ts";
 import { type Destination, destinationText } from "./destination.ts";
 import { destinationsOf } from "./destinations.ts";
 import { SameRules } from "./same-rules.ts";
+import { SameTables } from "./same-tables.ts";
 import { type Sender, sendersOf } from "./senders.ts";
 
 /** Where packets end, or why that cannot be told. */
@@ -41,7 +42,7 @@ export function compareTraffic(
   const senders = sendersOf([before, after], family, nodeAddress);
   const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
   const [old, now] = [fatesIn(before), fatesIn(after)];
-  const isSame = unchangedIn(before, after, nodeAddress);
+  const isSame = unchangedIn(before, after, senders, nodeAddress);
   let compared = 0;
   const changes = [...destinations.values()].flatMap((destination) => {
     const packets = packetsTo(destination, senders, family, nodeAddress);
@@ -59,13 +60,29 @@ export function compareTraffic(
 /**
  * Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there.
  */
-function unchangedIn(before: KernelState, after: KernelState, nodeAddress: string | undefined) {
-  // Tables of nftables are not gone through: their packets are traced.
-  const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
-  if (hasNft || !isSameEnvironment(before.environment, after.environment)) return () => false;
+function unchangedIn(
+  before: KernelState,
+  after: KernelState,
+  senders: readonly Sender[],
+  nodeAddress: string | undefined,
+) {
+  if (!isSameEnvironment(before.environment, after.environment)) return () => false;
   const rules = new SameRules(before.ruleSet, after.ruleSet);
-  return ({ protocol, address = nodeAddress, port }: Destination) =>
-    address !== undefined && rules.for(protocol, { address, port });
+  const own = [...(before.environment.localAddresses ?? []), ...senders.map(({ address }) => address)];
+  const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
+  const tables = hasNft ? new SameTables(before.nftables ?? [], after.nftables ?? [], own) : undefined;
+  // What rules of iptables translate to is not looked up in tables: beside these they are to do nothing.
+  const hasBoth = hasNft && [before, after].some(({ ruleSet }) => hasTranslations(ruleSet));
+  return ({ protocol, address = nodeAddress, port }: Destination) => {
+    if (address === undefined || hasBoth) return false;
+    const heading = { address, port };
+    return rules.for(protocol, heading) && (tables?.for(heading) ?? true);
+  };
+}
+
+function hasTranslations(ruleSet: KernelState["ruleSet"]): boolean {
+  const chains = [...(ruleSet.get("nat")?.chains.values() ?? [])];
+  return chains.some(({ rules }) => rules.length > 0);
 }
 
 /** Of more than addresses nothing can be said but that it is the same thing. */

@@ -13,6 +13,11 @@ function configOf(flags: readonly string[]) {
   return { config: parsed.config, filter: filter.options };
 }
 
+/** How the agent of that node programs its plans. */
+export function settingsOf({ clusterCIDRs }: GoldenNode, mode: Mode) {
+  return { mode, config: configOf([`--cluster-cidr=${clusterCIDRs.join(",")}`, `--proxy-mode=${mode}`]).config };
+}
+
 /** Objects of a test as a cluster's. */
 function clusterOf(objects: readonly RawObject[], nodeName = "node-a") {
   const readStandardInput = async () => Buffer.from(JSON.stringify(objects));
