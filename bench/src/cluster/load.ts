@@ -31,12 +31,17 @@ export async function fill({ controlPlane: { api }, etcd }: Bed, size: Size, the
 }
 
 /** Calls `work` with the numbers from `first` up to below `end`, some at the same time. */
-export async function atOnce(first: number, end: number, work: (number: number) => Promise<void>): Promise<void> {
+export async function atOnce(
+  first: number,
+  end: number,
+  work: (number: number) => Promise<void>,
+  lanes = AT_ONCE,
+): Promise<void> {
   let next = first;
   const lane = async () => {
     for (let number = next++; number < end; number = next++) await work(number);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: lanes }, lane));
 }
 
 /** @returns the slices as the API server made them */

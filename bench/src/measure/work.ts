@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
 import { objectPath } from "@fairlead/e2e/control-plane/api-client";
-import { createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
+import { atOnce, createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
 import type { RunningProxy } from "../proxy/running.ts";
 
@@ -72,21 +72,27 @@ export class Work {
   }
 
   /**
-   * Replaces endpoints one after the other, service by service, as fast as the API server takes it.
+   * Replaces endpoints as Kubernetes' controller does when workloads roll: those of a service one after the other, some
+   * services at the same time, as fast as the API server takes it.
    *
    * @returns from the first request on, until the last answer and the last rules
    */
   async rollOut(proxy: RunningProxy, count: number): Promise<Timing> {
     const { services, endpoints } = this.#size;
+    const most = Math.min(count, services * endpoints);
     const started = now();
-    for (let done = 0; done < Math.min(count, services * endpoints); ) {
-      const index = Math.floor(done / endpoints);
-      const moved = new Map<number, string>();
-      for (let place = 0; place < endpoints && done < count; place++, done++) {
-        moved.set(place, movedAddress(1000 + done));
-        await moveEndpoints(this.#api, index, endpoints, moved, place);
-      }
-    }
+    await atOnce(
+      0,
+      Math.ceil(most / endpoints),
+      async (index) => {
+        const moved = new Map<number, string>();
+        for (let place = 0; place < endpoints && index * endpoints + place < most; place++) {
+          moved.set(place, movedAddress(1000 + index * endpoints + place));
+          await moveEndpoints(this.#api, index, endpoints, moved, place);
+        }
+      },
+      CONTROLLER_WORKERS,
+    );
     const answered = now() - started;
     return { synced: (await proxy.log.lastSync(this.#quietMs)) - started, answered };
   }
@@ -119,6 +125,8 @@ export class Work {
   }
 }
 
+/** kube-controller-manager's --concurrent-service-endpoint-syncs by default. */
+const CONTROLLER_WORKERS = 5;
 /** Longer than `minSyncPeriod`: no change waits for the one before. */
 const BETWEEN_MS = 50;
 
