@@ -1,8 +1,6 @@
 import { createIntern, type EndpointFilter, type IPFamily, type OwnershipDecision } from "@fairlead/core";
-import { type CIDR, parseCIDR } from "./cidr/cidr.ts";
-import { regionsOf } from "./cidr/regions.ts";
-import { type CIDRTable, createTable } from "./cidr/table.ts";
-import type { FilterOptions } from "./options.ts";
+import { CIDRSides } from "./cidr/sides.ts";
+import type { FilterOptions, OptionsBesideCIDRs } from "./options.ts";
 import { findOwner, readAnnotation } from "./owner.ts";
 import { survey } from "./survey.ts";
 
@@ -13,17 +11,22 @@ import { survey } from "./survey.ts";
  * @throws TypeError for a CIDR that `parseExcludeCIDRs` would refuse by itself
  */
 export function createEndpointFilter(options: FilterOptions): EndpointFilter {
+  return filterBySides(CIDRSides.of(options.excludeCIDRs, options.ownCIDRs), options);
+}
+
+/** The same of CIDRs that are on their sides already: what it costs to make does not depend on how many they are. */
+export function filterBySides(sides: CIDRSides, options: OptionsBesideCIDRs): EndpointFilter {
   const { neutralAddresses: neutral } = options;
-  const table = excludedTable(options.excludeCIDRs, options.ownCIDRs ?? []);
-  const clients = options.excludedFrontends === "excluded-clients" ? excludedClients(options) : undefined;
   const shared = createIntern(MOST_REASONS);
-  const isExcluded = (address: string) => neutral?.has(address) !== true && table.find(address) !== undefined;
+  const isExcluded = (address: string) => neutral?.has(address) !== true && sides.excluding(address) !== undefined;
   return {
     isForeign: isExcluded,
-    ...(clients === undefined ? undefined : { excludedClients: (family: IPFamily) => clients[family] }),
+    ...(options.excludedFrontends === "excluded-clients" && {
+      excludedClients: (family: IPFamily) => sides.regions(family),
+    }),
     decide(service, _family, addresses, remembered) {
       const annotation = options.ownershipAnnotation ? readAnnotation(service) : {};
-      const found = survey(table, addresses, neutral);
+      const found = survey(sides, addresses, neutral);
       const owner = findOwner(options, annotation.ownership, options.rule?.(service), found, remembered);
       const { ownership, decided, decidedBy, why } = owner;
       const frontends = frontendsOf(ownership, options.excludedFrontends);
@@ -67,39 +70,3 @@ const FRONTENDS = {
   "cluster-ip": "all-but-cluster-ip",
   "excluded-clients": "all-but-excluded-clients",
 } as const satisfies Record<FilterOptions["excludedFrontends"], OwnershipDecision["frontends"]>;
-
-/** An own CIDR that is more specific takes its part out of the wider excluded one around it. */
-function excludedClients({
-  excludeCIDRs,
-  ownCIDRs = [],
-}: FilterOptions): Readonly<Record<IPFamily, readonly string[]>> {
-  const excluded = new Set(excludeCIDRs.map((text) => asCIDR(text).text));
-  const all = [...excludeCIDRs, ...ownCIDRs].map(asCIDR);
-  const ofFamily = (family: IPFamily) => all.filter((cidr) => cidr.family === family);
-  const inFamily = (family: IPFamily) => regionsOf(ofFamily(family), ({ text }) => excluded.has(text));
-  return { IPv4: inFamily("IPv4"), IPv6: inFamily("IPv6") };
-}
-
-/** Finds excluded CIDRs only: an own one that is more specific hides the wider excluded one around it. */
-function excludedTable(excludeCIDRs: readonly string[], ownCIDRs: readonly string[]): CIDRTable {
-  const excluded = excludeCIDRs.map(asCIDR);
-  if (ownCIDRs.length === 0 || excluded.length === 0) return createTable(excluded);
-  const texts = new Set(excluded.map(({ text }) => text));
-  const table = createTable([...excluded, ...ownCIDRs.map(asCIDR)]);
-  return {
-    find(address) {
-      const cidr = table.find(address);
-      return cidr !== undefined && texts.has(cidr.text) ? cidr : undefined;
-    },
-  };
-}
-
-function asCIDR(text: string): CIDR {
-  const written = parseCIDR(text);
-  if (written === undefined || written.hostBits || written.mapped) {
-    throw new TypeError(
-      `${JSON.stringify(text)} is no CIDR that can be a network's; parseExcludeCIDRs says what is wrong`,
-    );
-  }
-  return written.network;
-}

@@ -1,8 +1,9 @@
-export { createEndpointFilter } from "./filter.ts";
+export { type CIDRSide, CIDRSides } from "./cidr/sides.ts";
+export { createEndpointFilter, filterBySides } from "./filter.ts";
 export { Memory } from "./memory/memory.ts";
 export type { Remembered } from "./memory/remembered.ts";
 export { type MemoryScope, type ParsedMemory, parseMemory, serialiseInSteps, serialiseMemory } from "./memory/text.ts";
-export { type FilterOptions, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
+export { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
 export {
   type CIDRError,
   checkCIDR,

@@ -26,6 +26,9 @@ export interface FilterOptions {
   readonly ownershipAnnotation: boolean;
 }
 
+/** What decides beside the CIDRs. */
+export type OptionsBesideCIDRs = Omit<FilterOptions, "excludeCIDRs" | "ownCIDRs">;
+
 /** What a rule says of a service. */
 export interface RuledOwner {
   readonly ownership: "ours" | "foreign";

@@ -1,5 +1,5 @@
 import { type DecidedBy, type Ownership, quoted, type Service } from "@fairlead/core";
-import { type FilterOptions, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
+import { type FilterOptions, type OptionsBesideCIDRs, OWNERSHIP_ANNOTATION, type RuledOwner } from "./options.ts";
 import type { Survey } from "./survey.ts";
 import { fromCIDRs, fromMemory, fromNodes } from "./why.ts";
 
@@ -13,7 +13,7 @@ export interface Owner {
 
 /** The annotation decides before the rules, these before the CIDRs, and these before the memory. */
 export function findOwner(
-  options: FilterOptions,
+  options: OptionsBesideCIDRs,
   annotation: Ownership | undefined,
   ruled: RuledOwner | undefined,
   found: Survey,

@@ -1,4 +1,4 @@
-import type { CIDRTable } from "./cidr/table.ts";
+import type { CIDRSides } from "./cidr/sides.ts";
 
 /** On which side of the excluded CIDRs the endpoints of a service lie. */
 export interface Survey {
@@ -12,7 +12,7 @@ export interface Survey {
 }
 
 export function survey(
-  table: CIDRTable,
+  sides: CIDRSides,
   addresses: Iterable<string>,
   neutralAddresses: ReadonlySet<string> = NO_ADDRESSES,
 ): Survey {
@@ -27,10 +27,10 @@ export function survey(
       neutral++;
       continue;
     }
-    const cidr = table.find(address);
+    const cidr = sides.excluding(address);
     if (cidr === undefined) continue;
     excluded++;
-    cidrs.add(cidr.text);
+    cidrs.add(cidr);
   }
   const own = seen.size - excluded - neutral;
   return { own, excluded, neutral, cidrs: cidrs.size === 0 ? NONE : [...cidrs].sort() };

@@ -4,7 +4,7 @@ import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
 import { parseCIDR } from "../src/cidr/cidr.ts";
 import { covers } from "../src/cidr/cover.ts";
-import { createTable } from "../src/cidr/table.ts";
+import { CIDRSides } from "../src/cidr/sides.ts";
 import { createEndpointFilter, type FilterOptions } from "../src/index.ts";
 import { service } from "./service.ts";
 
@@ -67,12 +67,11 @@ test("excluded clients are those whose most specific CIDR is an excluded one, in
   );
 });
 
-describe("table", () => {
+describe("sides", () => {
   test("finds the most specific CIDR, as a naive search does", () => {
     fc.assert(
       fc.property(cidrs, address, (list, text) => {
-        const networks = list.flatMap((entry) => parseCIDR(entry)?.network ?? []);
-        expect(createTable(networks).find(text)?.text).toBe(naive(list, text));
+        expect(CIDRSides.of(list).excluding(text)).toBe(naive(list, text));
       }),
       { numRuns: 2000 },
     );
@@ -94,6 +93,25 @@ describe("table", () => {
       }),
     );
   });
+});
+
+test("sides after any changes are those of a fresh start", () => {
+  const side = fc.constantFrom("excluded" as const, "own" as const, undefined);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(cidr, side), { maxLength: 30 }), address, (changes, text) => {
+      let sides = CIDRSides.none;
+      for (const [one, to] of changes) sides = sides.with(one, to);
+      const last = [...new Map(changes)];
+      const on = (wanted: "excluded" | "own") => last.flatMap(([one, to]) => (to === wanted ? [one] : []));
+      const fresh = CIDRSides.of(on("excluded"), on("own"));
+      expect(sides.excluding(text)).toBe(fresh.excluding(text));
+      expect(sides.all("excluded")).toEqual(fresh.all("excluded"));
+      expect(sides.all("own")).toEqual(fresh.all("own"));
+      expect(sides.regions("IPv4")).toEqual(fresh.regions("IPv4"));
+      expect(sides.regions("IPv6")).toEqual(fresh.regions("IPv6"));
+    }),
+    { numRuns: 1_000 },
+  );
 });
 
 describe("filter", () => {

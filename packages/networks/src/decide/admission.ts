@@ -17,7 +17,7 @@ export interface AdmissionRequest {
 /** Lets learnt CIDRs count, and remembers what that turned foreign since an operator's last consent. */
 export class Admission {
   readonly #claims: ClaimTable;
-  #turned: ReadonlySet<ServiceKey>;
+  #turned: Set<ServiceKey>;
   #heldBack = 0;
 
   constructor(claims: ClaimTable, turned: Iterable<ServiceKey>) {
@@ -25,7 +25,7 @@ export class Admission {
     this.#turned = new Set(turned);
   }
 
-  /** Services that learnt CIDRs turned foreign since the last consent. */
+  /** Services that learnt CIDRs turned foreign since the last consent; some may be gone since. */
   get turned(): ReadonlySet<ServiceKey> {
     return this.#turned;
   }
@@ -37,50 +37,40 @@ export class Admission {
 
   /** An operator lets through what is held now; returns how many CIDRs these are. */
   accept(): number {
-    const held = this.#claims.all().filter(({ stage }) => stage === "held");
-    for (const claim of held) claim.consented = true;
+    const held = this.#claims.waiting().filter(({ stage }) => stage === "held");
+    for (const claim of held) this.#claims.put({ ...claim, consented: true });
     if (held.length > 0) this.#turned = new Set();
     return held.length;
   }
 
   /** Our own, and what was consented to, counts whatever it turns. */
   free(now: () => number): void {
-    for (const claim of this.#waiting()) if (isFree(claim)) count(claim, now());
+    for (const claim of this.#claims.waiting()) if (isFree(claim)) this.#count(claim, now());
   }
 
   /** What is left is guarded. */
   *guard({ filterWith, services, maxForeignPercent, now }: AdmissionRequest): Generator<void, void> {
-    const pending = this.#waiting().filter((claim) => !isFree(claim));
+    const pending = this.#claims.waiting().filter((claim) => !isFree(claim));
     const before = this.#turned;
-    const { admitted, held, turned, heldBack } = yield* admit({
-      pending,
-      filterWith,
-      services,
-      turned: new Set([...before].filter((key) => services.service(key) !== undefined)),
-      maxForeignPercent,
-    });
-    // Between two steps an operator may have consented to all that was turned before.
-    this.#turned = this.#turned === before ? turned : new Set([...turned].filter((key) => !before.has(key)));
+    const verdict = yield* admit({ pending, filterWith, services, turned: before, maxForeignPercent });
+    const { admitted, held, newlyTurned, heldBack } = verdict;
     this.#heldBack = heldBack;
-    for (const claim of admitted) count(claim, now());
+    // Between two steps an operator may have consented: to all that was turned before, and to what was held.
+    for (const key of newlyTurned) this.#turned.add(key);
+    for (const claim of admitted) this.#count(this.#claims.get(claim), now());
     const limit = `at most ${maxForeignPercent} % may without consent`;
     for (const claim of held) {
-      claim.stage = "held";
-      claim.why = `with what came before, ${heldBack} of ${services.size} services would turn foreign; ${limit}`;
+      const known = this.#claims.get(claim) ?? claim;
+      const why = `with what came before, ${heldBack} of ${services.size} services would turn foreign; ${limit}`;
+      if (known.stage !== "held" || known.why !== why) this.#claims.put({ ...known, stage: "held", why });
     }
   }
 
-  #waiting(): readonly Claim[] {
-    return this.#claims.all().filter(({ stage }) => stage === "pending" || stage === "held");
+  #count(claim: Claim | undefined, now: number): void {
+    if (claim !== undefined) this.#claims.put({ ...claim, stage: "effective", since: now, why: undefined });
   }
 }
 
 function isFree({ side, consented }: Claim): boolean {
   return side === "own" || consented;
-}
-
-function count(claim: Claim, now: number): void {
-  claim.stage = "effective";
-  claim.since = now;
-  delete claim.why;
 }

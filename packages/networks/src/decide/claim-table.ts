@@ -1,111 +1,79 @@
-import { addressRange, isWithin } from "@fairlead/base";
-import { type Claim, claimKey, type Side } from "./claim.ts";
-import type { Said } from "./facts.ts";
+import { type Claim, claimKey } from "./claim.ts";
 
-/** What a source says now. */
-export interface Heard {
-  readonly side: Side;
-  readonly source: string;
-  readonly said: ReadonlyMap<string, Said>;
-  /** What it does not say is gone; false: it may be there all the same. */
-  readonly complete: boolean;
-  /** What is new counts whatever it turns foreign. */
-  readonly consented: boolean;
-  /** Monotonic milliseconds. */
-  readonly now: number;
-}
+/** Called when a claim comes, changes or goes. */
+export type ClaimFollower = (before: Claim | undefined, after: Claim | undefined) => void;
 
-/** All claims, by side, source and CIDR. */
+/** All claims, by side, source and CIDR; tells what follows from them of each change, so that nobody looks at all. */
 export class ClaimTable {
   readonly #claims = new Map<string, Claim>();
+  readonly #byCIDR = new Map<string, readonly string[]>();
+  readonly #gone = new Set<string>();
+  readonly #waiting = new Set<string>();
+  readonly #followers: ClaimFollower[] = [];
 
-  all(): readonly Claim[] {
-    return [...this.#claims.values()];
+  /** @param follower hears of what is put from now on */
+  follow(follower: ClaimFollower): void {
+    this.#followers.push(follower);
   }
 
-  /** Those that count. */
-  effective(): readonly Claim[] {
-    return this.all().filter(({ stage }) => stage === "effective");
+  all(): IterableIterator<Claim> {
+    return this.#claims.values();
+  }
+
+  get(claim: Pick<Claim, "side" | "source" | "cidr">): Claim | undefined {
+    return this.byKey(claimKey(claim));
+  }
+
+  byKey(key: string): Claim | undefined {
+    return this.#claims.get(key);
+  }
+
+  /** Those of one CIDR: of either side, a source each. */
+  at(cidr: string): readonly Claim[] {
+    return this.#each(this.#byCIDR.get(cidr) ?? []);
+  }
+
+  /** Those that no object says any more. */
+  gone(): readonly Claim[] {
+    return this.#each(this.#gone);
+  }
+
+  /** Those that are pending or held. */
+  waiting(): readonly Claim[] {
+    return this.#each(this.#waiting);
   }
 
   put(claim: Claim): void {
-    this.#claims.set(claimKey(claim), claim);
+    const key = claimKey(claim);
+    const before = this.#claims.get(key);
+    this.#claims.set(key, claim);
+    if (before === undefined) this.#byCIDR.set(claim.cidr, [...(this.#byCIDR.get(claim.cidr) ?? []), key]);
+    this.#changed(key, before, claim);
   }
 
-  /** Takes what a source says now. */
-  hear({ side, source, said, complete, consented, now }: Heard): void {
-    for (const [cidr, { objects, problem }] of said) {
-      const known = this.#claims.get(claimKey({ side, source, cidr }));
-      if (known !== undefined) {
-        known.objects = objects;
-        if (known.gone !== undefined) known.saidSince = now;
-        delete known.gone;
-      } else if (problem === undefined)
-        this.put({ side, source, cidr, objects, stage: "pending", consented, saidSince: now });
-      else this.put({ side, source, cidr, objects, stage: "refused", why: problem, consented: false, unusable: true });
-    }
-    if (!complete) return;
-    for (const [key, claim] of this.#claims) {
-      if (claim.side !== side || claim.source !== source || said.has(claim.cidr)) continue;
-      if (claim.stage === "effective") claim.gone ??= { at: now };
-      else this.#claims.delete(key);
-    }
+  drop(claim: Claim): void {
+    const key = claimKey(claim);
+    const before = this.#claims.get(key);
+    if (before === undefined) return;
+    this.#claims.delete(key);
+    const others = (this.#byCIDR.get(claim.cidr) ?? []).filter((one) => one !== key);
+    if (others.length > 0) this.#byCIDR.set(claim.cidr, others);
+    else this.#byCIDR.delete(claim.cidr);
+    this.#changed(key, before, undefined);
   }
 
-  /**
-   * What is gone stays while an endpoint lies in it and for a while after: a CRD that is deleted takes all its objects
-   * with it, and every service of that network would change hands.
-   *
-   * @param now monotonic milliseconds
-   */
-  *expire(isOccupied: (claim: Claim) => boolean, now: number, removalDelayMs: number): Generator<void, void> {
-    for (const [key, claim] of this.#claims) {
-      if (claim.gone === undefined) continue;
-      const { at, emptySince } = claim.gone;
-      if (isOccupied(claim)) claim.gone = { at };
-      else if (emptySince === undefined) claim.gone = { at, emptySince: now };
-      else if (now - emptySince >= removalDelayMs) this.#claims.delete(key);
-      yield;
-    }
+  #changed(key: string, before: Claim | undefined, after: Claim | undefined): void {
+    keep(this.#gone, key, after?.gone !== undefined);
+    keep(this.#waiting, key, after?.stage === "pending" || after?.stage === "held");
+    for (const follower of this.#followers) follower(before, after);
   }
 
-  /**
-   * What is gone of another network ends at once where our own has said since then that it has all of the addresses:
-   * what lies there now is ours. An own CIDR that was there before says nothing: it stood beside the other network's
-   * object.
-   *
-   * @returns whether any ended
-   */
-  *handOver(): Generator<void, boolean> {
-    const own = this.effective().flatMap(({ side, cidr, saidSince, gone }) =>
-      side === "own" && saidSince !== undefined && gone === undefined ? [{ saidSince, range: addressRange(cidr) }] : [],
-    );
-    let any = false;
-    if (own.length === 0) return any;
-    for (const [key, { side, cidr, gone }] of this.#claims) {
-      if (side === "own" || gone === undefined) continue;
-      const range = addressRange(cidr);
-      if (!own.some((one) => one.saidSince >= gone.at && isWithin(range, one.range))) continue;
-      this.#claims.delete(key);
-      any = true;
-      yield;
-    }
-    return any;
+  #each(keys: Iterable<string>): readonly Claim[] {
+    return Array.from(keys).flatMap((key) => this.#claims.get(key) ?? []);
   }
+}
 
-  /** Refuses and no longer refuses, as the reasons say; a CIDR that is not refused any more has to be decided anew. */
-  refuse(reasons: ReadonlyMap<Claim, string>): void {
-    for (const claim of this.#claims.values()) {
-      const why = reasons.get(claim);
-      if (claim.unusable === true) continue;
-      if (why !== undefined) {
-        claim.stage = "refused";
-        claim.why = why;
-        delete claim.since;
-      } else if (claim.stage === "refused") {
-        claim.stage = "pending";
-        delete claim.why;
-      }
-    }
-  }
+function keep(keys: Set<string>, key: string, there: boolean): void {
+  if (there) keys.add(key);
+  else keys.delete(key);
 }

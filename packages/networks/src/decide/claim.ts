@@ -9,27 +9,27 @@ export type Side = "excluded" | "own";
  */
 export type Stage = "pending" | "effective" | "held" | "refused";
 
-/** A CIDR that a source says, by one or several of its objects. */
+/** A CIDR that a source says, by one or several of its objects. Never changed: another one takes its place. */
 export interface Claim {
   readonly side: Side;
   readonly source: string;
   /** Canonical; as it was written where it is not a CIDR. */
   readonly cidr: string;
   /** `Subnet/ovn-default`, sorted; those that said it last, when none says it any more. */
-  objects: readonly string[];
-  stage: Stage;
+  readonly objects: readonly string[];
+  readonly stage: Stage;
   /** Why it is held or refused. */
-  why?: string;
+  readonly why?: string | undefined;
   /** Since when it counts, milliseconds since the epoch. */
-  since?: number;
+  readonly since?: number | undefined;
   /** It counts whatever it turns foreign: it was in the source's first complete list, or an operator accepted it. */
-  consented: boolean;
+  readonly consented: boolean;
   /** Monotonic milliseconds since when an object says it; absent: one did before this process began. */
-  saidSince?: number;
+  readonly saidSince?: number | undefined;
   /** It is no CIDR that could ever count. */
-  readonly unusable?: true;
+  readonly unusable?: true | undefined;
   /** No object says it any more. */
-  gone?: Gone;
+  readonly gone?: Gone | undefined;
 }
 
 /** What is left of a CIDR that no object says any more. */

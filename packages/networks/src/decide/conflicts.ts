@@ -1,6 +1,7 @@
-import { type AddressRange, addressRange, inRange } from "@fairlead/base";
-import type { Claim, Side } from "./claim.ts";
-import type { StaticCIDRs } from "./resolve.ts";
+import { PrefixMap } from "@fairlead/base";
+import type { Side } from "./claim.ts";
+import type { ClaimTable } from "./claim-table.ts";
+import type { StaticCIDRs } from "./written.ts";
 
 /** A CIDR inside of one of the other side, or the same one: the longer prefix decides there. At least one is learnt. */
 export interface Conflict {
@@ -10,48 +11,79 @@ export interface Conflict {
   readonly within: string;
 }
 
+type From = "written" | "learnt" | undefined;
+
+/** A CIDR with the sides that it is on, and how that is known. */
 interface Entry {
   readonly cidr: string;
-  readonly side: Side;
-  readonly learnt: boolean;
-  readonly range: AddressRange;
+  readonly own: From;
+  readonly excluded: From;
 }
 
-/** In the order of addresses. CIDRs are nested or disjoint, so one pass with a stack of the open ones is enough. */
-export function conflicts(written: StaticCIDRs, claims: Iterable<Claim>): readonly Conflict[] {
-  const entries = [
-    ...written.own.map((cidr) => entry(cidr, "own", false)),
-    ...written.excluded.map((cidr) => entry(cidr, "excluded", false)),
-    ...Array.from(claims, ({ cidr, side }) => entry(cidr, side, true)),
-  ].sort(byAddress);
-  const found: Conflict[] = [];
-  const open: Entry[] = [];
-  for (const inner of entries) {
-    for (let top = open.at(-1); top !== undefined && !inRange(top.range, inner.range.words); top = open.at(-1)) {
-      open.pop();
-    }
-    const around = open.findLast(({ side, learnt }) => side !== inner.side && (learnt || inner.learnt));
-    if (around !== undefined) found.push({ cidr: inner.cidr, side: inner.side, within: around.cidr });
-    open.push(inner);
+const SIDES = ["own", "excluded"] as const;
+
+/** The conflicts between what counts. A change costs what lies in the CIDR that changes. */
+export class Conflicts {
+  readonly #claims: ClaimTable;
+  readonly #written: Readonly<Record<Side, ReadonlySet<string>>>;
+  readonly #found = new Map<string, readonly Conflict[]>();
+  #entries: PrefixMap<Entry> = PrefixMap.empty();
+  #all: readonly Conflict[] | undefined = [];
+
+  constructor(claims: ClaimTable, { own, excluded }: StaticCIDRs) {
+    this.#claims = claims;
+    this.#written = { own: new Set(own), excluded: new Set(excluded) };
+    for (const cidr of [...own, ...excluded]) this.#put(cidr);
   }
-  return found;
+
+  /** In the order of addresses; the same list while they are the same. */
+  get all(): readonly Conflict[] {
+    this.#all ??= Array.from(this.#entries.values()).flatMap(({ cidr }) => this.#found.get(cidr) ?? []);
+    return this.#all;
+  }
+
+  /** @param cidrs those that may have come to count, or count no longer */
+  *update(cidrs: Iterable<string>): Generator<void, void> {
+    for (const cidr of cidrs) {
+      this.#put(cidr);
+      this.#look(cidr, this.#entries.get(cidr));
+      for (const entry of this.#entries.within(cidr)) {
+        this.#look(entry.cidr, entry);
+        yield;
+      }
+    }
+  }
+
+  #put(cidr: string): void {
+    const entry = { cidr, own: this.#from("own", cidr), excluded: this.#from("excluded", cidr) };
+    const none = entry.own === undefined && entry.excluded === undefined;
+    this.#entries = none ? this.#entries.without(cidr) : this.#entries.with(cidr, entry);
+  }
+
+  #from(side: Side, cidr: string): From {
+    const learnt = this.#claims.at(cidr).some((claim) => claim.side === side && claim.stage === "effective");
+    if (learnt) return "learnt";
+    return this.#written[side].has(cidr) ? "written" : undefined;
+  }
+
+  #look(cidr: string, entry: Entry | undefined): void {
+    const around = entry === undefined ? [] : this.#entries.around(cidr);
+    const found = SIDES.flatMap((side) => conflictOf(entry, side, around));
+    const before = this.#found.get(cidr) ?? [];
+    if (JSON.stringify(found) === JSON.stringify(before)) return;
+    if (found.length === 0) this.#found.delete(cidr);
+    else this.#found.set(cidr, found);
+    this.#all = undefined;
+  }
 }
 
-function entry(cidr: string, side: Side, learnt: boolean): Entry {
-  return { cidr, side, learnt, range: addressRange(cidr) };
-}
-
-/** Families apart, then by first address, the wider before the narrower, ours before theirs. */
-function byAddress(a: Entry, b: Entry): number {
-  return (
-    a.range.words.length - b.range.words.length ||
-    difference(a.range.words, b.range.words) ||
-    difference(a.range.masks, b.range.masks) ||
-    Number(a.side === "excluded") - Number(b.side === "excluded")
-  );
-}
-
-function difference(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((word, i) => word !== b[i]);
-  return at === -1 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+/** Of a CIDR that is on both sides only the other network's is in conflict, with ours. */
+function conflictOf(entry: Entry | undefined, side: Side, around: readonly Entry[]): readonly Conflict[] {
+  if (entry?.[side] === undefined) return [];
+  const other = side === "own" ? "excluded" : "own";
+  const within = around.findLast((one) => {
+    if (one[other] === undefined || (one.cidr === entry.cidr && side === "own")) return false;
+    return one[other] === "learnt" || entry[side] === "learnt";
+  });
+  return within === undefined ? [] : [{ cidr: entry.cidr, side, within: within.cidr }];
 }

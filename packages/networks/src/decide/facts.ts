@@ -15,18 +15,28 @@ export interface Said {
   /** Sorted. */
   readonly objects: readonly string[];
   /** It cannot count. */
+  readonly problem?: string | undefined;
+}
+
+interface Entry {
+  /** Canonical, or the text where it is not a CIDR. */
+  readonly cidr: string;
   readonly problem?: string;
 }
 
 interface Resource {
   state: ResourceState;
-  readonly objects: Map<string, readonly (readonly [cidr: string, problem?: string])[]>;
+  readonly objects: Map<string, readonly Entry[]>;
 }
 
 /** What one source's objects say now. */
 export class SourceFacts {
   readonly #source: NetworkSource;
   readonly #resources: readonly Resource[];
+  /** By CIDR the objects that say it, each under the place of its resource as well. */
+  readonly #sayers = new Map<string, Map<string, Sayer>>();
+  /** CIDRs of which something else may be said than at the last `take`. */
+  #changed = new Set<string>();
   /** Problems of an object that were told. */
   readonly #told = new Map<string, string>();
 
@@ -41,7 +51,7 @@ export class SourceFacts {
    */
   upsert(resource: number, object: string, raw: unknown): readonly string[] {
     const { cidrs, problems } = this.#source.read(raw);
-    this.#resource(resource).objects.set(object, cidrs.map(checked));
+    this.#say(resource, object, cidrs.map(checked));
     const text = problems.join("; ");
     if (this.#told.get(object) === text || text === "") return [];
     this.#told.set(object, text);
@@ -49,7 +59,7 @@ export class SourceFacts {
   }
 
   delete(resource: number, object: string): void {
-    this.#resource(resource).objects.delete(object);
+    this.#forget(resource, object);
     this.#told.delete(object);
   }
 
@@ -57,8 +67,11 @@ export class SourceFacts {
     const known = this.#resource(resource);
     // What was never listed is no better known for being unreachable.
     if (state === "unreachable" && known.state !== "listed") return;
+    if (known.state === "waiting") {
+      for (const entries of known.objects.values()) for (const { cidr } of entries) this.#changed.add(cidr);
+    }
     known.state = state;
-    if (state === "absent") known.objects.clear();
+    if (state === "absent") for (const object of [...known.objects.keys()]) this.#forget(resource, object);
   }
 
   /** Nothing is waited for: what there is to know at a start is known. */
@@ -80,20 +93,48 @@ export class SourceFacts {
     return this.#resources.every(({ objects }) => objects.size === 0) ? "empty" : "listed";
   }
 
-  /** By canonical CIDR, or the text where it is not one. Of a resource whose first list is not complete: nothing. */
-  said(): ReadonlyMap<string, Said> {
-    const found = new Map<string, { readonly objects: Set<string>; readonly problem?: string }>();
-    for (const { state, objects } of this.#resources) {
-      if (state === "waiting") continue;
-      for (const [object, cidrs] of objects) {
-        for (const [cidr, problem] of cidrs) {
-          const said = found.get(cidr) ?? { objects: new Set(), ...(problem === undefined ? {} : { problem }) };
-          found.set(cidr, said);
-          said.objects.add(object);
-        }
-      }
+  /** The CIDRs of which something else may be said than at the last take, which it forgets. */
+  take(): Iterable<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /**
+   * @param cidr canonical, or the text where it is not one
+   * @returns undefined: no object says it; those of a resource whose first list is not complete do not count
+   */
+  said(cidr: string): Said | undefined {
+    const sayers = Array.from(this.#sayers.get(cidr)?.values() ?? []);
+    const counting = sayers.filter(({ resource }) => this.#resource(resource).state !== "waiting");
+    const [first] = counting;
+    return first && { objects: [...new Set(counting.map(({ object }) => object))].sort(), problem: first.problem };
+  }
+
+  #forget(resource: number, object: string): void {
+    this.#say(resource, object, []);
+    this.#resource(resource).objects.delete(object);
+  }
+
+  #say(resource: number, object: string, entries: readonly Entry[]): void {
+    const { objects } = this.#resource(resource);
+    const before = objects.get(object) ?? [];
+    const sayer = `${resource} ${object}`;
+    const after = new Set(entries.map(({ cidr }) => cidr));
+    for (const { cidr } of before) {
+      if (after.has(cidr)) continue;
+      const sayers = this.#sayers.get(cidr);
+      sayers?.delete(sayer);
+      if (sayers?.size === 0) this.#sayers.delete(cidr);
+      this.#changed.add(cidr);
     }
-    return new Map(Array.from(found, ([cidr, said]) => [cidr, { ...said, objects: [...said.objects].sort() }]));
+    for (const { cidr, problem } of entries) {
+      const sayers = this.#sayers.get(cidr) ?? new Map<string, Sayer>();
+      if (sayers.has(sayer)) continue;
+      this.#sayers.set(cidr, sayers.set(sayer, { resource, object, problem }));
+      this.#changed.add(cidr);
+    }
+    objects.set(object, entries);
   }
 
   #resource(at: number): Resource {
@@ -103,10 +144,17 @@ export class SourceFacts {
   }
 }
 
+interface Sayer {
+  readonly resource: number;
+  readonly object: string;
+  readonly problem: string | undefined;
+}
+
 /** Longer texts are no CIDR; they need not be kept whole. */
 const LONGEST = 64;
 
-function checked(text: string): readonly [cidr: string, problem?: string] {
+function checked(text: string): Entry {
   const found = checkCIDR(text);
-  return "cidr" in found ? [found.cidr] : [text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, found.problem];
+  if ("cidr" in found) return found;
+  return { cidr: text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, problem: found.problem };
 }

@@ -1,29 +1,18 @@
 import type { EndpointFilter } from "@fairlead/core";
-import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
-import type { ResolvedCIDRs } from "./resolve.ts";
+import { type CIDRSides, filterBySides, type OptionsBesideCIDRs } from "@fairlead/endpoint-filter";
 
-/** What decides beside the CIDRs. */
-export type Besides = Omit<FilterOptions, keyof ResolvedCIDRs>;
-
-/** A filter is asked for before, while and after a CIDR is let in. */
-const KEPT = 3;
-
-/** Makes endpoint filters; equal CIDRs give the same one while nothing else changed: a table of thousands costs. */
+/** Makes endpoint filters; the same CIDRs and options as the last time give the same one. */
 export class Filters {
-  #besides: Besides | undefined;
-  #made = new Map<string, EndpointFilter>();
+  #last:
+    | { readonly sides: CIDRSides; readonly besides: OptionsBesideCIDRs; readonly filter: EndpointFilter }
+    | undefined;
 
   /** @param besides is compared by what is in it, one level deep */
-  get(cidrs: ResolvedCIDRs, besides: Besides): EndpointFilter {
-    if (this.#besides === undefined || !sameFields(this.#besides, besides)) this.#made.clear();
-    this.#besides = besides;
-    const key = `${cidrs.excludeCIDRs.join()} ${cidrs.ownCIDRs.join()}`;
-    const filter = this.#made.get(key) ?? createEndpointFilter({ ...besides, ...cidrs });
-    // The one used last stands last.
-    this.#made.delete(key);
-    this.#made.set(key, filter);
-    const [oldest] = this.#made.keys();
-    if (this.#made.size > KEPT && oldest !== undefined) this.#made.delete(oldest);
+  get(sides: CIDRSides, besides: OptionsBesideCIDRs): EndpointFilter {
+    const last = this.#last;
+    if (last?.sides === sides && sameFields(last.besides, besides)) return last.filter;
+    const filter = filterBySides(sides, besides);
+    this.#last = { sides, besides, filter };
     return filter;
   }
 }

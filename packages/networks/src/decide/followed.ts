@@ -1,7 +1,8 @@
 import type { NetworkSource } from "../sources/source.ts";
-import type { Side } from "./claim.ts";
+import type { Claim, Side } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import { SourceFacts } from "./facts.ts";
+import { hearGone, hearSaid } from "./hear.ts";
 import type { LastKnown } from "./last-known.ts";
 import type { NetworksSettings } from "./types.ts";
 
@@ -12,6 +13,8 @@ export interface Followed {
   readonly facts: SourceFacts;
   /** Its first complete list was taken in, by this process or the one before. */
   wasComplete: boolean;
+  /** What it did not say when it was heard last is gone. */
+  heardAll: boolean;
 }
 
 /** All sources, and how what they say becomes claims. */
@@ -27,7 +30,7 @@ export class FollowedSources {
       for (const { cidr, objects, since, consented } of before ?? []) {
         claims.put({ side, source: source.id, cidr, objects, since, consented, stage: "effective" });
       }
-      return { side, source, facts: new SourceFacts(source), wasComplete: before !== undefined };
+      return { side, source, facts: new SourceFacts(source), wasComplete: before !== undefined, heardAll: false };
     };
     this.#sources = new Map(
       (["excluded", "own"] as const).flatMap((side) =>
@@ -53,23 +56,41 @@ export class FollowedSources {
   }
 
   /**
-   * Takes in what all objects say now, a source at a time.
+   * Takes in what objects say now, as far as it differs from what was heard last.
    *
    * @param now monotonic milliseconds
    */
   *hear(now: number): Generator<void, void> {
-    for (const followed of this.#sources.values()) {
-      const { side, source, facts, wasComplete } = followed;
-      const { complete } = facts;
-      this.#claims.hear({ side, source: source.id, said: facts.said(), complete, consented: !wasComplete, now });
-      followed.wasComplete ||= complete;
+    for (const followed of this.#sources.values()) yield* this.#hear(followed, now);
+  }
+
+  *#hear(followed: Followed, now: number): Generator<void, void> {
+    const { side, source, facts, wasComplete, heardAll } = followed;
+    const { complete } = facts;
+    const speaker = { side, source: source.id, consented: !wasComplete, now };
+    const unsaid: Claim[] = [];
+    // All at once: what comes between two steps is heard whole, with the next decision.
+    const news = Array.from(facts.take(), (cidr) => [cidr, facts.said(cidr)] as const);
+    for (const [cidr, said] of news) {
+      if (said !== undefined) hearSaid(this.#claims, speaker, cidr, said);
+      else unsaid.push(...this.#claims.at(cidr));
+      yield;
+    }
+    if (complete && !heardAll) unsaid.push(...this.#claims.all());
+    followed.heardAll = complete;
+    followed.wasComplete ||= complete;
+    if (!complete) return;
+    for (const claim of unsaid) {
+      if (claim.side !== side || claim.source !== source.id || facts.said(claim.cidr) !== undefined) continue;
+      hearGone(this.#claims, claim, now);
       yield;
     }
   }
 
   /** For a file that outlives the agent: what counts, of the sources that were complete once. */
   known(): LastKnown["sources"] {
-    const effective = Map.groupBy(this.#claims.effective(), ({ side, source }) => `${side} ${source}`);
+    const counting = Array.from(this.#claims.all()).filter(({ stage }) => stage === "effective");
+    const effective = Map.groupBy(counting, ({ side, source }) => `${side} ${source}`);
     const complete = [...this.#sources.values()].filter(({ wasComplete }) => wasComplete);
     return new Map(
       complete.map(({ side, source }) => {

@@ -10,7 +10,7 @@ export interface GuardInput {
   /** What decides when these count, beside all that do already. */
   readonly filterWith: (pending: readonly Claim[]) => EndpointFilter;
   readonly services: ServicesView;
-  /** Services that learnt CIDRs turned foreign since the last consent. */
+  /** Services that learnt CIDRs turned foreign since the last consent; those that are gone do not count. */
   readonly turned: ReadonlySet<ServiceKey>;
   /** 0 to 100 */
   readonly maxForeignPercent: number;
@@ -19,8 +19,8 @@ export interface GuardInput {
 export interface Verdict {
   readonly admitted: readonly Claim[];
   readonly held: readonly Claim[];
-  /** All that were turned since the last consent, with those that the admitted ones turn. */
-  readonly turned: ReadonlySet<ServiceKey>;
+  /** Those that the admitted ones turn, and that were not turned before. */
+  readonly newlyTurned: ReadonlySet<ServiceKey>;
   /** How many services would turn foreign if the held ones counted, too. */
   readonly heldBack: number;
 }
@@ -46,29 +46,44 @@ export function* admit({
   const isIdle = (claim: Claim) => reach.get(claim)?.size === 0;
   const idle = pending.filter(isIdle);
   const busy = pending.filter((claim) => !isIdle(claim)).sort(bySpecificity);
-  if (busy.length === 0) return { admitted: idle, held: [], turned, heldBack: 0 };
+  if (busy.length === 0) return { admitted: idle, held: [], newlyTurned: NONE, heldBack: 0 };
   const before = foreignUnder(filterWith([]), services);
-  const allTurnedBy = function* (claims: readonly Claim[]): Generator<void, ReadonlySet<ServiceKey>> {
+  const turnedBy = function* (claims: readonly Claim[]): Generator<void, ReadonlySet<ServiceKey>> {
     const after = foreignUnder(filterWith(claims), services);
-    const all = new Set(turned);
+    const found = new Set<ServiceKey>();
     for (const claim of claims) {
       for (const key of reach.get(claim) ?? []) {
-        if (!all.has(key) && after(key) && !before(key)) all.add(key);
+        if (!turned.has(key) && !found.has(key) && after(key) && !before(key)) found.add(key);
         yield;
       }
     }
-    return all;
+    return found;
   };
   const limit = (services.size * maxForeignPercent) / 100;
+  const turnedBefore = lazily(() => turned.size - gone(turned, services));
   const fits = function* (count: number) {
-    const all = yield* allTurnedBy(busy.slice(0, count));
-    return all.size === turned.size || all.size <= limit;
+    const { size } = yield* turnedBy(busy.slice(0, count));
+    // Those that are gone are looked for where it depends on them only.
+    return size === 0 || turned.size + size <= limit || turnedBefore() + size <= limit;
   };
   const count = yield* longestPrefix(busy.length, fits);
   const admitted = busy.slice(0, count);
-  const heldBack = count === busy.length ? 0 : (yield* allTurnedBy(busy)).size;
-  const turnedNow = yield* allTurnedBy(admitted);
-  return { admitted: [...idle, ...admitted], held: busy.slice(count), turned: turnedNow, heldBack };
+  const heldBack = count === busy.length ? 0 : turnedBefore() + (yield* turnedBy(busy)).size;
+  const newlyTurned = yield* turnedBy(admitted);
+  return { admitted: [...idle, ...admitted], held: busy.slice(count), newlyTurned, heldBack };
+}
+
+const NONE: ReadonlySet<ServiceKey> = new Set();
+
+function gone(keys: ReadonlySet<ServiceKey>, services: ServicesView): number {
+  let count = 0;
+  for (const key of keys) if (services.service(key) === undefined) count++;
+  return count;
+}
+
+function lazily<T extends number>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
 }
 
 /** Whether a service is foreign in any of its families. */

@@ -1,19 +1,23 @@
 import { type Clock, toEnd } from "@fairlead/base";
+import type { EndpointFilter } from "@fairlead/core";
+import { CIDRSides } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
 import { Admission } from "./admission.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimTable } from "./claim-table.ts";
+import { Conflicts } from "./conflicts.ts";
+import { CountingCIDRs } from "./counting.ts";
+import { expire, handOver } from "./expiry.ts";
 import type { ResourceState } from "./facts.ts";
 import { Filters } from "./filters.ts";
 import { FollowedSources } from "./followed.ts";
 import { type LastKnown, NOTHING_KNOWN } from "./last-known.ts";
 import { Namespaces, type RulesNow } from "./namespaces.ts";
+import { ClaimChanges, type NetworksNews } from "./news.ts";
 import { NodeAddresses } from "./node-addresses.ts";
 import { occupation } from "./occupied.ts";
-import { refusals } from "./refusals.ts";
-import { type NetworksReport, report } from "./report.ts";
-import { type ResolvedCIDRs, resolve } from "./resolve.ts";
-import { resultOf } from "./result.ts";
+import { Refusals } from "./refusals.ts";
+import { type NetworksReport, report, sourceReports } from "./report.ts";
 import { touchedBy } from "./touched.ts";
 import type { NetworksDecision, NetworksSettings } from "./types.ts";
 
@@ -31,12 +35,15 @@ export class Networks {
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #claims = new ClaimTable();
   readonly #sources: FollowedSources;
+  readonly #refusals: Refusals;
   readonly #admission: Admission;
+  readonly #counting: CountingCIDRs;
+  readonly #conflicts: Conflicts;
+  readonly #changes: ClaimChanges;
   readonly #nodes = new NodeAddresses();
   readonly #namespaces: Namespaces;
   readonly #filters = new Filters();
   readonly #startedAt: number;
-  #serviceCIDRs: readonly string[] = [];
   #rule: RulesNow["rule"];
   /** Monotonic milliseconds of the first event since the last decision that took them in. */
   #changedAt: number | undefined;
@@ -47,7 +54,11 @@ export class Networks {
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
     this.#sources = new FollowedSources(settings.sources, this.#claims, known);
+    this.#refusals = new Refusals(this.#claims, settings.written);
     this.#admission = new Admission(this.#claims, known.turned);
+    this.#counting = new CountingCIDRs(this.#claims, settings.written);
+    this.#conflicts = new Conflicts(this.#claims, settings.written);
+    this.#changes = new ClaimChanges(this.#claims);
     this.#namespaces = new Namespaces(settings.rules ?? [], known.namespaces);
   }
 
@@ -77,7 +88,7 @@ export class Networks {
 
   /** @param cidrs canonical, all of them */
   setServiceCIDRs(cidrs: readonly string[]): void {
-    this.#serviceCIDRs = cidrs;
+    this.#refusals.setServiceCIDRs(cidrs);
     this.#changed();
   }
 
@@ -114,10 +125,11 @@ export class Networks {
     const now = this.#clock.monotonic();
     if (this.#last === undefined) return this.ready ? 0 : Math.max(0, this.#startedAt + START_WAIT_MS - now);
     const times = this.#changedAt === undefined ? [] : [this.#changedAt + this.#settings.debounceMs];
-    for (const { gone, stage } of this.#claims.all()) {
-      if (gone?.emptySince !== undefined) times.push(gone.emptySince + this.#settings.removalDelayMs);
-      else if (gone !== undefined || stage === "held") times.push(now + LOOK_MS);
+    for (const { gone } of this.#claims.gone()) {
+      const emptySince = gone?.emptySince;
+      times.push(emptySince === undefined ? now + LOOK_MS : emptySince + this.#settings.removalDelayMs);
     }
+    if (this.#claims.waiting().length > 0) times.push(now + LOOK_MS);
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now);
   }
 
@@ -135,20 +147,11 @@ export class Networks {
       yield* this.#sources.hear(now);
     }
     yield* this.#expire(services, now);
-    yield* this.#refuse();
+    yield* this.#refusals.settle();
     const { rule, changed } = this.#namespaces.take();
     this.#rule = rule;
     yield* this.#admit(services);
-    const before = this.#last;
-    const { written } = this.#settings;
-    const decider = (cidrs: ResolvedCIDRs) => this.#decider(cidrs);
-    const after = yield* resultOf({ written, claims: this.#claims.effective(), decider });
-    const touched = new Set(yield* touchedBy(before, after, services));
-    for (const namespace of changed) {
-      for (const key of services.inNamespace(namespace)) touched.add(key);
-      yield;
-    }
-    this.#last = { ...after, touched };
+    this.#last = yield* this.#result(services, changed);
     return this.#last;
   }
 
@@ -161,14 +164,18 @@ export class Networks {
 
   /** Everything that can be said of the sources and their CIDRs. */
   report(): NetworksReport {
-    const rules = this.#namespaces.followed ? this.#namespaces.state : undefined;
-    return report(
-      this.#sources.all(),
-      rules,
-      this.#claims.all(),
-      this.#admission.heldBack,
-      this.#last?.conflicts ?? [],
-    );
+    const { heldBack } = this.#admission;
+    return report(this.#sources.all(), this.#rulesState, this.#claims.all(), heldBack, this.#last?.conflicts ?? []);
+  }
+
+  /** What is new since the last call. */
+  takeNews(): NetworksNews {
+    const sources = sourceReports(this.#sources.all(), this.#rulesState);
+    return { sources, changes: this.#changes.take(), counts: this.#counting.counts };
+  }
+
+  get #rulesState(): ResourceState | undefined {
+    return this.#namespaces.followed ? this.#namespaces.state : undefined;
   }
 
   #changed(): void {
@@ -176,31 +183,50 @@ export class Networks {
   }
 
   *#expire(services: ServicesView, now: number): Generator<void, void> {
-    const own = this.#claims.effective().flatMap(({ side, cidr }) => (side === "own" ? [cidr] : []));
-    yield* this.#claims.expire(occupation(own, services), now, this.#settings.removalDelayMs);
-  }
-
-  *#refuse(): Generator<void, void> {
-    const usable = this.#claims.all().filter(({ unusable }) => unusable !== true);
-    this.#claims.refuse(yield* refusals(this.#settings.written, usable, this.#serviceCIDRs));
+    const isOccupied = occupation(this.#claims, services);
+    yield* expire(this.#claims, isOccupied, now, this.#settings.removalDelayMs);
   }
 
   *#admit(services: ServicesView): Generator<void, void> {
     const now = () => this.#clock.now();
     this.#admission.free(now);
-    if (yield* this.#claims.handOver()) yield* this.#refuse();
-    const { maxForeignPercent, written } = this.#settings;
-    const effective = this.#claims.effective();
-    const filterWith = (claims: Iterable<Claim>) => this.#decider(resolve(written, [...effective, ...claims])).filter;
+    if (yield* handOver(this.#claims)) yield* this.#refusals.settle();
+    yield* this.#counting.update();
+    const { maxForeignPercent } = this.#settings;
+    const filterWith = (claims: Iterable<Claim>) => this.#filter(this.#counting.with(claims));
     yield* this.#admission.guard({ filterWith, services, maxForeignPercent, now });
+    yield* this.#counting.update();
   }
 
-  #decider(cidrs: ResolvedCIDRs) {
-    const rule = this.#rule && { rule: this.#rule };
-    const neutralAddresses = this.#nodes.all;
+  *#result(services: ServicesView, namespaces: ReadonlySet<string>): Generator<void, NetworksDecision> {
+    const cidrs = this.#counting.takeChanged();
+    yield* this.#conflicts.update(cidrs);
+    const { sides, clusterCIDRs } = this.#counting;
+    const now = { sides, neutralAddresses: this.#nodes.all };
+    const touched = yield* touchedBy(this.#last ?? NOTHING_YET, now, cidrs, services);
+    for (const namespace of namespaces) {
+      for (const key of services.inNamespace(namespace)) touched.add(key);
+      yield;
+    }
     return {
-      filter: this.#filters.get(cidrs, { ...this.#settings.filter, ...rule, neutralAddresses }),
-      neutralAddresses,
+      ...now,
+      get excludeCIDRs() {
+        return sides.all("excluded");
+      },
+      get ownCIDRs() {
+        return sides.all("own");
+      },
+      filter: this.#filter(sides),
+      clusterCIDRs,
+      touched,
+      conflicts: this.#conflicts.all,
     };
   }
+
+  #filter(sides: CIDRSides): EndpointFilter {
+    const rule = this.#rule && { rule: this.#rule };
+    return this.#filters.get(sides, { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all });
+  }
 }
+
+const NOTHING_YET = { sides: CIDRSides.none, neutralAddresses: new Set<string>() };

@@ -1,22 +1,25 @@
-import { addressRange, addressWords, familyOf, inRange, isWithin } from "@fairlead/base";
+import { type AddressRange, addressRange, addressWords, familyOf, inRange, isWithin } from "@fairlead/base";
 import type { ServicesView } from "../services/view.ts";
 import type { Claim } from "./claim.ts";
+import type { ClaimTable } from "./claim-table.ts";
 
 type Occupied = Pick<Claim, "side" | "cidr">;
 
 /**
  * Tells whether an endpoint lies in a CIDR. One that lies in an own CIDR inside of another network's is ours, and does
  * not count; in an own CIDR all count.
- *
- * @param own canonical
  */
-export function occupation(own: readonly string[], services: ServicesView): (claim: Occupied) => boolean {
-  const ours = own.map(addressRange);
+export function occupation(claims: ClaimTable, services: ServicesView): (claim: Occupied) => boolean {
+  let own: readonly AddressRange[] | undefined;
   return ({ side, cidr }) => {
     const keys = services.within(cidr);
+    if (side === "own" || keys.size === 0) return keys.size > 0;
     const whole = addressRange(cidr);
-    const inside = side === "own" || keys.size === 0 ? [] : ours.filter((range) => isWithin(range, whole));
-    if (inside.length === 0) return keys.size > 0;
+    own ??= Array.from(claims.all())
+      .filter(isOwn)
+      .map((claim) => addressRange(claim.cidr));
+    const inside = own.filter((range) => isWithin(range, whole));
+    if (inside.length === 0) return true;
     const family = familyOf(cidr);
     const isTheirs = (address: string) => {
       const words = addressWords(address);
@@ -24,4 +27,8 @@ export function occupation(own: readonly string[], services: ServicesView): (cla
     };
     return [...keys].some((key) => services.addresses(key, family).some(isTheirs));
   };
+}
+
+function isOwn({ side, stage }: Claim): boolean {
+  return side === "own" && stage === "effective";
 }

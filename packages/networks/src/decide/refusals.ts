@@ -1,56 +1,115 @@
-import { familyOf, IP_FAMILIES, ofFamily, overlap } from "@fairlead/base";
-import { coverAll } from "@fairlead/endpoint-filter";
+import { familyOf, IP_FAMILIES, type IPFamily, overlap, PrefixMap } from "@fairlead/base";
 import { bySpecificity, type Claim } from "./claim.ts";
-import type { StaticCIDRs } from "./resolve.ts";
-import { longestPrefix } from "./search.ts";
+import type { ClaimTable } from "./claim-table.ts";
+import type { StaticCIDRs } from "./written.ts";
+
+interface Candidate {
+  readonly cidr: string;
+}
+
+type Candidates = PrefixMap<Candidate>;
 
 /**
  * Which of the learnt CIDRs must not count, and why. The others do all the same. Whoever may create a network's object
- * could otherwise take all services. Comes in steps: there may be thousands.
- *
- * @param claims canonical CIDRs of both sides
- * @param serviceCIDRs canonical
+ * could otherwise take all services. Looks only at what came and went since the last time, but for the rare case that
+ * nothing would be left to this proxy.
  */
-export function* refusals(
-  written: StaticCIDRs,
-  claims: readonly Claim[],
-  serviceCIDRs: readonly string[],
-): Generator<void, ReadonlyMap<Claim, string>> {
-  const refused = new Map<Claim, string>();
-  for (const claim of claims) {
-    const met = serviceCIDRs.find((cidr) => overlap(cidr, claim.cidr));
-    if (met !== undefined) refused.set(claim, `meets the service CIDR ${met}, which no pod's address is in`);
-    yield;
-  }
-  const others = claims.filter((claim) => !refused.has(claim));
-  const own = others.filter(({ side }) => side === "own").map(({ cidr }) => cidr);
-  const excluded = others.filter(({ side }) => side === "excluded");
-  for (const family of IP_FAMILIES) {
-    const ours = [...written.own, ...own].filter(ofFamily(family));
-    for (const claim of yield* leavingNothing(ours, written.excluded, excluded)) {
-      refused.set(claim, `would leave nothing of our own ${ours.slice(0, 3).join(", ")} to this proxy`);
-    }
-  }
-  return refused;
-}
+export class Refusals {
+  readonly #claims: ClaimTable;
+  readonly #writtenOwn: ReadonlySet<string>;
+  readonly #writtenExcluded: ReadonlySet<string>;
+  /** CIDRs of our own in the order in which they came, and those that others say they have. */
+  readonly #own: Record<IPFamily, Set<string>> = { IPv4: new Set(), IPv6: new Set() };
+  #excluded: Candidates = PrefixMap.empty();
+  readonly #met = new Map<string, string>();
+  readonly #crowding: Record<IPFamily, ReadonlyMap<string, string>> = { IPv4: new Map(), IPv6: new Map() };
+  #serviceCIDRs: readonly string[] = [];
+  #dirty = new Set<string>();
 
-/** The widest are refused first, so that the set decides and not its history. */
-function* leavingNothing(
-  ours: readonly string[],
-  written: readonly string[],
-  excluded: readonly Claim[],
-): Generator<void, readonly Claim[]> {
-  const [some] = ours;
-  if (some === undefined) return [];
-  const candidates = excluded.filter(({ cidr }) => familyOf(cidr) === familyOf(some)).sort(bySpecificity);
-  const leaves = function* (count: number) {
-    const cidrs = [...written, ...candidates.slice(0, count).map(({ cidr }) => cidr)];
-    for (const own of ours) {
+  constructor(claims: ClaimTable, { own, excluded }: StaticCIDRs) {
+    this.#claims = claims;
+    this.#writtenOwn = new Set(own);
+    this.#writtenExcluded = new Set(excluded);
+    for (const cidr of own) this.#own[familyOf(cidr)].add(cidr);
+    for (const cidr of excluded) this.#excluded = this.#excluded.with(cidr, { cidr });
+    for (const claim of claims.all()) this.#dirty.add(claim.cidr);
+    claims.follow((before, after) => {
+      const one = after ?? before;
+      if ((before === undefined || after === undefined) && one?.unusable !== true && one) this.#dirty.add(one.cidr);
+    });
+  }
+
+  /** @param cidrs canonical */
+  setServiceCIDRs(cidrs: readonly string[]): void {
+    if (cidrs.join() === this.#serviceCIDRs.join()) return;
+    this.#serviceCIDRs = cidrs;
+    for (const { cidr, unusable } of this.#claims.all()) if (unusable !== true) this.#dirty.add(cidr);
+  }
+
+  /** Refuses and no longer refuses; a CIDR that is not refused any more is decided anew. */
+  *settle(): Generator<void, void> {
+    const dirty = this.#dirty;
+    if (dirty.size === 0) return;
+    this.#dirty = new Set();
+    const families = new Set<IPFamily>();
+    for (const cidr of dirty) {
+      this.#look(cidr);
+      families.add(familyOf(cidr));
       yield;
-      if (!coverAll(cidrs, own)) return true;
     }
-    return false;
-  };
-  const kept = yield* longestPrefix(candidates.length, leaves);
-  return candidates.slice(kept).filter(({ cidr }) => ours.some((own) => overlap(own, cidr)));
+    const changed = new Set(dirty);
+    for (const family of IP_FAMILIES.filter((one) => families.has(one))) {
+      const before = this.#crowding[family];
+      this.#crowding[family] = yield* this.#crowdingIn(family);
+      for (const cidr of [...before.keys(), ...this.#crowding[family].keys()]) changed.add(cidr);
+    }
+    for (const cidr of changed) {
+      for (const claim of this.#claims.at(cidr)) this.#apply(claim);
+      yield;
+    }
+  }
+
+  #look(cidr: string): void {
+    const met = this.#serviceCIDRs.find((one) => overlap(one, cidr));
+    if (met === undefined) this.#met.delete(cidr);
+    else this.#met.set(cidr, `meets the service CIDR ${met}, which no pod's address is in`);
+    const sides = met === undefined ? this.#claims.at(cidr).map(({ side }) => side) : [];
+    if (this.#writtenOwn.has(cidr) || sides.includes("own")) this.#own[familyOf(cidr)].add(cidr);
+    else this.#own[familyOf(cidr)].delete(cidr);
+    const isExcluded = this.#writtenExcluded.has(cidr) || sides.includes("excluded");
+    if (!isExcluded) this.#excluded = this.#excluded.without(cidr);
+    else if (this.#excluded.get(cidr) === undefined) this.#excluded = this.#excluded.with(cidr, { cidr });
+  }
+
+  /** The widest are refused first, so that the set decides and not its history. */
+  *#crowdingIn(family: IPFamily): Generator<void, ReadonlyMap<string, string>> {
+    const ours = [...this.#own[family]];
+    const leaves = (cidrs: Candidates) => ours.some((own) => !cidrs.covers(own));
+    if (ours.length === 0 || leaves(this.#excluded)) return new Map();
+    const isLearnt = ({ cidr }: Candidate) => familyOf(cidr) === family && !this.#writtenExcluded.has(cidr);
+    let counting: Candidates = PrefixMap.empty();
+    for (const cidr of this.#writtenExcluded) counting = counting.with(cidr, { cidr });
+    const candidates = Array.from(this.#excluded.values()).filter(isLearnt).sort(bySpecificity);
+    let kept = 0;
+    for (const candidate of candidates) {
+      counting = counting.with(candidate.cidr, candidate);
+      yield;
+      if (!leaves(counting)) break;
+      kept++;
+    }
+    const why = `would leave nothing of our own ${ours.slice(0, 3).join(", ")} to this proxy`;
+    const crowding = candidates.slice(kept).filter(({ cidr }) => ours.some((own) => overlap(own, cidr)));
+    return new Map(crowding.map(({ cidr }) => [cidr, why]));
+  }
+
+  #apply(claim: Claim): void {
+    if (claim.unusable === true) return;
+    const crowds = claim.side === "excluded" ? this.#crowding[familyOf(claim.cidr)].get(claim.cidr) : undefined;
+    const why = this.#met.get(claim.cidr) ?? crowds;
+    if (why === undefined) {
+      if (claim.stage === "refused") this.#claims.put({ ...claim, stage: "pending", why: undefined });
+    } else if (claim.gone !== undefined) this.#claims.drop(claim);
+    else if (claim.stage !== "refused" || claim.why !== why)
+      this.#claims.put({ ...claim, stage: "refused", why, since: undefined });
+  }
 }

@@ -39,22 +39,30 @@ export interface NetworksReport {
 export function report(
   followed: Iterable<Followed>,
   namespaces: ResourceState | undefined,
-  claims: readonly Claim[],
+  claims: Iterable<Claim>,
   heldBack: number,
   conflicts: readonly Conflict[],
 ): NetworksReport {
-  const sources: readonly SourceReport[] = [
+  const sources = sourceReports(followed, namespaces);
+  const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
+  const cidrs = Array.from(claims, cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return { sources, cidrs, heldBack, conflicts };
+}
+
+/** @param namespaces undefined: no rule asks for them */
+export function sourceReports(
+  followed: Iterable<Followed>,
+  namespaces: ResourceState | undefined,
+): readonly SourceReport[] {
+  return [
     ...Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state })),
     ...(namespaces === undefined ? [] : [{ source: "namespaces", side: "rules" as const, state: namespaces }]),
   ];
-  const key = ({ side, source, cidr }: CIDRReport) => `${side} ${source} ${cidr}`;
-  const cidrs = claims.map(cidrReport).sort((a, b) => (key(a) < key(b) ? -1 : 1));
-  return { sources, cidrs, heldBack, conflicts };
 }
 
 const KEPT = "no object says it any more; kept while an endpoint lies in it, and for a while after";
 
-function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
+export function cidrReport({ cidr, side, source, objects, stage, why, since, gone }: Claim): CIDRReport {
   const reason = why ?? (gone === undefined ? undefined : KEPT);
   return {
     cidr,

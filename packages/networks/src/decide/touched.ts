@@ -1,31 +1,34 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ServiceKey } from "@fairlead/core";
+import type { CIDRSides } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
-import type { NetworksDecision } from "./types.ts";
 
-type Decided = Omit<NetworksDecision, "touched">;
+interface Decided {
+  readonly sides: CIDRSides;
+  readonly neutralAddresses: ReadonlySet<string>;
+}
 
-/** The services with an endpoint where two decisions differ, in steps of a CIDR. */
+/**
+ * The services with an endpoint where two decisions differ, in steps of a CIDR.
+ *
+ * @param cidrs those whose side may differ
+ */
 export function* touchedBy(
-  before: Decided | undefined,
+  before: Decided,
   after: Decided,
+  cidrs: Iterable<string>,
   services: ServicesView,
-): Generator<void, ReadonlySet<ServiceKey>> {
-  const cidrs = [
-    ...differing(before?.excludeCIDRs ?? [], after.excludeCIDRs),
-    ...differing(before?.ownCIDRs ?? [], after.ownCIDRs),
-    ...differing(before?.neutralAddresses ?? [], after.neutralAddresses).map(hostCIDR),
-  ];
+): Generator<void, Set<ServiceKey>> {
+  const nodes = differing(before.neutralAddresses, after.neutralAddresses).map(hostCIDR);
+  const differ = Array.from(cidrs).filter((cidr) => before.sides.side(cidr) !== after.sides.side(cidr));
   const touched = new Set<ServiceKey>();
-  for (const cidr of cidrs) {
+  for (const cidr of [...differ, ...nodes]) {
     for (const key of services.within(cidr)) touched.add(key);
     yield;
   }
   return touched;
 }
 
-function differing(a: Iterable<string>, b: Iterable<string>): readonly string[] {
-  const before = new Set(a);
-  const after = new Set(b);
-  return [...[...before].filter((one) => !after.has(one)), ...[...after].filter((one) => !before.has(one))];
+function differing(before: ReadonlySet<string>, after: ReadonlySet<string>): readonly string[] {
+  return before === after ? [] : [...before.symmetricDifference(after)];
 }

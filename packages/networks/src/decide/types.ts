@@ -1,10 +1,10 @@
 import type { EndpointFilter, ServiceKey } from "@fairlead/core";
-import type { FilterOptions } from "@fairlead/endpoint-filter";
+import type { CIDRSides, FilterOptions } from "@fairlead/endpoint-filter";
 import type { NetworkSource } from "../sources/source.ts";
 import type { Side } from "./claim.ts";
 import type { Conflict } from "./conflicts.ts";
-import type { ResolvedCIDRs, StaticCIDRs } from "./resolve.ts";
 import type { ServiceRule } from "./service-rules.ts";
+import type { StaticCIDRs } from "./written.ts";
 
 export interface NetworksSettings {
   readonly written: StaticCIDRs;
@@ -23,10 +23,15 @@ export interface NetworksSettings {
 }
 
 /** What holds now. */
-export interface NetworksDecision extends ResolvedCIDRs {
+export interface NetworksDecision {
+  /** The CIDRs that count; the longest prefix decides. The same ones as before where nothing changed. */
+  readonly sides: CIDRSides;
+  /** Those of each side, in canonical order; made when they are asked for. */
+  readonly excludeCIDRs: readonly string[];
+  readonly ownCIDRs: readonly string[];
   /** Decides by all this; the same one as before where nothing changed. */
   readonly filter: EndpointFilter;
-  /** All of our own CIDRs, for telling local traffic. */
+  /** All of our own CIDRs, for telling local traffic; the same list while they are the same. */
   readonly clusterCIDRs: readonly string[];
   readonly neutralAddresses: ReadonlySet<string>;
   /** Services with an endpoint where something changed with this decision, or in a namespace whose labels did. */

@@ -1,0 +1,50 @@
+import type { IPFamily } from "@fairlead/base";
+import { type Claim, claimKey } from "./claim.ts";
+import type { ClaimTable } from "./claim-table.ts";
+import { type CIDRReport, cidrReport, type SourceReport } from "./report.ts";
+
+/** A learnt CIDR of which something is told differently than before. */
+export interface CIDRChange {
+  /** Absent: it is new. */
+  readonly before?: CIDRReport;
+  /** Absent: it is gone. */
+  readonly after?: CIDRReport;
+}
+
+/** What is new since the news before; what it costs follows that. */
+export interface NetworksNews {
+  /** All of them. */
+  readonly sources: readonly SourceReport[];
+  /** In the order of side, source and text. */
+  readonly changes: readonly CIDRChange[];
+  /** How many learnt CIDRs of other networks count, by source. */
+  readonly counts: ReadonlyMap<string, Readonly<Record<IPFamily, number>>>;
+}
+
+/** Keeps what claims were before they changed. */
+export class ClaimChanges {
+  readonly #claims: ClaimTable;
+  #before = new Map<string, Claim | undefined>();
+
+  constructor(claims: ClaimTable) {
+    this.#claims = claims;
+    for (const claim of claims.all()) this.#before.set(claimKey(claim), undefined);
+    claims.follow((before, after) => {
+      const claim = after ?? before;
+      if (claim === undefined) return;
+      const key = claimKey(claim);
+      if (!this.#before.has(key)) this.#before.set(key, before);
+    });
+  }
+
+  /** What changed since the last take, which it forgets. */
+  take(): readonly CIDRChange[] {
+    const taken = [...this.#before].sort(([a], [b]) => (a < b ? -1 : 1));
+    this.#before = new Map();
+    return taken.flatMap(([key, before]) => {
+      const after = this.#claims.byKey(key);
+      if (before === after) return [];
+      return [{ ...(before && { before: cidrReport(before) }), ...(after && { after: cidrReport(after) }) }];
+    });
+  }
+}
