@@ -248,8 +248,8 @@ describe("the last known networks", () => {
 
   test("outlive the agent", async () => {
     const keeper = new KnownKeeper(join(dir, "networks.json"), recordedLog());
-    keeper.keep({ ...known, sources: new Map() });
-    keeper.keep(known);
+    keeper.keep(() => ({ ...known, sources: new Map() }));
+    keeper.keep(() => known);
     await keeper.flush();
     const config = configOf([...FLAGS, `--state-dir=${dir}`]);
     const filter = filterSettings(config);
@@ -264,9 +264,9 @@ describe("the last known networks", () => {
   test("that cannot be written are reported once", async () => {
     const log = recordedLog();
     const keeper = new KnownKeeper("/dev/null/none/networks.json", log);
-    keeper.keep(known);
+    keeper.keep(() => known);
     await keeper.flush();
-    keeper.keep({ ...known, turned: ["default/web"] });
+    keeper.keep(() => ({ ...known, turned: ["default/web"] }));
     await keeper.flush();
     expect(log.lines).toHaveLength(1);
   });

@@ -119,6 +119,28 @@ describe("--watch", () => {
     expect(await ended).toMatchObject({ code: 0, err: "" });
   });
 
+  test("follows the networks' objects: a Subnet makes a service foreign, and says which it was", async () => {
+    const stop = new AbortController();
+    const output = new Output();
+    const subnet = {
+      apiVersion: "kubeovn.io/v1",
+      kind: "Subnet",
+      metadata: { name: "ovn-default" },
+      spec: { cidrBlock: "10.244.0.0/16" },
+    };
+    await put(ours, foreign);
+    const learning = "--agent-flag=exclude-cidrs-from=kube-ovn-subnets";
+    const ended = fairlead(["ownership", "--watch", "-f", join(dir, "manifests"), ...CIDRS.slice(0, 2), learning], {
+      signal: stop.signal,
+      onOut: (text) => output.add(text),
+    });
+    await output.until(/nginx-ovn +IPv4 +ours/);
+    await put(ours, foreign, [subnet]);
+    await output.until(/nginx-ovn +IPv4 +foreign .*in 10\.244\.0\.0\/16 \(Subnet\/ovn-default\)/);
+    stop.abort();
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+  });
+
   test("what cannot be watched is a usage error", async () => {
     expect(await fairlead(["ownership", "--watch", "--live"])).toMatchObject({ code: 2 });
     expect(await fairlead(["ownership", "--watch", "-f", "-"])).toMatchObject({ code: 2 });

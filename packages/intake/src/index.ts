@@ -1,6 +1,7 @@
 export { type FamilyConflicts, familyConflicts } from "./family-conflicts.ts";
 export { type FilterSettings, filterSettings } from "./filter-settings.ts";
 export { ClusterServices } from "./networks/cluster-services.ts";
+export { LiveNetworks, type NetworksSetup } from "./networks/live-networks.ts";
 export { type LearntOnce, NetworksOnce, type NetworksOnceParts } from "./networks/networks-once.ts";
 export { asksForNamespaces, networksSettings, ruleAnnotations } from "./networks/settings.ts";
 export { type NetworkSubscriptionsOptions, networkSubscriptions } from "./networks/subscriptions.ts";

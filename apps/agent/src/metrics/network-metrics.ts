@@ -1,5 +1,5 @@
-import { familyOf, IP_FAMILIES } from "@fairlead/base";
-import type { NetworksDecision, NetworksReport, SourceState } from "@fairlead/networks";
+import { IP_FAMILIES } from "@fairlead/base";
+import type { Conflict, NetworksNews, SourceState } from "@fairlead/networks";
 import type { MetricFactory } from "./registry.ts";
 
 const STATES: readonly SourceState[] = ["waiting", "listed", "empty", "absent", "forbidden", "unreachable"];
@@ -20,16 +20,13 @@ export function networkMetrics(make: MetricFactory) {
     [] as const,
   );
   return {
-    set({ conflicts: found }: Pick<NetworksDecision, "conflicts">, { sources, cidrs }: NetworksReport): void {
+    set(found: readonly Conflict[], { sources, counts }: NetworksNews): void {
       conflicts.set(found.length);
       for (const { source, state, side } of sources) {
         for (const one of STATES) sourceState.set({ source, state: one }, one === state ? 1 : 0);
         if (side !== "excluded") continue;
-        const counting = cidrs.filter((one) => one.source === source && one.stage === "effective");
-        for (const family of IP_FAMILIES) {
-          const count = counting.filter(({ cidr }) => familyOf(cidr) === family).length;
-          excludedCIDRs.set({ source, ip_family: family }, count);
-        }
+        const counting = counts.get(source);
+        for (const family of IP_FAMILIES) excludedCIDRs.set({ source, ip_family: family }, counting?.[family] ?? 0);
       }
     },
   };

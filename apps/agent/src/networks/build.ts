@@ -1,13 +1,12 @@
 import type { Clock } from "@fairlead/base";
 import type { ClusterState } from "@fairlead/core";
-import type { NetworksReport } from "@fairlead/networks";
+import { LiveNetworks, type NetworksSetup } from "@fairlead/intake";
+import type { SourceReport } from "@fairlead/networks";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Log } from "../log/log.ts";
 import type { NetworkMetrics } from "../metrics/network-metrics.ts";
 import type { KnownKeeper } from "./known-keeper.ts";
-import { LiveNetworks } from "./live-networks.ts";
 import { newsOf, writeNews } from "./news.ts";
-import type { NetworksSetup } from "./setup.ts";
 
 export interface LiveNetworksWorld {
   readonly clock: Clock;
@@ -23,17 +22,19 @@ export function liveNetworks(
   metrics: NetworkMetrics | undefined,
   known: KnownKeeper,
 ): LiveNetworks {
-  let last: NetworksReport | undefined;
+  let told: readonly SourceReport[] = [];
   return new LiveNetworks({
     setup,
     state,
     clock,
-    log,
-    keep: (what) => known.keep(what),
-    onDecided(decision, report) {
-      metrics?.set(decision, report);
-      writeNews(newsOf(last, report), log, (event) => void events?.report(event));
-      last = report;
+    onProblem: (source, object, problem) => {
+      log.warn("A network's object is wrong; its good CIDRs count", { source, object, problem });
+    },
+    keep: (read) => known.keep(read),
+    onDecided({ conflicts }, news) {
+      metrics?.set(conflicts, news);
+      writeNews(newsOf(told, news), log, (event) => void events?.report(event));
+      told = news.sources;
     },
   });
 }

@@ -10,6 +10,7 @@ import { replaceFile } from "../ownership/memory-file.ts";
 export class KnownKeeper {
   readonly #path: string | undefined;
   readonly #log: Log;
+  #next: (() => LastKnown) | undefined;
   #text = "";
   #writing: Promise<void> = Promise.resolve();
   #reported = false;
@@ -20,11 +21,11 @@ export class KnownKeeper {
     this.#log = log;
   }
 
-  keep(known: LastKnown): void {
-    const text = serialiseLastKnown(known);
-    if (text === this.#text) return;
-    this.#text = text;
-    this.#writing = this.#writing.then(() => this.#write(text));
+  /** @param read is called when the writing begins: what comes while one goes on is written once */
+  keep(read: () => LastKnown): void {
+    const waits = this.#next !== undefined;
+    this.#next = read;
+    if (!waits) this.#writing = this.#writing.then(() => this.#write());
   }
 
   /** Resolves when all is written. */
@@ -32,9 +33,13 @@ export class KnownKeeper {
     await this.#writing;
   }
 
-  async #write(text: string): Promise<void> {
-    // A newer one waits already.
-    if (text !== this.#text || this.#path === undefined) return;
+  async #write(): Promise<void> {
+    const read = this.#next;
+    this.#next = undefined;
+    if (read === undefined || this.#path === undefined) return;
+    const text = serialiseLastKnown(read());
+    if (text === this.#text) return;
+    this.#text = text;
     try {
       await replaceFile(this.#path, text);
       this.#reported = false;

@@ -1,4 +1,4 @@
-import type { CIDRReport, NetworksReport, SourceReport } from "@fairlead/networks";
+import type { CIDRReport, NetworksNews, SourceReport } from "@fairlead/networks";
 import type { NodeEvent } from "../events/node-event.ts";
 import type { Fields, Log } from "../log/log.ts";
 
@@ -12,18 +12,20 @@ export interface News {
   readonly event?: NodeEvent;
 }
 
-/** Lines and Events for what differs between two reports. */
-export function newsOf(before: NetworksReport | undefined, after: NetworksReport): readonly News[] {
-  const states = new Map(before?.sources.map(({ source, state }) => [source, state]));
-  const cidrs = new Map(before?.cidrs.map((one) => [keyOf(one), one]));
-  const still = new Set(after.cidrs.map(keyOf));
+/**
+ * Lines and Events for what is new.
+ *
+ * @param before the sources' states that were told before
+ */
+export function newsOf(before: readonly SourceReport[], { sources, changes }: NetworksNews): readonly News[] {
+  const states = new Map(before.map(({ source, state }) => [source, state]));
   return [
-    ...after.sources.flatMap((one) => (states.get(one.source) === one.state ? [] : ofSource(one))),
-    ...after.cidrs.flatMap((one) => {
-      const known = cidrs.get(keyOf(one));
-      return known?.stage === one.stage && known.why === one.why ? [] : ofCIDR(one, known);
+    ...sources.flatMap((one) => (states.get(one.source) === one.state ? [] : ofSource(one))),
+    ...changes.flatMap(({ before: known, after }) => {
+      if (after !== undefined)
+        return known?.stage === after.stage && known.why === after.why ? [] : ofCIDR(after, known);
+      return known?.stage === "effective" ? ofGone(known) : [];
     }),
-    ...(before?.cidrs ?? []).flatMap((one) => (still.has(keyOf(one)) || one.stage !== "effective" ? [] : ofGone(one))),
   ];
 }
 
@@ -35,10 +37,6 @@ export function writeNews(news: readonly News[], log: Log, onEvent: (event: Node
   }
   const more = news.length - MOST_LINES;
   if (more > 0) log.info("More learnt CIDRs came, changed or went; /ownership has them all", { more });
-}
-
-function keyOf({ side, source, cidr }: CIDRReport): string {
-  return `${side} ${source} ${cidr}`;
 }
 
 function ofSource({ source, state }: SourceReport): readonly News[] {

@@ -2,17 +2,10 @@ import { readFile } from "node:fs/promises";
 import { errorChainText, errorCode } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
-import { networksSettings } from "@fairlead/intake";
-import { type LastKnown, type NetworksSettings, NOTHING_KNOWN, parseLastKnown } from "@fairlead/networks";
+import { type NetworksSetup, networksSettings } from "@fairlead/intake";
+import { type LastKnown, NOTHING_KNOWN, parseLastKnown } from "@fairlead/networks";
 import type { Log } from "../log/log.ts";
 import { stateFile } from "../ownership/state-file.ts";
-
-/** What the networks begin with. */
-export interface NetworksSetup {
-  readonly settings: NetworksSettings;
-  /** What the agent before this one knew. */
-  readonly known: LastKnown;
-}
 
 /** Undefined: no network is learnt. */
 export async function setUpNetworks(

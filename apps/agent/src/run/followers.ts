@@ -6,7 +6,7 @@ import { serviceHealthFollower } from "../health/service-follower.ts";
 import type { Kernel } from "../host/kernel.ts";
 import { metricsFollower } from "../metrics/follower.ts";
 import { leftoversFollower } from "../modes/leftovers.ts";
-import { networksFollower } from "../networks/live-networks.ts";
+import { networksFollower } from "../networks/follower.ts";
 import { problemFollower } from "../objects/problem-follower.ts";
 import { ownershipFollower } from "../ownership/follower.ts";
 import type { SyncFollower } from "../sync/follower.ts";

@@ -2,6 +2,7 @@ import type { Clock } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FilterOptions, Memory, MemoryScope } from "@fairlead/endpoint-filter";
+import type { NetworksSetup } from "@fairlead/intake";
 import type { ObjectSource, RequestObserver, SourceReport } from "@fairlead/watch";
 import type { NodeEvents } from "../events/node-events.ts";
 import type { Kernel } from "../host/kernel.ts";
@@ -9,7 +10,6 @@ import type { LocalKernel } from "../host/local.ts";
 import type { Log } from "../log/log.ts";
 import type { MetricFactory } from "../metrics/registry.ts";
 import type { ModeRemoval, Serving } from "../modes/mode.ts";
-import type { NetworksSetup } from "../networks/setup.ts";
 import type { SyncFollower } from "../sync/follower.ts";
 import type { Progress } from "../sync/progress.ts";
 

@@ -1,6 +1,7 @@
 import { errorChainText, inSlices, type Slicing } from "@fairlead/base";
 import type {
   ClusterState,
+  DirtyServices,
   OwnershipMemory,
   PlanChange,
   Planner,
@@ -9,6 +10,7 @@ import type {
   ServiceKey,
 } from "@fairlead/core";
 import type { Log } from "../log/log.ts";
+import { bothDirty } from "./both-dirty.ts";
 import type { FamilySync } from "./family-sync.ts";
 import type { SyncFollower } from "./follower.ts";
 import type { SyncKind, SyncLoopWork } from "./sync-loop.ts";
@@ -36,6 +38,8 @@ export class Syncer implements SyncLoopWork {
   readonly #parts: SyncerParts;
   /** The plans do not follow from what was planned before: nothing was yet, or it broke off half way. */
   #planAll = true;
+  /** What changed before a planning that failed: nobody who follows syncs has seen it. */
+  #unseen: DirtyServices | undefined;
 
   constructor(parts: SyncerParts) {
     this.#parts = parts;
@@ -83,7 +87,8 @@ export class Syncer implements SyncLoopWork {
 
   async #plan(): Promise<PlanStep | undefined> {
     const { planner, state, memory, options, concerned, slicing, families, log } = this.#parts;
-    const dirty = state.takeDirty();
+    const dirty = bothDirty(this.#unseen, state.takeDirty());
+    this.#unseen = dirty;
     const services = this.#planAll ? "all" : dirty.services;
     this.#planAll = true;
     try {
@@ -91,6 +96,7 @@ export class Syncer implements SyncLoopWork {
       const step = await inSlices(planner.replan(state, services, memory()), slicing);
       await slicing.turn();
       this.#planAll = false;
+      this.#unseen = undefined;
       await this.#notify((follower) => follower.planned?.(step, dirty));
       return step;
     } catch (error) {

@@ -1,7 +1,16 @@
-import { IP_FAMILIES, toEnd } from "@fairlead/base";
+import { IP_FAMILIES, systemClock, toEnd } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
-import { type OwnershipRow, ownershipReport, ownershipRow, type Resource, subscriptions } from "@fairlead/intake";
+import {
+  type LearntOnce,
+  LiveNetworks,
+  learntCIDRs,
+  type NetworksOnceParts,
+  type OwnershipRow,
+  ownershipReport,
+  ownershipRow,
+  subscriptions,
+} from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import { type NodePlanRequest, planNode } from "../node-plan.ts";
 
@@ -14,9 +23,19 @@ export interface OwnershipListener {
   readonly onGone: (row: OwnershipRow) => void;
 }
 
-type Request = Omit<NodePlanRequest, "cluster" | "services" | "memory"> & { readonly memory: Memory };
+type NetworksDecision = LearntOnce["decision"];
+type NetworksSettings = NetworksOnceParts["settings"];
 
-/** Follows who owns the services of a source until the signal aborts; remembers owners as the agent does. */
+type Request = Omit<NodePlanRequest, "cluster" | "services" | "memory"> & {
+  readonly memory: Memory;
+  /** What the agent learns of networks. Default: nothing. */
+  readonly networks?: NetworksSettings | undefined;
+};
+
+/**
+ * Follows who owns the services of a source until the signal aborts; remembers owners, and learns networks, as the agent
+ * does.
+ */
 export async function followOwnership(
   source: ObjectSource,
   request: Request,
@@ -24,58 +43,123 @@ export async function followOwnership(
   signal: AbortSignal,
 ): Promise<void> {
   const state = new ClusterState();
-  const missing = new Set<Resource>(["services", "endpointSlices"]);
+  const { networks: settings } = request;
+  const live = settings && liveNetworks(settings, state);
+  const missing = new Set(["services", "endpointSlices", ...(live ? ["networks"] : [])]);
+  let decision: NetworksDecision | undefined;
   let following: Following | undefined;
-  const { services, endpointSlices } = subscriptions({
+  const synced = (what: string) => {
+    missing.delete(what);
+    if (missing.size === 0) following ??= new Following({ state, request, listener, live }, decision);
+  };
+  const { services, endpointSlices, serviceCIDRs } = subscriptions({
     state,
     problems: { object: () => {} },
     onNode: () => {},
     onChange: () => following?.take(),
     onSynced: (resource) => {
-      missing.delete(resource);
-      if (missing.size === 0) following ??= new Following(state, request, listener);
+      live?.synced(resource);
+      synced(resource);
+    },
+    ...(live && { onServiceCIDRs: (cidrs) => live.setServiceCIDRs(cidrs) }),
+  });
+  live?.start({
+    onFirst: () => synced("networks"),
+    onChange: (next) => {
+      decision = next;
+      following?.decided(next);
     },
   });
-  await source.run({ services, endpointSlices }, signal);
+  const others = live && { others: live.subscriptions, ...(serviceCIDRs && { serviceCIDRs }) };
+  await source.run({ services, endpointSlices, ...others }, signal).finally(() => live?.stop());
+}
+
+function liveNetworks(settings: NetworksSettings, state: ClusterState): LiveNetworks {
+  return new LiveNetworks({
+    setup: { settings },
+    state,
+    clock: systemClock,
+    onProblem: () => {},
+    onDecided: () => {},
+    keep: () => {},
+  });
+}
+
+interface FollowingParts {
+  readonly state: ClusterState;
+  readonly request: Request;
+  readonly listener: OwnershipListener;
+  readonly live: LiveNetworks | undefined;
 }
 
 class Following {
-  readonly #state: ClusterState;
-  readonly #listener: OwnershipListener;
-  readonly #planner;
+  readonly #parts: FollowingParts;
+  readonly #planned;
+  #learnt: ReturnType<typeof learntCIDRs>;
   #memory: Memory;
   readonly #rows = new Map<string, OwnershipRow>();
 
-  constructor(state: ClusterState, request: Request, listener: OwnershipListener) {
-    this.#state = state;
-    this.#listener = listener;
-    const { planner, remembered } = planNode({ ...request, cluster: { state, problems: [] } });
-    state.takeDirty();
-    this.#planner = planner;
-    this.#memory = request.memory.apply(remembered);
-    const { services } = ownershipReport(planner.ownerships());
+  constructor(parts: FollowingParts, decision: NetworksDecision | undefined) {
+    const { state, request, listener, live } = parts;
+    this.#parts = parts;
+    const report = live?.report();
+    const learnt = decision && report && { learnt: { decision, report, problems: [] } };
+    this.#planned = planNode({ ...request, cluster: { state, problems: [], ...learnt } });
+    this.#learnt = learntCIDRs(report?.cidrs ?? []);
+    live?.takeConcerned();
+    this.#see(state.takeDirty().services);
+    this.#memory = request.memory.apply(this.#planned.remembered);
+    const { services } = ownershipReport(this.#planned.planner.ownerships(), report);
     for (const row of services) this.#rows.set(idOf(row.service, row.ipFamily), row);
     listener.onAll(services);
   }
 
+  /** Services or endpoints changed. */
   take(): void {
-    const { services } = this.#state.takeDirty();
-    const step = toEnd(this.#planner.replan(this.#state, services, this.#memory));
+    this.#parts.live?.syncBegins();
+    const { services } = this.#parts.state.takeDirty();
+    this.#plan(services);
+    this.#see(services);
+  }
+
+  /** Other CIDRs or rules decide. */
+  decided({ filter }: NetworksDecision): void {
+    const { planner, options } = this.#planned;
+    const { live } = this.#parts;
+    this.#learnt = learntCIDRs(live?.report().cidrs ?? []);
+    const concerned = live?.takeConcerned() ?? new Set();
+    planner.setOptions({ ...options, filter }, concerned);
+    this.#plan(concerned);
+  }
+
+  #plan(services: ReadonlySet<ServiceKey>): void {
+    const step = toEnd(this.#planned.planner.replan(this.#parts.state, services, this.#memory));
     this.#memory = this.#memory.apply(step.memory);
     for (const service of services) this.#report(service);
   }
 
+  /** A decision that was made meanwhile has not seen these where they are now. */
+  #see(services: ReadonlySet<ServiceKey>): void {
+    const { live } = this.#parts;
+    if (live === undefined) return;
+    void live.see(services).then(() => {
+      const concerned = live.takeConcerned();
+      if (concerned.size > 0) this.#plan(concerned);
+    });
+  }
+
   #report(service: ServiceKey): void {
+    const { listener } = this.#parts;
     for (const family of IP_FAMILIES) {
       const id = idOf(service, family);
       const before = this.#rows.get(id);
-      const decision = this.#planner.ownership(service, family);
-      const row = decision && ownershipRow({ service, family, decision });
+      const decision = this.#planned.planner.ownership(service, family);
+      const row = decision && ownershipRow({ service, family, decision }, this.#learnt);
       if (row === undefined) {
-        if (this.#rows.delete(id) && before !== undefined) this.#listener.onGone(before);
+        if (this.#rows.delete(id) && before !== undefined) listener.onGone(before);
       } else if (JSON.stringify(row) !== JSON.stringify(before)) {
         this.#rows.set(id, row);
-        this.#listener.onChange(row);
+        listener.onChange(row);
       }
     }
   }

@@ -30,5 +30,7 @@ export function* touchedBy(
 }
 
 function differing(before: ReadonlySet<string>, after: ReadonlySet<string>): readonly string[] {
-  return before === after ? [] : [...before.symmetricDifference(after)];
+  if (before === after) return [];
+  const gone = Array.from(before).filter((one) => !after.has(one));
+  return [...gone, ...Array.from(after).filter((one) => !before.has(one))];
 }

@@ -3,7 +3,7 @@ import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { agentSetup } from "../../inputs/agent.ts";
 import { isIn } from "../../inputs/namespaces.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
@@ -70,7 +70,6 @@ async function watch(options: Options, context: Context): Promise<void> {
   const { out, style, signal, untilStopped } = context;
   const setup = agentSetup(options, context);
   const source = await liveSource(options, setup.config, context);
-  warnOfUnlearnt(setup, context);
   const request = { ...setup, nodeName: nodeNameOf(options) };
   const wanted = ({ service }: OwnershipRow) => isIn(options.namespace, service);
   const listener = {

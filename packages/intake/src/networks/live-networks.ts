@@ -1,20 +1,34 @@
 import { type Clock, inSlices, type Slicing } from "@fairlead/base";
 import type { ClusterState, ServiceKey } from "@fairlead/core";
-import { asksForNamespaces, ClusterServices, networkSubscriptions } from "@fairlead/intake";
-import { type LastKnown, Networks, type NetworksDecision, type NetworksReport } from "@fairlead/networks";
+import {
+  type LastKnown,
+  Networks,
+  type NetworksDecision,
+  type NetworksNews,
+  type NetworksReport,
+  type NetworksSettings,
+} from "@fairlead/networks";
 import type { OtherSubscription } from "@fairlead/watch";
-import type { Log } from "../log/log.ts";
-import type { SyncFollower } from "../sync/follower.ts";
-import type { NetworksSetup } from "./setup.ts";
+import { ClusterServices } from "./cluster-services.ts";
+import { asksForNamespaces } from "./settings.ts";
+import { type NetworkSubscriptionsOptions, networkSubscriptions } from "./subscriptions.ts";
+
+/** What the networks begin with. */
+export interface NetworksSetup {
+  readonly settings: NetworksSettings;
+  /** What the agent before this one knew. Default: nothing. */
+  readonly known?: LastKnown;
+}
 
 export interface LiveNetworksParts {
   readonly setup: NetworksSetup;
   readonly state: ClusterState;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly onProblem: NetworkSubscriptionsOptions["onProblem"];
   /** Called with each decision, whether it differs from the one before or not. */
-  readonly onDecided: (decision: NetworksDecision, report: NetworksReport) => void;
-  readonly keep: (known: LastKnown) => void;
+  readonly onDecided: (decision: NetworksDecision, news: NetworksNews) => void;
+  /** Takes what gives the last known: only what is written has to be made. */
+  readonly keep: (read: () => LastKnown) => void;
   /** How others get their turn. Default: as everywhere. */
   readonly slicing?: Partial<Slicing>;
 }
@@ -26,7 +40,7 @@ export interface LiveNetworksEnds {
   readonly onChange: (decision: NetworksDecision) => void;
 }
 
-/** The networks of the cluster while the agent runs: asks for decisions when they are due. */
+/** The networks of the cluster while somebody follows them: asks for decisions when they are due. */
 export class LiveNetworks {
   readonly subscriptions: readonly OtherSubscription[];
   readonly #parts: LiveNetworksParts;
@@ -46,7 +60,7 @@ export class LiveNetworks {
   #cancel: (() => void) | undefined;
 
   constructor(parts: LiveNetworksParts) {
-    const { setup, state, clock, log } = parts;
+    const { setup, state, clock, onProblem } = parts;
     const { settings, known } = setup;
     this.#parts = parts;
     this.#networks = new Networks(settings, clock, known);
@@ -56,9 +70,7 @@ export class LiveNetworks {
       namespaces: (settings.rules ?? []).some(asksForNamespaces),
       sources: [...settings.sources.excluded, ...settings.sources.own],
       onChange: () => this.#arm(),
-      onProblem: (source, object, problem) => {
-        log.warn("A network's object is wrong; its good CIDRs count", { source, object, problem });
-      },
+      onProblem,
     });
   }
 
@@ -140,19 +152,11 @@ export class LiveNetworks {
     if (this.#ends === undefined) return;
     this.#last = decision;
     for (const key of decision.touched) this.#concerned.add(key);
-    this.#parts.onDecided(decision, this.#networks.report());
-    this.#parts.keep(this.#networks.lastKnown());
-    const same = before?.filter === decision.filter && before.clusterCIDRs.join() === decision.clusterCIDRs.join();
+    this.#parts.onDecided(decision, this.#networks.takeNews());
+    this.#parts.keep(() => this.#networks.lastKnown());
+    const same = before?.filter === decision.filter && before.clusterCIDRs === decision.clusterCIDRs;
     if (!same) this.#ends.onChange(decision);
     if (before === undefined) this.#ends.onFirst();
     this.#arm();
   }
-}
-
-/** Keeps up with where endpoints are. */
-export function networksFollower(networks: LiveNetworks): SyncFollower {
-  return {
-    taken: () => networks.syncBegins(),
-    planned: (_step, { services }) => networks.see(services),
-  };
 }
