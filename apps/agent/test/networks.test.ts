@@ -257,7 +257,7 @@ describe("the last known networks", () => {
     const log = recordedLog();
     expect((await setUpNetworks(config, filter.options, log))?.known).toEqual(known);
     await writeFile(join(dir, "networks.json"), "{");
-    expect((await setUpNetworks(config, filter.options, log))?.known.sources.size).toBe(0);
+    expect((await setUpNetworks(config, filter.options, log))?.known?.sources.size).toBe(0);
     expect(log.lines).toHaveLength(1);
   });
 

@@ -9,8 +9,8 @@ interface Roots<Value> {
 }
 
 /**
- * Values by CIDR, of both families; itself a value: a change gives another map, and costs the length of a prefix however
- * many CIDRs there are. CIDRs are canonical; what is no CIDR is a RangeError.
+ * Values by CIDR, of both families; itself a value: a change gives another map, and costs the length of a prefix,
+ * however many CIDRs there are. CIDRs are canonical; what is no CIDR is a RangeError.
  */
 export class PrefixMap<Value extends object> {
   readonly #roots: Roots<Value>;

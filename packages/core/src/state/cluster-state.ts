@@ -72,6 +72,10 @@ export class ClusterState implements ClusterView {
     return true;
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   keys(): IterableIterator<ServiceKey> {
     return this.#entries.keys();
   }

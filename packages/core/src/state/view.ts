@@ -2,6 +2,8 @@ import type { EndpointSlice, Service, ServiceKey } from "../objects.ts";
 
 /** The objects that planning reads. */
 export interface ClusterView {
+  /** How many `keys` there are. */
+  readonly size: number;
   /** Every service that has a Service or an EndpointSlice. */
   keys(): Iterable<ServiceKey>;
   service(key: ServiceKey): Service | undefined;

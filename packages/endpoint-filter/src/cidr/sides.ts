@@ -80,7 +80,7 @@ export class CIDRSides {
     return found?.side === "excluded" ? found.cidr : undefined;
   }
 
-  /** All addresses of a family for which an excluded CIDR decides: the fewest CIDRs, sorted, the same list each time. */
+  /** Addresses of a family for which an excluded CIDR decides: the fewest CIDRs, sorted; the same list each time. */
   regions(family: IPFamily): readonly string[] {
     this.#regions[family] ??= this.#regionsOf(family);
     return this.#regions[family];

@@ -33,8 +33,8 @@ type Request = Omit<NodePlanRequest, "cluster" | "services" | "memory"> & {
 };
 
 /**
- * Follows who owns the services of a source until the signal aborts; remembers owners, and learns networks, as the agent
- * does.
+ * Follows who owns the services of a source until the signal aborts; remembers owners, and learns networks, as the
+ * agent does.
  */
 export async function followOwnership(
   source: ObjectSource,

@@ -19,9 +19,7 @@ export class ClusterServices implements ServicesView {
   }
 
   get size(): number {
-    let size = 0;
-    for (const _key of this.#state.keys()) size++;
-    return size;
+    return this.#state.size;
   }
 
   within(cidr: string): ReadonlySet<ServiceKey> {
