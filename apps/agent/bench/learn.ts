@@ -1,7 +1,7 @@
 /**
- * What a learnt CIDR costs from its object to the kernel, in nftables mode, in a network namespace of its own: decision,
- * planning and transaction, beside what one service's endpoint costs there. Median of the rounds, by the clock and in
- * processor time of the process; the kernel's part by the clock; the longest turn of the event loop in processor time.
+ * What a learnt CIDR costs from its object to the kernel, in nftables mode, in a network namespace of its own:
+ * decision, planning and transaction, beside what an endpoint of one service costs there. Median of the rounds, by the
+ * clock and in processor time of the process; the part of the kernel by the clock; the longest turn in processor time.
  *
  *     node --conditions=@fairlead/source bench/learn.ts [services] [endpoints] [CIDRs]
  */
