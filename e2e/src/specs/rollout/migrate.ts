@@ -7,6 +7,7 @@ import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
 import { fairlead, fairleadEnds } from "./administrator.ts";
+import { changeConfiguration } from "./changed-config.ts";
 import { deleteService, repairsAtOnce } from "./delete-service.ts";
 import { expectServed, startLoad, TRAFFIC_MS } from "./load.ts";
 
@@ -20,7 +21,7 @@ const COMMON = { suite: "rollout", eachFamily: false, alone: true, unfit: needsK
 
 const migrated: Spec = {
   ...COMMON,
-  name: "fairlead migrate: kube-proxy → Fairlead, one run at a time, killed half way and gone on with, and back, under load",
+  name: "fairlead migrate: kube-proxy → Fairlead, one run at a time, killed half way and gone on with, another configuration, and back, under load",
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
     await withKubeProxy(cluster, scene.later);
@@ -29,6 +30,8 @@ const migrated: Spec = {
     await migrate(cluster, ["--apply", ...HOLD]);
     if ((await labelled(kubernetes)).length !== cluster.nodes.length + 1) throw new Error("not every node was changed");
     await expectServed(scene, "migrated");
+    await changeConfiguration(cluster, () => migrate(cluster, ["--apply", ...HOLD]), MIGRATE_MS);
+    await expectServed(scene, "changed");
     await migrate(cluster, ["--revert", ...HOLD]);
     await expectServed(scene, "reverted");
     const seen = await traffic.stop();
