@@ -77,6 +77,7 @@ async function measure(what: string, name: "iptables" | "nftables", held: Held, 
     onNews: (one) => news.push(one),
   });
   await family.sync(cluster.plan("IPv4"));
+  globalThis.gc?.();
   const before = process.memoryUsage().heapUsed;
   console.log(`${what}, ${services} services of ${endpoints} endpoints`);
   report("first round", await looks(family, () => family.round !== undefined));
