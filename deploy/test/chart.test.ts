@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseArguments } from "@fairlead/config";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { agentVersion } from "../src/agent-version.ts";
@@ -91,6 +92,20 @@ test("chart and image have the agent's version", async () => {
   const version = await agentVersion();
   expect(parse(await read("Chart.yaml"))).toMatchObject({ version, appVersion: version });
 });
+
+test("the ports that the chart says are those that agents have where nothing is said", async () => {
+  const helpers = await read("templates/_helpers.tpl");
+  const named = agentPorts(["--service-proxy-name=edge"]);
+  expect(helpers).toContain(`ternary ${agentPorts([]).metrics} ${named.metrics} (empty .Values.serviceProxyName)`);
+  expect(helpers).toContain(`ternary ${agentPorts([]).health} ${named.health} (empty .Values.serviceProxyName)`);
+});
+
+function agentPorts(args: readonly string[]) {
+  const parsed = parseArguments(args, { readFile: () => "", version: "0.0.0" });
+  if (parsed.kind !== "run") throw new Error(`an agent with ${args.join(" ")} does not run`);
+  const { metricsBindAddress, healthzBindAddress } = parsed.config;
+  return { metrics: metricsBindAddress.port, health: healthzBindAddress?.port };
+}
 
 function valueAt(path: string): unknown {
   return path.split(".").reduce<unknown>((node, key) => (isRecord(node) ? node[key] : undefined), values);

@@ -152,8 +152,34 @@ describe("the chart", () => {
     );
   });
 
+  test("an instance beside the first proxy has a label, ports and a configuration of its own", async () => {
+    const named = [API_SERVER, "serviceProxyName=edge", "mode=nftables"];
+    const { container, result } = agentOf(await helm(...named));
+    expect(result).toMatchObject({
+      kind: "run",
+      warnings: [],
+      config: { serviceProxyName: "edge", metricsBindAddress: { port: 10_349 }, healthzBindAddress: { port: 10_356 } },
+    });
+    expect(container.ports).toEqual([{ name: "healthz", containerPort: 10_356, hostPort: 10_356, protocol: "TCP" }]);
+    const { template } = only(parseManifests(await helm(...named)), "DaemonSet")["spec"];
+    expect(template.metadata.labels).toMatchObject({ "fairlead.dev/service-proxy-name": "edge" });
+    const third = agentOf(await helm(...named, "healthzPort=10456"));
+    expect(third.container.ports[0].containerPort).toBe(10_456);
+    expect(third.result).toMatchObject({ config: { healthzBindAddress: { port: 10_456 } } });
+  });
+
   test.each([
     ["a shadow of what has no rules to see", [API_SERVER, "shadow=true", "mode=userspace"], /mode is userspace/],
+    [
+      "an instance in a mode that cannot be beside another proxy",
+      [API_SERVER, "serviceProxyName=edge"],
+      /nftables mode/,
+    ],
+    [
+      "an instance as a shadow",
+      [API_SERVER, "serviceProxyName=edge", "mode=nftables", "shadow=true"],
+      /leave one of them out/,
+    ],
     ["no API server", [], /apiServer/],
     ["a field of its own in config", [API_SERVER, "config.mode=ipvs"], /config/],
     ["an unknown value", [API_SERVER, "clusterCidr=10.0.0.0/8"], /clusterCidr/],
@@ -168,12 +194,16 @@ describe("the chart", () => {
   });
 });
 
-describe.each(["base", "overlays/iptables", "overlays/ipvs", "overlays/multi-cni", "overlays/privileged"])(
-  "%s",
-  (folder) => {
-    test("kustomize builds it, and the agent takes what comes out", async () => {
-      const { stdout } = await runner.run(["kustomize", "build", join(deployDir, folder)]);
-      expect(agentOf(stdout).result).toMatchObject({ kind: "run", warnings: [] });
-    });
-  },
-);
+describe.each([
+  "base",
+  "overlays/instance",
+  "overlays/iptables",
+  "overlays/ipvs",
+  "overlays/multi-cni",
+  "overlays/privileged",
+])("%s", (folder) => {
+  test("kustomize builds it, and the agent takes what comes out", async () => {
+    const { stdout } = await runner.run(["kustomize", "build", join(deployDir, folder)]);
+    expect(agentOf(stdout).result).toMatchObject({ kind: "run", warnings: [] });
+  });
+});

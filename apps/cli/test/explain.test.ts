@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testkit";
+import { goldenScenario, goldenScenarios, type RawObject, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
@@ -41,6 +41,37 @@ describe("golden scenarios beside what kube-proxy wrote for them", () => {
         expect(checked).toBeGreaterThan(0);
       }
     }
+  });
+});
+
+describe("a Service of another proxy", () => {
+  const objects = workload(1, {
+    endpoints: [webA1],
+    labels: { "service.kubernetes.io/service-proxy-name": "edge" },
+  }).objects;
+  const explainFile = async (...args: string[]) => {
+    const file = join(dir, "labelled.json");
+    await writeFile(file, JSON.stringify(objects));
+    return fairlead(["explain", "svc-1", "-f", file, ...AGENT, ...args]);
+  };
+
+  test("is said to be left to it", async () => {
+    const { code, err } = await explainFile();
+    expect(err).toBe("svc-1: left to service proxy edge (label service.kubernetes.io/service-proxy-name)\n");
+    expect(code).toBe(3);
+    const { err: others } = await explainFile("--service-proxy-name", "inner");
+    expect(others).toContain("left to service proxy edge");
+  });
+
+  test("is explained as the agent of that name has it", async () => {
+    expect((await explainFile("--service-proxy-name", "edge", "--mode", "nftables")).code).toBe(0);
+  });
+
+  test("a Service without the label is left to the first proxy", async () => {
+    const file = join(dir, "unlabelled.json");
+    await writeFile(file, JSON.stringify(workload(1, { endpoints: [webA1] }).objects));
+    const { err } = await fairlead(["explain", "svc-1", "-f", file, ...AGENT, "--service-proxy-name", "edge"]);
+    expect(err).toMatch(/^svc-1: has no label .*: left to the node's first proxy$/m);
   });
 });
 

@@ -40,7 +40,11 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
+const EDGE = ["--service-proxy-name", "edge"] as const;
+
 interface NodeState {
+  /** With a pod of the agent `edge` beside the first one's. */
+  readonly edge?: boolean;
   readonly label?: string;
   readonly rules?: string;
   readonly rulesOfIPv6?: string;
@@ -51,7 +55,14 @@ interface NodeState {
 async function node(state: NodeState = {}) {
   const { label = "app.kubernetes.io/name=fairlead", rules = scenario.iptables, endpoint = {}, synced } = state;
   await writeFile(join(dir, "calls.jsonl"), "");
-  const pods = [{ node: "node-a", name: "fairlead-x7k2p", label, container: "fairlead" }];
+  const named = "app.kubernetes.io/name=fairlead,fairlead.dev/service-proxy-name=edge";
+  const pods = [
+    // The API server lists them by name.
+    ...(state.edge === true
+      ? [{ node: "node-a", name: "fairlead-edge-9d4kx", label: named, container: "fairlead" }]
+      : []),
+    { node: "node-a", name: "fairlead-x7k2p", label, container: "fairlead" },
+  ];
   const programs = {
     "iptables-nft-save": rules,
     "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
@@ -92,6 +103,22 @@ describe("--on NODE", () => {
         "--container=fairlead",
       ]);
     }
+  });
+
+  test.each([
+    ["the node's first proxy", [], "pod/fairlead-x7k2p", ":10249"],
+    ["the agent with the name", EDGE, "pod/fairlead-edge-9d4kx", ":10349"],
+  ])("of two agents %s is asked", async (_what, args, pod, port) => {
+    await node({ edge: true, endpoint: { "/ownership": { services: [ROW] } } });
+    expect((await fairlead(["ownership", "--on", "node-a", ...args], real)).code).toBe(0);
+    expect((await calls()).at(-1)?.slice(-2)).toEqual([pod, port]);
+  });
+
+  test("a node without the agent of that name is exit 3", async () => {
+    await node();
+    const { code, err } = await fairlead(["ownership", "--on", "node-a", ...EDGE], real);
+    expect(err).toMatch(/no agent runs there \(no running pod with fairlead\.dev\/service-proxy-name=edge\)/);
+    expect(code).toBe(3);
   });
 
   test("a kernel that does something else is exit 1", async () => {
@@ -236,6 +263,14 @@ node-b   -          -         no answer   -           -                   -
     );
     expect(code).toBe(1);
     expect((await calls()).every((call) => call.includes("--context=production"))).toBe(true);
+  });
+
+  test("status of the agents with a name says it", async () => {
+    const named = 'fairlead_build_info{version="1.4.0",service_proxy_name="edge"} 1\n';
+    const file = await cluster({ edge: true, endpoint: { ...pages, "/metrics": named, "/proxyMode": "nftables" } });
+    const { out } = await fairlead(["status", ...manifests(file), ...EDGE, "--on", "node-a"], real);
+    expect(out).toMatch(/^node-a +nftables \(edge\) +v1\.4\.0 +yes /m);
+    expect((await calls()).flat()).toContain("pod/fairlead-edge-9d4kx");
   });
 
   const damaged = { rules: scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "") };

@@ -3,7 +3,7 @@ export { removeNftablesMode } from "./cleanup.ts";
 export { nftablesFacts } from "./facts.ts";
 export type { NftablesOptions } from "./options.ts";
 export type { PlanSettings } from "./plan/context.ts";
-export { tableName } from "./plan/names.ts";
+export { instanceOfTable, tableName } from "./plan/names.ts";
 export { planTable } from "./plan/table.ts";
 export type { NftablesPort } from "./port.ts";
 export { nftablesSemantics } from "./semantics.ts";

@@ -50,6 +50,12 @@ describe("an agent with a service proxy name", () => {
     expect(errorsOf(parse([NAME, mode]))).toEqual([expect.stringMatching(expected)]);
   });
 
+  test("a shadow compares with the first proxy, which does not serve what is labelled", () => {
+    expect(errorsOf(parse([NAME, "--shadow"]))).toEqual([
+      expect.stringMatching(/^--shadow=true: compares with the node's first proxy, .* --service-proxy-name asks for$/),
+    ]);
+  });
+
   test("local ports can be beside anything", () => {
     expect(configOf(parse([NAME, "--proxy-mode=userspace", "--userspace-only"])).userspace.only).toBe(true);
   });

@@ -1,3 +1,4 @@
+export { instanceOfTable } from "@fairlead/backend-nftables";
 export { leaveOutOthers } from "./about/leave-out.ts";
 export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
 export { type Destination, destinationText } from "./diff/destination.ts";
@@ -19,6 +20,7 @@ export { factsOf, MODES, type Mode } from "./modes/index.ts";
 export { type NodePlanRequest, type PlannedNode, planNode, planNodeSteps } from "./node-plan.ts";
 export { type AgentPages, agentStatus } from "./nodes/agent-status.ts";
 export { readNodes } from "./nodes/read-nodes.ts";
+export { type NamedService, whyIgnored } from "./nodes/read-service.ts";
 export type * from "./nodes/status.ts";
 export { followOwnership, type OwnershipListener } from "./ownership/follow.ts";
 export { type SuggestedCIDR, type SuggestFacts, suggestCIDRs } from "./ownership/suggest.ts";

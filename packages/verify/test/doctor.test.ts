@@ -159,6 +159,28 @@ describe("the doctor", () => {
     ],
     ["no proxy", { proxies: [] }, ["warning proxies on this node: none runs"]],
     [
+      "the table of an agent with a name, which runs or may run",
+      { nftTables: ["ip fairlead-edge"], instances: [{ name: "edge", tables: ["ip fairlead-edge"], running: true }] },
+      [],
+    ],
+    [
+      "the tables of one that does not run",
+      {
+        nftTables: ["ip fairlead-edge", "ip6 fairlead-edge"],
+        instances: [{ name: "edge", tables: ["ip fairlead-edge", "ip6 fairlead-edge"], running: false }],
+      },
+      ["warning instance edge: service proxy edge has ip fairlead-edge, ip6 fairlead-edge, and does not run"],
+    ],
+    [
+      "an agent with a name beside a first proxy in nftables mode",
+      {
+        needs: { ...NFTABLES, nftTables: ["fairlead-edge"] },
+        nftTables: ["ip kube-proxy", "ip fairlead-edge"],
+        serviceProxyName: "edge",
+      },
+      [],
+    ],
+    [
       "two proxies",
       { proxies: [...HEALTHY.proxies, { pid: 9, name: "kube-proxy" }] },
       ["bad proxies on this node: fairlead-proxy (process 7), kube-proxy (process 9)"],

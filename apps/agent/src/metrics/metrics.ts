@@ -29,13 +29,15 @@ export interface MetricsOptions {
   readonly learns?: boolean;
   /** What services have for connections; absent: nobody wants to know. */
   readonly connections?: ReadServiceConnections | undefined;
+  /** Default: it is the node's first proxy. */
+  readonly serviceProxyName?: string;
   /** TCP connections of endpoints that are gone are reset. Default false. */
   readonly resetsTCP?: boolean;
 }
 
 /** All metrics of an agent in one registry of its own. */
 export function createMetrics(state: ClusterState, options: MetricsOptions = {}) {
-  const { mode, nfacct, addMore, learns = false, connections, resetsTCP = false } = options;
+  const { mode, nfacct, addMore, learns = false, connections, resetsTCP = false, serviceProxyName = "" } = options;
   const make = metricFactory();
   const sync = syncMetrics(make);
   const conntrack = conntrackMetrics(make, resetsTCP);
@@ -46,7 +48,7 @@ export function createMetrics(state: ClusterState, options: MetricsOptions = {})
   addPacketCounters(make.registry, mode?.packetCounters ?? {}, async (name) => (await nfacct?.read(name))?.packets);
   if (connections !== undefined) addServiceMetrics(make.registry, connections);
   addProcessMetrics(make.registry);
-  addBuildMetrics(make, version, KUBE_PROXY_RELEASE);
+  addBuildMetrics(make, version, KUBE_PROXY_RELEASE, serviceProxyName);
   const refresh = addMore?.(make);
   return {
     sync,

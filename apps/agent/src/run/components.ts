@@ -28,6 +28,7 @@ export function createComponents(parts: AgentParts) {
   const metrics = createMetrics(state, {
     mode,
     nfacct: kernel.nfacct,
+    serviceProxyName: config.serviceProxyName,
     learns: parts.networks !== undefined,
     connections: serviceConnections(parts, planner),
     resetsTCP: config.resetStaleTCP,

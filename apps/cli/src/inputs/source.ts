@@ -1,7 +1,16 @@
 import { hostname } from "node:os";
 import type { AgentConfig } from "@fairlead/config";
 import type { NodeState, Problem } from "@fairlead/core";
-import { type Cluster, leaveOutOthers, type ReadOptions, readCluster, readNodes, type Target } from "@fairlead/inspect";
+import {
+  type Cluster,
+  leaveOutOthers,
+  type NamedService,
+  type ReadOptions,
+  readCluster,
+  readNodes,
+  type Target,
+  whyIgnored,
+} from "@fairlead/inspect";
 import {
   type ApiConnection,
   type ApiSourceOptions,
@@ -113,20 +122,46 @@ async function fromApi(options: SourceValues, context: Context, { about: _, ...w
  * @throws CommandFailure when they cannot be read, or may not be
  */
 export async function allNodes(options: SourceValues, context: Context): Promise<ReadonlyMap<string, NodeState>> {
+  return readOnce(options, context, (source, signal) =>
+    context.progress("reading nodes", () => orFailure("nodes: ", readNodes(source, signal))),
+  );
+}
+
+/**
+ * Why a proxy has nothing to do with a Service, whatever it is labelled; undefined: there is no such Service, or
+ * nothing.
+ *
+ * @throws CommandFailure when it cannot be read
+ */
+export async function whyNotProxied(
+  service: NamedService,
+  serviceProxyName: string,
+  options: SourceValues,
+  context: Context,
+): Promise<string | undefined> {
+  return readOnce(options, { ...context, warn: () => {} }, (source, signal) =>
+    orFailure("", whyIgnored(source, service, serviceProxyName, signal)),
+  );
+}
+
+/** A source for something that is read once; a server that does not answer ends it. */
+async function readOnce<T>(
+  options: SourceValues,
+  context: Context,
+  read: (source: ObjectSource, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const down = new AbortController();
+  const nodeName = nodeNameOf(options);
+  const { file: paths } = options;
+  const { readStandardInput, signal } = context;
   const source =
-    options.file.length > 0
-      ? createManifestsSnapshot({
-          paths: options.file,
-          nodeName: nodeNameOf(options),
-          readStandardInput: context.readStandardInput,
-        })
-      : apiSource(await connect(options, context), { nodeName: nodeNameOf(options) }, (report) => {
+    paths.length > 0
+      ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
+      : apiSource(await connect(options, context), { nodeName }, (report) => {
           if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
         });
-  const work = orFailure("nodes: ", readNodes(source, AbortSignal.any([context.signal, down.signal])));
   try {
-    return await context.progress("reading nodes", () => work);
+    return await read(source, AbortSignal.any([signal, down.signal]));
   } catch (error) {
     throw down.signal.aborted ? down.signal.reason : error;
   }

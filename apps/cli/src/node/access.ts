@@ -6,14 +6,13 @@ import type { Runner } from "@fairlead/kernel";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import type { OptionValues } from "../frame/options.ts";
-import type { ClusterAccess } from "../inputs/cluster-access.ts";
 import type { kernelOptions } from "../inputs/node-options.ts";
 import { nodeAddresses, readKernelState, savedState } from "./kernel-state.ts";
-import { findAgentPod, type KubectlOptions, kubectlOf, podRunner } from "./kubectl.ts";
+import { type AgentAccess, findAgentPod, type KubectlOptions, kubectlOf, podRunner } from "./kubectl.ts";
 import { listedRunner } from "./listings.ts";
 import { familiesOfPlanText, isPlanText, plannedState } from "./plan-text.ts";
 
-type KernelValues = OptionValues<typeof kernelOptions> & ClusterAccess;
+type KernelValues = OptionValues<typeof kernelOptions> & AgentAccess;
 
 /** The kernel that is asked about. */
 export interface NodeKernel {
@@ -57,7 +56,7 @@ export function oneKernel({ live, on, rules }: OptionValues<typeof kernelOptions
  * @throws CommandFailure when it cannot be reached
  */
 export function runnerFor(
-  options: Pick<KernelValues, "on"> & ClusterAccess,
+  options: Pick<KernelValues, "on"> & AgentAccess,
   context: Pick<Context, "runner">,
 ): Promise<Runner> {
   const { on } = options;

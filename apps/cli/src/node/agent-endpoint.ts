@@ -12,6 +12,8 @@ export interface AgentAddress {
   /** The node whose agent is asked, through kubectl; absent: this one. */
   readonly on?: string | undefined;
   readonly cluster: ClusterAccess;
+  /** The agent's service proxy name; default: the node's first proxy. */
+  readonly instance?: string | undefined;
   /** Port of the agent's metricsBindAddress. */
   readonly port: number;
 }
@@ -29,12 +31,12 @@ const PATIENCE = 15_000;
  */
 export async function askAgent(
   path: string,
-  { on, cluster, port }: AgentAddress,
+  { on, cluster, instance, port }: AgentAddress,
   { runner }: Pick<Context, "runner">,
   method: Method = "GET",
 ): Promise<string> {
   if (on === undefined) return fetchText(`http://127.0.0.1:${port}${path}`, method);
-  const options = { runner, cluster };
+  const options = { runner, cluster, instance };
   const pod = await findAgentPod(on, options);
   return withPortForward(pod, [port], options, (local) => fetchText(`http://127.0.0.1:${local(port)}${path}`, method));
 }
@@ -73,8 +75,8 @@ export function agentAddressOf(
     readonly "service-proxy-name": string | undefined;
   },
 ): AgentAddress {
-  const { on, kubeconfig, context } = options;
-  return { on, cluster: { kubeconfig, context }, port: portsOf(options).metrics };
+  const { on, kubeconfig, context, "service-proxy-name": instance } = options;
+  return { on, cluster: { kubeconfig, context }, instance, port: portsOf(options).metrics };
 }
 
 /**

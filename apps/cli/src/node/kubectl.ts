@@ -14,17 +14,32 @@ export interface KubectlOptions {
   /** Starts kubectl. */
   readonly runner: Runner;
   readonly cluster: ClusterAccess;
+  /** The service proxy name of the agents that are meant; default: the nodes' first proxies. */
+  readonly instance?: string | undefined;
 }
 
-/** kubectl for the cluster that a command's options name. */
-export function kubectlOf({ kubeconfig, context }: ClusterAccess, { runner }: Pick<Context, "runner">): KubectlOptions {
-  return { runner, cluster: { kubeconfig, context } };
+/** How a command's options name an agent, beside its node. */
+export interface AgentAccess extends ClusterAccess {
+  readonly "service-proxy-name"?: string | undefined;
 }
+
+/** kubectl for the cluster, and the agents, that a command's options name. */
+export function kubectlOf(options: AgentAccess, { runner }: Pick<Context, "runner">): KubectlOptions {
+  const { kubeconfig, context, "service-proxy-name": instance } = options;
+  return { runner, cluster: { kubeconfig, context }, instance };
+}
+
+/** The label of pods whose agents run beside the nodes' first proxies: their service proxy name. */
+const INSTANCE_LABEL = "fairlead.dev/service-proxy-name";
 
 /**
  * Labels by which agents are found: the chart's, and those of kubeadm's DaemonSet in which only the image was changed.
  */
-const SELECTORS = ["app.kubernetes.io/name=fairlead", "k8s-app=kube-proxy"] as const;
+const FIRST_SELECTORS = [`app.kubernetes.io/name=fairlead,!${INSTANCE_LABEL}`, "k8s-app=kube-proxy"] as const;
+
+function selectorsOf({ instance = "" }: KubectlOptions): readonly string[] {
+  return instance === "" ? FIRST_SELECTORS : [`${INSTANCE_LABEL}=${instance}`];
+}
 
 /**
  * The running agent of a node.
@@ -32,14 +47,15 @@ const SELECTORS = ["app.kubernetes.io/name=fairlead", "k8s-app=kube-proxy"] as c
  * @throws CommandFailure when kubectl fails, or no agent runs there
  */
 export async function findAgentPod(node: string, options: KubectlOptions): Promise<AgentPod> {
-  for (const selector of SELECTORS) {
+  const selectors = selectorsOf(options);
+  for (const selector of selectors) {
     const field = `spec.nodeName=${node},status.phase=Running`;
     const args = ["get", "pods", "--all-namespaces", `--selector=${selector}`, `--field-selector=${field}`];
     const { stdout } = await kubectl([...args, "--output=json"], options);
     const found = podOf(JSON.parse(stdout));
     if (found !== undefined) return found;
   }
-  throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${SELECTORS.join(" or ")})`);
+  throw new CommandFailure(`--on=${node}: no agent runs there (no running pod with ${selectors.join(" or ")})`);
 }
 
 /**
@@ -49,7 +65,7 @@ export async function findAgentPod(node: string, options: KubectlOptions): Promi
  */
 export async function agentPods(options: KubectlOptions): Promise<ReadonlyMap<string, AgentPod>> {
   const agents = new Map<string, AgentPod>();
-  for (const selector of SELECTORS) {
+  for (const selector of selectorsOf(options)) {
     const args = ["get", "pods", "--all-namespaces", `--selector=${selector}`, "--field-selector=status.phase=Running"];
     const { stdout } = await kubectl([...args, "--output=json"], options);
     const list: PodList = JSON.parse(stdout);

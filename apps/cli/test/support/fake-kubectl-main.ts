@@ -9,6 +9,7 @@ import { join } from "node:path";
 export interface FakeCluster {
   readonly pods: readonly {
     readonly node: string;
+    /** `name=value`, several with commas between. */
     readonly label: string;
     readonly name: string;
     readonly container: string;
@@ -35,9 +36,13 @@ const verbs = new Map([
 
 function get(): void {
   const node = /spec\.nodeName=([^,]+)/.exec(args.join(" "))?.[1];
-  const found = state.pods.filter(
-    (pod) => (node === undefined || pod.node === node) && args.includes(`--selector=${pod.label}`),
-  );
+  const selector = args.find((arg) => arg.startsWith("--selector="))?.slice("--selector=".length);
+  const [wanted, without] = selector?.split(",!") ?? [];
+  const found = state.pods.filter(({ label, node: of }) => {
+    const labels = label.split(",");
+    const isLeftOut = labels.some((one) => one.startsWith(`${without}=`));
+    return (node === undefined || of === node) && labels.some((one) => one === wanted) && !isLeftOut;
+  });
   const items = found.map(({ name, container, node: nodeName }) => {
     return { metadata: { namespace: "kube-system", name }, spec: { nodeName, containers: [{ name: container }] } };
   });

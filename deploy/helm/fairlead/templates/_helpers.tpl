@@ -11,7 +11,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "fairlead.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.serviceProxyName }}
+fairlead.dev/service-proxy-name: {{ . | quote }}
+{{- end }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "fairlead.metricsBindAddress" -}}
+{{ .Values.metricsBindAddress | default (printf "127.0.0.1:%d" (ternary 10249 10349 (empty .Values.serviceProxyName))) }}
+{{- end -}}
+
+{{- define "fairlead.healthzPort" -}}
+{{ .Values.healthzPort | default (.Values.shadow | ternary 10456 (ternary 10256 10356 (empty .Values.serviceProxyName))) }}
 {{- end -}}
 
 {{/* A digest is what is pulled; the tag beside it is for those who read. */}}
@@ -30,18 +41,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* config.conf: what the chart's own values say, and the fields of "config" beside them. */}}
 {{- define "fairlead.config" -}}
+{{- if and .Values.serviceProxyName (ne .Values.mode "nftables") -}}
+{{- fail (printf "serviceProxyName: beside another proxy an agent runs in nftables mode only; mode is %s" .Values.mode) -}}
+{{- end -}}
+{{- if and .Values.serviceProxyName .Values.shadow -}}
+{{- fail "serviceProxyName: a shadow compares with the nodes' first proxy, which does not serve what is labelled; leave one of them out" -}}
+{{- end -}}
 {{- $own := dict
   "apiVersion" "kubeproxy.config.k8s.io/v1alpha1"
   "kind" "KubeProxyConfiguration"
   "mode" .Values.mode
   "clusterCIDR" (join "," .Values.clusterCIDRs)
-  "metricsBindAddress" .Values.metricsBindAddress
+  "metricsBindAddress" (include "fairlead.metricsBindAddress" .)
   "clientConnection" (dict "kubeconfig" "/etc/fairlead/kubeconfig.conf")
   "logging" (dict "format" .Values.logFormat "verbosity" .Values.verbosity)
 -}}
+{{- with .Values.healthzPort }}{{ $_ := set $own "healthzBindAddress" (printf "0.0.0.0:%v" .) }}{{ end -}}
+{{- $fairlead := dict "apiVersion" "fairlead.dev/v1alpha1" "kind" "FairleadConfiguration" "multiCNI" .Values.multiCNI -}}
+{{- with .Values.serviceProxyName }}{{ $_ := set $fairlead "serviceProxyName" . }}{{ end -}}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toYaml }}
 ---
-{{ dict "apiVersion" "fairlead.dev/v1alpha1" "kind" "FairleadConfiguration" "multiCNI" .Values.multiCNI | toYaml }}
+{{ toYaml $fairlead }}
 {{- end -}}
 
 {{/* What the ConfigMap has in it. */}}
@@ -79,7 +99,7 @@ nodes at once. So a pod keeps what it began with, and a change is a new pod, as 
 
 {{/* Where metrics are served: a shadow leaves kube-proxy's own port to it. */}}
 {{- define "fairlead.metricsPort" -}}
-{{- $port := regexFind "[0-9]+$" .Values.metricsBindAddress -}}
+{{- $port := include "fairlead.metricsBindAddress" . | regexFind "[0-9]+$" -}}
 {{- if and .Values.shadow (eq $port "10249") }}10449{{ else }}{{ $port }}{{ end -}}
 {{- end -}}
 

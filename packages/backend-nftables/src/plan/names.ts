@@ -10,6 +10,11 @@ export function tableName(serviceProxyName: string): string {
   return serviceProxyName === "" ? "kube-proxy" : `fairlead-${serviceProxyName}`;
 }
 
+/** The service proxy name of which a table is; undefined: it is none of an agent with a name. */
+export function instanceOfTable(name: string): string | undefined {
+  return /^fairlead-(.+)$/.exec(name)?.[1];
+}
+
 /** NFT_NAME_MAXLEN without its zero byte, and kube-proxy's room for a prefix. */
 const LONGEST_BASE = 240;
 

@@ -24,6 +24,10 @@ export function resolveShadow(config: Resolved, { fairlead }: ConfigInput, repor
   if (shadow !== true) return config;
   const reason = whyUnseen(config.mode);
   if (reason !== undefined) report.error("shadow", reason);
+  if (config.serviceProxyName !== "") {
+    const name = report.name("serviceProxyName");
+    report.error("shadow", `compares with the node's first proxy, which does not serve what ${name} asks for`);
+  }
   const { healthzBindAddress } = config;
   return {
     ...config,

@@ -16,7 +16,8 @@ export interface AgentPages {
 
 /** Reads what an agent, Fairlead's or kube-proxy, says of itself. What cannot be read is left out. */
 export function agentStatus({ metrics = "", proxyMode, ownership, livez }: AgentPages): AgentStatus {
-  const build = samplesOf(metrics, "fairlead_build_info")[0]?.labels["version"];
+  const { version: build, service_proxy_name: serviceProxyName = "" } =
+    samplesOf(metrics, "fairlead_build_info")[0]?.labels ?? {};
   const upstream = samplesOf(metrics, "kubernetes_build_info")[0]?.labels["git_version"];
   const version = build === undefined ? upstream : `v${build}`;
   const program = build === undefined ? "kube-proxy" : "fairlead";
@@ -26,6 +27,7 @@ export function agentStatus({ metrics = "", proxyMode, ownership, livez }: Agent
   const owners = ownersIn(ownership);
   return {
     ...(version !== undefined && { program, version }),
+    ...(serviceProxyName !== "" && { serviceProxyName }),
     ...(mode !== undefined && mode !== "" && { mode }),
     ...(healthy !== undefined && { healthy }),
     ...(lastSync !== undefined && { lastSync }),

@@ -8,6 +8,8 @@ export interface AgentStatus {
   readonly program?: "fairlead" | "kube-proxy";
   /** With a v. */
   readonly version?: string;
+  /** Of an agent beside the node's first proxy. */
+  readonly serviceProxyName?: string;
   /** The mode that really runs. */
   readonly mode?: string;
   /** Whether the proxy works, as /livez of its health port has it. */

@@ -3,13 +3,14 @@ import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts
 import type { Diagnosis, KernelPart, NodeFacts } from "./facts.ts";
 import { otherNetworks } from "./other-networks.ts";
 import { overlaps } from "./overlaps.ts";
-import { ownTables, ruleChecks } from "./rules.ts";
+import { otherInstances, ownTables, ruleChecks } from "./rules.ts";
 
 /** Everything that was looked at, in the order in which it matters. */
 export function diagnose(facts: NodeFacts): readonly Diagnosis[] {
   return [
     ...ruleChecks.map((check) => check(facts)),
     ...ownTables(facts),
+    ...otherInstances(facts),
     ...kernel(facts),
     ...sysctls(facts),
     secondProxy(facts),

@@ -15,8 +15,12 @@ export interface NodeFacts {
   readonly traceRules: TraceRules | undefined;
   /** What other networks left in the kernel that serves services, or rejects them. */
   readonly others: OthersFacts;
-  /** Names of tables that nft has beside those of iptables. */
+  /** Names of tables that nft has beside those of iptables: `ip kube-proxy`. */
   readonly nftTables: readonly string[] | undefined;
+  /** The service proxy name of the agent that is looked at; absent: it is the node's first proxy. */
+  readonly serviceProxyName?: string;
+  /** Agents with a service proxy name that have tables here, this one left out. */
+  readonly instances?: readonly Instance[];
   /** By path below /proc/sys; absent keys are not there. */
   readonly sysctls: Readonly<Record<string, string | undefined>>;
   /** Whether a part of the kernel is there, by its name. */
@@ -32,6 +36,15 @@ export interface NodeFacts {
   /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
   readonly tellsClients?: boolean;
   readonly api: ApiFacts;
+}
+
+/** An agent with a service proxy name, by what it has in the kernel. */
+export interface Instance {
+  readonly name: string;
+  /** Among `NodeFacts.nftTables`. */
+  readonly tables: readonly string[];
+  /** Undefined: whether it runs cannot be seen from here. */
+  readonly running: boolean | undefined;
 }
 
 /** What a mode needs of a node beside what every mode needs. */

@@ -56,11 +56,31 @@ function isNamed(table: string, names: readonly string[]): boolean {
   return names.includes(table.slice(table.indexOf(" ") + 1));
 }
 
-function otherTables({ nftTables: all, needs }: Parameters<Check>[0]): ReturnType<Check> {
+/** Agents with a service proxy name beside the one that is looked at; nothing where there are none. */
+export function otherInstances({ instances = [] }: Parameters<Check>[0]): readonly ReturnType<Check>[] {
+  return instances.map(({ name, tables, running }) => {
+    const check = `instance ${name}`;
+    const found = `service proxy ${name} has ${tables.join(", ")}`;
+    if (running !== false) return good(check, found);
+    return warning(
+      check,
+      `${found}, and does not run`,
+      `start it, or remove its tables: fairlead-proxy --cleanup --service-proxy-name=${name}`,
+    );
+  });
+}
+
+function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
+  const { nftTables: all, needs, serviceProxyName, instances = [] } = facts;
   const check = "nft tables of others";
   if (all === undefined)
     return unknown(check, "cannot be listed", `${AS_ROOT}; where this machine has no netlink it takes nft (nftables)`);
-  const nftTables = all.filter((name) => !isNamed(name, needs.nftTables ?? []));
+  const known = instances.flatMap(({ tables }) => tables);
+  // An agent with a name runs beside the node's first proxy, which may have them.
+  const firsts = serviceProxyName === undefined ? [] : ["kube-proxy"];
+  const nftTables = all.filter(
+    (name) => !isNamed(name, [...(needs.nftTables ?? []), ...firsts]) && !known.includes(name),
+  );
   const proxies = nftTables.filter((name) => / kube-proxy$/.test(name));
   if (proxies.length > 0)
     return bad(

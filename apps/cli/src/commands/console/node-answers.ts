@@ -36,15 +36,12 @@ export function nodeAnswers(
   const asked = async (query: URLSearchParams): Promise<AskedNode> => {
     await cluster.ready;
     const node = query.get("node") ?? cluster.nodeName;
-    const { live, kubeconfig, context: named } = options;
+    const { live } = options;
     if (!live && options.file.length > 0) throw new RequestError(400, `${node}: manifests have no kernel; add --live`);
     if (live && node !== cluster.nodeName) throw new RequestError(400, `${node}: --live looks at this host only`);
     if (node !== cluster.nodeName && !cluster.nodes.has(node)) throw new RequestError(404, `${node}: no such Node`);
-    const reached = { on: live ? undefined : node, kubeconfig, context: named };
-    const relays = relaysOf(
-      { ...reached, "metrics-port": options["metrics-port"], "service-proxy-name": options["service-proxy-name"] },
-      context,
-    );
+    const reached = { ...options, on: live ? undefined : node };
+    const relays = relaysOf(reached, context);
     return { node, live, runner: await runnerFor(reached, context), relays };
   };
   return {

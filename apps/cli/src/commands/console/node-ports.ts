@@ -16,13 +16,13 @@ type Values = CommandInput<typeof consoleOptions>["options"];
 export function nodePorts(cluster: LiveCluster, setup: AgentSetup, options: Values, context: Context): NodePorts {
   // A page says itself how long something takes.
   const quiet: Context = { ...context, warn: () => {}, progress: (_what, work) => work() };
-  const { kubeconfig, context: named, live } = options;
+  const { live } = options;
   const kubectl = kubectlOf(options, context);
   return {
     // --live is this host.
     reaches: (node) => !live || node === cluster.nodeName,
     kernel: async (node) => {
-      const runner = await runnerFor({ on: live ? undefined : node, kubeconfig, context: named }, quiet);
+      const runner = await runnerFor({ ...options, on: live ? undefined : node }, quiet);
       cluster.setAddresses(node, await nodeAddresses(runner));
       return cluster.withPlan(node, (planned) => reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner }));
     },

@@ -8,6 +8,7 @@ import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
+import { otherInstances } from "./instances.ts";
 import type { LearntCIDRs } from "./learnt-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
 import { countOf, listedRules } from "./rules.ts";
@@ -47,16 +48,20 @@ export async function nodeFacts(
       async (key) => [key, await attempt("cat", `/proc/sys/${key}`)] as const,
     ),
   );
+  const { serviceProxyName } = config;
+  const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
+    isOfIptables(name) ? [] : [`${family} ${name}`],
+  );
   return {
-    needs: { ...needs, ...(own && { nftTables: own(config.serviceProxyName) }) },
+    needs: { ...needs, ...(own && { nftTables: own(serviceProxyName) }) },
     ...(variant !== undefined && { variant }),
     mayReadRules: present.some((rules) => rules.variant === variant && rules.text !== undefined),
     rules: present.map(countOf),
     others: othersFacts(present, await pinnedMaps(attempt, allProcesses)),
     traceRules: tidies ? await traceRules(runner) : undefined,
-    nftTables: (await tableNames(runner))?.flatMap(({ family, name }) =>
-      isOfIptables(name) ? [] : [`${family} ${name}`],
-    ),
+    nftTables: tables,
+    instances: await otherInstances(tables, serviceProxyName, here && allProcesses),
+    ...(serviceProxyName !== "" && { serviceProxyName }),
     sysctls: Object.fromEntries(
       sysctls.flatMap(([key, seen]) => (seen.kind === "absent" ? [] : [[key, textOf(seen)?.trim()]])),
     ),
@@ -64,7 +69,7 @@ export async function nodeFacts(
       "connection tracking": isThere(await attempt("cat", "/proc/sys/net/netfilter/nf_conntrack_max")),
       ...(await partsOf(needs, attempt)),
     },
-    proxies: await proxies(attempt, config.serviceProxyName, here),
+    proxies: await proxies(attempt, serviceProxyName, here),
     allProcesses,
     routes: await routes(attempt),
     cidrs: [
@@ -102,12 +107,14 @@ function isLocal(address: string): boolean {
 }
 
 async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean): Promise<NodeFacts["proxies"]> {
+  // An agent with a name is there beside the node's first proxy, whoever that is.
+  const isBeside = serviceProxyName !== "";
   const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
   const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
   return [
     ...(fairlead === undefined ? [] : [{ pid: fairlead, name: "fairlead-proxy" }]),
-    ...others.map(([, pid, name = ""]) => ({ pid: Number(pid), name })),
+    ...(isBeside ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name })),
   ];
 }
 

@@ -1,9 +1,11 @@
-import type { ServicePortGroup } from "@fairlead/core";
+import type { AgentConfig } from "@fairlead/config";
+import type { ServiceKey, ServicePortGroup } from "@fairlead/core";
 import {
   agreementOf,
   explainService,
   factsOf,
   findTarget,
+  type NamedService,
   type PlannedNode,
   type ServiceExplanation,
   type Target,
@@ -14,6 +16,7 @@ import { CommandFailure } from "../../frame/errors.ts";
 import { namespaceOf } from "../../inputs/cluster-access.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { servicesLike } from "../../inputs/services-like.ts";
+import { whyNotProxied } from "../../inputs/source.ts";
 import { targetOf } from "../../inputs/target.ts";
 import { type NodeKernel, openKernel } from "../../node/access.ts";
 import { print } from "../../output/output.ts";
@@ -28,11 +31,12 @@ export async function run({ arguments: [text = ""], options }: Input, context: C
   const kernel = await openKernel(options, context);
   const node = options.node ?? options.on;
   const values = { ...options, node };
-  const { planned } = await plannedNode(values, context, { live: kernel?.addresses, about: target });
+  const { planned, setup } = await plannedNode(values, context, { live: kernel?.addresses, about: target });
   const explained = findTarget(planned, target).flatMap(
     ({ service, port }) => explainService(planned, service, port) ?? [],
   );
-  if (explained.length === 0) throw new CommandFailure(`${text}: ${await whyNothing(target, values, context)}`);
+  if (explained.length === 0)
+    throw new CommandFailure(`${text}: ${await whyNothing(target, setup.config, values, context)}`);
   const answers: Answer[] = [];
   for (const explanation of explained) {
     const agreements = kernel === undefined ? [] : await compare(planned, explanation, kernel);
@@ -54,12 +58,27 @@ interface Answer {
   readonly agreements: readonly FamilyAgreement[];
 }
 
-async function whyNothing(target: Target, options: Input["options"], context: Context): Promise<string> {
+async function whyNothing(
+  target: Target,
+  { serviceProxyName }: Pick<AgentConfig, "serviceProxyName">,
+  options: Input["options"],
+  context: Context,
+): Promise<string> {
   if (target.kind === "host") return "no service and no endpoint has that address";
   if (target.kind === "nodePort") return "no service has that node port";
   if (target.kind === "address") return "no service has that address and port";
+  // Standard input was read to its end.
+  const left = options.file.includes("-")
+    ? undefined
+    : await whyNotProxied(namedService(target.service), serviceProxyName, options, context);
+  if (left !== undefined) return left;
   const why = "there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)";
   return why + (await servicesLike(target.service, options, context));
+}
+
+function namedService(key: ServiceKey): NamedService {
+  const slash = key.indexOf("/");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 async function compare(

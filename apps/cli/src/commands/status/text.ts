@@ -20,11 +20,11 @@ export function statusText(rows: readonly NodeStatus[], options: TextOptions, st
 }
 
 function cells(row: NodeStatus, { wide, now }: TextOptions, style: Style): readonly string[] {
-  const { node, mode, version, program, lastSync, readAt, problem = "" } = row;
+  const { node, version, program, lastSync, readAt, problem = "" } = row;
   const name = program === "kube-proxy" ? `kube-proxy ${version}` : version;
   const narrow = [
     node,
-    mode ?? "-",
+    modeText(row),
     name ?? "-",
     healthText(row, style),
     ageText(lastSync, now),
@@ -32,6 +32,11 @@ function cells(row: NodeStatus, { wide, now }: TextOptions, style: Style): reado
     differsText(row, style),
   ];
   return wide ? [...narrow, ageText(readAt, now), problem] : narrow;
+}
+
+/** With the service proxy name of an agent that has one: `nftables (edge)`. */
+function modeText({ mode = "-", serviceProxyName }: NodeStatus): string {
+  return serviceProxyName === undefined ? mode : `${mode} (${serviceProxyName})`;
 }
 
 function healthText({ answers, healthy }: NodeStatus, style: Style): string {

@@ -32,8 +32,10 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
   let reports = await lookBy(runner);
   if (options.repair && differs(reports)) {
     const { serviceProxyName } = setup.config;
-    const ask = () =>
-      options.on === undefined ? tellOwnAgent(serviceProxyName) : tellPodsAgent(runner, serviceProxyName);
+    // Its configuration may have the name.
+    const itsPod = () => runnerFor({ ...options, "service-proxy-name": serviceProxyName }, context);
+    const ask = async () =>
+      options.on === undefined ? tellOwnAgent(serviceProxyName) : tellPodsAgent(await itsPod(), serviceProxyName);
     // What another node's runner has listed it does not ask for again.
     const look = async () => lookBy(await runnerFor(options, context));
     reports = await askForFullSync(reports, { ask, look, differs }, context);

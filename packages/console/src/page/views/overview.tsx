@@ -128,7 +128,10 @@ function Node({ row }: { readonly row: NodeRow }) {
         {agent?.state === "failed" && <div class="quiet">{agent.error}</div>}
         {facts?.version !== undefined && <span class="quiet"> {facts.version}</span>}
       </td>
-      <td>{facts?.mode ?? "–"}</td>
+      <td>
+        {facts?.mode ?? "–"}
+        {facts?.serviceProxyName !== undefined && <span class="quiet"> {facts.serviceProxyName}</span>}
+      </td>
       <td>{facts?.lastSync === undefined ? "–" : <Age source="synced" at={Date.parse(facts.lastSync)} />}</td>
       <td>
         <Badge {...kernelVerdict(kernel)} />
