@@ -1,5 +1,6 @@
 import type { Mode } from "@fairlead/inspect";
 import { list, type OptionSpec, text } from "../frame/options.ts";
+import { nodeAddressOption } from "./node-address-option.ts";
 
 /** Which cluster, as kubectl is told. */
 export const accessOptions = {
@@ -52,7 +53,7 @@ export const agentOptions = {
   "cluster-cidr": list("CIDR", "The pods' CIDRs, as the agent's --cluster-cidr."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks, as the agent's --exclude-cluster-cidr."),
   "agent-flag": list("NAME=VALUE", "Any other flag of the agent, such as masquerade-all=true."),
-  "node-address": list("ADDRESS", "An address of the node. Default: those of its Node object."),
+  "node-address": nodeAddressOption("An address of the node. Default: those of its Node object."),
   memory: text("FILE", "The agent's memory of owners (ownership.json in its --state-dir).", { completes: "path" }),
 } as const;
 

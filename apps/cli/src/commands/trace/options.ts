@@ -1,5 +1,6 @@
 import { flag, list, text } from "../../frame/options.ts";
 import { clusterOptions, namespaceOption } from "../../inputs/cluster-options.ts";
+import { nodeAddressOption } from "../../inputs/node-address-option.ts";
 import { kernelOptions } from "../../inputs/node-options.ts";
 import { outputOption } from "../../output/output.ts";
 
@@ -15,7 +16,7 @@ export const traceOptions = {
   "in-interface": text("NAME", "The interface that the packet comes in by. Default: by the routes, else eth0."),
   sport: text("PORT", "The port that it is sent from; connection tracking is asked for that connection then."),
   "cluster-cidr": list("CIDR", "Where pods are: what --from pod and --from outside mean."),
-  "node-address": list("ADDRESS", "An address of the node. Default with --live: the host's own."),
+  "node-address": nodeAddressOption("An address of the node. Default with --live: the host's own."),
   route: list("CIDR=INTERFACE", "By which interface packets leave. Default with --live: the host's routes."),
   watch: flag("Follow real packets of this kind through the kernel, until interrupted (root, this host)."),
   output: outputOption,
