@@ -56,6 +56,7 @@ for (const family of ["IPv4", "IPv6"] as const) {
   const services: ServicesView = {
     size: SERVICES,
     within: (cidr) => index.within(cidr),
+    inNamespace: (namespace) => (namespace === "bench" ? addresses.keys() : []),
     service: (key) => (addresses.has(key) ? TEMPLATE : undefined),
     addresses: (key, asked) => (asked === family ? (addresses.get(key) ?? []) : []),
   };
