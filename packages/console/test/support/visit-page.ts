@@ -27,15 +27,23 @@ export async function visitPage(
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(error.message));
+  const headed = async (heading: string | RegExp) => {
+    try {
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    } catch (cause) {
+      const shown = await page.locator("body").innerText();
+      throw new Error(`no heading ${heading} on the page, which shows: ${shown}; ${complaints.join("; ")}`, { cause });
+    }
+  };
   await page.goto(url);
-  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await headed("Overview");
   const [base = ""] = page.url().split("#");
   return {
     page,
     complaints,
     go: async (place, heading) => {
       await page.goto(`${base}${place}`);
-      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await headed(heading);
     },
   };
 }
