@@ -31,7 +31,7 @@ export async function visitPage(
     try {
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
     } catch (cause) {
-      const shown = await page.locator("body").innerText();
+      const shown = await page.locator("body").textContent();
       throw new Error(`no heading ${heading} on the page, which shows: ${shown}; ${complaints.join("; ")}`, { cause });
     }
   };
