@@ -25,6 +25,11 @@ export interface ApiServerControl {
    * asked.
    */
   turnHostile?(way: HostileWay, node: ClusterNode): Promise<Script>;
+  /**
+   * Until the script is stopped, what any node asks below that path is answered with 429; it says how many requests
+   * were when it is asked.
+   */
+  turnBusy?(path: string): Promise<Script>;
   /** Where the API server is, for programs of this machine that are to reach it and stay. */
   readonly namespace?: Pick<NetworkNamespace, "argvPrefix" | "env">;
   /** Runs a script beside the API server. */

@@ -24,9 +24,9 @@ export interface ClusterShape {
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run beside them:
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. console:
- * `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance: `ClusterNode.startInstance`,
- * `AgentOnNode.remove`.
+ * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. busy:
+ * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
+ * `ClusterNode.startInstance`, `AgentOnNode.remove`.
  */
 export type Ability =
   | "dns"
@@ -35,6 +35,7 @@ export type Ability =
   | "fill-disk"
   | "attack"
   | "learn"
+  | "busy"
   | "console"
   | "instance";
 

@@ -68,7 +68,7 @@ async function shape(request: ClusterRequest): Promise<ClusterShape> {
 }
 
 async function abilities(): Promise<readonly Ability[]> {
-  const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn", "instance"] as const;
+  const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn", "busy", "instance"] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
     ...((await isThere(BROWSER)) ? ["console" as const] : []),

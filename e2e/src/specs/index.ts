@@ -12,6 +12,7 @@ import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients } from "./multi-cni/excluded-clients.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
+import { tooManyRequests } from "./networks/busy.ts";
 import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
 import { rollout } from "./rollout/rollout.ts";
@@ -44,6 +45,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   underLoad,
   everySource,
   networksFromServer,
+  tooManyRequests,
   ...agents,
   ...apiServer,
   ...clock,

@@ -24,6 +24,7 @@ import { proxyFlags } from "./proxy-flags.ts";
 import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
 
+const BUSY = fileURLToPath(new URL("../../control-plane/busy-main.ts", import.meta.url));
 const HOSTILE = fileURLToPath(new URL("../../control-plane/hostile-main.ts", import.meta.url));
 
 export interface ClusterParts {
@@ -86,6 +87,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
         expireWatches: (ms) => expireWatches(ground, certificate, ms),
         turnHostile: (way, node) =>
           openGate(ground, certificate, { file: HOSTILE, more: [way], nodes: [groundNode(node)] }),
+        turnBusy: (path) => openGate(ground, certificate, { file: BUSY, more: [path] }),
       }),
     },
     startPod: pods.start,

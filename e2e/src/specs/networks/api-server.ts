@@ -1,36 +1,14 @@
 import { networkResource } from "../../control-plane/network-resources.ts";
-import { expectAnswers } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { endpointAt } from "../multi-cni/endpoint-at.ts";
-import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
-import { nearAndFar } from "../near-and-far.ts";
 import { needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
+import { CIDR, openOthers } from "./open-others.ts";
 
 const SOURCE = "kube-ovn-subnets";
-const CIDR = "10.250.0.0/16";
-const PORTS = [{ port: 80 }];
 const MANY = 1_000;
 const TRAFFIC_MS = 15 * 60_000;
-
-/** A service whose endpoint is in a network that nobody has told of yet, beside four that are ours. */
-async function openOthers(scene: Scene) {
-  const { namespace, cluster } = scene;
-  for (const name of ["a", "b", "c"]) await scene.service(name, { ports: PORTS });
-  const theirs = await scene.service("theirs", { ports: PORTS });
-  await cluster.api.create(endpointAt({ namespace, service: "theirs", family: "IPv4", address: "10.250.0.9" }));
-  const { caller, by } = await nearAndFar(scene);
-  const ours = await scene.service("web", { selector: { app: "web" }, ports: PORTS });
-  const atOurs = { to: ours.clusterIP, port: 80 };
-  await expectAnswers(caller, atOurs, { by });
-  const foreign = async () => {
-    await expectForeign(scene, theirs.name);
-    await expectNoTrace(scene, theirs.clusterIP);
-  };
-  return { caller, atOurs, theirs, foreign };
-}
 
 export const apiServer: Spec = {
   name: "a CRD that comes late, goes and comes back; a role that is given, revoked and given back; 1,000 subnets, and garbage",
