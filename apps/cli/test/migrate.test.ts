@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { goldenScenario } from "@fairlead/testkit";
+import { goldenScenario, service } from "@fairlead/testkit";
 import { collectionOf, LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -266,6 +266,66 @@ describe("verified", () => {
     expect({ err, code }).toEqual({ err: "", code: 0 });
     expect(out).toMatch(/node-a: verified before its change\nnode-a: gets fairlead\nnode-a: verified with fairlead/);
     expect(checkPods(cluster)).toEqual([]);
+  });
+
+  describe("several nodes", () => {
+    const nodeB = { apiVersion: "v1", kind: "Node", metadata: { name: "node-b" } };
+    const late = service("late", { clusterIPs: ["10.96.0.99"], ports: [{ port: 80 }] });
+    const LATE_KEY = "default/late";
+    const reads = () => server.requests.filter(({ path }) => path.endsWith("/endpointslices")).length;
+    /** Requests for slices while both nodes get Fairlead. */
+    const readsOf = async (cluster: KubectlCluster) => {
+      const before = reads();
+      expect(await fairlead(apply(), cluster)).toMatchObject({ err: "", code: 0 });
+      return reads() - before;
+    };
+
+    beforeAll(() => server.store.put(collectionOf(nodeB), nodeB));
+
+    test("read the cluster once", async () => {
+      const [one, two] = [["node-a"], ["node-a", "node-b"]].map(kubeadmCluster);
+      if (one === undefined || two === undefined) throw new Error("there are two");
+      for (const cluster of [one, two]) cluster.programs = () => programs(scenario.iptables);
+      const first = await readsOf(one);
+      expect(first).toBeGreaterThan(0);
+      expect(await readsOf(two)).toBe(first);
+      expect(server.openWatches).toBe(0);
+    });
+
+    test("are compared with what changed since it was read", async () => {
+      const cluster = kubeadmCluster(["node-a", "node-b"]);
+      cluster.programs = () => programs(scenario.iptables);
+      let removals = 0;
+      cluster.onChange = (argv) => {
+        // Each look at a node begins and ends with one.
+        if (!argv.includes("delete") || !argv.includes("pod")) return;
+        removals++;
+        if (removals === 4) server.store.put(collectionOf(late), late);
+      };
+      const { out, code } = await fairlead([...apply(), "--hold", "1"], cluster);
+      server.store.delete(collectionOf(late), LATE_KEY);
+      expect(out).toMatch(/node-a: verified with fairlead[\s\S]*Stopped: node-b, before its change: default\/late/);
+      expect(code).toBe(1);
+    });
+
+    test("are compared with objects that are read anew, where a watch is behind", async () => {
+      const cluster = kubeadmCluster(["node-a", "node-b"]);
+      cluster.programs = () => programs(scenario.iptables);
+      server.watchList = false;
+      server.store.put(collectionOf(late), late);
+      // The service goes after it was listed, and its watch says nothing.
+      server.intercept(({ path, query }, response) => {
+        if (!path.endsWith("/services") || !query.has("watch") || query.has("sendInitialEvents")) return false;
+        server.store.delete(collectionOf(late), LATE_KEY);
+        response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+        return true;
+      });
+      expect(await fairlead(apply(), cluster)).toMatchObject({ err: "", code: 0 });
+      server.watchList = true;
+      expect(server.store.list(collectionOf(late))).not.toContainEqual(
+        expect.objectContaining({ metadata: expect.objectContaining({ name: "late" }) }),
+      );
+    });
   });
 
   test("what others' rules do to traffic, and who stands first in a built-in chain, is not the proxy's", async () => {

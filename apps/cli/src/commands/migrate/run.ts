@@ -109,9 +109,9 @@ async function carryOut(
   try {
     const config = join(folder, "config.conf");
     await writeFile(config, installation?.files["config.conf"] ?? "");
-    const verify = installation && nodeVerifier(installation, config, kubectl, context);
+    using verifier = installation && nodeVerifier(installation, config, kubectl, context);
     const unseen = { kind: "unseen", reason: "kube-proxy's configuration cannot be read; see --skip-verify" } as const;
-    const port = kubectlPort(kubectl, installation, verify ?? (async () => unseen));
+    const port = kubectlPort(kubectl, installation, verifier?.verify ?? (async () => unseen));
     let last: string | undefined;
     const onStep = (step: Parameters<typeof stepText>[0]) => {
       const line = stepText(step);

@@ -1,8 +1,11 @@
 import { errorText } from "@fairlead/base";
-import { CommandError } from "@fairlead/kernel";
+import type { PlannedNode } from "@fairlead/inspect";
+import { CommandError, type Runner } from "@fairlead/kernel";
 import { checkPod, type Installation, type Verified } from "@fairlead/migrate";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import type { AgentSetup } from "../../inputs/agent.ts";
+import { FollowedNodes } from "../../inputs/followed-nodes.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { type AgentPod, type KubectlOptions, kubectl, podRunner } from "../../node/kubectl.ts";
@@ -16,9 +19,17 @@ const CALL_MS = (START_S + 30) * 1000;
 /** How many services that differ are named. */
 const NAMED = 5;
 
+/** Looks at nodes until it is disposed of. */
+export interface NodeVerifier extends Disposable {
+  verify(node: string): Promise<Verified>;
+}
+
 /**
  * Compares the kernels of nodes with what should be programmed there, from a pod of Fairlead's image that is on the
  * node only for that: kube-proxy's own has no tools, and the image is there before the node's proxy is changed.
+ *
+ * The cluster is read for the first node and followed for the others. Watches may be behind: a node that differs is
+ * compared once more, with objects that are read after its rules.
  *
  * @param config the file of the configuration that Fairlead is given
  */
@@ -27,7 +38,7 @@ export function nodeVerifier(
   config: string,
   kubectlOptions: KubectlOptions,
   context: Context,
-): (node: string) => Promise<Verified> {
+): NodeVerifier {
   const values = {
     file: [],
     ...kubectlOptions.cluster,
@@ -42,23 +53,36 @@ export function nodeVerifier(
   } as const;
   // What is wrong with single objects was told by the survey, or is told by `fairlead verify`.
   const quiet = { ...context, warn: () => {} };
-  return async (node) => {
-    try {
-      return await withCheckPod(node, image, kubectlOptions, async (pod) => {
-        const runner = await listedRunner(podRunner(pod, kubectlOptions));
-        const live = await nodeAddresses(runner);
-        const { planned, setup } = await plannedNode({ ...values, node }, quiet, { live });
-        const reports = await reportsOf(planned, setup, { rules: undefined }, { ...quiet, runner });
-        // In a cluster of one family kube-proxy has nothing in the other one.
-        const served = reports.filter(({ family }) => planned.planner.plan(family).groups.size > 0);
-        const services = served.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));
-        return services.length === 0 ? { kind: "clean" } : { kind: "different", what: differingText(services) };
-      });
-    } catch (error) {
-      if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
-      return { kind: "unseen", reason: errorText(error) };
-    }
+  const nodes = new FollowedNodes(values, quiet);
+  const look = async (node: string, runner: Runner): Promise<Verified> => {
+    const live = await nodeAddresses(runner);
+    const judge = (planned: PlannedNode, setup: AgentSetup) => judged(planned, setup, { ...quiet, runner });
+    const first = await nodes.withPlan(node, live, judge);
+    if (first?.kind === "clean") return first;
+    const { planned, setup } = await plannedNode({ ...values, node }, quiet, { live });
+    return judge(planned, setup);
   };
+  return {
+    async verify(node) {
+      try {
+        return await withCheckPod(node, image, kubectlOptions, async (pod) =>
+          look(node, await listedRunner(podRunner(pod, kubectlOptions))),
+        );
+      } catch (error) {
+        if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;
+        return { kind: "unseen", reason: errorText(error) };
+      }
+    },
+    [Symbol.dispose]: () => nodes[Symbol.dispose](),
+  };
+}
+
+async function judged(planned: PlannedNode, setup: AgentSetup, context: Context): Promise<Verified> {
+  const reports = await reportsOf(planned, setup, { rules: undefined }, context);
+  // In a cluster of one family kube-proxy has nothing in the other one.
+  const served = reports.filter(({ family }) => planned.planner.plan(family).groups.size > 0);
+  const services = served.flatMap((report) => report.services).filter(({ findings }) => findings.some(isOurs));
+  return services.length === 0 ? { kind: "clean" } : { kind: "different", what: differingText(services) };
 }
 
 const BUILT_IN = /^\w+ (?:PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)$/;
