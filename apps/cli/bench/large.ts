@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toEnd } from "@fairlead/base";
 import { CommandError, createRunner } from "@fairlead/kernel";
 import { endpointSlice, kubernetesService, type RawObject, service } from "@fairlead/testkit";
 import { restored } from "@fairlead/verify";
@@ -66,7 +67,7 @@ function workload(): RawObject[] {
 
 /** What iptables-save would print of a kernel that got the payload. */
 function saved(payload: string): string {
-  return [...restored(payload, "IPv4").values()]
+  return [...toEnd(restored(payload, "IPv4")).values()]
     .map(({ table, chains }) => {
       const all = [...chains.values()];
       const declared = all.map(({ name, policy = "-" }) => `:${name} ${policy} [0:0]\n`);

@@ -24,14 +24,19 @@ const CANARY = /^KUBE-(?:PROXY|KUBELET)-CANARY$/;
 
 /**
  * How the rules of a kernel differ from those expected, but for what makes no difference: counters, the order of rules
- * that no packet meets both of, other people's chains, chains that nothing leads to any more.
+ * that no packet meets both of, other people's chains, chains that nothing leads to any more. A step is a chain.
  */
-export function compareRules(expected: SavedRules, actual: SavedRules): readonly Finding[] {
-  return [...expected].flatMap(([table, { chains }]) => {
+export function* compareRules(expected: SavedRules, actual: SavedRules): Generator<void, readonly Finding[], void> {
+  const found: (readonly Finding[])[] = [];
+  for (const [table, { chains }] of expected) {
     const present = actual.get(table)?.chains ?? new Map<string, SavedChain>();
-    const wanted = [...chains.values()].flatMap((chain) => chainFindings(table, chain, present.get(chain.name)));
-    return [...wanted, ...extraChains(table, chains, present)];
-  });
+    for (const chain of chains.values()) {
+      found.push(chainFindings(table, chain, present.get(chain.name)));
+      yield;
+    }
+    found.push(yield* extraChains(table, chains, present));
+  }
+  return found.flat();
 }
 
 function chainFindings(table: Table, expected: SavedChain, actual: SavedChain | undefined): readonly Finding[] {
@@ -88,14 +93,18 @@ function findingOf(where: string, difference: RuleSetDifference, owner: string |
 }
 
 /** Chains of services that nobody wants and that something still leads to. */
-function extraChains(
+function* extraChains(
   table: Table,
   expected: ReadonlyMap<string, SavedChain>,
   actual: ReadonlyMap<string, SavedChain>,
-): readonly Finding[] {
+): Generator<void, readonly Finding[], void> {
   const unwanted = [...actual.values()].filter(({ name }) => GROUP_CHAIN.test(name) && !expected.has(name));
   if (unwanted.length === 0) return [];
-  const led = new Set([...actual.values()].flatMap(({ texts }) => texts.map((text) => /-[jg] (\S+)$/.exec(text)?.[1])));
+  const led = new Set<string | undefined>();
+  for (const { texts } of actual.values()) {
+    for (const text of texts) led.add(/-[jg] (\S+)$/.exec(text)?.[1]);
+    yield;
+  }
   return unwanted
     .filter(({ name }) => led.has(name))
     .map(({ name, texts }) => ({
@@ -131,14 +140,15 @@ export function renamedServices(findings: readonly Finding[]): ReadonlySet<strin
   return new Set([...renamed].flatMap(([service, { missing: gone, extra }]) => (gone && extra ? [service] : [])));
 }
 
-/** The services that any chain of a rule set is for. */
-export function servicesIn(rules: SavedRules): ReadonlySet<string> {
+/** The services that any chain of a rule set is for. A step is a chain. */
+export function* servicesIn(rules: SavedRules): Generator<void, ReadonlySet<string>, void> {
   const found = new Set<string>();
   for (const { chains } of rules.values()) {
     for (const { texts, name } of chains.values()) {
       if (!name.startsWith("KUBE-")) continue;
       if (GROUP_CHAIN.test(name)) add(found, ownerOfAny(texts));
       else for (const text of texts) add(found, ownerOf(text));
+      yield;
     }
   }
   return found;

@@ -30,17 +30,25 @@ export interface Kernel {
 /**
  * Sends packets through what is expected and through what is there, and gives those that end elsewhere, or with another
  * probability. What cannot be decided there is no finding where all ways of it end the same. Where others' rules
- * masquerade, as pod networks do with what leaves them, and nothing else differs, the finding says so.
+ * masquerade, as pod networks do with what leaves them, and nothing else differs, the finding says so. A step is a
+ * packet.
  */
-export function compareTraffic(expected: Kernel, actual: Kernel, probes: Iterable<Probe>): readonly Finding[] {
+export function* compareTraffic(
+  expected: Kernel,
+  actual: Kernel,
+  probes: Iterable<Probe>,
+): Generator<void, readonly Finding[], void> {
   const [wanted, found] = [endsIn(expected), endsIn(actual)];
-  return Array.from(probes).flatMap(({ service, packet }): Finding[] => {
+  const findings: Finding[] = [];
+  for (const { service, packet } of probes) {
+    yield;
     const [want, have] = [wanted(packet), found(packet)];
-    if (isSame(want.ends, have.ends)) return [];
+    if (isSame(want.ends, have.ends)) continue;
     const what = `${endText(have.ends)}, expected ${endText(want.ends)}`;
     const others = isSame(want.ofProxy, have.ofProxy) && { others: true as const };
-    return [{ kind: "different", service, where: `traffic ${packetText(packet)}`, what, ...others }];
-  });
+    findings.push({ kind: "different", service, where: `traffic ${packetText(packet)}`, what, ...others });
+  }
+  return findings;
 }
 
 /** Where packets end, and the share of each end; or why that cannot be told. */

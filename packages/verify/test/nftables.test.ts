@@ -1,4 +1,5 @@
 import { createNftablesBackend, nftablesSemantics, planTable, tableName } from "@fairlead/backend-nftables";
+import { toEnd } from "@fairlead/base";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { addressHex, type NftChain, type NftSet, type NftTable, statements } from "@fairlead/netfilter/nft";
@@ -62,7 +63,7 @@ function lessOne(set: NftSet, beginning = ""): NftSet {
 
 /** `service kind where: what` */
 function found(actual: NftTable | undefined, expected = table): string[] {
-  return compareNftables(expected, actual).map(
+  return toEnd(compareNftables(expected, actual)).map(
     ({ service = "-", kind, where, what }) => `${service} ${kind} ${where}: ${what}`,
   );
 }

@@ -1,4 +1,5 @@
-import { LazySaveParser } from "@fairlead/netfilter";
+import { toEnd } from "@fairlead/base";
+import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
 import { goldenScenario } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { byService, compareRules, renamedServices, restored, servicesIn } from "../src/index.ts";
@@ -11,13 +12,13 @@ function saved(text: string) {
   return parser.end();
 }
 
+const compared = (expected: SavedRules, actual: SavedRules) => toEnd(compareRules(expected, actual));
+
 /** `service kind: where`, for each finding of the damaged rules. */
 function found(damage: (text: string) => string): string[] {
   const text = damage(iptables);
   expect(text).not.toBe(iptables);
-  return compareRules(saved(iptables), saved(text)).map(
-    ({ service = "-", kind, where }) => `${service} ${kind}: ${where}`,
-  );
+  return compared(saved(iptables), saved(text)).map(({ service = "-", kind, where }) => `${service} ${kind}: ${where}`);
 }
 
 const SVC = "KUBE-SVC-FYZB2HTOW53NRIPL";
@@ -89,7 +90,7 @@ describe("what is found", () => {
   });
 
   test("a service that nobody wants", () => {
-    const findings = compareRules(
+    const findings = compared(
       saved(
         iptables
           .split("\n")
@@ -98,30 +99,29 @@ describe("what is found", () => {
       ),
       saved(iptables),
     );
-    expect(byService(findings, new Set(["default/kubernetes:https"]), servicesIn(saved(iptables)))).toMatchObject([
-      { service: "default/lbs", kind: "extra" },
-    ]);
+    expect(
+      byService(findings, new Set(["default/kubernetes:https"]), toEnd(servicesIn(saved(iptables)))),
+    ).toMatchObject([{ service: "default/lbs", kind: "extra" }]);
   });
 
   test("other names of chains are told apart from what is missing", () => {
-    const renamed = compareRules(saved(iptables), saved(iptables.replaceAll(SVC, "KUBE-SVC-OTHERNAMEOTHERNA")));
+    const renamed = compared(saved(iptables), saved(iptables.replaceAll(SVC, "KUBE-SVC-OTHERNAMEOTHERNA")));
     expect(renamedServices(renamed)).toEqual(new Set(["default/lbs"]));
   });
 });
 
 describe("payloads", () => {
   test("fill empty tables: chains, rules, rules at their places", () => {
-    const rules = restored(
-      "*nat\n:A - [0:0]\n-A A -j RETURN\n-I OUTPUT 1 -j A\n-I OUTPUT 1 -p tcp -j A\nCOMMIT\n*nat\n-A A -j ACCEPT\nCOMMIT\n",
-      "IPv4",
-    );
+    const payload =
+      "*nat\n:A - [0:0]\n-A A -j RETURN\n-I OUTPUT 1 -j A\n-I OUTPUT 1 -p tcp -j A\nCOMMIT\n*nat\n-A A -j ACCEPT\nCOMMIT\n";
+    const rules = toEnd(restored(payload, "IPv4"));
     const chains = rules.get("nat")?.chains;
     expect(chains?.get("A")?.texts).toEqual(["-j RETURN", "-j ACCEPT"]);
     expect(chains?.get("OUTPUT")?.texts).toEqual(["-p tcp -j A", "-j A"]);
   });
 
   test("that delete are refused", () => {
-    expect(() => restored("*nat\n-D OUTPUT -j A\nCOMMIT\n", "IPv4")).toThrow("does more than fill empty tables");
+    expect(() => toEnd(restored("*nat\n-D OUTPUT -j A\nCOMMIT\n", "IPv4"))).toThrow("does more than fill empty tables");
   });
 });
 
@@ -132,11 +132,23 @@ test("dispatch chains of thousands of rules are compared by address", () => {
   const text = (rules: readonly string[]) => saved(`*nat\n:KUBE-SERVICES - [0:0]\n${rules.join("")}COMMIT\n`);
   const numbers = Array.from({ length: 5_000 }, (_, at) => at);
   const expected = text([...numbers.map((at) => rule(at)), last]);
-  expect(compareRules(expected, text([...numbers.toReversed().map((at) => rule(at)), last]))).toEqual([]);
+  expect(compared(expected, text([...numbers.toReversed().map((at) => rule(at)), last]))).toEqual([]);
   const wrong = numbers.toReversed().map((at) => rule(at, at === 7 ? "KUBE-SVC-8" : undefined));
-  expect(compareRules(expected, text([...wrong, last])).map(({ kind, service }) => `${kind} ${service}`)).toEqual([
+  expect(compared(expected, text([...wrong, last])).map(({ kind, service }) => `${kind} ${service}`)).toEqual([
     "missing team/service-7",
     "extra team/service-7",
   ]);
-  expect(compareRules(expected, text([last, ...numbers.map((at) => rule(at))])).length).toBeGreaterThan(0);
+  expect(compared(expected, text([last, ...numbers.map((at) => rule(at))])).length).toBeGreaterThan(0);
+});
+
+test("a step of a comparison is one chain, a step of a payload one piece of it", () => {
+  const chains = Array.from({ length: 5_000 }, (_, at) => `KUBE-SVC-${at}`);
+  const declared = chains.map((name) => `:${name} - [0:0]\n`).join("");
+  const to = (port: number) =>
+    chains.map((name) => `-A ${name} -p tcp -m tcp -j DNAT --to-destination 10.144.1.5:${port}\n`).join("");
+  const payload = (port: number) => `*nat\n${declared}${to(port)}COMMIT\n`;
+  expect([...restored(payload(8080), "IPv4")].length).toBeGreaterThan(1);
+  const comparison = compareRules(toEnd(restored(payload(8080), "IPv4")), saved(payload(9090)));
+  expect([...comparison]).toHaveLength(chains.length);
+  expect([...servicesIn(saved(payload(9090)))]).toHaveLength(chains.length);
 });

@@ -1,4 +1,4 @@
-import { IP_FAMILIES } from "@fairlead/base";
+import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelState, ProgramText } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
@@ -45,9 +45,11 @@ export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, ho
     sets: setsOf(of((program) => program === "ipset")),
     addresses: addressesOf(of((program) => program === "ip")),
   };
-  const ruleSet = restored(
-    of((program) => program.endsWith("tables-restore")),
-    family,
+  const ruleSet = toEnd(
+    restored(
+      of((program) => program.endsWith("tables-restore")),
+      family,
+    ),
   );
   const nftables = tablesIn(
     of((program) => program === "nft"),

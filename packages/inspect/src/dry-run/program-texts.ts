@@ -1,3 +1,5 @@
+import { slices } from "@fairlead/base";
+
 /** Text that the agent would give to a program. */
 export interface ProgramText {
   /** The program with its arguments, as it would be started. */
@@ -13,7 +15,12 @@ export class ProgramTexts {
     const last = this.#texts.at(-1);
     const into = last?.argv.join(" ") === argv.join(" ") ? last : { argv, text: "" };
     if (into !== last) this.#texts.push(into);
-    for await (const piece of payload) into.text += piece;
+    const yielding = slices();
+    for await (const piece of payload) {
+      into.text += piece;
+      const turn = yielding();
+      if (turn !== undefined) await turn;
+    }
   }
 
   all(): readonly ProgramText[] {

@@ -10,29 +10,39 @@ import { compareSets } from "./sets.ts";
  * How a table of a kernel differs from the one that a plan stands for, as data: chains, rules, sets, elements. In which
  * slots endpoints stand, which class a service is in, comments and remembered clients make no difference, nor does what
  * kube-proxy has for a service in chains of its own (`isKubeProxyTable`).
+ * A step is a chain, an element or a frontend.
  *
  * @param actual undefined: there is no such table
  */
-export function compareNftables(expected: NftTable, actual: NftTable | undefined): readonly Finding[] {
+export function* compareNftables(
+  expected: NftTable,
+  actual: NftTable | undefined,
+): Generator<void, readonly Finding[], void> {
   const name = `table ${expected.family} ${expected.name}`;
   if (actual === undefined) return [{ kind: "missing", where: name, what: "the table" }];
-  const ownerOf = ownersIn(expected, actual);
+  const ownerOf = yield* ownersIn(expected, actual);
   return [
     ...compareChains(expected, actual),
-    ...compareSets(expected, actual, ownerOf),
-    ...comparePools(expected, actual, ownerOf),
+    ...(yield* compareSets(expected, actual, ownerOf)),
+    ...(yield* comparePools(expected, actual, ownerOf)),
   ];
 }
 
 /** Endpoints by frontend. */
-function comparePools(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): readonly Finding[] {
-  const [wanted, found] = [pooledEndpoints(expected), pooledEndpoints(actual)];
-  const ids = new Set([...wanted.keys(), ...found.keys()]);
+function* comparePools(
+  expected: NftTable,
+  actual: NftTable,
+  ownerOf: OwnerOf,
+): Generator<void, readonly Finding[], void> {
+  const wanted = yield* pooledEndpoints(expected);
+  const found = yield* pooledEndpoints(actual);
   const elsewhere = kubeProxyKeys(actual);
-  return [...ids].flatMap((id) => {
+  const findings: Finding[] = [];
+  for (const id of new Set([...wanted.keys(), ...found.keys()])) {
+    yield;
     const [want, have] = [wanted.get(id), found.get(id)];
     const { pool, key, frontend } = want ?? have ?? { pool: "", key: "", frontend: "" };
-    if (elsewhere.has(key)) return [];
+    if (elsewhere.has(key)) continue;
     const service = ownerOf(key);
     const finding = (kind: Finding["kind"]) => (endpoint: string) => ({
       kind,
@@ -41,11 +51,12 @@ function comparePools(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): r
       ...(service !== undefined && { service }),
     });
     const [endpoints, foundEndpoints] = [want?.endpoints ?? new Set<string>(), have?.endpoints ?? new Set<string>()];
-    return [
+    findings.push(
       ...[...endpoints].filter((one) => !foundEndpoints.has(one)).map(finding("missing")),
       ...[...foundEndpoints].filter((one) => !endpoints.has(one)).map(finding("extra")),
-    ];
-  });
+    );
+  }
+  return findings;
 }
 
 /** The services of which a table has anything, as its elements name them. */

@@ -6,13 +6,16 @@ export type OwnerOf = (key: Hex) => string | undefined;
 
 /**
  * The services of frontends, by what the elements of either table say in their comments, or by the chain of kube-proxy
- * that they lead to; of an address only, the first service that has it.
+ * that they lead to; of an address only, the first service that has it. A step is an element.
  */
-export function ownersIn(...tables: readonly (NftTable | undefined)[]): OwnerOf {
+export function* ownersIn(...tables: readonly NftTable[]): Generator<void, OwnerOf, void> {
   const owners = new Map<Hex, string>();
   for (const table of tables) {
-    for (const set of table?.sets.values() ?? []) {
-      for (const [key, owner] of namedKeys(set)) if (!owners.has(key)) owners.set(key, owner);
+    for (const set of table.sets.values()) {
+      for (const [key, owner] of namedKeys(set)) {
+        if (!owners.has(key)) owners.set(key, owner);
+        yield;
+      }
     }
   }
   return (key) => owners.get(key);

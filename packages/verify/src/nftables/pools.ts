@@ -15,15 +15,19 @@ export interface Pooled {
 
 const POOL = /^(.*endpoints)-(\d+)$/;
 
-/** The endpoints of each frontend in each pool, by pool and key; those of a class that nothing leads to don't count. */
-export function pooledEndpoints(table: NftTable): ReadonlyMap<string, Pooled> {
-  const led = sizesLedTo(table);
+/**
+ * The endpoints of each frontend in each pool, by pool and key; those of a class that nothing leads to don't count. A
+ * step is an element.
+ */
+export function* pooledEndpoints(table: NftTable): Generator<void, ReadonlyMap<string, Pooled>, void> {
+  const led = yield* sizesLedTo(table);
   const found = new Map<string, Pooled>();
   for (const set of table.sets.values()) {
     const [, pool, size] = POOL.exec(set.name) ?? [];
     if (pool === undefined || size === undefined || set.data === undefined || set.data === "verdict") continue;
     const frontend = frontendIn(set);
     for (const { key: whole, value } of set.elements.values()) {
+      yield;
       const key = whole.slice(0, frontend.digits);
       const id = `${pool} ${key}`;
       if (typeof value !== "string" || (frontend.hasSlot && led.get(id)?.has(size) !== true)) continue;
@@ -43,10 +47,11 @@ function frontendIn({ key }: NftSet) {
 }
 
 /** Which sizes of a pool elements of verdict maps lead to, by pool and key. */
-function sizesLedTo({ sets }: NftTable): ReadonlyMap<string, ReadonlySet<string>> {
+function* sizesLedTo({ sets }: NftTable): Generator<void, ReadonlyMap<string, ReadonlySet<string>>, void> {
   const led = new Map<string, Set<string>>();
   for (const { elements } of sets.values()) {
     for (const { key, value } of elements.values()) {
+      yield;
       const to = typeof value === "object" && "chain" in value ? poolOf(value.chain) : undefined;
       if (to === undefined) continue;
       const id = `${to.pool} ${key}`;

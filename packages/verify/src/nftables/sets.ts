@@ -4,45 +4,63 @@ import { isOfClass, verdictMeaning } from "./classes.ts";
 import { isKubeProxyTable, kubeProxyChain } from "./kube-proxy.ts";
 import type { OwnerOf } from "./owners.ts";
 
-/** How sets and their elements differ; what packets put into them is theirs, and pools are not looked at. */
-export function compareSets(expected: NftTable, actual: NftTable, ownerOf: OwnerOf): readonly Finding[] {
-  const names = new Set([...expected.sets.keys(), ...actual.sets.keys()]);
+/**
+ * How sets and their elements differ; what packets put into them is theirs, and pools are not looked at. A step is an
+ * element.
+ */
+export function* compareSets(
+  expected: NftTable,
+  actual: NftTable,
+  ownerOf: OwnerOf,
+): Generator<void, readonly Finding[], void> {
   const kubeProxys = isKubeProxyTable(actual);
-  return [...names].flatMap((name) => {
+  const findings: (readonly Finding[])[] = [];
+  for (const name of new Set([...expected.sets.keys(), ...actual.sets.keys()])) {
     const [wanted, found] = [expected.sets.get(name), actual.sets.get(name)];
     // Anonymous sets are compared as parts of the rules that they stand in.
-    if (isOfClass(name) || [wanted, found].some((set) => set?.flags.includes("anonymous"))) return [];
-    if (wanted === undefined) return found === undefined ? [] : compareElements(emptied(found), found, ownerOf);
-    if (found === undefined) {
-      return kubeProxys ? [] : [{ kind: "missing" as const, where: nameOf(wanted), what: "the set" }];
+    if (isOfClass(name) || [wanted, found].some((set) => set?.flags.includes("anonymous"))) continue;
+    if (wanted !== undefined && found !== undefined) findings.push(yield* compareSet(wanted, found, ownerOf));
+    else if (found !== undefined) findings.push(yield* compareElements(emptied(found), found, ownerOf));
+    else if (wanted !== undefined && !kubeProxys) {
+      findings.push([{ kind: "missing", where: nameOf(wanted), what: "the set" }]);
     }
-    const [type, foundType] = [typeText(wanted), typeText(found)];
-    if (type !== foundType) {
-      return [{ kind: "different" as const, where: nameOf(wanted), what: `${foundType}, expected ${type}` }];
-    }
-    return compareElements(wanted, found, ownerOf);
-  });
+  }
+  return findings.flat();
+}
+
+function* compareSet(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): Generator<void, readonly Finding[], void> {
+  const [type, foundType] = [typeText(wanted), typeText(found)];
+  if (type === foundType) return yield* compareElements(wanted, found, ownerOf);
+  return [{ kind: "different", where: nameOf(wanted), what: `${foundType}, expected ${type}` }];
 }
 
 function emptied(set: NftSet): NftSet {
   return { ...set, elements: new Map() };
 }
 
-function compareElements(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): readonly Finding[] {
+function* compareElements(wanted: NftSet, found: NftSet, ownerOf: OwnerOf): Generator<void, readonly Finding[], void> {
   if (found.flags.includes("dynamic")) return [];
   const finding = (kind: Finding["kind"], { key }: SetElement, what: string): Finding => {
     const service = ownerOf(key);
     return { kind, where: nameOf(wanted), what, ...(service !== undefined && { service }) };
   };
-  const missing = [...wanted.elements].flatMap(([id, element]) => {
+  const findings: Finding[] = [];
+  for (const [id, element] of wanted.elements) {
+    yield;
     const there = found.elements.get(id);
-    const [text, foundText] = [elementText(wanted, element), there && elementText(found, there)];
-    if (foundText === undefined) return [finding("missing", element, text)];
-    const isSame = text === foundText || (there !== undefined && kubeProxyChain(there) !== undefined);
-    return isSame ? [] : [finding("different", element, `${foundText}, expected ${text}`)];
-  });
-  const extra = [...found.elements].filter(([id]) => !wanted.elements.has(id));
-  return [...missing, ...extra.map(([, element]) => finding("extra", element, elementText(found, element)))];
+    const text = elementText(wanted, element);
+    if (there === undefined) findings.push(finding("missing", element, text));
+    else {
+      const foundText = elementText(found, there);
+      const isSame = text === foundText || kubeProxyChain(there) !== undefined;
+      if (!isSame) findings.push(finding("different", element, `${foundText}, expected ${text}`));
+    }
+  }
+  for (const [id, element] of found.elements) {
+    yield;
+    if (!wanted.elements.has(id)) findings.push(finding("extra", element, elementText(found, element)));
+  }
+  return findings;
 }
 
 function nameOf({ name, data }: NftSet): string {

@@ -1,4 +1,5 @@
-import type { ForwardingPlan, IPFamily } from "@fairlead/core";
+import { inSlices } from "@fairlead/base";
+import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
 import { dryRun, dryTables, endpointProbesOf, type PlannedNode, type ProgramText, probesOf } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
@@ -15,6 +16,7 @@ import {
   type IpvsObjects,
   isKubeProxyTable,
   type Kernel,
+  type Probe,
   renamedServices,
   restored,
   serversOf,
@@ -37,7 +39,7 @@ export interface Held {
   readonly objects?: IpvsObjects;
 }
 
-/** Compares one family's kernel with its plan. */
+/** Compares one family's kernel with its plan, in slices: whoever serves others meanwhile goes on doing so. */
 export async function check(
   { planner, mode, options }: PlannedNode,
   { config }: AgentSetup,
@@ -48,18 +50,16 @@ export async function check(
   const settings = { mode, config, counters: hasCounters(held.rules) };
   const texts = await dryRun(plan, settings);
   const tables = dryTables(plan, settings);
-  const expected = restored(
-    textOf(texts, (program) => program.endsWith("tables-restore")),
-    family,
-  );
+  const payload = textOf(texts, (program) => program.endsWith("tables-restore"));
+  const expected = await inSlices(restored(payload, family));
   const objects = {
     servers: serversOf(textOf(texts, isProgram("ipvsadm"))),
     sets: setsOf(textOf(texts, isProgram("ipset"))),
     addresses: addressesOf(textOf(texts, isProgram("ip"))),
   };
   const structure = [
-    ...compareRules(expected, held.rules),
-    ...tables.flatMap((table) => compareNftables(table, tableNamed(held.nftables, table))),
+    ...(await inSlices(compareRules(expected, held.rules))),
+    ...(await inSlices(compareTables(tables, held.nftables))),
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
   const wanted = {
@@ -72,21 +72,30 @@ export async function check(
     nftables: held.nftables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
-  const findings = byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
+  const findings = await byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
   const [notes = [], differences = []] = [true, undefined].map((others) =>
     findings.filter((one) => one.others === others),
   );
   const noted = notes.length > 0 ? { notes } : {};
   if (differences.length === 0) return { services: [], ...noted };
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
-  return { services: byService(differences, names, present(plan, tables, held)), ...noted };
+  return { services: byService(differences, names, await present(plan, tables, held)), ...noted };
+}
+
+function* compareTables(
+  tables: readonly NftTable[],
+  found: readonly NftTable[],
+): Generator<void, readonly Finding[], void> {
+  const findings: (readonly Finding[])[] = [];
+  for (const table of tables) findings.push(yield* compareNftables(table, tableNamed(found, table)));
+  return findings.flat();
 }
 
 /** The services of which the kernel has anything, as the mode programs them. */
-function present(plan: ForwardingPlan, tables: readonly NftTable[], held: Held): ReadonlySet<string> {
+async function present(plan: ForwardingPlan, tables: readonly NftTable[], held: Held): Promise<ReadonlySet<string>> {
   const own = tables.flatMap((table) => tableNamed(held.nftables, table) ?? []);
   if (tables.length > 0) return new Set(own.flatMap((table) => [...servicesInTable(table)]));
-  return held.objects === undefined ? servicesIn(held.rules) : servedBy(plan, held.objects);
+  return held.objects === undefined ? inSlices(servicesIn(held.rules)) : servedBy(plan, held.objects);
 }
 
 function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable | undefined {
@@ -94,21 +103,18 @@ function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable |
 }
 
 /** A difference only in names does not count; what others' rules do to our traffic is. */
-function byMeaning(
+async function byMeaning(
   structure: readonly Finding[],
   plan: ForwardingPlan,
   expected: Kernel & { readonly rules: SavedRules },
   actual: Kernel & { readonly rules: SavedRules },
   nodeAddress: string | undefined,
-): readonly Finding[] {
+): Promise<readonly Finding[]> {
   const renamed = renamedServices(structure);
   const everybody =
     hasForeignRules(expected.rules, actual.rules) || hasOtherTables(expected.nftables ?? [], actual.nftables ?? []);
   const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
-  const probes = groups.flatMap((group) =>
-    [probesOf, endpointProbesOf].flatMap((of) => [...of(group, plan.node, nodeAddress)]),
-  );
-  const traffic = compareTraffic(expected, actual, probes);
+  const traffic = await inSlices(compareTraffic(expected, actual, probesTo(groups, plan, nodeAddress)));
   const changed = new Set(traffic.flatMap(({ service, others }) => (others ? [] : [service])));
   const known = new Set(structure.map(({ service }) => service));
   return [
@@ -116,6 +122,17 @@ function byMeaning(
     // Where rules differ they say more than the packets that meet them.
     ...traffic.filter(({ service }) => !known.has(service)),
   ];
+}
+
+function* probesTo(
+  groups: Iterable<ServicePortGroup>,
+  { node }: ForwardingPlan,
+  nodeAddress: string | undefined,
+): Generator<Probe> {
+  for (const group of groups) {
+    yield* probesOf(group, node, nodeAddress);
+    yield* endpointProbesOf(group, node, nodeAddress);
+  }
 }
 
 /** Whether anybody else has tables of nftables, or kube-proxy has written the one that is expected. */
