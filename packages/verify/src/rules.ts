@@ -98,7 +98,11 @@ function* extraChains(
   expected: ReadonlyMap<string, SavedChain>,
   actual: ReadonlyMap<string, SavedChain>,
 ): Generator<void, readonly Finding[], void> {
-  const unwanted = [...actual.values()].filter(({ name }) => GROUP_CHAIN.test(name) && !expected.has(name));
+  const unwanted: SavedChain[] = [];
+  for (const chain of actual.values()) {
+    if (!expected.has(chain.name) && GROUP_CHAIN.test(chain.name)) unwanted.push(chain);
+    yield;
+  }
   if (unwanted.length === 0) return [];
   const led = new Set<string | undefined>();
   for (const { texts } of actual.values()) {
@@ -121,10 +125,11 @@ function* extraChains(
  */
 export function hasForeignRules(expected: SavedRules, actual: SavedRules): boolean {
   return [...actual].some(([table, { chains }]) =>
-    [...chains.values()].some(({ name, policy, texts }) => {
+    [...chains.values()].some((chain) => {
+      const { name, policy } = chain;
       if (policy === undefined) return false;
       const own = new Set(expected.get(table)?.chains.get(name)?.texts);
-      return policy === "DROP" || texts.some((text) => !own.has(text) && !/ -j KUBE-\S+$/.test(` ${text}`));
+      return policy === "DROP" || chain.texts.some((text) => !own.has(text) && !/ -j KUBE-\S+$/.test(` ${text}`));
     }),
   );
 }
@@ -144,7 +149,7 @@ export function renamedServices(findings: readonly Finding[]): ReadonlySet<strin
 export function* servicesIn(rules: SavedRules): Generator<void, ReadonlySet<string>, void> {
   const found = new Set<string>();
   for (const { chains } of rules.values()) {
-    for (const { texts, name } of chains.values()) {
+    for (const { name, texts } of chains.values()) {
       if (!name.startsWith("KUBE-")) continue;
       if (GROUP_CHAIN.test(name)) add(found, ownerOfAny(texts));
       else for (const text of texts) add(found, ownerOf(text));

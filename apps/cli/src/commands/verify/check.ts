@@ -42,7 +42,7 @@ export interface Held {
 /** Compares one family's kernel with its plan, in slices: whoever serves others meanwhile goes on doing so. */
 export async function check(
   { planner, mode, options }: PlannedNode,
-  { config }: AgentSetup,
+  { config }: Pick<AgentSetup, "config">,
   family: IPFamily,
   held: Held,
 ): Promise<Omit<FamilyReport, "family">> {
