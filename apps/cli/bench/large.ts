@@ -67,7 +67,7 @@ function workload(): RawObject[] {
 
 /** What iptables-save would print of a kernel that got the payload. */
 function saved(payload: string): string {
-  return [...toEnd(restored(payload, "IPv4")).values()]
+  return [...toEnd(restored([payload], "IPv4")).values()]
     .map(({ table, chains }) => {
       const all = [...chains.values()];
       const declared = all.map(({ name, policy = "-" }) => `:${name} ${policy} [0:0]\n`);

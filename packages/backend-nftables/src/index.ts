@@ -4,6 +4,6 @@ export { nftablesFacts } from "./facts.ts";
 export type { NftablesOptions } from "./options.ts";
 export type { PlanSettings } from "./plan/context.ts";
 export { instanceOfTable, tableName } from "./plan/names.ts";
-export { planTable } from "./plan/table.ts";
+export { planTable, planTableSteps } from "./plan/table.ts";
 export type { NftablesPort } from "./port.ts";
 export { nftablesSemantics } from "./semantics.ts";

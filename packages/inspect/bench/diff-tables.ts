@@ -4,6 +4,7 @@
  *
  *   pnpm exec node --conditions=@fairlead/source bench/diff-tables.ts [services] [endpoints]
  */
+import { toEnd } from "@fairlead/base";
 import { addressHex, type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { endpointSlice, goldenScenario, kubernetesService, type RawObject, service } from "@fairlead/testkit";
 import { compareTraffic, dryTables, type KernelState } from "../src/index.ts";
@@ -13,7 +14,7 @@ const [services = 10_000, endpoints = 10] = process.argv.slice(2).map(Number);
 const NODE_ADDRESS = "10.201.0.10";
 const { node } = goldenScenario("01-clusterip");
 const plan = await planned({ objects: [...kubernetesService(), ...workload()], node }, { mode: "nftables" });
-const before = dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables"));
+const before = toEnd(dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables")));
 const [first, other] = ["10.144.0.1", "10.144.250.250"].map(addressHex);
 const after = readTables(before.map(tableText).join("")).map((table): NftTable => {
   const sets = Array.from(table.sets, ([name, set]) => {

@@ -15,7 +15,8 @@ export async function dryRun(plan: ForwardingPlan, options: DryRunOptions): Prom
   return texts.all();
 }
 
-/** The tables of nftables that the agent would have made then; none in modes that work without. */
-export function dryTables(plan: ForwardingPlan, options: DryRunOptions): readonly NftTable[] {
-  return modeOf(options.mode).tables(plan, options);
+/** The tables of nftables that the agent would have made then, in steps; none in modes that work without. */
+export function* dryTables(plan: ForwardingPlan, options: DryRunOptions): Generator<void, readonly NftTable[], void> {
+  const { tables } = modeOf(options.mode);
+  return tables === undefined ? [] : yield* tables(plan, options);
 }

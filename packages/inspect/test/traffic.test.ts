@@ -1,3 +1,4 @@
+import { toEnd } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { type NftTable, readTables, tableText } from "@fairlead/netfilter/nft";
 import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
@@ -145,7 +146,9 @@ describe("destinations of which tables of nftables say the same are not traced",
   ];
   const { node } = goldenScenario("01-clusterip");
   const plan = await planned({ objects, node }, { mode: "nftables" });
-  const text = dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables")).map(tableText).join("");
+  const text = toEnd(dryTables(plan.planner.plan("IPv4"), settingsOf(node, "nftables")))
+    .map(tableText)
+    .join("");
   const lines = text.split("\n");
   /** Elements that others stand before and behind. */
   const elements = lines.flatMap((line, at) => (/^\t\t\t {5}.*,$/.test(line) ? [at] : []));

@@ -9,24 +9,21 @@ import {
   TextChain,
 } from "@fairlead/netfilter";
 
-/** Characters of a payload that are cut into rules at once, which takes about a millisecond. */
-const PIECE = 1 << 18;
-
 /**
  * What a payload of iptables-restore makes of empty tables. Rules stay the text that they are until somebody asks for
  * them. A step is a piece of the payload.
  *
- * @param payload of the kind that the backends write: chains, -A and -I with a number, nothing that deletes
+ * @param payload in pieces, of the kind that the backends write: chains, -A and -I with a number, nothing that deletes
  * @throws RangeError for other commands, RuleParseError for what is no table or chain
  */
-export function* restored(payload: string, family: "IPv4" | "IPv6"): Generator<void, SavedRules, void> {
+export function* restored(payload: Iterable<string>, family: "IPv4" | "IPv6"): Generator<void, SavedRules, void> {
   const tables = new RestoredTables(family);
   const scanner = new BlockScanner({
     rules: (chain, block) => tables.append(chain, block),
     line: (text, line) => atLine(line, text, () => tables.read(text, line)),
   });
-  for (let at = 0; at < payload.length; at += PIECE) {
-    scanner.push(payload.slice(at, at + PIECE));
+  for (const piece of payload) {
+    scanner.push(piece);
     yield;
   }
   scanner.end();

@@ -39,11 +39,11 @@ export interface PlannedState extends KernelState {
 /** What programs make of an empty node. */
 export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, host: Environment): PlannedState {
   const of = (wanted: (program: string) => boolean) =>
-    parts.flatMap(({ argv: [program], text }) => (wanted(program) ? [text] : [])).join("");
+    parts.flatMap(({ argv: [program], pieces }) => (wanted(program) ? pieces : []));
   const objects = {
-    servers: serversOf(of((program) => program === "ipvsadm")),
-    sets: setsOf(of((program) => program === "ipset")),
-    addresses: addressesOf(of((program) => program === "ip")),
+    servers: serversOf(of((program) => program === "ipvsadm").join("")),
+    sets: setsOf(of((program) => program === "ipset").join("")),
+    addresses: addressesOf(of((program) => program === "ip").join("")),
   };
   const ruleSet = toEnd(
     restored(
@@ -51,10 +51,7 @@ export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, ho
       family,
     ),
   );
-  const nftables = tablesIn(
-    of((program) => program === "nft"),
-    family,
-  );
+  const nftables = tablesIn(of((program) => program === "nft").join(""), family);
   return { ruleSet, nftables, environment: ipvsEnvironment(host, objects) };
 }
 
@@ -81,5 +78,5 @@ function partsOf(text: string): readonly ProgramText[] {
     while (lines.length < at) lines.push("");
     lines.push(line.startsWith("#") ? "" : line);
   }
-  return Array.from(parts, ([name, lines]) => ({ argv: [name], text: `${lines.join("\n")}\n` }));
+  return Array.from(parts, ([name, lines]) => ({ argv: [name], pieces: [`${lines.join("\n")}\n`] }));
 }

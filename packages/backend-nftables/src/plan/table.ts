@@ -7,8 +7,16 @@ import { writeTable } from "./write-table.ts";
 
 /** The table that a plan stands for, as a full sync writes it into a kernel that has none. */
 export function planTable(plan: ForwardingPlan, settings: Partial<Omit<PlanSettings, "family">> = {}): NftTable {
+  return toEnd(planTableSteps(plan, settings));
+}
+
+/** The same in steps, for callers that do other things between. */
+export function* planTableSteps(
+  plan: ForwardingPlan,
+  settings: Partial<Omit<PlanSettings, "family">> = {},
+): Generator<void, NftTable, void> {
   const context = planContext({ ...DEFAULTS, ...settings, family: plan.family }, plan);
   const table = new TableInMemory(context);
-  toEnd(writeTable(plan.groups.values(), context, table));
+  yield* writeTable(plan.groups.values(), context, table);
   return table.table();
 }

@@ -4,7 +4,6 @@ import type { InspectedMode } from "./mode.ts";
 
 export const iptables = {
   facts: iptablesFacts,
-  tables: () => [],
   dryRun(plan, { config, counters = false }, texts) {
     const { masqueradeBit, localhostNodePorts } = config.iptables;
     const { tcpBeLiberal } = config.conntrack;

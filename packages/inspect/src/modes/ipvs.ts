@@ -4,7 +4,6 @@ import type { InspectedMode } from "./mode.ts";
 
 export const ipvs = {
   facts: ipvsFacts,
-  tables: () => [],
   dryRun(plan, { config }, texts) {
     const { scheduler, excludeCIDRs } = config.ipvs;
     const backend = createIpvsBackend(emptyIpvs(plan.family, texts), {

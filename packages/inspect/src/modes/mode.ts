@@ -8,8 +8,8 @@ export interface InspectedMode {
   readonly facts: ModeFacts;
   /** Has its backend write a plan of one family on a node that nobody has programmed yet. */
   dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
-  /** The tables of nftables that a plan stands for; none, where the mode works without. */
-  readonly tables: (plan: ForwardingPlan, options: DryRunSettings) => readonly NftTable[];
+  /** The tables of nftables that a plan stands for, in steps; absent: the mode works without. */
+  readonly tables?: (plan: ForwardingPlan, options: DryRunSettings) => Generator<void, readonly NftTable[], void>;
 }
 
 export interface DryRunSettings {

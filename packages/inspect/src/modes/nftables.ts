@@ -1,18 +1,22 @@
-import { nftablesFacts, planTable } from "@fairlead/backend-nftables";
-import { tableLines } from "@fairlead/netfilter/nft";
-import type { InspectedMode } from "./mode.ts";
+import { nftablesFacts, planTableSteps } from "@fairlead/backend-nftables";
+import { inSlices } from "@fairlead/base";
+import type { ForwardingPlan } from "@fairlead/core";
+import { type NftTable, tableLines } from "@fairlead/netfilter/nft";
+import type { DryRunSettings, InspectedMode } from "./mode.ts";
 
-const tables: InspectedMode["tables"] = (plan, { config }) => {
-  const { serviceProxyName, masqueradeAll, masqueradeBit } = config;
-  return [planTable(plan, { serviceProxyName, masqueradeAll, masqueradeBit })];
-};
+function* tables(
+  plan: ForwardingPlan,
+  { config: { serviceProxyName, masqueradeAll, masqueradeBit } }: DryRunSettings,
+): Generator<void, readonly NftTable[], void> {
+  return [yield* planTableSteps(plan, { serviceProxyName, masqueradeAll, masqueradeBit })];
+}
 
 export const nftables = {
   facts: nftablesFacts,
   tables,
   /** The agent itself writes by netlink; this is what `nft` takes for the same, whatever there was of the table. */
   async dryRun(plan, settings, texts) {
-    for (const table of tables(plan, settings)) {
+    for (const table of await inSlices(tables(plan, settings))) {
       const name = `table ${table.family} ${table.name}`;
       const lines = [name, `delete ${name}`, ...tableLines(table)];
       await texts.add(

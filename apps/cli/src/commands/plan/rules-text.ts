@@ -5,7 +5,12 @@ import type { ProgramText } from "@fairlead/inspect";
  * `ip -batch` too, so that a single part can be piped as it is.
  */
 export function rulesText(texts: readonly ProgramText[]): string {
-  return texts.map(({ argv, text }) => `# ${argv.join(" ")}${needs(text)}\n${text}`).join("");
+  return texts
+    .map(({ argv, pieces }) => {
+      const text = pieces.join("");
+      return `# ${argv.join(" ")}${needs(text)}\n${text}`;
+    })
+    .join("");
 }
 
 /** Rules may count with named counters, which iptables-restore does not make. */

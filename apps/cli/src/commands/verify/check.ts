@@ -48,14 +48,16 @@ export async function check(
 ): Promise<Omit<FamilyReport, "family">> {
   const plan = planner.plan(family);
   const settings = { mode, config, counters: hasCounters(held.rules) };
-  const texts = await dryRun(plan, settings);
-  const tables = dryTables(plan, settings);
-  const payload = textOf(texts, (program) => program.endsWith("tables-restore"));
+  const tables = await inSlices(dryTables(plan, settings));
+  // A mode that has tables says nothing else.
+  const texts = tables.length > 0 ? [] : await dryRun(plan, settings);
+  const payload = piecesOf(texts, (program) => program.endsWith("tables-restore"));
   const expected = await inSlices(restored(payload, family));
+  const textTo = (name: string) => piecesOf(texts, (program) => program === name).join("");
   const objects = {
-    servers: serversOf(textOf(texts, isProgram("ipvsadm"))),
-    sets: setsOf(textOf(texts, isProgram("ipset"))),
-    addresses: addressesOf(textOf(texts, isProgram("ip"))),
+    servers: serversOf(textTo("ipvsadm")),
+    sets: setsOf(textTo("ipset")),
+    addresses: addressesOf(textTo("ip")),
   };
   const structure = [
     ...(await inSlices(compareRules(expected, held.rules))),
@@ -149,10 +151,8 @@ function hasCounters(rules: SavedRules): boolean {
   );
 }
 
-const isProgram = (name: string) => (program: string) => program === name;
-
-function textOf(texts: readonly ProgramText[], wanted: (program: string) => boolean): string {
-  return texts.flatMap(({ argv: [program], text }) => (wanted(program) ? [text] : [])).join("");
+function piecesOf(texts: readonly ProgramText[], wanted: (program: string) => boolean): readonly string[] {
+  return texts.flatMap(({ argv: [program], pieces }) => (wanted(program) ? pieces : []));
 }
 
 function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => string | undefined {
