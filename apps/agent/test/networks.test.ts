@@ -62,6 +62,12 @@ async function decided({ clock }: RunningAgent): Promise<void> {
   await clock.advance(1_000);
 }
 
+/** So many milliseconds on, and what they made due has been done. */
+async function settle({ clock }: RunningAgent, milliseconds: number): Promise<void> {
+  await clock.advance(milliseconds);
+  for (let turn = 0; turn < 10; turn++) await settled();
+}
+
 const serves = (one: RunningAgent, address: string) => one.nat().some((rule) => rule.includes(`${address}/32`));
 const written = (one: RunningAgent) => one.faults.IPv4.calls.filter(({ argv }) => argv[0]?.endsWith("-restore"));
 
@@ -122,6 +128,40 @@ describe("while it runs", () => {
     expect(one.nat().length).toBeLessThan(before.length);
     expect(one.nat().every((rule) => before.includes(rule))).toBe(true);
     expect(written(one).length).toBe(writes + 1);
+  });
+
+  describe("a service changes hands", () => {
+    /** Nothing is learnt yet, and the last sync was long ago. */
+    const idle = async () => {
+      const one = await started();
+      await one.source.state("Subnet", "absent");
+      await decided(one);
+      await one.clock.advance(10_000);
+      await one.source.put(subnet("ovn-default", "10.16.0.0/16"));
+      await one.source.state("Subnet", "listed");
+      return one;
+    };
+    const changesAfter = async (one: RunningAgent, milliseconds: number) => {
+      await settle(one, milliseconds - 1);
+      expect(serves(one, "10.96.95.98")).toBe(true);
+      await settle(one, 1);
+      expect(serves(one, "10.96.95.98")).toBe(false);
+    };
+
+    test("with the end of the debounce", async () => {
+      await changesAfter(await idle(), 1_000);
+    });
+
+    test("as soon as minSyncPeriod allows, after a sync of something else meanwhile", async () => {
+      const one = await idle();
+      await settle(one, 600);
+      const ports = [
+        { name: "a", port: 80 },
+        { name: "b", port: 81 },
+      ];
+      await one.source.put(service("web", { clusterIPs: ["10.96.67.75"], ports }));
+      await changesAfter(one, 1_000);
+    });
   });
 
   test("a CRD that is deleted leaves every service where it is", async () => {
