@@ -120,6 +120,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   ClusterRole: "clusterroles",
   ClusterRoleBinding: "clusterrolebindings",
   ClusterUserDefinedNetwork: "clusteruserdefinednetworks",
+  ConfigMap: "configmaps",
   CustomResourceDefinition: "customresourcedefinitions",
   DaemonSet: "daemonsets",
   EndpointSlice: "endpointslices",
@@ -131,6 +132,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   SpiderIPPool: "spiderippools",
   Subnet: "subnets",
   UserDefinedNetwork: "userdefinednetworks",
+  ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
 };
 
 /** @throws Error when the kind is not one that the test ground knows */

@@ -1,6 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { RunOptions, RunResult } from "@fairlead/kernel";
 import type { ApiClient } from "../control-plane/api-client.ts";
+import type { Script } from "../support/script.ts";
 import type { ApiServerControl } from "./api-server-control.ts";
 import type { Client, ClusterNode } from "./node.ts";
 
@@ -26,7 +27,7 @@ export interface ClusterShape {
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. busy:
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
- * `ClusterNode.startInstance`, `AgentOnNode.remove`.
+ * `ClusterNode.startInstance`, `AgentOnNode.remove`. webhook: `Pod.startScript`, and openssl beside the API server.
  */
 export type Ability =
   | "dns"
@@ -37,7 +38,8 @@ export type Ability =
   | "learn"
   | "busy"
   | "console"
-  | "instance";
+  | "instance"
+  | "webhook";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {
@@ -117,6 +119,8 @@ export interface Pod extends Client {
   serveDns?(records: readonly DnsRecord[]): Promise<void>;
   /** Asks a DNS server at port 53 as resolver libraries do: over UDP, and over TCP when the answer is cut. */
   lookUp?(server: string, question: DnsQuestion): Promise<readonly string[]>;
+  /** Runs a script in its network namespace; it ends with the pod. */
+  startScript?(file: string, args?: readonly string[]): Promise<Script>;
   /** Deletes object, servers and namespace. May be called twice. */
   remove(): Promise<void>;
 }

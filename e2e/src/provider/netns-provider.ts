@@ -71,6 +71,7 @@ async function abilities(): Promise<readonly Ability[]> {
   const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn", "busy", "instance"] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
+    ...((await isProgram("openssl")) ? ["webhook" as const] : []),
     ...((await isThere(BROWSER)) ? ["console" as const] : []),
     ...faults,
   ];

@@ -11,6 +11,7 @@ import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients } from "./multi-cni/excluded-clients.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
+import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { tooManyRequests } from "./networks/busy.ts";
 import { everySource } from "./networks/sources.ts";
@@ -41,6 +42,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...changes,
   ...elsewhere,
   excludedClients,
+  webhook,
   instanceBesideFairlead,
   underLoad,
   everySource,

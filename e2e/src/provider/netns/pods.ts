@@ -4,6 +4,7 @@ import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
 import { runnerIn } from "../../lab/apply.ts";
 import { startPeer } from "../../lab/peer-process.ts";
 import { startDaemon } from "../../support/daemon.ts";
+import { startScript } from "../../support/script.ts";
 import { type DnsQuestion, type DnsRecord, POD_PORTS, type WantedPod } from "../cluster.ts";
 import type { ClusterNode } from "../node.ts";
 import { podHandle, podStarter } from "../pod-handle.ts";
@@ -63,6 +64,11 @@ async function openPod(
       const logFile = join(folder, `${name}-dns.log`);
       const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
       undo.defer(() => server.stop());
+    },
+    startScript: async (file: string, args?: readonly string[]) => {
+      const script = await startScript(namespace, file, args);
+      undo.defer(() => script.stop());
+      return script;
     },
     lookUp: (server: string, question: DnsQuestion) => lookUp(runner, server, question),
   };
