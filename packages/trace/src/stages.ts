@@ -65,7 +65,7 @@ interface Ordered {
 export class Stages {
   readonly #iptables: CompiledRuleSet;
   readonly #nftables: readonly NftChains[];
-  readonly #known = new Map<string, readonly StageAt[]>();
+  readonly #known = { IPv4: new Map<Hook, readonly StageAt[]>(), IPv6: new Map<Hook, readonly StageAt[]>() };
 
   constructor(rules: RuleSet | Rules) {
     const { iptables = new Map(), nftables = [] } = "forEach" in rules ? { iptables: rules } : rules;
@@ -74,11 +74,10 @@ export class Stages {
   }
 
   at(family: IPFamily, hook: Hook): readonly StageAt[] {
-    const key = `${family} ${hook}`;
-    const known = this.#known.get(key);
+    const known = this.#known[family].get(hook);
     if (known !== undefined) return known;
     const made = this.#stagesAt(family, hook);
-    this.#known.set(key, made);
+    this.#known[family].set(hook, made);
     return made;
   }
 

@@ -42,7 +42,7 @@ export class NftRuleChain implements Chain {
     for (const { walk: other, step } of others) ways.fork({ ...other, said: step });
     // Every evaluation ends at least in one way.
     if (first === undefined) throw this.undecidable(walk.index, "the rule ends in no way");
-    Object.assign(walk, first.walk);
+    if (first.walk !== walk) Object.assign(walk, first.walk);
     return first.step;
   }
 
