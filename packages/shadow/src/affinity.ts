@@ -18,9 +18,19 @@ export function affinityDifference(
   probes: readonly Probe[],
   view: View,
 ): readonly Difference[] {
-  const probe = probes.find((one) => proxied(one, view).length > 0);
-  if (probe === undefined) return [];
-  const outcomes = proxied(probe, view);
+  for (const probe of probes) {
+    const outcomes = proxied(probe, view);
+    if (outcomes.length > 0) return differenceOf(affinitySeconds, outcomes, probe, view);
+  }
+  return [];
+}
+
+function differenceOf(
+  affinitySeconds: ServicePortGroup["affinitySeconds"],
+  outcomes: readonly Outcome[],
+  probe: Probe,
+  view: View,
+): readonly Difference[] {
   const wanted = affinitySeconds === undefined ? "each connection drawn anew" : `clients kept for ${affinitySeconds} s`;
   const found =
     affinitySeconds === undefined
