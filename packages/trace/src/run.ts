@@ -1,5 +1,7 @@
-import { type Refusal, routeAfterStage, routeAtStart } from "./decide-route.ts";
+import { routeAfterStage, routeAtStart } from "./decide-route.ts";
+import type { End } from "./end.ts";
 import { enterChain, isAbove, leaveChain, loopText } from "./frames.ts";
+import { KnownWays } from "./known-ways.ts";
 import { enterHook, nextHook } from "./route.ts";
 import { serve, UNREACHABLE } from "./serve.ts";
 import type { StageAt, Stages } from "./stages.ts";
@@ -7,28 +9,33 @@ import type { Step } from "./step.ts";
 import { translate } from "./targets.ts";
 import type { Chain, Walk, Ways } from "./walk.ts";
 
-/** How a way ended. */
-export type End =
-  | { readonly kind: "accept" | "drop" }
-  | { readonly kind: "reject"; readonly with: string }
-  /** No route takes it. */
-  | Refusal;
-
 const ACCEPT: End = { kind: "accept" };
 const DROP: End = { kind: "drop" };
 
-/** Takes packets through the rules of one host. */
+/** Takes one packet through the rules of a host. */
 export class Runner {
   readonly #stages: Stages;
   readonly #ways: Ways;
+  readonly #known = new KnownWays();
 
   constructor(stages: Stages, ways: Ways) {
     this.#stages = stages;
-    this.#ways = ways;
+    const fork = (other: Walk): void => {
+      this.#known.fork();
+      ways.fork(other);
+    };
+    this.#ways = { ...ways, fork };
   }
 
-  /** Walks from where the packet is to the end of its way. */
+  /** Walks from where the packet is to the end of its way, before any other is walked. */
   run(walk: Walk): End {
+    this.#known.begin();
+    const end = this.#run(walk);
+    this.#known.end(walk, end);
+    return end;
+  }
+
+  #run(walk: Walk): End {
     const { host } = this.#ways;
     const refusal = routeAtStart(walk, host);
     if (refusal !== undefined) return refusal;
@@ -41,7 +48,10 @@ export class Runner {
       const last = walk.step + 1 === stages.length;
       const refused = routeAfterStage(walk, host, last);
       if (refused !== undefined) return refused;
+      const hook = walk.hook;
       if (!this.#advance(walk, last)) return end;
+      const known = walk.hook === hook ? undefined : this.#known.follow(walk);
+      if (known !== undefined) return known;
     }
   }
 

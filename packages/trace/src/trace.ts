@@ -1,12 +1,13 @@
 import type { RuleSet, VirtualServerKey } from "@fairlead/netfilter";
 import { checkPacket } from "./check-packet.ts";
+import type { End } from "./end.ts";
 import type { Environment } from "./environment.ts";
 import { TraceError } from "./errors.ts";
 import { Host } from "./host.ts";
 import type { Exploration, Outcome, Undecided } from "./outcome.ts";
 import type { Packet, Rules } from "./packet.ts";
 import { outInterface, pathOf } from "./route.ts";
-import { type End, Runner } from "./run.ts";
+import { Runner } from "./run.ts";
 import { Stages } from "./stages.ts";
 import { endpointOf, startWalk, toArray, type Walk } from "./walk.ts";
 

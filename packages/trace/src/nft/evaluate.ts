@@ -1,8 +1,8 @@
+import { isSameWalk, walkKey } from "../same-walk.ts";
 import { NEXT, type Step } from "../step.ts";
 import type { Walk } from "../walk.ts";
 import { evaluateExpression } from "./expressions/index.ts";
 import type { Assumed, NftPlace, Result } from "./place.ts";
-import { isSameWalk, walkKey } from "./same-walk.ts";
 
 /** One way that a packet may take through a rule. */
 export interface Branch {

@@ -1,4 +1,4 @@
-import type { Side, Walk } from "../walk.ts";
+import type { Side, Walk } from "./walk.ts";
 
 /** What ways of one rule differ in, as a rule: those of equal keys are to be compared. */
 export function walkKey({ destination, source, mark }: Walk): string {
