@@ -1,4 +1,4 @@
-import { useEffect, useReducer } from "preact/hooks";
+import { useLayoutEffect, useReducer } from "preact/hooks";
 import type { ConsoleFacts, NodeRow, ServiceRow, StreamEvents, UnusableAnswer } from "../protocol.ts";
 
 /** What the stream has told so far. */
@@ -106,5 +106,6 @@ export class Store {
 /** Shows the component again whenever the store has changed. */
 export function useStore(store: Store): void {
   const [, again] = useReducer((count: number, _: undefined) => count + 1, 0);
-  useEffect(() => store.subscribe(() => again(undefined)), [store]);
+  // With the rendering itself: an effect comes a frame later, and what the server tells until then would not be shown.
+  useLayoutEffect(() => store.subscribe(() => again(undefined)), [store]);
 }

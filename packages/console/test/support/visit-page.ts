@@ -8,14 +8,19 @@ export interface Visit {
   go(place: string, heading: string | RegExp): Promise<void>;
 }
 
-/** Opens the address as its first visitor. */
+/**
+ * Opens the address as its first visitor.
+ *
+ * @param options script: what runs in the page before its own
+ */
 export async function visitPage(
   browser: Browser,
   url: string,
-  options: { readonly dark?: boolean } = {},
+  options: { readonly dark?: boolean; readonly script?: string } = {},
 ): Promise<Visit> {
   const colorScheme = options.dark === true ? "dark" : "light";
   const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 800 } });
+  if (options.script !== undefined) await context.addInitScript(options.script);
   const page = await context.newPage();
   const complaints: string[] = [];
   const { origin } = new URL(url);

@@ -3,6 +3,7 @@ import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
 import { Badge } from "./badge.tsx";
 import { Findings } from "./findings.tsx";
+import { TableHead } from "./table-head.tsx";
 
 interface Props {
   readonly store: Store;
@@ -18,13 +19,7 @@ export function Kernels({ store, nodes, differences }: Props) {
     <section class="panel" aria-label="Plan and kernel">
       <h2>Plan and kernel</h2>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Node</th>
-            <th scope="col">Agent</th>
-            <th scope="col">This service in its kernel</th>
-          </tr>
-        </thead>
+        <TableHead titles={["Node", "Agent", "This service in its kernel"]} />
         <tbody>
           {rows.map(({ node, agent, kernel }) => {
             const own = differences.filter((one) => one.node === node);

@@ -6,6 +6,7 @@ import type { Store } from "../store.ts";
 import { Age } from "./age.tsx";
 import { Badge } from "./badge.tsx";
 import { NodeChoice } from "./node-choice.tsx";
+import { TableHead } from "./table-head.tsx";
 import { Waiting } from "./waiting.tsx";
 
 type Networks = NonNullable<LearntAnswer["networks"]>;
@@ -79,15 +80,7 @@ function CIDRs({ cidrs }: Pick<Networks, "cidrs">) {
   return (
     <div class="scroll">
       <table>
-        <thead>
-          <tr>
-            {["CIDR", "Whose", "State", "From", "Since"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead titles={["CIDR", "Whose", "State", "From", "Since"]} />
         <tbody>
           {cidrs.map(({ cidr, side, source, objects, stage, why, since }) => {
             const [tone, text] = STAGES[stage];

@@ -1,6 +1,7 @@
 import type { OwnershipRow } from "@fairlead/intake";
 import { serviceAddress } from "../router.ts";
 import { Owner } from "./badge.tsx";
+import { TableHead } from "./table-head.tsx";
 
 /** More rows than anybody reads: the list of services filters. */
 const MOST = 300;
@@ -10,19 +11,7 @@ export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[
   return (
     <>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Service</th>
-            <th scope="col">Owner</th>
-            <th scope="col">Why</th>
-            <th scope="col" class="number">
-              Our endpoints
-            </th>
-            <th scope="col" class="number">
-              Others'
-            </th>
-          </tr>
-        </thead>
+        <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
         <tbody>
           {rows.slice(0, MOST).map(({ service, ipFamily, ownership, why, ownEndpoints, excludedEndpoints }) => (
             <tr key={`${service} ${ipFamily}`}>

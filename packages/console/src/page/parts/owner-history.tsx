@@ -1,6 +1,7 @@
 import type { Ownership } from "@fairlead/core";
 import type { ServiceAnswer } from "../../protocol.ts";
 import { Owner } from "./badge.tsx";
+import { TableHead } from "./table-head.tsx";
 
 /** Who served a service before: what this console has seen, and nothing from before it was started. */
 export function OwnerHistory({ history: { since, changes } }: { readonly history: ServiceAnswer["owners"] }) {
@@ -13,15 +14,7 @@ export function OwnerHistory({ history: { since, changes } }: { readonly history
         <>
           <p class="quiet">Since this console was started at {timeText(since)}; it knows nothing from before.</p>
           <table>
-            <thead>
-              <tr>
-                <th scope="col">At</th>
-                <th scope="col">Family</th>
-                <th scope="col">Before</th>
-                <th scope="col">Then</th>
-                <th scope="col">Why</th>
-              </tr>
-            </thead>
+            <TableHead titles={["At", "Family", "Before", "Then", "Why"]} />
             <tbody>
               {changes.toReversed().map(({ at, family, before, after, why }) => (
                 <tr key={`${at} ${family}`}>

@@ -3,6 +3,7 @@ import type { FrontendExplanation, LostFrontend, PortExplanation } from "@fairle
 import { addressOf } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge } from "./badge.tsx";
+import { TableHead } from "./table-head.tsx";
 import { WayPicture } from "./way-picture.tsx";
 
 /** One port of a service: a picture, each frontend with who gets what, each endpoint with why it is in or out. */
@@ -24,14 +25,7 @@ export function ServicePort({
       <WayPicture port={port} service={service} node={node} />
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Frontend</th>
-              <th scope="col">from pods</th>
-              <th scope="col">from the node</th>
-              <th scope="col">from outside</th>
-            </tr>
-          </thead>
+          <TableHead titles={["Frontend", "from pods", "from the node", "from outside"]} />
           <tbody>
             {frontends.map((frontend) => (
               <Frontend key={frontendName(frontend)} frontend={frontend} endpoints={endpoints} />
@@ -106,15 +100,7 @@ function Endpoints({ endpoints }: { readonly endpoints: readonly EndpointFate[] 
   if (endpoints.length === 0) return <p class="quiet">There are no endpoints.</p>;
   return (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Endpoint</th>
-          <th scope="col">Node</th>
-          <th scope="col">Cluster set</th>
-          <th scope="col">Local set</th>
-          <th scope="col">Slice</th>
-        </tr>
-      </thead>
+      <TableHead titles={["Endpoint", "Node", "Cluster set", "Local set", "Slice"]} />
       <tbody>
         {endpoints.map(({ address, port, nodeName, cluster, local, slice }) => (
           <tr key={`${slice} ${address} ${port}`}>

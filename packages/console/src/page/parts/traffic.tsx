@@ -4,6 +4,7 @@ import type { Tone } from "../findings.ts";
 import { serviceAddress } from "../router.ts";
 import { socket } from "../socket.ts";
 import { Badge, Owner } from "./badge.tsx";
+import { TableHead } from "./table-head.tsx";
 import { Volume } from "./volume.tsx";
 
 const CONDITIONS: Readonly<Record<FlowEndpoint["condition"], readonly [Tone, string]>> = {
@@ -36,17 +37,10 @@ export function Traffic({ answer, names }: { readonly answer: FlowsAnswer; reado
   return (
     <div class="scroll">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Service and endpoint</th>
-            <th scope="col">Node</th>
-            {["Connections", "Unanswered", "Sent", "Received"].map((title) => (
-              <th key={title} scope="col" class="number">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead
+          titles={["Service and endpoint", "Node"]}
+          numbers={["Connections", "Unanswered", "Sent", "Received"]}
+        />
         {traffic.map((service) => (
           <tbody key={`${service.service} ${service.protocol} ${service.port} ${service.owner}`}>
             <ServiceRow service={service} names={names} />

@@ -1,5 +1,6 @@
 import type { UnusableAnswer } from "../../protocol.ts";
 import { Age } from "./age.tsx";
+import { TableHead } from "./table-head.tsx";
 
 /** Objects that agents leave out, or take without some of their fields, and why. */
 export function Unusable({ unusable: { objects, rows } }: { readonly unusable: UnusableAnswer }) {
@@ -11,15 +12,7 @@ export function Unusable({ unusable: { objects, rows } }: { readonly unusable: U
         {objects} {objects === 1 ? "object" : "objects"} cannot be read, or not whole
       </h2>
       <table>
-        <thead>
-          <tr>
-            {["Object", "Field", "Value", "Why", "Found"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead titles={["Object", "Field", "Value", "Why", "Found"]} />
         <tbody>
           {rows.map(({ object, at, field, value, why, file }) => (
             <tr key={`${object} ${field} ${why}`}>

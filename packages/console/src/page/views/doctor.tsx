@@ -6,6 +6,7 @@ import type { Tone, Verdict } from "../findings.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf, go } from "../router.ts";
 import type { Store } from "../store.ts";
@@ -111,13 +112,7 @@ function Checks({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
 function Table({ diagnoses }: { readonly diagnoses: readonly Diagnosis[] }) {
   return (
     <table class="checks">
-      <thead>
-        <tr>
-          <th scope="col">Check</th>
-          <th scope="col">State</th>
-          <th scope="col">Found, and what to do</th>
-        </tr>
-      </thead>
+      <TableHead titles={["Check", "State", "Found, and what to do"]} />
       <tbody>
         {diagnoses.map(({ check, state, found, advice }) => {
           const [tone, text] = STATES[state];

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Age } from "../parts/age.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { FlowEnd, Traffic } from "../parts/traffic.tsx";
 import { Volume } from "../parts/volume.tsx";
 import { Waiting } from "../parts/waiting.tsx";
@@ -94,21 +95,11 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
   );
 }
 
-const COLUMNS = ["Client", "Called", "Service", "Answered by", "State", "Sent", "Received"] as const;
-
 function Connections({ flows }: { readonly flows: readonly Flow[] }) {
   return (
     <div class="scroll">
       <table>
-        <thead>
-          <tr>
-            {COLUMNS.map((title, at) => (
-              <th key={title} scope="col" class={at > 4 ? "number" : ""}>
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead titles={["Client", "Called", "Service", "Answered by", "State"]} numbers={["Sent", "Received"]} />
         <tbody>
           {flows.map((flow) => (
             <Connection key={keyOf(flow)} flow={flow} />

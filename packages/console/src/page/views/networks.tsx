@@ -4,6 +4,7 @@ import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Learnt } from "../parts/learnt.tsx";
 import { OthersServices } from "../parts/others-services.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { addressOf } from "../router.ts";
 import type { Store } from "../store.ts";
@@ -26,13 +27,7 @@ export function NetworksView({ store }: { readonly store: Store }) {
           <p class="quiet">None is configured: every service is ours.</p>
         ) : (
           <table>
-            <thead>
-              <tr>
-                <th scope="col">CIDR</th>
-                <th scope="col">Whose</th>
-                <th scope="col">From</th>
-              </tr>
-            </thead>
+            <TableHead titles={["CIDR", "Whose", "From"]} />
             <tbody>
               {cidrs.map(({ cidr, whose, from }) => (
                 <tr key={`${whose} ${cidr}`}>

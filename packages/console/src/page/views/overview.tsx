@@ -4,6 +4,7 @@ import { agentVerdict, type Difference, differingServices, kernelVerdict } from 
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Findings } from "../parts/findings.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Unusable } from "../parts/unusable.tsx";
 import { addressOf, serviceAddress } from "../router.ts";
 import type { Store } from "../store.ts";
@@ -31,15 +32,7 @@ export function OverviewView({ store }: { readonly store: Store }) {
       <h2>Nodes</h2>
       <div class="panel scroll">
         <table>
-          <thead>
-            <tr>
-              {["Node", "Zone", "Addresses", "Agent", "Mode", "Last sync", "Kernel"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead titles={["Node", "Zone", "Addresses", "Agent", "Mode", "Last sync", "Kernel"]} />
           <tbody>
             {shown.map((row) => (
               <Node key={row.node} row={row} />

@@ -3,6 +3,7 @@ import type { FateData, WhatIfAnswer } from "../../protocol.ts";
 import { type Asked, ask } from "../ask.ts";
 import { Age } from "../parts/age.tsx";
 import { Badge } from "../parts/badge.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Waiting } from "../parts/waiting.tsx";
 import { serviceAddress } from "../router.ts";
 import type { Store } from "../store.ts";
@@ -85,14 +86,7 @@ function Changes({ answer }: { readonly answer: WhatIfAnswer }) {
       )}
       {changes.length > 0 && (
         <table>
-          <thead>
-            <tr>
-              <th scope="col">To</th>
-              <th scope="col">From</th>
-              <th scope="col">Now</th>
-              <th scope="col">Then</th>
-            </tr>
-          </thead>
+          <TableHead titles={["To", "From", "Now", "Then"]} />
           <tbody>
             {changes.map(({ family, destination, from, before, after }) => (
               <tr key={`${family} ${destination} ${from.join()}`}>
