@@ -402,6 +402,14 @@ describe("the guard", () => {
     expect(networks.accept()).toBe(0);
   });
 
+  test("what is held is looked at again and again, and changes nothing of what decides meanwhile", () => {
+    const { next, subnet, cidr } = started({ written: { own: [], excluded: [] } });
+    subnet("all", "10.0.0.0/8");
+    const first = next(services());
+    expect(cidr("10.0.0.0/8")?.stage).toBe("held");
+    expect(next(services()).filter).toBe(first.filter);
+  });
+
   test("what is narrower goes on beside what is held", () => {
     const { next, subnet, cidr } = started({ written: { own: [], excluded: [] } });
     subnet("all", "10.144.0.0/15");

@@ -1,6 +1,5 @@
 import { type Clock, toEnd } from "@fairlead/base";
-import type { EndpointFilter } from "@fairlead/core";
-import { CIDRSides } from "@fairlead/endpoint-filter";
+import { CIDRSides, filterBySides, type OptionsBesideCIDRs } from "@fairlead/endpoint-filter";
 import type { ServicesView } from "../services/view.ts";
 import { Admission } from "./admission.ts";
 import type { Claim } from "./claim.ts";
@@ -193,7 +192,8 @@ export class Networks {
     if (yield* handOver(this.#claims)) yield* this.#refusals.settle();
     yield* this.#counting.update();
     const { maxForeignPercent } = this.#settings;
-    const filterWith = (claims: Iterable<Claim>) => this.#filter(this.#counting.with(claims));
+    // Only asked, not in force: these are not kept.
+    const filterWith = (claims: Iterable<Claim>) => filterBySides(this.#counting.with(claims), this.#besides);
     yield* this.#admission.guard({ filterWith, services, maxForeignPercent, now });
     yield* this.#counting.update();
   }
@@ -216,16 +216,16 @@ export class Networks {
       get ownCIDRs() {
         return sides.all("own");
       },
-      filter: this.#filter(sides),
+      filter: this.#filters.get(sides, this.#besides),
       clusterCIDRs,
       touched,
       conflicts: this.#conflicts.all,
     };
   }
 
-  #filter(sides: CIDRSides): EndpointFilter {
+  get #besides(): OptionsBesideCIDRs {
     const rule = this.#rule && { rule: this.#rule };
-    return this.#filters.get(sides, { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all });
+    return { ...this.#settings.filter, ...rule, neutralAddresses: this.#nodes.all };
   }
 }
 
