@@ -48,3 +48,8 @@ export function claimKey({ side, source, cidr }: Pick<Claim, "side" | "source" |
 export function bySpecificity(a: { readonly cidr: string }, b: { readonly cidr: string }): number {
   return prefixLengthOf(b.cidr) - prefixLengthOf(a.cidr) || (a.cidr < b.cidr ? -1 : Number(a.cidr > b.cidr));
 }
+
+/** Tells the claims of a side that count. */
+export function countsAs(wanted: Side): (claim: Claim) => boolean {
+  return ({ side, stage }) => side === wanted && stage === "effective";
+}

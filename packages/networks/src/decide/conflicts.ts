@@ -1,5 +1,5 @@
 import { PrefixMap } from "@fairlead/base";
-import type { Side } from "./claim.ts";
+import { countsAs, type Side } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import type { StaticCIDRs } from "./written.ts";
 
@@ -61,8 +61,7 @@ export class Conflicts {
   }
 
   #from(side: Side, cidr: string): From {
-    const learnt = this.#claims.at(cidr).some((claim) => claim.side === side && claim.stage === "effective");
-    if (learnt) return "learnt";
+    if (this.#claims.at(cidr).some(countsAs(side))) return "learnt";
     return this.#written[side].has(cidr) ? "written" : undefined;
   }
 

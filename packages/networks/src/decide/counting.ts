@@ -1,6 +1,6 @@
 import { familyOf, type IPFamily } from "@fairlead/base";
 import type { CIDRSide, CIDRSides } from "@fairlead/endpoint-filter";
-import type { Claim } from "./claim.ts";
+import { type Claim, countsAs } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 import { type StaticCIDRs, writtenSides } from "./written.ts";
 
@@ -94,8 +94,4 @@ export class CountingCIDRs {
     counts[familyOf(claim.cidr)] += difference;
     this.#counts.set(claim.source, counts);
   }
-}
-
-function countsAs(wanted: CIDRSide) {
-  return ({ side, stage }: Claim): boolean => side === wanted && stage === "effective";
 }

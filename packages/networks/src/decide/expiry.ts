@@ -1,5 +1,5 @@
 import { addressRange, isWithin } from "@fairlead/base";
-import type { Claim } from "./claim.ts";
+import { type Claim, countsAs } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 
 /**
@@ -35,11 +35,11 @@ export function* handOver(claims: ClaimTable): Generator<void, boolean> {
   const gone = claims.gone().filter(({ side }) => side === "excluded");
   let any = false;
   if (gone.length === 0) return any;
-  const own = Array.from(claims.all()).flatMap(({ side, stage, cidr, saidSince, gone: left }) =>
-    side === "own" && stage === "effective" && saidSince !== undefined && left === undefined
-      ? [{ saidSince, range: addressRange(cidr) }]
-      : [],
-  );
+  const own = Array.from(claims.all())
+    .filter(countsAs("own"))
+    .flatMap(({ cidr, saidSince, gone: left }) =>
+      saidSince !== undefined && left === undefined ? [{ saidSince, range: addressRange(cidr) }] : [],
+    );
   for (const claim of gone) {
     const at = claim.gone?.at ?? 0;
     const range = addressRange(claim.cidr);

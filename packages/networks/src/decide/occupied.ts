@@ -1,6 +1,6 @@
 import { type AddressRange, addressRange, addressWords, familyOf, inRange, isWithin } from "@fairlead/base";
 import type { ServicesView } from "../services/view.ts";
-import type { Claim } from "./claim.ts";
+import { type Claim, countsAs } from "./claim.ts";
 import type { ClaimTable } from "./claim-table.ts";
 
 type Occupied = Pick<Claim, "side" | "cidr">;
@@ -16,7 +16,7 @@ export function occupation(claims: ClaimTable, services: ServicesView): (claim: 
     if (side === "own" || keys.size === 0) return keys.size > 0;
     const whole = addressRange(cidr);
     own ??= Array.from(claims.all())
-      .filter(isOwn)
+      .filter(countsAs("own"))
       .map((claim) => addressRange(claim.cidr));
     const inside = own.filter((range) => isWithin(range, whole));
     if (inside.length === 0) return true;
@@ -27,8 +27,4 @@ export function occupation(claims: ClaimTable, services: ServicesView): (claim: 
     };
     return [...keys].some((key) => services.addresses(key, family).some(isTheirs));
   };
-}
-
-function isOwn({ side, stage }: Claim): boolean {
-  return side === "own" && stage === "effective";
 }
