@@ -100,3 +100,9 @@ export interface ServiceCIDR {
 export function serviceKey(namespace: string, name: string): ServiceKey {
   return [namespace, name].join("/") as ServiceKey;
 }
+
+/** What `serviceKey` joins; keys of other objects are of the same kind, without a namespace where they have none. */
+export function splitKey(key: `${string}/${string}`): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf("/");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}

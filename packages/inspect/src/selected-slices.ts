@@ -1,4 +1,4 @@
-import { type ServiceKey, serviceKey } from "@fairlead/core";
+import { type ServiceKey, serviceKey, splitKey } from "@fairlead/core";
 import type { ObjectKey, Subscription } from "@fairlead/watch";
 
 /** A subscription of EndpointSlices that passes on those of few services, once it is known which. */
@@ -38,7 +38,7 @@ export function selectedSlices<T>(to: Subscription<T>): SelectedSlices {
 /** By the label that names it; undefined: there is none that can be read. */
 function serviceOf(key: ObjectKey, raw: unknown): ServiceKey | undefined {
   const name = fieldOf(fieldOf(fieldOf(raw, "metadata"), "labels"), "kubernetes.io/service-name");
-  return typeof name === "string" ? serviceKey(key.slice(0, key.indexOf("/")), name) : undefined;
+  return typeof name === "string" ? serviceKey(splitKey(key).namespace, name) : undefined;
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -12,8 +12,9 @@ import {
   type Problem,
   type Service,
   type ServiceCIDR,
+  splitKey,
 } from "@fairlead/core";
-import type { ObjectChange, ObjectKey, Subscription } from "@fairlead/watch";
+import type { ObjectChange, Subscription } from "@fairlead/watch";
 import { followServiceCIDRs } from "./service-cidrs.ts";
 
 export type Resource = "services" | "endpointSlices" | "node";
@@ -104,12 +105,9 @@ interface Follower<T> {
 function follow<T>(resource: Resource, options: IntakeOptions, follower: Follower<T>) {
   return (change: ObjectChange<T>): void => {
     if (change.type === "upsert") follower.upsert(change.object);
-    else if (change.type === "delete") follower.remove(...splitKey(change.key));
-    else options.onSynced(resource);
+    else if (change.type === "delete") {
+      const { namespace, name } = splitKey(change.key);
+      follower.remove(namespace, name);
+    } else options.onSynced(resource);
   };
-}
-
-function splitKey(key: ObjectKey): [namespace: string, name: string] {
-  const slash = key.indexOf("/");
-  return [key.slice(0, slash), key.slice(slash + 1)];
 }

@@ -1,4 +1,4 @@
-import type { ServiceKey, ServicePortGroup } from "@fairlead/core";
+import { type ServiceKey, type ServicePortGroup, splitKey } from "@fairlead/core";
 import type { ServiceConnections } from "../metrics/service-metrics.ts";
 
 /** Endpoint → connections. */
@@ -28,7 +28,7 @@ export class ConnectionCounts {
         leftOut += 1;
         continue;
       }
-      const [namespace = "", service = ""] = key.split("/");
+      const { namespace, name: service } = splitKey(key);
       for (const [port, endpoints] of ports) {
         for (const [endpoint, connections] of endpoints) {
           series.push({ namespace, service, port, endpoint, connections });

@@ -1,7 +1,7 @@
 import type { RelayTraffic } from "@fairlead/backend-userspace";
 import { type Clock, errorChainText, slices } from "@fairlead/base";
 import type { ServiceMetricsSettings } from "@fairlead/config";
-import type { Planner, ServiceKey } from "@fairlead/core";
+import { type Planner, type ServiceKey, splitKey } from "@fairlead/core";
 import type { Kernel } from "../host/kernel.ts";
 import { reused } from "../http/reused.ts";
 import type { Log } from "../log/log.ts";
@@ -75,5 +75,5 @@ async function readConnections({
 function wantedServices({ namespaces }: ServiceMetricsSettings): (service: ServiceKey) => boolean {
   if (namespaces === "all") return () => true;
   const wanted = new Set(namespaces);
-  return (service) => wanted.has(service.slice(0, service.indexOf("/")));
+  return (service) => wanted.has(splitKey(service).namespace);
 }

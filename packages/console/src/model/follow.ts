@@ -1,4 +1,4 @@
-import { type ClusterState, decodeNode, type NodeState } from "@fairlead/core";
+import { type ClusterState, decodeNode, type NodeState, splitKey } from "@fairlead/core";
 import { factsOf, type Mode } from "@fairlead/inspect";
 import { subscriptions } from "@fairlead/intake";
 import type { ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
@@ -69,8 +69,8 @@ function leaving<T>(
     ...subscription,
     onChange: (change) => {
       if (change.type === "delete") {
-        const slash = change.key.indexOf("/");
-        unusable.take(kind, change.key.slice(0, slash), change.key.slice(slash + 1), []);
+        const { namespace, name } = splitKey(change.key);
+        unusable.take(kind, namespace, name, []);
       }
       return subscription.onChange(change);
     },

@@ -1,11 +1,10 @@
 import type { AgentConfig } from "@fairlead/config";
-import type { ServiceKey, ServicePortGroup } from "@fairlead/core";
+import { type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
   agreementOf,
   explainService,
   factsOf,
   findTarget,
-  type NamedService,
   type PlannedNode,
   type ServiceExplanation,
   type Target,
@@ -70,15 +69,10 @@ async function whyNothing(
   // Standard input was read to its end.
   const left = options.file.includes("-")
     ? undefined
-    : await whyNotProxied(namedService(target.service), serviceProxyName, options, context);
+    : await whyNotProxied(splitKey(target.service), serviceProxyName, options, context);
   if (left !== undefined) return left;
   const why = "there is no such Service with a ClusterIP (headless and ExternalName services are not proxied)";
   return why + (await servicesLike(target.service, options, context));
-}
-
-function namedService(key: ServiceKey): NamedService {
-  const slash = key.indexOf("/");
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 async function compare(
