@@ -1,11 +1,14 @@
 import { type NftChain, type NftTable, ruleText } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { isOfClass } from "./classes.ts";
-import { isFirewallChain, isKubeProxyChain, isKubeProxyTable } from "./kube-proxy.ts";
+import { isFirewallChain, isKubeProxyChain } from "./kube-proxy.ts";
 
-/** How chains and their rules differ. Chains that nothing leads to make no difference. */
-export function compareChains(expected: NftTable, actual: NftTable): readonly Finding[] {
-  const kubeProxys = isKubeProxyTable(actual);
+/**
+ * How chains and their rules differ. Chains that nothing leads to make no difference.
+ *
+ * @param kubeProxys as `isKubeProxyTable` has it of the actual one
+ */
+export function compareChains(expected: NftTable, actual: NftTable, kubeProxys: boolean): readonly Finding[] {
   const wanted = [...expected.chains.values()].flatMap((chain) => {
     const there = actual.chains.get(chain.name);
     // It needs no other chains than the hooks', and what of its own is missing packets tell.

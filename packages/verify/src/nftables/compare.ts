@@ -1,4 +1,4 @@
-import type { NftTable } from "@fairlead/netfilter/nft";
+import type { Hex, NftTable } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { compareChains } from "./chains.ts";
 import { kubeProxyKeys } from "./kube-proxy.ts";
@@ -21,22 +21,28 @@ export function* compareNftables(
   const name = `table ${expected.family} ${expected.name}`;
   if (actual === undefined) return [{ kind: "missing", where: name, what: "the table" }];
   const ownerOf = yield* ownersIn(expected, actual);
+  const elsewhere = kubeProxyKeys(actual);
+  const kubeProxys = elsewhere.size > 0;
   return [
-    ...compareChains(expected, actual),
-    ...(yield* compareSets(expected, actual, ownerOf)),
-    ...(yield* comparePools(expected, actual, ownerOf)),
+    ...compareChains(expected, actual, kubeProxys),
+    ...(yield* compareSets(expected, actual, ownerOf, kubeProxys)),
+    ...(yield* comparePools(expected, actual, ownerOf, elsewhere)),
   ];
 }
 
-/** Endpoints by frontend. */
+/**
+ * Endpoints by frontend.
+ *
+ * @param elsewhere frontends that kube-proxy serves by chains of its own
+ */
 function* comparePools(
   expected: NftTable,
   actual: NftTable,
   ownerOf: OwnerOf,
+  elsewhere: ReadonlySet<Hex>,
 ): Generator<void, readonly Finding[], void> {
   const wanted = yield* pooledEndpoints(expected);
   const found = yield* pooledEndpoints(actual);
-  const elsewhere = kubeProxyKeys(actual);
   const findings: Finding[] = [];
   for (const id of new Set([...wanted.keys(), ...found.keys()])) {
     yield;

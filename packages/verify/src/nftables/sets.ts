@@ -1,19 +1,21 @@
 import { type NftSet, type NftTable, type SetElement, valueText } from "@fairlead/netfilter/nft";
 import type { Finding } from "../finding.ts";
 import { isOfClass, verdictMeaning } from "./classes.ts";
-import { isKubeProxyTable, kubeProxyChain } from "./kube-proxy.ts";
+import { kubeProxyChain } from "./kube-proxy.ts";
 import type { OwnerOf } from "./owners.ts";
 
 /**
  * How sets and their elements differ; what packets put into them is theirs, and pools are not looked at. A step is an
  * element.
+ *
+ * @param kubeProxys as `isKubeProxyTable` has it of the actual one
  */
 export function* compareSets(
   expected: NftTable,
   actual: NftTable,
   ownerOf: OwnerOf,
+  kubeProxys: boolean,
 ): Generator<void, readonly Finding[], void> {
-  const kubeProxys = isKubeProxyTable(actual);
   const findings: (readonly Finding[])[] = [];
   for (const name of new Set([...expected.sets.keys(), ...actual.sets.keys()])) {
     const [wanted, found] = [expected.sets.get(name), actual.sets.get(name)];
