@@ -4,7 +4,7 @@ import type { KernelState, ProgramText } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
-import { addressesOf, restored, serversOf, setsOf } from "@fairlead/verify";
+import { addressesOf, type IpvsObjects, restored, serversOf, setsOf } from "@fairlead/verify";
 import { ipvsEnvironment } from "./environment.ts";
 import { JSON_LISTING, tablesIn } from "./nft-tables.ts";
 
@@ -38,21 +38,31 @@ export interface PlannedState extends KernelState {
 
 /** What programs make of an empty node. */
 export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, host: Environment): PlannedState {
-  const of = (wanted: (program: string) => boolean) =>
-    parts.flatMap(({ argv: [program], pieces }) => (wanted(program) ? pieces : []));
-  const objects = {
-    servers: serversOf(of((program) => program === "ipvsadm").join("")),
-    sets: setsOf(of((program) => program === "ipset").join("")),
-    addresses: addressesOf(of((program) => program === "ip").join("")),
+  const ruleSet = toEnd(restored(payloadIn(parts), family));
+  const nftables = tablesIn(textTo("nft", parts), family);
+  return { ruleSet, nftables, environment: ipvsEnvironment(host, ipvsObjectsIn(parts)) };
+}
+
+/** What goes to iptables-restore or ip6tables-restore, in its pieces. */
+export function payloadIn(parts: readonly ProgramText[]): readonly string[] {
+  return piecesOf(parts, (program) => program.endsWith("tables-restore"));
+}
+
+/** What the programs beside them make. */
+export function ipvsObjectsIn(parts: readonly ProgramText[]): IpvsObjects {
+  return {
+    servers: serversOf(textTo("ipvsadm", parts)),
+    sets: setsOf(textTo("ipset", parts)),
+    addresses: addressesOf(textTo("ip", parts)),
   };
-  const ruleSet = toEnd(
-    restored(
-      of((program) => program.endsWith("tables-restore")),
-      family,
-    ),
-  );
-  const nftables = tablesIn(of((program) => program === "nft").join(""), family);
-  return { ruleSet, nftables, environment: ipvsEnvironment(host, objects) };
+}
+
+function textTo(name: string, parts: readonly ProgramText[]): string {
+  return piecesOf(parts, (program) => program === name).join("");
+}
+
+function piecesOf(parts: readonly ProgramText[], wanted: (program: string) => boolean): readonly string[] {
+  return parts.flatMap(({ argv: [program], pieces }) => (wanted(program) ? pieces : []));
 }
 
 /**

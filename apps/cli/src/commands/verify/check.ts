@@ -1,11 +1,10 @@
 import { inSlices } from "@fairlead/base";
 import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
-import { dryRun, dryTables, endpointProbesOf, type PlannedNode, type ProgramText, probesOf } from "@fairlead/inspect";
+import { dryRun, dryTables, endpointProbesOf, type PlannedNode, probesOf } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import {
-  addressesOf,
   byService,
   compareIpvs,
   compareNftables,
@@ -19,13 +18,12 @@ import {
   type Probe,
   renamedServices,
   restored,
-  serversOf,
   servicesIn,
   servicesInTable,
-  setsOf,
 } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { ipvsEnvironment } from "../../node/environment.ts";
+import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
 import type { FamilyReport } from "./family-report.ts";
 
 /** What the kernel holds, of one family. */
@@ -51,14 +49,8 @@ export async function check(
   const tables = await inSlices(dryTables(plan, settings));
   // A mode that has tables says nothing else.
   const texts = tables.length > 0 ? [] : await dryRun(plan, settings);
-  const payload = piecesOf(texts, (program) => program.endsWith("tables-restore"));
-  const expected = await inSlices(restored(payload, family));
-  const textTo = (name: string) => piecesOf(texts, (program) => program === name).join("");
-  const objects = {
-    servers: serversOf(textTo("ipvsadm")),
-    sets: setsOf(textTo("ipset")),
-    addresses: addressesOf(textTo("ip")),
-  };
+  const expected = await inSlices(restored(payloadIn(texts), family));
+  const objects = ipvsObjectsIn(texts);
   const structure = [
     ...(await inSlices(compareRules(expected, held.rules))),
     ...(await inSlices(compareTables(tables, held.nftables))),
@@ -149,10 +141,6 @@ function hasCounters(rules: SavedRules): boolean {
       chains.get(name)?.texts.some((text) => text.includes(" --nfacct-name ")),
     ),
   );
-}
-
-function piecesOf(texts: readonly ProgramText[], wanted: (program: string) => boolean): readonly string[] {
-  return texts.flatMap(({ argv: [program], pieces }) => (wanted(program) ? pieces : []));
 }
 
 function servicesAt(plan: ForwardingPlan): (address: string, port?: number) => string | undefined {
