@@ -29,4 +29,4 @@ export { relatedServices } from "./related.ts";
 export { type Agreement, agreementOf, agrees, examine, type Finding, type KernelState } from "./ways/agreement.ts";
 export { endpointProbesOf, type Probe, probesFrom, probesOf } from "./ways/probes.ts";
 export { addressIn, OUTER_INTERFACE, outsideAddress, podInterface, type Source } from "./ways/sources.ts";
-export { sameWays, type Ways, waysText } from "./ways/ways.ts";
+export { sameWays, UNTOUCHED, type Ways, waysText } from "./ways/ways.ts";

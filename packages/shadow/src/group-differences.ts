@@ -1,5 +1,5 @@
 import type { NodePlan, ServicePortGroup } from "@fairlead/core";
-import { agrees, examine, type Finding, type Probe, type Ways, waysText } from "@fairlead/inspect";
+import { agrees, examine, type Finding, type Probe, UNTOUCHED, type Ways, waysText } from "@fairlead/inspect";
 import { affinityDifference } from "./affinity.ts";
 import type { Difference, DifferenceKind } from "./difference.ts";
 import { packetText } from "./packet-text.ts";
@@ -30,7 +30,7 @@ export function groupDifferences(
 function differenceOf(finding: Finding, probe: Probe): Difference | undefined {
   const { wanted, found, problem, source } = finding;
   // Another network serves it where Fairlead does; the proxy that is looked at serves every service.
-  if (wanted.has(LEFT)) return undefined;
+  if (wanted.has(UNTOUCHED)) return undefined;
   if (agrees(finding, { letsNodeOut: true })) return undefined;
   return {
     kind: found === undefined ? "unknown" : kindOf(wanted, found),
@@ -41,12 +41,11 @@ function differenceOf(finding: Finding, probe: Probe): Difference | undefined {
 }
 
 /** What the ways of inspect say of packets that nothing takes. */
-const LEFT = "untouched";
 const VERDICTS = ["reject", "drop"];
 
 function kindOf(wanted: Ways, found: Ways): DifferenceKind {
   if (VERDICTS.some((verdict) => wanted.has(verdict) || found.has(verdict))) return "verdict";
-  if (found.has(LEFT)) return "missing";
+  if (found.has(UNTOUCHED)) return "missing";
   if (sameKeys([...wanted.keys()], [...found.keys()])) return "shares";
   return sameKeys(plain(wanted), plain(found)) ? "masquerade" : "endpoints";
 }
