@@ -34,7 +34,9 @@ beforeAll(async () => {
   rules = parse(await read("alerts.yaml")).groups.flatMap((group: { rules: Rule[] }) => group.rules);
   const { addMetrics } = shadowView({ name: "iptables" }, [], 0);
   for (const mode of modes) {
-    const { text } = await createMetrics(new ClusterState(), { mode: mode.facts, addMore: addMetrics }).text();
+    const connections = async () => ({ series: [], leftOut: 0 });
+    const options = { mode: mode.facts, addMore: addMetrics, learns: true, connections };
+    const { text } = await createMetrics(new ClusterState(), options).text();
     for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
       for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) series.add(name + suffix);
     }
@@ -74,7 +76,23 @@ test("agents are known by a metric that each of them has, and not by what a scra
 });
 
 test("labels are the agent's or Prometheus'", () => {
-  const known = ["ip_family", "ownership", "traffic_policy", "table", "kind", "code", "le", "instance", "job"];
+  const known = [
+    "ip_family",
+    "ownership",
+    "traffic_policy",
+    "table",
+    "kind",
+    "code",
+    "le",
+    "instance",
+    "job",
+    "source",
+    "state",
+    "reason",
+    "namespace",
+    "service",
+    "endpoint",
+  ];
   expect(
     expressions()
       .flatMap(labelsOf)

@@ -15,12 +15,12 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 test("promtool takes them", async () => {
-  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 10 rules found");
+  expect((await runner.run(["promtool", "check", "rules", rules])).stdout).toContain("SUCCESS: 12 rules found");
 });
 
 /**
  * An agent in kube-proxy's DaemonSet that is down after an hour, another release's that is large, a shadow that finds a
- * difference, and what is no agent.
+ * difference, one that may not read a network's objects and holds what it has learnt, and what is no agent.
  */
 const SERIES = [
   ['up{job="kube-proxy",instance="a"}', "1x59 0x60"],
@@ -29,6 +29,9 @@ const SERIES = [
   ['fairlead_mode_fallback{job="second-release",instance="b"}', "0x120"],
   ['fairlead_shadow_differences{job="shadow",instance="d",ip_family="IPv4",kind="missing"}', "0x10 2x110"],
   ['fairlead_shadow_blind{job="shadow",instance="d",ip_family="IPv6"}', "0x10 1x110"],
+  ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="forbidden"}', "0x10 1x110"],
+  ['fairlead_cidr_source_state{job="learns",instance="e",source="kube-ovn-subnets",state="listed"}', "1x10 0x110"],
+  ['fairlead_held_back_services{job="learns",instance="e"}', "0x10 7x110"],
   ['up{job="kube-proxy",instance="c"}', "0x120"],
   ['process_resident_memory_bytes{job="others",instance="c"}', "900000000x120"],
 ].map(([series, values]) => ({ series, values }));
@@ -37,6 +40,11 @@ test.each([
   ["FairleadDown", { job: "kube-proxy", instance: "a", severity: "warning" }],
   ["FairleadShadowDiffers", { instance: "d", ip_family: "IPv4", kind: "missing", severity: "warning" }],
   ["FairleadShadowBlind", { instance: "d", ip_family: "IPv6", job: "shadow", severity: "warning" }],
+  [
+    "FairleadNetworkSourceUnreadable",
+    { instance: "e", source: "kube-ovn-subnets", state: "forbidden", severity: "warning" },
+  ],
+  ["FairleadNetworkHeld", { job: "learns", instance: "e", severity: "warning" }],
   ["FairleadMemoryHigh", { job: "second-release", instance: "b", severity: "warning" }],
 ])("%s is told of agents, whatever they are called, and of nobody else", async (alertname, labels) => {
   const file = join(dir, "test.yaml");

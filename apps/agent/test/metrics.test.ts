@@ -88,6 +88,12 @@ const documented = [
   ...["proxy_healthz_total", "proxy_livez_total"],
 ];
 
+test("what is held of learnt networks is told, in services", async () => {
+  const { networks, text } = createMetrics(new ClusterState(), { learns: true });
+  networks?.set([], { sources: [], changes: [], counts: new Map(), heldBack: 5 });
+  expect((await text()).text).toContain("\nfairlead_held_back_services 5\n");
+});
+
 describe("metrics", () => {
   test("every metric of kube-proxy is there with its type, labels and buckets", async () => {
     const all = await exposed();

@@ -13,6 +13,7 @@ const WORDS = new Set([
   "increase",
   "histogram_quantile",
   "clamp_min",
+  "topk",
   "le",
   "label_values",
 ]);

@@ -19,9 +19,15 @@ export function networkMetrics(make: MetricFactory) {
     "Learnt CIDRs that lie in one of the other side; the longest prefix decides",
     [] as const,
   );
+  const held = make.gauge(
+    "fairlead_held_back_services",
+    "Services that would turn foreign if the learnt CIDRs counted that are held",
+    [] as const,
+  );
   return {
-    set(found: readonly Conflict[], { sources, counts }: NetworksNews): void {
+    set(found: readonly Conflict[], { sources, counts, heldBack }: NetworksNews): void {
       conflicts.set(found.length);
+      held.set(heldBack);
       for (const { source, state, side } of sources) {
         for (const one of STATES) sourceState.set({ source, state: one }, one === state ? 1 : 0);
         if (side !== "excluded") continue;

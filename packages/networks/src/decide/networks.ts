@@ -170,7 +170,8 @@ export class Networks {
   /** What is new since the last call. */
   takeNews(): NetworksNews {
     const sources = sourceReports(this.#sources.all(), this.#rulesState);
-    return { sources, changes: this.#changes.take(), counts: this.#counting.counts };
+    const { heldBack } = this.#admission;
+    return { sources, changes: this.#changes.take(), counts: this.#counting.counts, heldBack };
   }
 
   get #rulesState(): ResourceState | undefined {

@@ -19,6 +19,8 @@ export interface NetworksNews {
   readonly changes: readonly CIDRChange[];
   /** How many learnt CIDRs of other networks count, by source. */
   readonly counts: ReadonlyMap<string, Readonly<Record<IPFamily, number>>>;
+  /** As in the report. */
+  readonly heldBack: number;
 }
 
 /** Keeps what claims were before they changed. */
