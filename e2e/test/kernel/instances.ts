@@ -29,6 +29,21 @@ const refusals = (service: Workload): readonly Way[] => atClusterIPs(service);
 const NAMED_TABLES = ["ip fairlead-edge", "ip6 fairlead-edge"] as const;
 const FIRST_TABLES = ["ip kube-proxy", "ip6 kube-proxy"] as const;
 
+/** What the first proxy has in the kernel, by its mode: nftables tables, its rules as text, and what breaks them. */
+const FIRSTS = {
+  iptables: { tables: 0, rules: async (lab) => (await rulesOf(lab)).join("\n"), damage: flushArgv("IPv4", "nat") },
+  nftables: {
+    tables: FIRST_TABLES.length,
+    rules: (lab) => listing(lab, FIRST_TABLES),
+    damage: ["nft", "delete table ip kube-proxy"],
+  },
+} as const satisfies Record<string, { tables: number; rules: (lab: Lab) => Promise<string>; damage: Argv }>;
+
+async function listing(lab: Lab, names: readonly string[]): Promise<string> {
+  const listed = names.map((name) => lab.runner("node-a").run(["nft", "list", "table", ...name.split(" ")]));
+  return (await Promise.all(listed)).map(({ stdout }) => stdout).join("");
+}
+
 /** One of the two: what it has in the kernel, and a service of its. */
 interface Side {
   readonly rules: () => Promise<string>;
@@ -37,10 +52,12 @@ interface Side {
 
 /** A named instance beside the node's first proxy. `FAIRLEAD_KUBE_PROXY` adds the real one. */
 export function instances(kubeProxy?: string): void {
-  const firsts: readonly FirstProxy[] = (["iptables", "nftables"] as const).map((mode) => ({
-    mode,
-    ...(kubeProxy !== undefined && { kubeProxy }),
-  }));
+  const firsts: readonly (FirstProxy & { mode: keyof typeof FIRSTS })[] = (["iptables", "nftables"] as const).map(
+    (mode) => ({
+      mode,
+      ...(kubeProxy !== undefined && { kubeProxy }),
+    }),
+  );
   const who = kubeProxy === undefined ? "Fairlead" : "the real kube-proxy";
   describe.each(firsts)(`a second instance in nftables mode beside ${who} in $mode mode`, (first) => {
     let lab: Lab;
@@ -64,13 +81,9 @@ export function instances(kubeProxy?: string): void {
       const { stdout } = await lab.runner("node-a").run(["nft", "list", "tables"]);
       return stdout.split("\n").filter((line) => /kube-proxy|fairlead-/.test(line));
     };
-    const listing = async (names: readonly string[]) => {
-      const listed = names.map((name) => lab.runner("node-a").run(["nft", "list", "table", ...name.split(" ")]));
-      return (await Promise.all(listed)).map(({ stdout }) => stdout).join("");
-    };
-    /** What the first proxy has in the kernel. */
-    const firstsRules = async () =>
-      first.mode === "nftables" ? listing(FIRST_TABLES) : (await rulesOf(lab)).join("\n");
+    const its = FIRSTS[first.mode];
+    const firstsRules = () => its.rules(lab);
+    const namedRules = () => listing(lab, NAMED_TABLES);
     const expectAnswers = async (ways: readonly Way[], answer: RegExp) => {
       for (const way of ways) {
         await waitUntil(`${answer} at ${way.to}`, PATIENCE_MS, async () =>
@@ -84,7 +97,7 @@ export function instances(kubeProxy?: string): void {
     test("each serves its own services, and refuses for those without endpoints", async () => {
       for (const service of [web, edge]) await served(service);
       for (const service of [nobody, edgeNobody]) await refused(service);
-      expect(await listing(NAMED_TABLES)).not.toContain(web.clusterIP.IPv4);
+      expect(await namedRules()).not.toContain(web.clusterIP.IPv4);
       expect(await firstsRules()).not.toContain(edge.clusterIP.IPv4);
     });
 
@@ -102,16 +115,15 @@ export function instances(kubeProxy?: string): void {
       expect(await other.rules()).toBe(others);
     };
     const firstSide: Side = { rules: firstsRules, service: web };
-    const namedSide: Side = { rules: () => listing(NAMED_TABLES), service: edge };
+    const namedSide: Side = { rules: namedRules, service: edge };
 
     test("the named one's table is whole again after it was deleted; the first one's rules stay", () =>
       mends(["nft", "delete table ip fairlead-edge; flush table ip6 fairlead-edge"], namedSide, firstSide));
 
     // kube-proxy takes its time.
     if (kubeProxy === undefined) {
-      const damage: Argv = first.mode === "nftables" ? ["nft", "delete table ip kube-proxy"] : flushArgv("IPv4", "nat");
       test("the first one mends what is its own, and the other's table stays", () =>
-        mends(damage, firstSide, namedSide));
+        mends(its.damage, firstSide, namedSide));
     }
 
     test("a service is served by the other one once its label has changed, and back", async () => {
@@ -126,7 +138,7 @@ export function instances(kubeProxy?: string): void {
       ] as const) {
         await pair.put(state);
         await waitUntil(`the named one ${inNamed}, the first one ${inFirst}`, PATIENCE_MS, async () => {
-          const found = [await has(await listing(NAMED_TABLES)), await has(await firstsRules())];
+          const found = [await has(await namedRules()), await has(await firstsRules())];
           return found.join() === [inNamed, inFirst].join() ? true : undefined;
         });
         if ([inNamed, inFirst].includes("has it")) await expectAnswers(atClusterIPs(moving), /^web-a1$/);
@@ -142,14 +154,14 @@ export function instances(kubeProxy?: string): void {
       await pair.named.remove();
       expect(await firstsRules()).toBe(others);
       expect((await traffic.stop()).failures).toEqual([]);
-      expect(await tables()).toHaveLength(first.mode === "nftables" ? 2 : 0);
+      expect(await tables()).toHaveLength(its.tables);
       await pair.named.start();
       await served(edge);
-      const own = await listing(NAMED_TABLES);
+      const own = await namedRules();
       const named = startTraffic(lab, waysTo(edge));
       await pair.first.remove();
       expect((await named.stop()).failures).toEqual([]);
-      expect(await listing(NAMED_TABLES)).toBe(own);
+      expect(await namedRules()).toBe(own);
       await refused(edgeNobody);
       expect(await tables()).toHaveLength(2);
       await expectAnswers(atClusterIPs(web), /^sink$/);
