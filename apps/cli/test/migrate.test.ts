@@ -23,7 +23,7 @@ const configConf = [
 ].join("\n");
 
 /** As kubeadm has it. */
-function kubeadmCluster(names: readonly string[] = NODE_NAMES): KubectlCluster {
+function kubeadmCluster(names: readonly string[] = NODE_NAMES, kubeProxy: object = { name: "kube-proxy" }) {
   const cluster = new KubectlCluster();
   const labels = { "k8s-app": "kube-proxy" };
   const volumeMounts = [{ name: "kube-proxy", mountPath: "/var/lib/kube-proxy" }];
@@ -34,7 +34,7 @@ function kubeadmCluster(names: readonly string[] = NODE_NAMES): KubectlCluster {
   };
   cluster.add({
     kind: "DaemonSet",
-    metadata: { name: "kube-proxy" },
+    metadata: kubeProxy,
     spec: { selector: { matchLabels: labels }, template: { spec } },
   });
   const kubeconfig = "clusters:\n- cluster: {server: 'https://192.0.2.1:6443'}\n  name: default\n";
@@ -48,8 +48,8 @@ function kubeadmCluster(names: readonly string[] = NODE_NAMES): KubectlCluster {
   return cluster;
 }
 
-async function served(cluster: KubectlCluster): Promise<readonly string[]> {
-  const { out } = await fairlead(["migrate", "-o", "json"], cluster);
+async function served(cluster: KubectlCluster, options: readonly string[] = []): Promise<readonly string[]> {
+  const { out } = await fairlead(["migrate", "-o", "json", ...options], cluster);
   const { nodes } = JSON.parse(out);
   return nodes.map(({ pods }: { pods: object }) => Object.keys(pods).join("+"));
 }
@@ -226,6 +226,44 @@ describe("migrate", () => {
   });
 });
 
+describe("kube-proxy's DaemonSet of another name", () => {
+  const elsewhere = { name: "proxy-linux", namespace: "network" };
+  const cluster = () => kubeadmCluster(NODE_NAMES, elsewhere);
+  const GIVEN = ["--kube-proxy", "network/proxy-linux"];
+
+  test("is told where it is not asked for", async () => {
+    const { err, code } = await fairlead(["migrate"], cluster());
+    expect(err).toContain(
+      "DaemonSet kube-system/kube-proxy is not there: kube-proxy is the program of network/proxy-linux: give --kube-proxy=network/proxy-linux",
+    );
+    expect(code).toBe(3);
+  });
+
+  test("is left and gone back to, also by a run that is not told again", async () => {
+    const one = cluster();
+    expect(await fairlead(["migrate", "--apply", ...NOW, ...GIVEN], one)).toMatchObject({ code: 0, err: "" });
+    const before = changes(one).length;
+    expect(await fairlead(["migrate", "--apply", ...NOW], one)).toMatchObject({ code: 0, err: "" });
+    expect(changes(one)).toHaveLength(before);
+    expect(await served(one)).toEqual(["fairlead", "fairlead", "fairlead"]);
+    const other = await fairlead(["migrate", "--revert", ...NOW, "--kube-proxy=proxy-linux"], one);
+    expect(other).toMatchObject({
+      code: 3,
+      err: "--kube-proxy=kube-system/proxy-linux: the migration that is under way takes the place of network/proxy-linux\n",
+    });
+    expect(await fairlead(["migrate", "--revert", ...NOW], one)).toMatchObject({ code: 0, err: "" });
+    expect(await served(one, GIVEN)).toEqual(["kube-proxy", "kube-proxy", "kube-proxy"]);
+    expect(one.objects.has("daemonset/fairlead")).toBe(false);
+  });
+
+  test.each(["a/b/c", "Kube-Proxy", "", "/x"])("%j is a usage error", async (name) => {
+    expect(await fairlead(["migrate", `--kube-proxy=${name}`], cluster())).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`--kube-proxy=${name}: give DAEMONSET or NAMESPACE/DAEMONSET`),
+    });
+  });
+});
+
 describe("verified", () => {
   const server = new LightApiServer();
   const scenario = goldenScenario("09-loadbalancer");
@@ -283,7 +321,7 @@ describe("verified", () => {
     beforeAll(() => server.store.put(collectionOf(nodeB), nodeB));
 
     test("read the cluster once", async () => {
-      const [one, two] = [["node-a"], ["node-a", "node-b"]].map(kubeadmCluster);
+      const [one, two] = [["node-a"], ["node-a", "node-b"]].map((names) => kubeadmCluster(names));
       if (one === undefined || two === undefined) throw new Error("there are two");
       for (const cluster of [one, two]) cluster.programs = () => programs(scenario.iptables);
       const first = await readsOf(one);

@@ -1,4 +1,11 @@
-export { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, NAMESPACE, PROCESS_ANNOTATION } from "./cluster/names.ts";
+export {
+  FAIRLEAD,
+  KUBE_PROXY_DAEMON_SET,
+  MANAGED_BY_LABEL,
+  MANAGER,
+  NAMESPACE,
+  PROCESS_ANNOTATION,
+} from "./cluster/names.ts";
 export { placementOf, placementPatch } from "./cluster/placement.ts";
 export { type ClusterObjects, isManaged, migrationState, rememberedOptions } from "./cluster/state.ts";
 export { HeldByAnother, type HoldOptions, whileHolding } from "./holder/hold.ts";
@@ -25,6 +32,6 @@ export {
 export { type MigrateOptions, migrate, type Outcome, type Patience } from "./run/migrate.ts";
 export type { MigrationPort, Verified } from "./run/port.ts";
 export type { SurveyFinding } from "./survey/finding.ts";
-export { type KubeProxySetup, kubeProxySetup } from "./survey/kube-proxy.ts";
+export { isKubeProxy, type KubeProxySetup, kubeProxySetup } from "./survey/kube-proxy.ts";
 export { networkResources } from "./survey/networks.ts";
 export { type Survey, type SurveyObjects, type SurveyOptions, survey } from "./survey/survey.ts";

@@ -53,7 +53,7 @@ export class KubectlCluster {
     this.#reconcile();
     if (verb === "get") return this.#get(kind, name, flags);
     if (verb === "delete") return this.#delete(kind, name, flags);
-    const found = this.objects.get(`${kind}/${name}`);
+    const found = this.#named(kind, name, flags);
     if (verb !== "patch" || found === undefined) return undefined;
     this.add(merged(found, JSON.parse(flags.find((flag) => flag.startsWith("--patch="))?.slice(8) ?? "{}")));
     return "";
@@ -84,9 +84,16 @@ export class KubectlCluster {
 
   #get(kind: string, name: string | undefined, flags: readonly string[]): string {
     this.onGet(kind);
-    if (name !== undefined) return JSON.stringify(this.objects.get(`${kind}/${name}`) ?? "").replace(/^""$/, "");
+    if (name !== undefined) return JSON.stringify(this.#named(kind, name, flags) ?? "").replace(/^""$/, "");
     const items = [...this.objects.values()].filter((one) => `${one.kind.toLowerCase()}s` === kind.split(".")[0]);
     return JSON.stringify({ items: items.filter((one) => selects(flags, one)) });
+  }
+
+  /** An object without a namespace is in whichever is asked for. */
+  #named(kind: string, name: string | undefined, flags: readonly string[]): Any {
+    const found = this.objects.get(`${kind}/${name}`);
+    const namespace = found?.metadata.namespace;
+    return namespace === undefined || flags.includes(`--namespace=${namespace}`) ? found : undefined;
   }
 
   #delete(kinds: string, name: string | undefined, flags: readonly string[]): string {

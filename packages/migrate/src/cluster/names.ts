@@ -1,8 +1,8 @@
-/** Where both proxies are: that of kubeadm, kind and kubespray. */
+/** Where Fairlead's objects are. */
 export const NAMESPACE = "kube-system";
 
-/** Of kube-proxy's DaemonSet and its ConfigMap. */
-export const KUBE_PROXY = "kube-proxy";
+/** kube-proxy's DaemonSet, as kubeadm, kind and kubespray have it. */
+export const KUBE_PROXY_DAEMON_SET = "kube-system/kube-proxy";
 
 /** Of all of Fairlead's objects. */
 export const FAIRLEAD = "fairlead";

@@ -8,7 +8,7 @@ import {
   PROXY_LABEL,
   type ProxyName,
 } from "../plan/state.ts";
-import { FAIRLEAD, KUBE_PROXY, MANAGED_BY_LABEL, MANAGER, MANIFESTS_ANNOTATION, OPTIONS_ANNOTATION } from "./names.ts";
+import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, MANIFESTS_ANNOTATION, OPTIONS_ANNOTATION } from "./names.ts";
 import { placementOf } from "./placement.ts";
 
 /** Objects of the API server, as they came. */
@@ -73,7 +73,7 @@ function nodeState(node: unknown, pods: NodeState["pods"]): NodeState {
 }
 
 function proxyNamed(text: string | undefined): ProxyName | undefined {
-  return text === KUBE_PROXY || text === FAIRLEAD ? text : undefined;
+  return text === "kube-proxy" || text === FAIRLEAD ? text : undefined;
 }
 
 /** A DaemonSet of Linux has pods there. */
@@ -93,7 +93,7 @@ function workersFirst(one: unknown, other: unknown): number {
 function podsByNode({ kubeProxy, fairlead, pods }: ClusterObjects): ReadonlyMap<string, NodeState["pods"]> {
   const found = new Map<string, Partial<Record<ProxyName, PodState>>>();
   const owners = new Map<string, readonly [ProxyName, unknown]>();
-  for (const [proxy, daemonSet] of [[KUBE_PROXY, kubeProxy] as const, [FAIRLEAD, fairlead] as const]) {
+  for (const [proxy, daemonSet] of [["kube-proxy", kubeProxy] as const, [FAIRLEAD, fairlead] as const]) {
     const uid = textOf(fieldsOf(fieldsOf(daemonSet)["metadata"])["uid"]);
     if (uid !== undefined) owners.set(uid, [proxy, daemonSet]);
   }

@@ -10,6 +10,8 @@ export interface InstallationOptions {
   readonly excludeClusterCIDRs: readonly string[];
   /** In place of the kubeconfig's. */
   readonly apiServer: string | undefined;
+  /** `NAMESPACE/NAME` of kube-proxy's DaemonSet; absent: `KUBE_PROXY_DAEMON_SET`. */
+  readonly kubeProxy?: string;
 }
 
 /** What each cluster has of its own. */

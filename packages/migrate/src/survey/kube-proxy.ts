@@ -22,6 +22,20 @@ export interface MountedFile {
   readonly key: string;
 }
 
+/** Whether a DaemonSet, straight from JSON, looks like kube-proxy's for Linux: by its program or its image. */
+export function isKubeProxy(daemonSet: unknown): boolean {
+  const pod = fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
+  const system = fieldsOf(pod["nodeSelector"])["kubernetes.io/os"] ?? "linux";
+  const containers = itemsOf(pod["containers"]).map(fieldsOf);
+  return (
+    system === "linux" &&
+    containers.some(({ image, command }) => {
+      const [program = ""] = textsOf(command);
+      return posix.basename(program) === "kube-proxy" || /(?:^|\/)kube-proxy(?:[:@]|$)/.test(textOf(image) ?? "");
+    })
+  );
+}
+
 /** Reads kube-proxy's DaemonSet, straight from JSON. */
 export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
   const pod = fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);

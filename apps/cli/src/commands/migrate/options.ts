@@ -1,9 +1,11 @@
+import { KUBE_PROXY_DAEMON_SET } from "@fairlead/migrate";
 import { flag, list, text } from "../../frame/options.ts";
 import { accessOptions } from "../../inputs/cluster-options.ts";
 import { outputOption } from "../../output/output.ts";
 
 export const migrateOptions = {
   ...accessOptions,
+  "kube-proxy": text("[NAMESPACE/]DAEMONSET", "kube-proxy's DaemonSet.", { defaultText: KUBE_PROXY_DAEMON_SET }),
   image: text("IMAGE", "Fairlead's image. Default: the one of this version."),
   "exclude-cluster-cidr": list("CIDR", "CIDRs of other pod networks that Fairlead leaves alone."),
   "api-server": text("URL", "The API server's own address. Default: the one of kube-proxy's kubeconfig."),

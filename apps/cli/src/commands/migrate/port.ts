@@ -15,8 +15,8 @@ import {
   placementPatch,
   type Verified,
 } from "@fairlead/migrate";
-import { type KubectlOptions, kubectl } from "../../node/kubectl.ts";
-import { clusterObjects } from "./cluster.ts";
+import { kubectl } from "../../node/kubectl.ts";
+import { type Cluster, clusterObjects } from "./cluster.ts";
 
 /** Milliseconds of a call that waits until objects are gone. */
 const CHANGE_MS = 120_000;
@@ -30,18 +30,18 @@ const REASON = 1_000;
  * @param installation absent: nothing is installed, on the way back
  */
 export function kubectlPort(
-  options: KubectlOptions,
+  cluster: Cluster,
   installation: Installation | undefined,
   verify: (node: string) => Promise<Verified>,
 ): MigrationPort {
   const change = async (args: readonly string[], input?: string) => {
-    await kubectl(args, options, { timeoutMs: CHANGE_MS, ...(input === undefined ? {} : { input }) });
+    await kubectl(args, cluster.kubectl, { timeoutMs: CHANGE_MS, ...(input === undefined ? {} : { input }) });
   };
   const patchNode = (node: string, metadata: object) =>
     change(["patch", "node", node, "--type=merge", `--patch=${JSON.stringify({ metadata })}`]);
   const marks = { [PROVEN_ANNOTATION]: null, [PROBLEM_ANNOTATION]: null };
   const manifests = installation && fingerprint(installation);
-  const observe = async () => migrationState(await clusterObjects(options), manifests);
+  const observe = async () => migrationState(await clusterObjects(cluster), manifests);
   return {
     observe,
     verify,
@@ -65,10 +65,11 @@ export function kubectlPort(
       await change(["delete", "clusterrolebinding", own]);
     },
     place: async (proxy, placement) => {
-      const { kubeProxy, fairlead } = await clusterObjects(options);
-      const patch = placementPatch(proxy, proxy === FAIRLEAD ? fairlead : kubeProxy, placement);
-      const of = ["patch", "daemonset", proxy, `--namespace=${NAMESPACE}`, "--type=merge"];
-      await change([...of, `--patch=${JSON.stringify(patch)}`]);
+      const { kubeProxy, fairlead } = await clusterObjects(cluster);
+      const [daemonSet, { namespace, name }] =
+        proxy === FAIRLEAD ? [fairlead, { namespace: NAMESPACE, name: FAIRLEAD }] : [kubeProxy, cluster.kubeProxy];
+      const patch = JSON.stringify(placementPatch(proxy, daemonSet, placement));
+      await change(["patch", "daemonset", name, `--namespace=${namespace}`, "--type=merge", `--patch=${patch}`]);
     },
     assign: (node: string, to: ProxyName) => patchNode(node, { labels: { [PROXY_LABEL]: to }, annotations: marks }),
     putBack: (node: string, to: ProxyName, reason: string) => {

@@ -8,6 +8,7 @@ import {
   type Installation,
   type InstallationOptions,
   isManaged,
+  KUBE_PROXY_DAEMON_SET,
   type MigrationState,
   migrate,
   migrationState,
@@ -20,11 +21,12 @@ import {
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { type KubectlOptions, kubectlOf } from "../../node/kubectl.ts";
+import { kubectlOf } from "../../node/kubectl.ts";
 import { print } from "../../output/output.ts";
 import { version } from "../../version.ts";
-import { clusterObjects, surveyObjects } from "./cluster.ts";
+import { type Cluster, clusterObjects, kubeProxyName, surveyObjects } from "./cluster.ts";
 import { changingAlone } from "./holder.ts";
+import { givenDaemonSet } from "./object-name.ts";
 import type { migrateOptions } from "./options.ts";
 import { kubectlPort } from "./port.ts";
 import { findingsText, nodesText, outcomeText, planText, stepText } from "./text.ts";
@@ -42,15 +44,17 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const waitMs = milliseconds("--timeout", options.timeout ?? "180");
   const holdMs = milliseconds("--hold", options.hold ?? "10");
   const patience = { lookMs: LOOK_MS, verifyMs: Math.min(VERIFY_MS, waitMs), holdMs, waitMs };
+  const asked = givenDaemonSet(options["kube-proxy"]);
   const kubectl = kubectlOf(options, context);
-  const objects = await context.progress("reading the cluster", () => clusterObjects(kubectl));
+  const cluster = { kubectl, kubeProxy: await kubeProxyName(kubectl, asked) };
+  const objects = await context.progress("reading the cluster", () => clusterObjects(cluster));
   if (objects.fairlead !== undefined && !isManaged(objects.fairlead)) {
     throw new CommandFailure(
       `DaemonSet kube-system/${FAIRLEAD} is there, and not from \`fairlead migrate\`: remove it, or go on by hand (docs/migrate-from-kube-proxy.md)`,
     );
   }
-  const wanted = installationOptions(options, objects.fairlead);
-  const found = survey(await surveyObjects(objects.kubeProxy, kubectl), { ...wanted, version });
+  const wanted = installationOptions(options, objects.fairlead, cluster);
+  const found = survey(await surveyObjects(objects.kubeProxy, cluster), { ...wanted, version });
   const state = migrationState(objects);
   const { installation } = found;
   if (options["output-dir"] !== undefined && installation !== undefined) {
@@ -64,14 +68,15 @@ export async function run({ options }: CommandInput<typeof migrateOptions>, cont
   const goal = options.apply ? "fairlead" : "kube-proxy";
   const outcome = await context.untilStopped(() =>
     changingAlone(kubectl, context, (signal) =>
-      carryOut(goal, installation, patience, options, kubectl, { ...context, signal }),
+      carryOut(goal, installation, patience, options, cluster, { ...context, signal }),
     ),
   );
   return reported(outcome, goal, options, context);
 }
 
 /** What is not given is what an earlier run was given: it goes on with the same. */
-function installationOptions(options: Values, fairlead: unknown): InstallationOptions {
+function installationOptions(options: Values, fairlead: unknown, { kubeProxy: at }: Cluster): InstallationOptions {
+  const kubeProxy = `${at.namespace}/${at.name}`;
   const { image, excludeClusterCIDRs, apiServer } = rememberedOptions(fairlead);
   const cidrs = options["exclude-cluster-cidr"];
   return {
@@ -79,6 +84,7 @@ function installationOptions(options: Values, fairlead: unknown): InstallationOp
     excludeClusterCIDRs:
       cidrs.length > 0 ? cidrs : itemsOf(excludeClusterCIDRs).filter((one) => typeof one === "string"),
     apiServer: options["api-server"] ?? textOf(apiServer),
+    ...(kubeProxy !== KUBE_PROXY_DAEMON_SET && { kubeProxy }),
   };
 }
 
@@ -102,16 +108,16 @@ async function carryOut(
   installation: Installation | undefined,
   patience: Patience,
   options: Values,
-  kubectl: KubectlOptions,
+  cluster: Cluster,
   context: Context,
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-migrate-"));
   try {
     const config = join(folder, "config.conf");
     await writeFile(config, installation?.files["config.conf"] ?? "");
-    using verifier = installation && nodeVerifier(installation, config, kubectl, context);
+    using verifier = installation && nodeVerifier(installation, config, cluster.kubectl, context);
     const unseen = { kind: "unseen", reason: "kube-proxy's configuration cannot be read; see --skip-verify" } as const;
-    const port = kubectlPort(kubectl, installation, verifier?.verify ?? (async () => unseen));
+    const port = kubectlPort(cluster, installation, verifier?.verify ?? (async () => unseen));
     let last: string | undefined;
     const onStep = (step: Parameters<typeof stepText>[0]) => {
       const line = stepText(step);
