@@ -3,12 +3,13 @@ import { MAX_DEPTH, mebibytes } from "../limits.ts";
 import { boundedTree } from "./bounded-tree.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
 import type { Piece } from "./yaml-pieces.ts";
+import { quickDocuments } from "./yaml-quick.ts";
 
 /** Aliases that one document may resolve: enough for anchors, not for a "billion laughs". */
 const MAX_ALIAS_COUNT = 100;
 /**
- * Characters that are read in one go, at 2 MB/s and with two hundred times as much memory. An EndpointSlice of 1,000
- * endpoints has some 300 kB.
+ * Characters that are read in one go; what is out of the ordinary at 2 MB/s and with two hundred times as much memory.
+ * An EndpointSlice of 1,000 endpoints has some 300 kB.
  */
 export const MAX_PIECE = 2 ** 19;
 
@@ -17,7 +18,8 @@ export const MAX_PIECE = 2 ** 19;
  *
  * @throws ManifestSyntaxError
  */
-export function documentsOf({ text, line }: Piece): readonly unknown[] {
+export function documentsOf(piece: Piece): readonly unknown[] {
+  const { text, line } = piece;
   if (text.length > MAX_PIECE) {
     throw new ManifestSyntaxError(
       `a document of ${mebibytes(text.length)}; YAML is read up to ${mebibytes(MAX_PIECE)} in one piece: ` +
@@ -25,6 +27,11 @@ export function documentsOf({ text, line }: Piece): readonly unknown[] {
       line + 1,
     );
   }
+  return quickDocuments(text) ?? explainedDocuments(piece);
+}
+
+/** By the parser that says where a mistake is, and knows every tag. */
+export function explainedDocuments({ text, line }: Piece): readonly unknown[] {
   try {
     // Its own search for repeated keys is quadratic.
     const options = { merge: true, prettyErrors: true, uniqueKeys: false, logLevel: "silent" } as const;
