@@ -1,7 +1,7 @@
 /**
- * How long it takes from the start of the built `fairlead console` until the first view, and then the list of services,
- * stand in Debian's chromium: of manifests in YAML and in JSON, and of a cluster on the light API server. Each run has a
- * process and a visitor of its own; the browser runs already. Build first (pnpm build).
+ * From the start of the built `fairlead console` until the first view, and then the list of services, stand in Debian's
+ * chromium: of manifests in YAML and in JSON, and of a cluster on the light API server. Each run has a process and a
+ * visitor of its own; the browser runs already. Build first (pnpm build).
  *
  *   pnpm exec node --conditions=@fairlead/source bench/start.ts [services] [endpoints] [runs]
  */
