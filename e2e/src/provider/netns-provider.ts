@@ -63,7 +63,7 @@ async function lacks(request: ClusterRequest): Promise<readonly Lack[]> {
 async function shape(request: ClusterRequest): Promise<ClusterShape> {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => nodeName(at + 1));
   const common = await shapeOf("netns", request, nodeNames);
-  if (await needsGuest(request)) return { ...common, ownKernel: true };
+  if (await needsGuest(request)) return { ...common, ownKernel: true, abilities: ["learn"] };
   return { ...common, abilities: await abilities() };
 }
 

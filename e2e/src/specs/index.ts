@@ -9,7 +9,7 @@ import { swaps } from "./faults/swap.ts";
 import { instanceBesideFairlead, instanceBesideKubeProxy } from "./instances/beside.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
-import { excludedClients } from "./multi-cni/excluded-clients.ts";
+import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
@@ -42,6 +42,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...changes,
   ...elsewhere,
   excludedClients,
+  excludedClientsTogether,
   webhook,
   instanceBesideFairlead,
   underLoad,

@@ -2,7 +2,7 @@ import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import type { Probe, ProbeResult } from "../../lab/peer/protocol.ts";
 import type { ClusterShape, WantedPod } from "../cluster.ts";
-import type { NodeProxy } from "../node.ts";
+import type { AgentStart, NodeProxy } from "../node.ts";
 import type { ClusterRequest } from "../provider.ts";
 
 type Addresses = Readonly<Partial<Record<IPFamily, string>>>;
@@ -32,7 +32,7 @@ export interface OpenedCluster {
   readonly outside: Addresses;
 }
 
-type AgentAction = "kill" | "restart" | "SIGSTOP" | "SIGCONT";
+type AgentAction = "kill" | "SIGSTOP" | "SIGCONT";
 
 /**
  * What the machine's side asks of the cluster in the guest: `Cluster` with names in place of objects, and without what
@@ -44,6 +44,7 @@ export interface GuestCalls {
   send(client: string, probe: Probe): Promise<readonly ProbeResult[]>;
   run(node: string, argv: Argv): Promise<RunResult>;
   agent(node: string, action: AgentAction): Promise<void>;
+  restartAgent(node: string, how: AgentStart): Promise<void>;
   swapAgent(node: string, proxy: NodeProxy): Promise<void>;
   agentGet(node: string, path: string): Promise<string>;
   agentStatus(node: string, family: IPFamily, port: number): Promise<number>;

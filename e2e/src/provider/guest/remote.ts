@@ -47,7 +47,7 @@ function remoteNode({ name, zone, addresses }: OpenedCluster["nodes"][number], a
       status: (family, port) => ask("agentStatus", name, family, port),
       log: () => ask("agentLog", name),
       kill: () => ask("agent", name, "kill"),
-      restart: () => ask("agent", name, "restart"),
+      restart: (how = {}) => ask("restartAgent", name, how),
       swap: (proxy) => ask("swapAgent", name, proxy),
       signal: (signal) => ask("agent", name, signal),
     },

@@ -22,6 +22,7 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
     send: async (name, probe) => (await client(name)).send(probe),
     run: async (name, argv) => (await node(name)).run(argv),
     agent: async (name, action) => act((await node(name)).agent, action),
+    restartAgent: async (name, how) => (await node(name)).agent.restart(how),
     swapAgent: async (name, proxy) => (await node(name)).agent.swap?.(proxy),
     agentGet: async (name, path) => (await node(name)).agent.get(path),
     agentStatus: async (name, family, port) => (await node(name)).agent.status(family, port),
@@ -42,15 +43,8 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
   };
 }
 
-function act(agent: ClusterNode["agent"], action: Parameters<GuestCalls["agent"]>[1]): Promise<void> {
-  switch (action) {
-    case "kill":
-      return agent.kill();
-    case "restart":
-      return agent.restart();
-    default:
-      return agent.signal(action);
-  }
+function act({ kill, signal }: ClusterNode["agent"], action: Parameters<GuestCalls["agent"]>[1]): Promise<void> {
+  return action === "kill" ? kill() : signal(action);
 }
 
 function found<T extends { readonly name: string }>(name: string, things: readonly T[]): T {

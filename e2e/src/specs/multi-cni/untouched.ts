@@ -7,6 +7,7 @@ const DUMPS = [
   ["ip6tables-save"],
   ["ipvsadm", "-Sn"],
   ["ipset", "save"],
+  ["ip", "-oneline", "address", "show", "dev", "kube-ipvs0"],
   ["nft", "list", "table", "ip", "kube-proxy"],
   ["nft", "list", "table", "ip6", "kube-proxy"],
 ] as const;
