@@ -63,9 +63,12 @@ async function lacks(request: ClusterRequest): Promise<readonly Lack[]> {
 async function shape(request: ClusterRequest): Promise<ClusterShape> {
   const nodeNames = Array.from({ length: request.nodes }, (_, at) => nodeName(at + 1));
   const common = await shapeOf("netns", request, nodeNames);
-  if (await needsGuest(request)) return { ...common, ownKernel: true, abilities: ["learn"] };
+  if (await needsGuest(request)) return { ...common, ownKernel: true, abilities: IN_GUEST };
   return { ...common, abilities: await abilities() };
 }
+
+/** Scripts and programs cannot be started there from outside. */
+const IN_GUEST = ["expire-watches", "fill-disk", "learn", "busy"] as const satisfies readonly Ability[];
 
 async function abilities(): Promise<readonly Ability[]> {
   const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn", "busy", "instance"] as const;

@@ -12,6 +12,7 @@ import { orDispose } from "../../support/or-dispose.ts";
 import { startGuest } from "../../uml/boot.ts";
 import { guestProgram } from "../../uml/guest-program.ts";
 import type { Cluster, ClusterShape } from "../cluster.ts";
+import { gatesBefore } from "../netns/gates.ts";
 import type { ClusterRequest, Progress } from "../provider.ts";
 import type { GuestSettings } from "./calls.ts";
 import { type Outside, openOutside } from "./outside.ts";
@@ -45,7 +46,9 @@ interface Parts {
 
 async function build({ request, shape, folder, progress }: Parts, opened: AsyncDisposableStack): Promise<Cluster> {
   const outside = await openOutside(request, folder, opened, progress);
-  const { namespace, controlPlane } = outside;
+  const { namespace, host, controlPlane } = outside;
+  const { certificate } = controlPlane;
+  const [family = "IPv4"] = shape.families;
   progress("the control plane answers; User-Mode Linux boots");
   const settings = guestSettings(request, shape, outside);
   const ask = askOver(await bootAndConnect(outside, settings, folder, opened), progress);
@@ -61,6 +64,7 @@ async function build({ request, shape, folder, progress }: Parts, opened: AsyncD
       run: (argv) => runnerIn(namespace).run(argv),
       stop: controlPlane.stopApiServer,
       start: controlPlane.startApiServer,
+      ...(certificate !== undefined && gatesBefore({ namespace, family, host, certificate, nodes: cluster.nodes })),
     },
     dispose: () => opened.disposeAsync(),
   });

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { CniFlavour } from "../../cni/flavour.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
@@ -12,10 +11,16 @@ import { followServices } from "../install-flavour.ts";
 import type { ClusterNode } from "../node.ts";
 import { requireMode } from "../node-http.ts";
 import type { Progress } from "../provider.ts";
-import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "./addresses.ts";
+import {
+  FABRIC_ADDRESS,
+  familiesOnly,
+  gateAddress,
+  gateCounter,
+  OUTSIDE_ADDRESS,
+  STRANGER_ADDRESS,
+} from "./addresses.ts";
 import { startNodeAgent, startNodeInstance } from "./agent.ts";
-import { expireWatches } from "./expire-watches.ts";
-import { openGate } from "./gate.ts";
+import { gatesBefore } from "./gates.ts";
 import { type Ground, type GroundNode, openGround } from "./ground.ts";
 import { installNetworks } from "./networks.ts";
 import { nodeObject, nodeStatus } from "./pod-object.ts";
@@ -23,9 +28,6 @@ import { numberedPods } from "./pods.ts";
 import { proxyFlags } from "./proxy-flags.ts";
 import { stateFolder } from "./start-how.ts";
 import { clusterState } from "./state.ts";
-
-const BUSY = fileURLToPath(new URL("../../control-plane/busy-main.ts", import.meta.url));
-const HOSTILE = fileURLToPath(new URL("../../control-plane/hostile-main.ts", import.meta.url));
 
 export interface ClusterParts {
   readonly shape: ClusterShape;
@@ -58,6 +60,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
   await followServices(shape, networks, controlPlane.proxyKubeconfig);
   progress("the control plane answers, the pod networks are up");
   const { certificate } = controlPlane;
+  const [family = "IPv4"] = shape.families;
   const nodes = await Promise.all(ground.nodes.map((node) => openNode(node, parts, controlPlane, opened)));
   progress("Fairlead runs on every node");
   const pairs = ground.nodes.map((node, index) => [node, known(nodes[index])] as const);
@@ -83,12 +86,8 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       start: controlPlane.startApiServer,
       namespace: ground.fabric,
       startScript: (file, args) => startScript(ground.fabric, file, args),
-      ...(certificate !== undefined && {
-        expireWatches: (ms) => expireWatches(ground, certificate, ms),
-        turnHostile: (way, node) =>
-          openGate(ground, certificate, { file: HOSTILE, more: [way], nodes: [groundNode(node)] }),
-        turnBusy: (path) => openGate(ground, certificate, { file: BUSY, more: [path] }),
-      }),
+      ...(certificate !== undefined &&
+        gatesBefore({ namespace: ground.fabric, family, host: FABRIC_ADDRESS[family], certificate, nodes })),
     },
     startPod: pods.start,
     gateAddress: (node, family) => gateAddress[family](groundNode(node).index, gates()),
