@@ -68,10 +68,25 @@ async function shape(request: ClusterRequest): Promise<ClusterShape> {
 }
 
 /** Scripts and programs cannot be started there from outside. */
-const IN_GUEST = ["expire-watches", "fill-disk", "learn", "busy"] as const satisfies readonly Ability[];
+const IN_GUEST = [
+  "expire-watches",
+  "fill-disk",
+  "learn",
+  "busy",
+  "local-instance",
+] as const satisfies readonly Ability[];
 
 async function abilities(): Promise<readonly Ability[]> {
-  const faults = ["expire-watches", "step-clock", "fill-disk", "attack", "learn", "busy", "instance"] as const;
+  const faults = [
+    "expire-watches",
+    "step-clock",
+    "fill-disk",
+    "attack",
+    "learn",
+    "busy",
+    "instance",
+    "local-instance",
+  ] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
     ...((await isProgram("openssl")) ? ["webhook" as const] : []),

@@ -22,6 +22,8 @@ export interface ClusterNode extends Client {
    * ends with the cluster, and its rules do.
    */
   startInstance?(serviceProxyName: string): Promise<Removable>;
+  /** The same on local ports only (`--userspace-only`), at the node's own address: it has no rules. */
+  startLocalInstance?(serviceProxyName: string): Promise<Removable>;
   /** Runs a script in its network namespace. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }

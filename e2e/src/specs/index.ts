@@ -7,6 +7,7 @@ import { consolePage } from "./faults/console.ts";
 import { nftByHand } from "./faults/nft-by-hand.ts";
 import { swaps } from "./faults/swap.ts";
 import { instanceBesideFairlead, instanceBesideKubeProxy } from "./instances/beside.ts";
+import { instanceOnLocalPorts } from "./instances/local-ports.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
@@ -45,6 +46,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   excludedClientsTogether,
   webhook,
   instanceBesideFairlead,
+  instanceOnLocalPorts,
   underLoad,
   everySource,
   networksFromServer,

@@ -46,6 +46,9 @@ export interface GuestCalls {
   agent(node: string, action: AgentAction): Promise<void>;
   restartAgent(node: string, how: AgentStart): Promise<void>;
   swapAgent(node: string, proxy: NodeProxy): Promise<void>;
+  startLocalInstance(node: string, serviceProxyName: string): Promise<void>;
+  /** One that was started. */
+  removeLocalInstance(node: string, serviceProxyName: string): Promise<void>;
   agentGet(node: string, path: string): Promise<string>;
   agentStatus(node: string, family: IPFamily, port: number): Promise<number>;
   agentLog(node: string): Promise<string>;

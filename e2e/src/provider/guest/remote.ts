@@ -42,6 +42,10 @@ function remoteNode({ name, zone, addresses }: OpenedCluster["nodes"][number], a
     addresses,
     send: (probe) => ask("send", name, probe),
     run: (argv) => ask("run", name, argv),
+    startLocalInstance: async (instance) => {
+      await ask("startLocalInstance", name, instance);
+      return { remove: () => ask("removeLocalInstance", name, instance) };
+    },
     agent: {
       get: (path) => ask("agentGet", name, path),
       status: (family, port) => ask("agentStatus", name, family, port),

@@ -70,7 +70,7 @@ export async function startNodeAgent(
   };
 }
 
-/** An agent with a service proxy name, in nftables mode, in a node's namespace. */
+/** An agent with a service proxy name in a node's namespace. */
 export async function startNodeInstance(
   { namespace, addresses }: GroundNode,
   flags: readonly string[],

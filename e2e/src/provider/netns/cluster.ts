@@ -105,6 +105,7 @@ async function openNode(
 ): Promise<ClusterNode> {
   const { name, index, addresses, namespace, runner } = node;
   const zone = `z${index}`;
+  const address = addresses[shape.families[0] ?? "IPv4"];
   const object = nodeObject(name, zone);
   await api.create(object);
   await api.patch(`${objectPath(object)}/status`, nodeStatus(name, addresses));
@@ -121,6 +122,12 @@ async function openNode(
   const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), starting]);
   opened.defer(() => agent.dispose());
   await requireMode(agent, shape.mode);
+  const startInstance = async (name: string, mode: string, ...flags: readonly string[]) => {
+    const own = proxyFlags(shape, settings(), { mode });
+    const instance = await startNodeInstance(node, [...own, `--service-proxy-name=${name}`, ...flags]);
+    opened.defer(() => instance.dispose());
+    return instance;
+  };
   return {
     name,
     zone,
@@ -129,12 +136,8 @@ async function openNode(
     agent,
     send: (probe) => peer.send(probe),
     run: (argv) => runner.run(argv),
-    startInstance: async (name) => {
-      const flags = proxyFlags(shape, settings(), { mode: "nftables" });
-      const instance = await startNodeInstance(node, [...flags, `--service-proxy-name=${name}`]);
-      opened.defer(() => instance.dispose());
-      return instance;
-    },
+    startInstance: (name) => startInstance(name, "nftables"),
+    startLocalInstance: (name) => startInstance(name, "userspace", "--userspace-only", `--bind-address=${address}`),
     startScript: (file, args) => startScript(namespace, file, args),
   };
 }

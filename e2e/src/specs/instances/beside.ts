@@ -9,16 +9,10 @@ import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";
 import type { Figures, Spec } from "../spec.ts";
-
-const NAME = "edge";
+import { giveTo, NAME } from "./named.ts";
 
 /** The longest time without an answer of a service that changes hands. */
 const HANDED_OVER_MS = 2_000;
-
-/** Gives a service to the named instance, or back to the first proxy. */
-function giveTo(service: ServiceHandle, name: string | null): Promise<void> {
-  return service.patch({ metadata: { labels: { "service.kubernetes.io/service-proxy-name": name } } });
-}
 
 async function openServices(scene: Scene) {
   const { cluster } = scene;
