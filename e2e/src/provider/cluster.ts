@@ -27,7 +27,8 @@ export interface ClusterShape {
  * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. busy:
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
- * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and openssl beside the API server.
+ * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
+ * `Pod.startScript`, and openssl beside the API server.
  */
 export type Ability =
   | "dns"

@@ -6,9 +6,10 @@ import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";
 import { needs, notIn, onlyIn } from "../needs.ts";
+import { requireLogged } from "../require-logged.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
-import { COMMON, each, expectLate, openStage, PORTS, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
+import { COMMON, each, expectLate, openStage, PORTS, restoreAgents, withoutLoss } from "./stage.ts";
 import { figures, startTraffic } from "./traffic.ts";
 
 const killed = withoutLoss("agents killed with -9 and started again", async (scene) => {

@@ -1,6 +1,7 @@
 import { able, needs } from "../needs.ts";
+import { requireLogged } from "../require-logged.ts";
 import type { Spec } from "../spec.ts";
-import { each, expectLate, requireLogged, restoreAgents, withoutLoss } from "./stage.ts";
+import { each, expectLate, restoreAgents, withoutLoss } from "./stage.ts";
 
 const HOUR_MS = 3_600_000;
 

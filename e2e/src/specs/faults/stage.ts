@@ -74,8 +74,3 @@ export async function expectLate(
 export function longestTraffic({ cluster }: Scene): number | undefined {
   return cluster.ownKernel === true ? 300_000 : undefined;
 }
-
-/** @throws Error with the log when it has no such line */
-export function requireLogged(log: string, wanted: (line: string) => boolean): void {
-  if (!log.split("\n").some(wanted)) throw new Error(`no such line in the agent's log:\n${log}`);
-}

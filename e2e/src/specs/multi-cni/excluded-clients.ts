@@ -1,7 +1,7 @@
 import { each, restoreAgents } from "../every-node.ts";
 import { expectAnswers, expectUntouched } from "../expect.ts";
-import { requireLogged } from "../faults/stage.ts";
 import { needs, notIn, onlyIn } from "../needs.ts";
+import { requireLogged } from "../require-logged.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { excludedNetwork, needsOwnLoadBalancer } from "./networks.ts";

@@ -1,6 +1,6 @@
+import type { ProbeResult } from "../../lab/peer/protocol.ts";
 import type { Client } from "../../provider/node.ts";
 import type { Target } from "../expect.ts";
-import type { Scene } from "../scene.ts";
 
 /** A service that changes hands, as somebody sees it who asks it all the while. */
 interface Asked {
@@ -8,38 +8,36 @@ interface Asked {
   readonly target: Target;
 }
 
-const ASKED = { protocol: "TCP", count: 4, parallel: 2, timeoutMs: 5_000 } as const;
+const ROUND = { protocol: "TCP", count: 8, parallel: 2, timeoutMs: 5_000 } as const;
+const PATIENCE_MS = 90_000;
 
-/** Asks from now on until nobody answers any more. @returns after how many milliseconds the last answer came */
-export async function untilLeft(scene: Scene, asked: Asked): Promise<number> {
-  const began = now();
-  let last = began;
-  await scene.until(`${asked.target.to} to be left alone`, async () => {
-    const answers = await answersOf(asked);
-    last = Math.max(last, ...answers);
-    return answers.length === 0 ? undefined : "an answer";
-  });
-  return last - began;
+/** Asks from now on until nobody answers any more. @returns when that was known, in milliseconds from now */
+export function untilLeft(asked: Asked): Promise<number> {
+  return untilAll(asked, "no answer", ({ kind }) => kind !== "answer");
 }
 
-/** Asks from now on until somebody answers. @returns after how many milliseconds that was */
-export async function untilServed(scene: Scene, asked: Asked): Promise<number> {
-  const began = now();
-  let first = Number.POSITIVE_INFINITY;
-  await scene.until(`${asked.target.to} to be served`, async () => {
-    first = Math.min(...(await answersOf(asked)));
-    return Number.isFinite(first) ? undefined : "no answer";
-  });
-  return first - began;
+/** Asks from now on until everybody is answered. @returns when the first of those answers came, in milliseconds */
+export function untilServed(asked: Asked): Promise<number> {
+  return untilAll(asked, "an answer", ({ kind }) => kind === "answer");
 }
 
-/** When each answer of a round came. */
-async function answersOf({ from, target }: Asked): Promise<readonly number[]> {
-  const results = await from.send({ ...ASKED, ...target });
-  return results.filter(({ kind }) => kind === "answer").map(({ at }) => at);
-}
-
-/** As those who ask tell the time, who may be in another process. */
-function now(): number {
-  return performance.timeOrigin + performance.now();
+/**
+ * Asks without a pause until a whole round is as it is wanted.
+ *
+ * @returns when the first of those requests ended after which none was otherwise
+ * @throws Error when there is no such round in time
+ */
+async function untilAll(
+  { from, target }: Asked,
+  what: string,
+  wanted: (result: ProbeResult) => boolean,
+): Promise<number> {
+  const began = performance.timeOrigin + performance.now();
+  let since: number | undefined;
+  while (performance.timeOrigin + performance.now() < began + PATIENCE_MS) {
+    const results = [...(await from.send({ ...ROUND, ...target }))].sort((one, other) => one.at - other.at);
+    for (const result of results) since = wanted(result) ? (since ?? result.at) : undefined;
+    if (since !== undefined && results.every(wanted)) return since - began;
+  }
+  throw new Error(`wanted ${what} at ${target.to} within ${PATIENCE_MS} ms`);
 }

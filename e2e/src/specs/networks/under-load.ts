@@ -76,7 +76,7 @@ export const underLoad: Spec = {
     await expectNoTrace(scene, foreign.clusterIP);
     const traffic = startTraffic(ways, scene.later, TRAFFIC_MS);
     await sleep(500);
-    const [goes, left] = await Promise.all([make(scene, subnet("late", cidr)), untilLeft(scene, asked)]);
+    const [goes, left] = await Promise.all([make(scene, subnet("late", cidr)), untilLeft(asked)]);
     await expectForeign(scene, moving.name);
     await expectNoTrace(scene, moving.clusterIP);
     await expectUntouched(asked.from, asked.target);
@@ -89,7 +89,7 @@ export const underLoad: Spec = {
     await expectForeign(scene, moving.name);
     await expectNoTrace(scene, foreign.clusterIP);
     // Our own network takes over the addresses.
-    const [, served] = await Promise.all([make(scene, ipPool("late", cidr)), untilServed(scene, asked)]);
+    const [, served] = await Promise.all([make(scene, ipPool("late", cidr)), untilServed(asked)]);
     const seen = withoutFailure(await traffic.stop());
     return { ...seen, "left within": `${Math.round(left)} ms`, "served again within": `${Math.round(served)} ms` };
   },
