@@ -9,10 +9,17 @@ import { type Held, hold, vanish } from "../../src/stale-tcp/held.ts";
 const PORTS = { tcp: [80, 8080], udp: [] };
 const BOTH = ["IPv4", "IPv6"] as const;
 
-/** The states of one service. */
-const web = (...endpoints: (typeof webA1)[]) => workload(17, { endpoints, families: BOTH, nodePort: true });
-const { clusterIP, nodePort } = web();
-const objects = (...endpoints: (typeof webA1)[]) => [...clusterObjects, ...web(...endpoints).objects];
+/** The states of two services; the other one keeps its traffic on the node. */
+const services = (...endpoints: (typeof webA1)[]) =>
+  [
+    workload(17, { endpoints, families: BOTH, nodePort: true, external: true, loadBalancer: "VIP" }),
+    workload(18, { endpoints, families: BOTH, nodePort: true, internal: "Local", externally: "Local" }),
+  ] as const;
+const [{ clusterIP, nodePort, externalIP, loadBalancerIP }, kept] = services();
+const objects = (...endpoints: (typeof webA1)[]) => [
+  ...clusterObjects,
+  ...services(...endpoints).flatMap((service) => service.objects),
+];
 
 describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is gone, in %s mode", (mode) => {
   let lab: Lab;
@@ -39,12 +46,38 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
     return held;
   }
 
+  /** Connections of whoever may have one. */
+  function connections(stack: AsyncDisposableStack): Promise<readonly Held[]> {
+    const each = BOTH.flatMap((family) => [
+      connection(stack, clientA, clusterIP[family]),
+      connection(stack, NODE_A, clusterIP[family]),
+      connection(stack, outside, externalIP[family]),
+      connection(stack, outside, loadBalancerIP[family]),
+      connection(stack, outside, NODE_A.addresses[family], nodePort),
+      connection(stack, NODE_A, NODE_A.addresses[family], nodePort),
+    ]);
+    return Promise.all(each);
+  }
+
+  /** What becomes of connections whose clients send next. */
+  function outcomes(held: readonly Held[]): Promise<readonly string[]> {
+    for (const one of held) one.ask();
+    return Promise.all(held.map((one) => one.outcome()));
+  }
+
   /** Puts endpoints in place of those before, and waits until both families' rules have them. */
   async function move(...endpoints: (typeof webA1)[]): Promise<void> {
     const before = BOTH.map(syncs);
     await scene?.folder.write(objects(...endpoints));
     await waitUntil("the sync", PATIENCE_MS, async () =>
       BOTH.every((family, at) => syncs(family) > (before[at] ?? 0)) ? true : undefined,
+    );
+  }
+
+  /** Waits until the entries of both families are deleted. */
+  async function cleaned(): Promise<void> {
+    await waitUntil("the cleaning", PATIENCE_MS, async () =>
+      lines("Deleted stale conntrack entries").length === BOTH.length ? true : undefined,
     );
   }
 
@@ -60,33 +93,52 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
   test("are reset when their clients send next, whoever they are, with --reset-stale-tcp", async () => {
     await serve("--reset-stale-tcp");
     await using stack = new AsyncDisposableStack();
-    const held = await Promise.all([
-      ...BOTH.map((family) => connection(stack, clientA, clusterIP[family])),
-      ...BOTH.map((family) => connection(stack, NODE_A, clusterIP[family])),
-      ...BOTH.map((family) => connection(stack, outside, NODE_A.addresses[family], nodePort)),
-    ]);
+    const held = await connections(stack);
     stack.use(await vanish(lab, webA1));
     await move(webB1);
-    await waitUntil("the cleaning", PATIENCE_MS, async () =>
-      lines("Deleted stale conntrack entries").length === BOTH.length ? true : undefined,
-    );
-    for (const one of held) one.ask();
-    expect(await Promise.all(held.map((one) => one.outcome()))).toEqual(held.map(() => "ECONNRESET"));
+    await cleaned();
+    expect(await outcomes(held)).toEqual(held.map(() => "ECONNRESET"));
   });
 
-  test("are reset when there is another endpoint, where at first there is none", async () => {
+  test("are reset where no other endpoint is left, too, and who begins one there is refused", async () => {
     await serve("--reset-stale-tcp");
     await using stack = new AsyncDisposableStack();
-    const held = await connection(stack, clientA, clusterIP.IPv4);
+    const held = await connections(stack);
     stack.use(await vanish(lab, webA1));
     await move();
-    await waitUntil("the cleaning", PATIENCE_MS, async () =>
-      lines("Deleted stale conntrack entries").length > 0 ? true : undefined,
+    await cleaned();
+    expect(await outcomes(held)).toEqual(held.map(() => "ECONNRESET"));
+    const begun = BOTH.map((family) => stack.use(hold(lab, clientA, clusterIP[family], 80)));
+    expect(await Promise.all(begun.map((one) => one.outcome()))).toEqual(begun.map(() => "ECONNREFUSED"));
+  });
+
+  test("are reset where the only other endpoint is on another node and traffic stays on this one", async () => {
+    await serve("--reset-stale-tcp");
+    await using stack = new AsyncDisposableStack();
+    const held = await Promise.all(
+      BOTH.flatMap((family) => [
+        connection(stack, clientA, kept.clusterIP[family]),
+        connection(stack, NODE_A, kept.clusterIP[family]),
+        connection(stack, outside, NODE_A.addresses[family], kept.nodePort),
+      ]),
     );
+    stack.use(await vanish(lab, webA1));
+    await move(webB1);
+    await cleaned();
+    expect(await outcomes(held)).toEqual(held.map(() => "ECONNRESET"));
+  });
+
+  test("wait where no other endpoint is left, without it", async () => {
+    await serve();
+    await using stack = new AsyncDisposableStack();
+    const held = await connection(stack, clientA, clusterIP.IPv4);
+    const gone = await vanish(lab, webA1);
+    stack.use(gone);
+    await move();
     held.ask();
     await held.retransmitted();
-    await move(webB1);
-    expect(await held.outcome()).toBe("ECONNRESET");
+    await gone[Symbol.asyncDispose]();
+    expect(await held.outcome()).toBe(webA1.name);
   });
 
   test("wait without it, and go on when the endpoint is heard of again", async () => {

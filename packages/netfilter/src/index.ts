@@ -41,6 +41,7 @@ export { BUILTIN_CHAINS } from "./rule/builtin-chains.ts";
 export { checkChainName, MAX_CHAIN_NAME_LENGTH } from "./rule/check.ts";
 export { canonicalCIDR } from "./rule/cidr.ts";
 export { RuleParseError, RuleTextError } from "./rule/errors.ts";
+export { FIRST_PACKET } from "./rule/matches/tcp-flags.ts";
 export { shareProbability, statisticProbability } from "./rule/numbers.ts";
 export { comment, jump } from "./rule/parts.ts";
 export type * from "./rule/rule.ts";

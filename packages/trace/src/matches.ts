@@ -1,4 +1,4 @@
-import type { ConntrackState, Match, PortMatch } from "@fairlead/netfilter";
+import type { ConntrackState, Match, PortMatch, TCPFlagsMatch } from "@fairlead/netfilter";
 import { matchesAddressTypes } from "./address-type.ts";
 import { isDNATed } from "./conntrack.ts";
 import { matchesOther } from "./other-matches.ts";
@@ -29,6 +29,7 @@ function matches(match: Exclude<Match, MatchOf<"statistic">>, place: Place): boo
     case "nfacct":
       return true;
     case "tcp":
+      return matchesPorts(match, place) && matchesFlags(match.flags, place);
     case "udp":
     case "sctp":
       return matchesPorts(match, place);
@@ -61,6 +62,14 @@ function matchesPorts(match: MatchOf<"tcp" | "udp" | "sctp">, { walk }: Place): 
 function matchesPort(match: PortMatch | undefined, port: number | undefined): boolean {
   if (match === undefined) return true;
   return port !== undefined && (port >= match.from && port <= match.to) !== (match.negated === true);
+}
+
+/** The first packet of a connection has SYN only; of later ones nobody knows. */
+function matchesFlags(match: TCPFlagsMatch | undefined, place: Place): boolean {
+  if (match === undefined) return true;
+  if (place.walk.state !== "NEW")
+    throw undecidable(place, "the flags of packets are known of a connection's first only");
+  return (match.set.join() === (match.asked.includes("SYN") ? "SYN" : "")) !== (match.negated === true);
 }
 
 /** The table raw comes before connection tracking: there a packet has no connection (xt_conntrack calls it INVALID). */

@@ -4,12 +4,12 @@ import { type Place, undecidable } from "./place.ts";
 type Unknown = Extract<Match, { readonly kind: "unknown" }>;
 
 /**
- * Matches that rules are not typed for but that firewalls are full of: several ports at once, and TCP's flags.
+ * Matches that rules are not typed for but that firewalls are full of: several ports at once.
  *
  * @throws TraceError for all others
  */
 export function matchesOther(match: Unknown, place: Place): boolean {
-  const decided = match.module === "multiport" ? multiport(match, place) : tcpFlags(match, place);
+  const decided = match.module === "multiport" ? multiport(match, place) : undefined;
   if (decided !== undefined) return decided;
   throw undecidable(place, `the tracer does not know the match "${match.module}", at least with these options`);
 }
@@ -31,17 +31,4 @@ function multiport({ args }: Unknown, { walk }: Place): boolean | undefined {
 
 function isKeyOf<Key extends string>(object: Readonly<Record<Key, unknown>>, key: string | undefined): key is Key {
   return key !== undefined && Object.hasOwn(object, key);
-}
-
-/**
- * `[!] --tcp-flags FIN,SYN,RST,ACK SYN`: the first packet of a connection has SYN only; of later ones nobody knows.
- */
-function tcpFlags({ module, args }: Unknown, { walk }: Place): boolean | undefined {
-  const negated = args[0] === "!";
-  const [option, asked = "", wanted = "", ...more] = negated ? args.slice(1) : args;
-  if (module !== "tcp" || option !== "--tcp-flags" || more.length > 0) return undefined;
-  if (walk.protocol !== "tcp") return false;
-  if (walk.state !== "NEW") return undefined;
-  const hasSyn = ["SYN", "ALL"].some((flag) => asked.split(",").includes(flag));
-  return (wanted === (hasSyn ? "SYN" : "NONE")) !== negated;
 }

@@ -3,7 +3,7 @@ import { comment, jump, type Match, type Rule, type Table, type Target } from "@
 import { type GroupNames, groupNames } from "./group-names.ts";
 import { EXTERNAL_SERVICES, LOCALHOST_ACCEPTED_COUNTER, NODE_PORTS, PROXY_FIREWALL, SERVICES } from "./names.ts";
 import { internalSet, isGated, reachesEndpoints, refusal } from "./reach.ts";
-import { destinationPort, protocolName, reject, toAddress } from "./rule-parts.ts";
+import { destinationPort, protocolName, reject, resetting, toAddress } from "./rule-parts.ts";
 import type { RenderContext } from "./settings.ts";
 
 /** A rule of a group in one of the chains that all groups share. */
@@ -38,7 +38,7 @@ export function dispatchRules(group: ServicePortGroup, context: RenderContext): 
     if (isGated(frontend)) rules.push(gateRule(group, frontend, names));
     const verdict = refusal(frontend);
     if (verdict !== undefined) {
-      rules.push(...excludedRules(group, frontend, "filter"), refusalRule(group, frontend, verdict, context));
+      rules.push(...excludedRules(group, frontend, "filter"), ...refusalRules(group, frontend, verdict, context));
     }
   }
   if (group.healthCheckPort !== undefined) rules.push(healthCheckRule(group, group.healthCheckPort));
@@ -118,30 +118,28 @@ function gateRule(group: ServicePortGroup, frontend: Frontend, names: GroupNames
   return entry("filter", PROXY_FIREWALL, keyOf(group, frontend), { ...rule, target: { kind: "drop" } });
 }
 
-function refusalRule(
+function refusalRules(
   group: ServicePortGroup,
   frontend: Frontend,
   verdict: "reject" | "drop",
   context: RenderContext,
-): DispatchRule {
+): readonly DispatchRule[] {
   const remark = `${group.name} has no ${verdict === "drop" ? "local " : ""}endpoints`;
   const target: Target = verdict === "drop" ? { kind: "drop" } : reject(context.family);
+  const refused = { ...refusedPackets(group, frontend, remark), target };
+  const rules = group.protocol === "TCP" && context.node.resetStaleTCP ? [resetting(refused), refused] : [refused];
   const key = keyOf(group, frontend);
-  if (frontend.address === undefined) {
-    const rule: Rule = {
-      protocol: { value: protocolName(group.protocol) },
-      matches: [
-        comment(remark),
-        { kind: "addrtype", dstType: { value: "LOCAL" } },
-        destinationPort(group.protocol, frontend.port),
-      ],
-      target,
-    };
-    return entry("filter", EXTERNAL_SERVICES, key, rule, "tail");
-  }
+  if (frontend.address === undefined) return rules.map((rule) => entry("filter", EXTERNAL_SERVICES, key, rule, "tail"));
   const chain = frontend.kind === "cluster-ip" ? SERVICES : EXTERNAL_SERVICES;
-  const rule = toAddress(frontend.address, group.protocol, frontend.port, remark);
-  return entry("filter", chain, key, { ...rule, target });
+  return rules.map((rule) => entry("filter", chain, key, rule));
+}
+
+function refusedPackets({ protocol }: ServicePortGroup, { address, port }: Frontend, remark: string): Rule {
+  if (address !== undefined) return toAddress(address, protocol, port, remark);
+  return {
+    protocol: { value: protocolName(protocol) },
+    matches: [comment(remark), { kind: "addrtype", dstType: { value: "LOCAL" } }, destinationPort(protocol, port)],
+  };
 }
 
 /** The load balancer's health checks come from outside and must get in whatever INPUT's policy is. */

@@ -1,6 +1,6 @@
 import { hostCIDR } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
-import { type AddressMatch, comment, type Match, type Rule, type Target } from "@fairlead/netfilter";
+import { type AddressMatch, comment, FIRST_PACKET, type Match, type Rule, type Target } from "@fairlead/netfilter";
 
 /** Small makers of the parts that rules are put together from. */
 
@@ -19,6 +19,13 @@ export function destinationPort(protocol: Protocol, port: number): Match {
 
 export function reject(family: IPFamily): Target {
   return { kind: "reject", with: family === "IPv6" ? "icmp6-port-unreachable" : "icmp-port-unreachable" };
+}
+
+/** Resets, of the TCP packets that a rule is about, those in the middle of a connection. */
+export function resetting(rule: Rule): Rule {
+  const flags = { negated: true, ...FIRST_PACKET };
+  const matches = rule.matches.map((match) => (match.kind === "tcp" ? { ...match, flags } : match));
+  return { ...rule, matches, target: { kind: "reject", with: "tcp-reset" } };
 }
 
 /** What `-d ADDRESS -p PROTOCOL … --dport PORT` selects: packets to one frontend. */

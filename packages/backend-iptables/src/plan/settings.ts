@@ -56,7 +56,12 @@ export function servesLocalhost(
 
 /** Whether two contexts render the same group and frame alike, the addresses of node ports aside. */
 export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
-  return a.large === b.large && a.localhost === b.localhost && sameDetector(a.node.detector, b.node.detector);
+  return (
+    a.large === b.large &&
+    a.localhost === b.localhost &&
+    a.node.resetStaleTCP === b.node.resetStaleTCP &&
+    sameDetector(a.node.detector, b.node.detector)
+  );
 }
 
 function sameDetector(a: LocalTrafficDetector, b: LocalTrafficDetector): boolean {

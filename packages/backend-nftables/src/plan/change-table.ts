@@ -59,7 +59,7 @@ class Step {
     const { placements } = this.#programmed;
     const before = placements.get(id);
     const after = group && place(group, before);
-    const [was, is] = [groupParts(before), groupParts(after)];
+    const [was, is] = [groupParts(before, this.#programmed.context), groupParts(after, this.#programmed.context)];
     addStructures(is.needs, this.#programmed, this.#batch);
     this.#firewall(before, after);
     for (const key of new Set([...was.uses.keys(), ...is.uses.keys()])) {

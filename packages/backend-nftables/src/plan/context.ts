@@ -39,6 +39,8 @@ export interface PlanContext {
   readonly foreignClusterIPs: readonly string[];
   /** Those whom it serves there; undefined: everybody. */
   readonly excludedClients: readonly string[] | undefined;
+  /** TCP packets in the middle of a connection to what is refused are answered with a reset. */
+  readonly resetStaleTCP: boolean;
 }
 
 export function planContext(
@@ -59,6 +61,7 @@ export function planContext(
     serviceCIDRs: beside ? [] : (node.serviceCIDRs ?? []),
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
     excludedClients: node.excludedClients,
+    resetStaleTCP: node.resetStaleTCP ?? false,
   };
 }
 

@@ -9,6 +9,7 @@ import {
 import type { PlanContext } from "./context.ts";
 import { FOREIGN } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
+import { RESET_OR_DROP } from "./names.ts";
 
 const {
   addressIn,
@@ -19,6 +20,9 @@ const {
   lookUp,
   MASQUERADE: masquerade,
   newConnection,
+  pastTheFirst,
+  protocolIs,
+  RESET: reset,
   rejectPacket,
   verdict,
 } = statements;
@@ -32,6 +36,7 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
     masquerading(context),
     clusterIPsCheck(context),
     reject(context),
+    ...(context.resetStaleTCP ? [RESET_OR_DROP_CHAIN] : []),
   ];
 }
 
@@ -147,13 +152,24 @@ function clusterIPsCheck(context: PlanContext): NftChain {
   };
 }
 
-function reject({ family }: PlanContext): NftChain {
-  return {
-    name: "reject-chain",
-    comment: "helper for @no-endpoint-services / @no-endpoint-nodeports",
-    rules: [{ expressions: rejectPacket(family) }],
-  };
+const HELPER = "helper for @no-endpoint-services / @no-endpoint-nodeports";
+
+/** A connection whose endpoint is gone ends here with its next packet. */
+const RESET: NftRule = {
+  expressions: [...protocolIs("tcp"), ...pastTheFirst, ...reset],
+  comment: "Reset connections whose endpoint is gone",
+};
+
+function reject({ family, resetStaleTCP }: PlanContext): NftChain {
+  const rule = { expressions: rejectPacket(family) };
+  return { name: "reject-chain", comment: HELPER, rules: resetStaleTCP ? [RESET, rule] : [rule] };
 }
+
+const RESET_OR_DROP_CHAIN: NftChain = {
+  name: RESET_OR_DROP,
+  comment: HELPER,
+  rules: [RESET, { expressions: verdict({ kind: "drop" }) }],
+};
 
 function dispatch(family: NftFamily, map: string): NftRule {
   return { expressions: lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };

@@ -7,8 +7,8 @@ import type { ElementChanges } from "./pool-changes.ts";
 /** Whether the chains that services share are the same in both, so that a change can go from one to the other. */
 export function sharesChains(a: PlanContext, b: PlanContext): boolean {
   if (a === b) return true;
-  const said = ({ family, mark, masqueradeAll, detector, nodePortAddresses }: PlanContext) =>
-    JSON.stringify([family, mark, masqueradeAll, detector, nodePortAddresses === "all"]);
+  const said = ({ family, mark, masqueradeAll, detector, nodePortAddresses, resetStaleTCP }: PlanContext) =>
+    JSON.stringify([family, mark, masqueradeAll, detector, nodePortAddresses === "all", resetStaleTCP]);
   return said(a) === said(b);
 }
 

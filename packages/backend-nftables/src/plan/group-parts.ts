@@ -1,8 +1,9 @@
 import type { Frontend, ServicePortGroup, Treatment } from "@fairlead/core";
 import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/netfilter/nft";
+import type { PlanContext } from "./context.ts";
 import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
-import { commentText, firewallChain } from "./names.ts";
+import { commentText, firewallChain, RESET_OR_DROP } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
 import { wayTo } from "./pool-ways.ts";
 import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
@@ -38,8 +39,9 @@ export interface SharedElement {
 
 const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), shared: [], needs: [] };
 
-export function groupParts(placement: Placement | undefined): GroupParts {
-  return placement === undefined ? NOTHING : new Collector(placement).collect();
+/** @param context absent: what becomes of refused packets does not matter */
+export function groupParts(placement: Placement | undefined, context?: Pick<PlanContext, "resetStaleTCP">): GroupParts {
+  return placement === undefined ? NOTHING : new Collector(placement, context?.resetStaleTCP === true).collect();
 }
 
 class Collector {
@@ -48,9 +50,11 @@ class Collector {
   readonly #needs: Need[] = [];
   readonly #placement: Placement;
   readonly #comment: string;
+  readonly #refusals: Refusals;
 
-  constructor(placement: Placement) {
+  constructor(placement: Placement, resetStaleTCP: boolean) {
     this.#placement = placement;
+    this.#refusals = resetStaleTCP && placement.group.protocol === "TCP" ? RESETTING : REFUSALS;
     this.#comment = commentText(placement.group.name);
   }
 
@@ -67,7 +71,7 @@ class Collector {
     const key = address === undefined ? nodePortKey(protocol, port) : addressKey(address, protocol, port);
     const family = kind === "node-port" ? "nodePort" : "address";
     const sets = SETS[family];
-    const refused = REFUSALS[treatments.outside.verdict];
+    const refused = this.#refusals[treatments.outside.verdict];
     if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
     if (frontend.sources !== undefined) {
       this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
@@ -140,10 +144,15 @@ const SETS = {
   nodePort: { services: "service-nodeports", noEndpoints: "no-endpoint-nodeports" },
 } as const;
 
-const REFUSALS: Readonly<Partial<Record<Treatment["verdict"], Verdict>>> = {
+type Refusals = Readonly<Partial<Record<Treatment["verdict"], Verdict>>>;
+
+const REFUSALS: Refusals = {
   reject: { kind: "goto", chain: "reject-chain" },
   drop: { kind: "drop" },
 };
+
+/** What is in the middle of a TCP connection is reset there. */
+const RESETTING: Refusals = { ...REFUSALS, drop: { kind: "goto", chain: RESET_OR_DROP } };
 
 function sharedElements(
   { cluster, local, protocol }: ServicePortGroup,

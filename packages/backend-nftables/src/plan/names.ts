@@ -15,6 +15,9 @@ export function instanceOfTable(name: string): string | undefined {
   return /^fairlead-(.+)$/.exec(name)?.[1];
 }
 
+/** Where packets are dropped, but for those in the middle of a TCP connection. */
+export const RESET_OR_DROP = "reset-or-drop-chain";
+
 /** NFT_NAME_MAXLEN without its zero byte, and kube-proxy's room for a prefix. */
 const LONGEST_BASE = 240;
 

@@ -64,7 +64,7 @@ function* writeGroup(
 ): Generator<void, Iterable<Entry>> {
   const placement = place(group, before.placed(group));
   programmed.placements.set(group.id, placement);
-  const parts = groupParts(placement);
+  const parts = groupParts(placement, programmed.context);
   countParts(programmed, parts, 1);
   addStructures(parts.needs, programmed, to);
   const ranges = firewall(group, programmed.context);

@@ -26,7 +26,10 @@ export interface PlannerOptions {
   readonly externalIPs?: boolean;
   /** False: hints for nodes do not count (the gate PreferSameTrafficDistribution is off). */
   readonly nodeHints?: boolean;
-  /** True: of TCP, too, is known which endpoints there are, ready or not (`ServicePortGroup.present`). */
+  /**
+   * True: of TCP, too, is known which endpoints there are, ready or not (`ServicePortGroup.present`), and connections to
+   * those that are gone are to be reset (`NodePlan.resetStaleTCP`).
+   */
   readonly resetStaleTCP?: boolean;
   readonly semantics: ModeSemantics;
   /** Absent: every service is ours with all its endpoints. */
@@ -44,6 +47,7 @@ export function nodePlan(options: PlannerOptions, family: IPFamily): NodePlan {
     ...(nodeAddresses === undefined ? undefined : { nodeAddresses }),
     ...(serviceCIDRs === undefined ? undefined : { serviceCIDRs }),
     ...(excluded === undefined ? undefined : { excludedClients: excluded }),
+    ...(options.resetStaleTCP ? { resetStaleTCP: true } : undefined),
   };
 }
 

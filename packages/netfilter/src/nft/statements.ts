@@ -6,7 +6,7 @@ import { PORT_UNREACHABLE } from "./expressions/reject.ts";
 import type { Verdict } from "./expressions/verdict.ts";
 import { IP_FAMILY, type NftFamily } from "./family.ts";
 import { addressHex, type Hex, hexOf, hostHex, portHex } from "./hex.ts";
-import { CT_STATES, CT_STATUSES, PROTOCOLS } from "./words.ts";
+import { CT_STATES, CT_STATUSES, PROTOCOLS, TCP_FLAGS } from "./words.ts";
 
 /** Where a family's addresses are in its header, and how many bytes they have. */
 const ADDRESSES = {
@@ -149,6 +149,17 @@ export function protocolIs(protocol: keyof typeof PROTOCOLS): readonly Expressio
   ];
 }
 
+/** `tcp flags != syn / fin,syn,rst,ack`, of TCP packets: those that do not begin a connection. */
+export const pastTheFirst: readonly Expression[] = [
+  { kind: "payload", base: "transport", offset: 13, length: 1, to: 0 },
+  { kind: "bitwise", from: 0, to: 0, mask: flagsHex("fin", "syn", "rst", "ack"), xor: "00" },
+  { kind: "cmp", operator: "!=", from: 0, value: flagsHex("syn") },
+];
+
+function flagsHex(...names: readonly string[]): Hex {
+  return hexOf([names.reduce((bits, name) => bits | (TCP_FLAGS[name] ?? 0), 0)]);
+}
+
 /** `iifname "eth0"`; a name that ends in `*` is a prefix. */
 export function interfaceIs(
   key: "iifname" | "oifname",
@@ -184,6 +195,9 @@ export const goTo = (chain: string): readonly Expression[] => verdict({ kind: "g
 export function rejectPacket(family: NftFamily): readonly Expression[] {
   return [{ kind: "reject", with: "port-unreachable", code: PORT_UNREACHABLE[family] }];
 }
+
+/** `reject with tcp reset`. */
+export const RESET: readonly Expression[] = [{ kind: "reject", with: "tcp-reset", code: 0 }];
 
 /** `masquerade fully-random`. */
 export const MASQUERADE: readonly Expression[] = [{ kind: "masq", fullyRandom: true }];

@@ -1,6 +1,6 @@
 import { bytesText, ipv4Text } from "@fairlead/base";
 import { bytesOf, type Hex, hostNumber } from "./hex.ts";
-import { ctStateText, protocolName } from "./words.ts";
+import { ctStateText, protocolName, tcpFlagsText } from "./words.ts";
 
 /** The data types of sets and maps, by their names in `nft`. */
 export const DATA_TYPES = {
@@ -8,6 +8,7 @@ export const DATA_TYPES = {
   ipv6_addr: { id: 8, length: 16, text: (hex: Hex) => bytesText(bytesOf(hex)) },
   inet_proto: { id: 12, length: 1, text: (hex: Hex) => protocolName(Number.parseInt(hex, 16)) },
   inet_service: { id: 13, length: 2, text: (hex: Hex) => String(Number.parseInt(hex, 16)) },
+  tcp_flag: { id: 15, length: 1, text: (hex: Hex) => tcpFlagsText(Number.parseInt(hex, 16)) },
   mark: { id: 19, length: 4, text: (hex: Hex) => `0x${hostNumber(hex).toString(16).padStart(8, "0")}` },
   /** What numgen and hashes give, in the byte order of the machine. */
   integer: { id: 4, length: 4, text: (hex: Hex) => String(hostNumber(hex)) },

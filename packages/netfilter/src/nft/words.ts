@@ -25,6 +25,19 @@ export const CT_STATUSES: Readonly<Record<string, number>> = {
   dying: 0x200,
 };
 
+/** Bits of a TCP header's flags. */
+export const TCP_FLAGS: Readonly<Record<string, number>> = {
+  fin: 0x1,
+  syn: 0x2,
+  rst: 0x4,
+  psh: 0x8,
+  ack: 0x10,
+  urg: 0x20,
+  ecn: 0x40,
+  cwr: 0x80,
+};
+
+export const tcpFlagsText = (bits: number): string => (bits === 0 ? "0x0" : bitsText(TCP_FLAGS, bits));
 export const ctStateText = (bits: number): string => bitsText(CT_STATES, bits);
 export const ctStatusText = (bits: number): string => bitsText(CT_STATUSES, bits);
 

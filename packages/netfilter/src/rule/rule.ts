@@ -12,6 +12,7 @@ import type { NameMatch } from "./values.ts";
 export type { ConntrackState } from "./matches/conntrack.ts";
 export type { Match } from "./matches/index.ts";
 export type { PortMatch } from "./matches/ports.ts";
+export type { TCPFlagsMatch } from "./matches/tcp-flags.ts";
 export type { Target } from "./targets/index.ts";
 export type { IPFamily, NameMatch } from "./values.ts";
 

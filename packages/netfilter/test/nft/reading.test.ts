@@ -97,6 +97,7 @@ test.each([
   ["ip saddr @nowhere accept", "unknown"],
   ["ip saddr 10.0.0.1 queue", "unknown"],
   ["th dport >= 1024 accept", undefined],
+  ["meta l4proto tcp tcp flags != syn / fin,syn,rst,ack reject with tcp reset", undefined],
   ["ip saddr { 10.0.0.0/24, 10.0.1.0/24, 255.255.255.255 } accept", undefined],
   ["ip saddr", "unknown"],
   ["masquerade to :1024-65535", "unknown"],
@@ -131,7 +132,7 @@ test.each([
 
 test.each([
   ["icmp type echo-request", "drop"],
-  ["tcp flags syn / syn,ack", "counter packets 0 bytes 0 drop"],
+  ["tcp option maxseg exists", "counter packets 0 bytes 0 drop"],
   ["meta mark set ip saddr map { 10.0.0.1 : 0x00000005, 10.0.0.2 : 0x00000006 }", "accept"],
   ["ct original ip saddr 10.0.0.1 ip protocol tcp", "jump c"],
   ["fib saddr . iif oif missing", 'drop comment "drop"'],

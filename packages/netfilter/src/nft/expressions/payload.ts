@@ -29,7 +29,7 @@ export const payload: ExpressionKind<Payload> = {
     return { kind: "payload", base, offset, length, to: registerOf(to) };
   },
   print({ base, offset, length, to }, printer) {
-    const fields = base === "network" ? ADDRESSES[printer.family] : PORTS;
+    const fields = base === "network" ? ADDRESSES[printer.family] : TRANSPORT_FIELDS;
     const field = fields.find((one) => one.offset === offset && one.length >= length);
     printer.load(to, length, field ?? { text: `@${base === "network" ? "nh" : "th"},${8 * offset},${8 * length}` });
   },
@@ -46,7 +46,8 @@ const ADDRESSES = {
     { text: "ip6 daddr", type: "ipv6_addr", offset: 24, length: 16 },
   ],
 } as const;
-const PORTS = [
+const TRANSPORT_FIELDS = [
   { text: "th sport", type: "inet_service", offset: 0, length: 2 },
   { text: "th dport", type: "inet_service", offset: 2, length: 2 },
+  { text: "tcp flags", type: "tcp_flag", bits: "flags", offset: 13, length: 1 },
 ] as const;

@@ -8,7 +8,7 @@ export interface Value {
   readonly text: string;
   readonly type?: DataType;
   /** Bits that have names of their own. */
-  readonly bits?: "state" | "status";
+  readonly bits?: "state" | "status" | "flags";
   /** Numbers that have names, by name. */
   readonly words?: Readonly<Record<string, number>>;
   /** The length of the whole field, where only its first bytes were loaded or masked: a prefix is compared. */

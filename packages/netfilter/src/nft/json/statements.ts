@@ -1,3 +1,4 @@
+import { maskOf } from "../reading/match.ts";
 import type { Operator, Phrase } from "../reading/phrases.ts";
 import { isObject, type Json, listOf, member, number, text } from "./json.ts";
 import { notKnown, operandIn, setIn, valueText } from "./operands.ts";
@@ -36,12 +37,13 @@ function matchIn(json: Json): Phrase {
   const right = member(json, "right");
   const set = setIn(right);
   const masked = member(json, "left", "&");
-  const [left, mask] = masked === undefined ? [member(json, "left")] : listOf(masked);
-  const bits = number(mask);
+  const [of, mask] = masked === undefined ? [member(json, "left")] : listOf(masked);
+  const left = operandIn(of);
+  const bits = mask === undefined ? undefined : maskOf(left, listOf(mask).map(valueText).join(","));
   if (masked !== undefined && bits === undefined) throw notKnown(json);
   return {
     kind: "match",
-    left: operandIn(left),
+    left,
     operator,
     right: set === undefined ? { value: listOf(right).map(valueText).join(",") } : { set },
     ...(bits !== undefined && { mask: bits }),

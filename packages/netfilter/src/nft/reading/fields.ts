@@ -2,7 +2,7 @@ import { ADDRESS_TYPES } from "../expressions/fib.ts";
 import type { Expression } from "../expressions/index.ts";
 import type { Register } from "../expressions/registers.ts";
 import type { DataType } from "../types.ts";
-import { CT_STATES, CT_STATUSES } from "../words.ts";
+import { CT_STATES, CT_STATUSES, TCP_FLAGS } from "../words.ts";
 
 /** A field by its name in a listing: how it is loaded, and what its values are. */
 export interface FieldFacts {
@@ -11,7 +11,7 @@ export interface FieldFacts {
   /** Names that stand for numbers. */
   readonly words?: Readonly<Record<string, number>>;
   /** The words are bits, of which a packet can have several. */
-  readonly bits?: "state" | "status";
+  readonly bits?: "state" | "status" | "flags";
   /** Only packets of this protocol have it, and the listing leaves out that the rule compares that first. */
   readonly protocol?: "tcp" | "udp" | "sctp";
 }
@@ -62,6 +62,10 @@ const FIELDS: ReadonlyMap<string, FieldFacts> = new Map([
     { load: (to: Register) => ({ kind: "fib", of: "daddr", to }), type: "integer", words: ADDRESS_TYPES },
   ],
   ...ports,
+  [
+    "tcp flags",
+    { load: payload("transport", 13, 1), type: "tcp_flag", bits: "flags", words: TCP_FLAGS, protocol: "tcp" },
+  ],
 ] satisfies readonly (readonly [string, FieldFacts])[]);
 
 /** @returns undefined: a field that is not known here */

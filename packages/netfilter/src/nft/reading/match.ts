@@ -4,7 +4,7 @@ import { hexOf, hostHex } from "../hex.ts";
 import * as statements from "../statements.ts";
 import { type FieldFacts, fieldFacts } from "./fields.ts";
 import { loadOperand, requirement, setName } from "./operands.ts";
-import type { Phrase } from "./phrases.ts";
+import type { Operand, Phrase } from "./phrases.ts";
 import type { Scope } from "./scope.ts";
 import { NotKnown, valueHex } from "./values.ts";
 
@@ -26,14 +26,27 @@ export function matchExpressions(match: Match, scope: Scope): readonly Expressio
 
 function compared(match: Match, facts: FieldFacts, text: string, scope: Scope): readonly Expression[] {
   const { operator, mask } = match;
-  if (facts.bits !== undefined) return anyBit(facts, operator, bitsOf(facts, text));
+  const whole = facts.bits === "flags" && operator !== "in" && operator !== "!";
+  if (facts.bits !== undefined && !whole) return anyBit(facts, operator, bitsOf(facts, text));
   if (operator === "in" || operator === "!") throw new NotKnown(`${operator} ${text}`);
   if (text.includes("-") && facts.type !== "ifname") throw new NotKnown(text);
   if (mask !== undefined) return masked(facts, operator, mask, text);
   if (text.includes("/")) return prefix(match, text, scope);
   const word = facts.words?.[text];
-  const value = word === undefined ? namedValue(facts, text) : hostHex(word);
+  const value = word === undefined ? namedValue(facts, text) : numberHex(facts, word);
   return [facts.load(0), { kind: "cmp", operator, from: 0, value }];
+}
+
+/**
+ * The bits that a mask has, in numbers or in words.
+ *
+ * @throws NotKnown
+ */
+export function maskOf(left: Operand, text: string): number {
+  const facts = left.kind === "field" ? fieldFacts(left.name) : undefined;
+  const bits = facts?.bits === "flags" ? bitsOf(facts, text) : Number(text);
+  if (Number.isNaN(bits)) throw new NotKnown(`& ${text}`);
+  return bits;
 }
 
 function prefix({ left, operator }: Match, text: string, { family }: Scope): readonly Expression[] {
@@ -49,26 +62,32 @@ function namedValue({ type }: FieldFacts, text: string): Hex {
 }
 
 function masked(
-  { load, type }: FieldFacts,
+  facts: FieldFacts,
   operator: "==" | "!=" | "<" | "<=" | ">" | ">=",
   mask: number,
   text: string,
 ): readonly Expression[] {
-  if (type !== "mark") throw new NotKnown(`& ${mask}`);
+  const { load, type } = facts;
+  if (type !== "mark" && type !== "tcp_flag") throw new NotKnown(`& ${mask}`);
   return [
     load(0),
-    { kind: "bitwise", from: 0, to: 0, mask: hostHex(mask), xor: hostHex(0) },
+    { kind: "bitwise", from: 0, to: 0, mask: numberHex(facts, mask), xor: numberHex(facts, 0) },
     { kind: "cmp", operator, from: 0, value: valueHex([type], text) },
   ];
 }
 
-function anyBit({ load }: FieldFacts, operator: Match["operator"], bits: number): readonly Expression[] {
+function anyBit(facts: FieldFacts, operator: Match["operator"], bits: number): readonly Expression[] {
   if (operator !== "in" && operator !== "!") throw new NotKnown(operator);
   return [
-    load(0),
-    { kind: "bitwise", from: 0, to: 0, mask: hostHex(bits), xor: hostHex(0) },
-    { kind: "cmp", operator: operator === "in" ? "!=" : "==", from: 0, value: hostHex(0) },
+    facts.load(0),
+    { kind: "bitwise", from: 0, to: 0, mask: numberHex(facts, bits), xor: numberHex(facts, 0) },
+    { kind: "cmp", operator: operator === "in" ? "!=" : "==", from: 0, value: numberHex(facts, 0) },
   ];
+}
+
+/** The flags of TCP are one byte; other numbers have four, in the byte order of the machine. */
+function numberHex({ type }: FieldFacts, number: number): Hex {
+  return type === "tcp_flag" ? hexOf([number]) : hostHex(number);
 }
 
 function bitsOf({ words = {} }: FieldFacts, text: string): number {

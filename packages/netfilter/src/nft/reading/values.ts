@@ -1,7 +1,7 @@
 import { parseAddressLeniently } from "@fairlead/base";
 import { addressHex, type Hex, hexOf, hostHex, padded, portHex } from "../hex.ts";
 import { DATA_TYPES, type DataType } from "../types.ts";
-import { CT_STATES, PROTOCOLS } from "../words.ts";
+import { CT_STATES, PROTOCOLS, TCP_FLAGS } from "../words.ts";
 
 /** What a listing has that is not known here; the part that has it is kept as its text. */
 export class NotKnown extends Error {
@@ -14,6 +14,7 @@ const READERS: Readonly<Record<DataType, (text: string) => Hex | undefined>> = {
   ipv6_addr: (text) => (familyOf(text) === "IPv6" ? addressHex(text) : undefined),
   inet_proto: (text) => number(PROTOCOLS[text] ?? text, 0xff, (value) => hexOf([value])),
   inet_service: (text) => number(text, 0xffff, portHex),
+  tcp_flag: (text) => flagsHex(text),
   mark: (text) => number(text, 0xffff_ffff, hostHex),
   integer: (text) => number(text, 0xffff_ffff, hostHex),
   ct_state: (text) => number(CT_STATES[text] ?? text, 0xffff_ffff, hostHex),
@@ -52,6 +53,14 @@ function familyOf(text: string) {
 function number(text: string | number, most: number, hex: (value: number) => Hex): Hex | undefined {
   const value = typeof text === "number" ? text : /^(0x[\da-f]+|\d+)$/i.test(text) ? Number(text) : undefined;
   return value === undefined || value > most ? undefined : hex(value);
+}
+
+/** `syn,ack`, or as the elements of a set have it, `syn | ack`. */
+function flagsHex(text: string): Hex | undefined {
+  const bits = text.split(/,| \| /).map((name) => TCP_FLAGS[name]);
+  const known = bits.filter((bit) => bit !== undefined);
+  if (known.length < bits.length) return number(text, 0xff, (value) => hexOf([value]));
+  return hexOf([known.reduce((all, bit) => all | bit, 0)]);
 }
 
 function nameHex(text: string): Hex | undefined {

@@ -6,7 +6,7 @@ import type { NftFamily } from "../family.ts";
 import { bytesOf, type Hex, hostNumber } from "../hex.ts";
 import type { NftRule, NftTable } from "../model.ts";
 import { DATA_TYPES, lengthOf } from "../types.ts";
-import { ctStateText, ctStatusText } from "../words.ts";
+import { ctStateText, ctStatusText, tcpFlagsText } from "../words.ts";
 import { quoted } from "./quote.ts";
 import { setText } from "./set.ts";
 
@@ -63,9 +63,12 @@ class RulePrinter implements Printer {
   compare(from: Register, operator: string, value: Hex): void {
     const held = this.value(from, value.length / 2);
     const not = operator === "==" && !held.computed ? "" : `${operator} `;
-    if (held.bits !== undefined && held.masked !== undefined && hostNumber(value) === 0) {
-      const names = (held.bits === "state" ? ctStateText : ctStatusText)(hostNumber(held.masked));
-      this.say(`${held.text} ${operator === "!=" ? "" : "! "}${names}`);
+    const { bits, masked } = held;
+    if (bits !== undefined && masked !== undefined && hostNumber(value) === 0) {
+      this.say(`${held.text} ${operator === "!=" ? "" : "! "}${BITS_TEXTS[bits](hostNumber(masked))}`);
+    } else if (bits === "flags") {
+      const of = masked === undefined ? "" : ` / ${tcpFlagsText(hostNumber(masked))}`;
+      this.say(`${held.text} ${of === "" ? `${operator} ` : not}${tcpFlagsText(hostNumber(value))}${of}`);
     } else this.say(`${held.text} ${not}${constantText(held, value)}`);
   }
 
@@ -89,6 +92,8 @@ export function ruleText({ expressions, comment }: NftRule, table: Pick<NftTable
   for (const expression of expressions) kindOf(expression).print(expression, printer);
   return comment === undefined ? printer.text() : `${printer.text()} comment ${quoted(comment)}`;
 }
+
+const BITS_TEXTS = { state: ctStateText, status: ctStatusText, flags: tcpFlagsText } as const;
 
 function constantText({ type, words, length, masked }: Value, value: Hex): string {
   const word = words && Object.entries(words).find(([, number]) => number === hostNumber(value))?.[0];

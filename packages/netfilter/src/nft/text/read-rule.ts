@@ -1,5 +1,7 @@
 import { durationOf } from "../expressions/duration.ts";
-import type { Operator, Phrase } from "../reading/phrases.ts";
+import { fieldFacts } from "../reading/fields.ts";
+import { maskOf } from "../reading/match.ts";
+import type { Operand, Operator, Phrase } from "../reading/phrases.ts";
 import type { ReadPhrase } from "../reading/table-builder.ts";
 import { NotKnown } from "../reading/values.ts";
 import { readVerdict } from "./read-elements.ts";
@@ -139,15 +141,27 @@ function readRemember(reader: TokenReader, operation: "add" | "update" | "delete
 
 const OPERATORS: ReadonlySet<string> = new Set(["==", "!=", "<", "<=", ">", ">=", "!"]);
 
-function readMatch(reader: TokenReader, left: Extract<Phrase, { kind: "match" }>["left"]): Phrase {
-  const mask = reader.take("&") ? Number(reader.next().text) : undefined;
+function readMatch(reader: TokenReader, left: Operand): Phrase {
+  const masked = reader.take("&") ? maskOf(left, reader.next().text) : undefined;
   // Looked up in what it may be.
   const written = OPERATORS.has(reader.peek()) ? (reader.next().text as Operator) : undefined;
   const set = readSet(reader);
   if (set !== undefined) return { kind: "match", left, operator: written ?? "==", right: { set } };
-  const value = [reader.next().text];
-  while (reader.take(",")) value.push(reader.next().text);
-  if (value[0] === "") throw new NotKnown("nothing to compare with");
-  const operator = written ?? (left.kind === "field" && left.name.startsWith("ct ") ? "in" : "==");
-  return { kind: "match", left, operator, right: { value: value.join(",") }, ...(mask !== undefined && { mask }) };
+  const value = readList(reader);
+  // `tcp flags syn / syn,ack`.
+  const mask = reader.take("/") ? maskOf(left, readList(reader)) : masked;
+  const operator = written ?? (mask === undefined && hasBits(left) ? "in" : "==");
+  return { kind: "match", left, operator, right: { value }, ...(mask !== undefined && { mask }) };
+}
+
+/** @throws NotKnown */
+function readList(reader: TokenReader): string {
+  const list = [reader.next().text];
+  while (reader.take(",")) list.push(reader.next().text);
+  if (list[0] === "") throw new NotKnown("nothing to compare with");
+  return list.join(",");
+}
+
+function hasBits(operand: Operand): boolean {
+  return operand.kind === "field" && fieldFacts(operand.name)?.bits !== undefined;
 }

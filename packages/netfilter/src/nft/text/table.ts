@@ -72,6 +72,7 @@ const TYPEOF: Readonly<Record<keyof typeof DATA_TYPES, string>> = {
   ipv6_addr: "ip6 daddr",
   inet_proto: "meta l4proto",
   inet_service: "tcp dport",
+  tcp_flag: "tcp flags",
   mark: "meta mark",
   integer: "numgen random mod 65536",
   ct_state: "ct state",

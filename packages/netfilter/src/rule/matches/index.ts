@@ -12,7 +12,7 @@ import type { MatchKind } from "./kind.ts";
 import { type MarkMatch, mark } from "./mark.ts";
 import { type NfacctMatch, nfacct } from "./nfacct.ts";
 import { type PhysdevMatch, physdev } from "./physdev.ts";
-import { type PortsMatch, sctp, tcp, udp } from "./ports.ts";
+import { type PortsMatch, sctp, type TCPMatch, tcp, udp } from "./ports.ts";
 import { type RecentMatch, recent } from "./recent.ts";
 import { type SetMatch, set } from "./set.ts";
 import { type StatisticMatch, statistic } from "./statistic.ts";
@@ -26,11 +26,11 @@ type TypedMatch =
   | NfacctMatch
   | PhysdevMatch
   | PortsMatch<"sctp">
-  | PortsMatch<"tcp">
   | PortsMatch<"udp">
   | RecentMatch
   | SetMatch
-  | StatisticMatch;
+  | StatisticMatch
+  | TCPMatch;
 
 export type Match =
   | TypedMatch

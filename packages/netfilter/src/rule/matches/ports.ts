@@ -5,6 +5,7 @@ import { negation, not, typedOptions } from "../options.ts";
 import { Problem } from "../problem.ts";
 import type { RawOption } from "../raw.ts";
 import type { MatchKind } from "./kind.ts";
+import { parseTCPFlags, renderTCPFlags, type TCPFlagsMatch } from "./tcp-flags.ts";
 
 /** Ports of a tcp, udp or sctp match; ranges are inclusive. */
 export interface PortMatch {
@@ -22,7 +23,25 @@ export interface PortsMatch<Protocol extends "tcp" | "udp" | "sctp"> {
 
 const PORTS = { "--sport": 1, "--source-port": 1, "--dport": 1, "--destination-port": 1 } as const;
 
-export const tcp = portsOf("tcp", { "--tcp-flags": 2, "--syn": 0, "--tcp-option": 1 });
+/** The flags of TCP beside its ports. */
+export interface TCPMatch extends PortsMatch<"tcp"> {
+  readonly flags?: TCPFlagsMatch;
+}
+
+const FLAGS = ["--tcp-flags", "--syn"] as const;
+const tcpPorts = portsOf("tcp", { "--tcp-flags": 2, "--syn": 0, "--tcp-option": 1 });
+
+export const tcp: MatchKind<TCPMatch> = {
+  ...tcpPorts,
+  parse(raw, family) {
+    const asked = raw.options.filter(({ name }) => FLAGS.some((flag) => flag === name));
+    const ports = tcpPorts.parse({ ...raw, options: raw.options.filter((option) => !asked.includes(option)) }, family);
+    const [flags, ...more] = asked;
+    if (flags === undefined || ports === undefined) return ports;
+    return more.length > 0 ? undefined : { ...ports, flags: parseTCPFlags(flags) };
+  },
+  render: (match) => `${tcpPorts.render(match)}${renderTCPFlags(match.flags)}`,
+};
 export const udp = portsOf("udp", {});
 export const sctp = portsOf("sctp", { "--chunk-types": 2 });
 
