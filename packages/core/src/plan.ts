@@ -140,8 +140,8 @@ export interface NodePlan {
   /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, whoever sends. */
   readonly excludedClients?: readonly string[];
   /**
-   * What is sent to a refused TCP frontend in the middle of a connection is answered with a reset: it was somebody's to an
-   * endpoint that is gone (`PlannerOptions.resetStaleTCP`). Absent: it is refused as the beginning of one is.
+   * What is sent to a refused TCP frontend in the middle of a connection is answered with a reset: it was somebody's to
+   * an endpoint that is gone (`PlannerOptions.resetStaleTCP`). Absent: it is refused as the beginning of one is.
    */
   readonly resetStaleTCP?: true;
 }

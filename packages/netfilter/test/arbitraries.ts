@@ -10,6 +10,7 @@ import {
   type Rule,
   statisticProbability,
   type Target,
+  type TCPFlagsMatch,
 } from "../src/index.ts";
 
 /** Rules in canonical form, as far as iptables takes them. `sets`: with matches that need objects of other tools. */
@@ -82,6 +83,8 @@ function interfaceName(): fc.Arbitrary<NameMatch> {
     }));
 }
 
+const FLAGS: TCPFlagsMatch["asked"][number][] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG"];
+
 function port(): fc.Arbitrary<PortMatch> {
   return fc
     .record({ bounds: fc.tuple(fc.nat(0xffff), fc.nat(0xffff)), negation })
@@ -93,10 +96,16 @@ function ports(): fc.Arbitrary<PortsOf> {
   const withMatch = fc
     .record({ kind: fc.constantFrom("tcp", "udp", "sctp"), sport: port(), dport: port() }, { requiredKeys: ["kind"] })
     .map((fields) => ({ protocol: { value: fields.kind }, match: fields as Match }));
+  const withFlags = fc
+    .record({ dport: port(), negation, asked: fc.subarray(FLAGS, { minLength: 1 }), set: fc.subarray(FLAGS) })
+    .map(({ dport, negation: not, ...flags }) => ({
+      protocol: { value: "tcp" },
+      match: { kind: "tcp", dport, flags: { ...not, ...flags } } as const,
+    }));
   const alone = fc
     .record({ value: fc.constantFrom("tcp", "udp", "sctp", "esp", "ah"), negation })
     .map(({ value, negation: not }) => ({ protocol: { ...not, value }, match: undefined }));
-  return fc.oneof(withMatch, alone);
+  return fc.oneof(withMatch, withFlags, alone);
 }
 
 const unsigned = fc.oneof(fc.nat(0xffff), fc.integer({ min: 0, max: 0xffffffff }), fc.constant(0xffffffff));

@@ -27,8 +27,8 @@ export interface PlannerOptions {
   /** False: hints for nodes do not count (the gate PreferSameTrafficDistribution is off). */
   readonly nodeHints?: boolean;
   /**
-   * True: of TCP, too, is known which endpoints there are, ready or not (`ServicePortGroup.present`), and connections to
-   * those that are gone are to be reset (`NodePlan.resetStaleTCP`).
+   * True: of TCP, too, is known which endpoints there are, ready or not (`ServicePortGroup.present`), and connections
+   * to those that are gone are to be reset (`NodePlan.resetStaleTCP`).
    */
   readonly resetStaleTCP?: boolean;
   readonly semantics: ModeSemantics;

@@ -1,12 +1,12 @@
 import type { RuleSet } from "@fairlead/netfilter";
-import { createTracer, type Environment, type Outcome, type Packet } from "@fairlead/trace";
+import { createTracer, type Environment, type Outcome, type Packet, type Rules } from "@fairlead/trace";
 import { clientA, NODE_A, outside } from "../addresses/hosts.ts";
 import { nodeEnvironment } from "../run/traced.ts";
 import { slotClusterIP } from "./slots.ts";
 
 /** Where packets to every frontend that a slot can have end, by a name for the packet. */
 export function traceSlots(
-  ruleSet: RuleSet,
+  ruleSet: RuleSet | Rules,
   slots: readonly number[],
   environment: Environment = nodeEnvironment,
 ): ReadonlyMap<string, readonly Outcome[]> {

@@ -5,7 +5,7 @@ import type { RawOption } from "../raw.ts";
 
 /** In the order in which iptables-save prints them. */
 const TCP_FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG"] as const;
-export type TCPFlag = (typeof TCP_FLAGS)[number];
+type TCPFlag = (typeof TCP_FLAGS)[number];
 
 /** `--tcp-flags ASKED SET`: of the flags that are asked for, a packet has just these. */
 export interface TCPFlagsMatch {
