@@ -51,6 +51,8 @@ async function started(options: RunningAgentOptions = {}): Promise<RunningAgent>
   await settled();
   await one.source.put(nodeA, ...services);
   await one.source.synced("services", "endpointSlices", "node");
+  // The default VPC is ovn-cluster.
+  await one.source.state("Vpc", "absent");
   await one.clock.advance(0);
   return one;
 }
@@ -181,6 +183,28 @@ describe("while it runs", () => {
     expect(serves(one, "10.96.95.98")).toBe(false);
     expect(EVENTS.map(({ reason }) => reason)).toEqual(["NetworkSourceForbidden", "NetworkCIDRRefused"]);
     expect(one.log.lines.filter((line) => JSON.stringify(line).includes("spec.cidrBlock"))).toHaveLength(1);
+  });
+
+  test("Vpcs that may not be read take nothing away; the log and the Event name them", async () => {
+    const one = await learning();
+    await one.source.state("Vpc", "forbidden");
+    await decided(one);
+    expect(serves(one, "10.96.95.98")).toBe(false);
+    expect(EVENTS).toEqual([expect.objectContaining({ reason: "NetworkSourceForbidden" })]);
+    expect(EVENTS[0]?.message).toContain("vpcs.kubeovn.io");
+    expect(one.log.lines.filter((line) => JSON.stringify(line).includes("vpcs.kubeovn.io"))).toHaveLength(1);
+  });
+
+  test("the default VPC has another name: its Vpc says so", async () => {
+    const one = await learning();
+    const { spec, ...other } = subnet("main-default", "10.144.154.72/32");
+    await one.source.put({ ...other, spec: { ...spec, vpc: "main" } });
+    await decided(one);
+    expect(serves(one, "10.96.67.76")).toBe(true);
+    const metadata = { name: "main" };
+    await one.source.put({ apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata, status: { default: true } });
+    await decided(one);
+    expect(serves(one, "10.96.67.76")).toBe(false);
   });
 
   test("a subnet that would take most services is held", async () => {

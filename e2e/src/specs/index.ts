@@ -17,6 +17,7 @@ import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { tooManyRequests } from "./networks/busy.ts";
 import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
+import { defaultVpc } from "./networks/vpcs.ts";
 import { rollout } from "./rollout/rollout.ts";
 import { checker } from "./self-test/checker.ts";
 import { dns } from "./services/dns.ts";
@@ -50,6 +51,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   underLoad,
   everySource,
   networksFromServer,
+  defaultVpc,
   tooManyRequests,
   ...agents,
   ...apiServer,

@@ -57,7 +57,7 @@ test("a service whose endpoints move while a decision is made is planned again u
   move("10.144.0.5");
   const decisions: NetworksDecision[] = [];
   networks.start({ onFirst: () => {}, onChange: (decision) => void decisions.push(decision) });
-  const subnets = networks.subscriptions[0];
+  const [subnets, vpcs] = networks.subscriptions;
   const key = "/ovn-default" as const;
   subnets?.onChange({
     type: "upsert",
@@ -65,6 +65,7 @@ test("a service whose endpoints move while a decision is made is planned again u
     object: { metadata: { name: "ovn-default" }, spec: { cidrBlock: "10.16.0.0/16" } },
   });
   subnets?.onState?.("listed");
+  vpcs?.onState?.("absent");
   networks.synced("services");
   networks.synced("endpointSlices");
   await clock.advance(0);

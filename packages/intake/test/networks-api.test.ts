@@ -7,6 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { ClusterServices, networkSubscriptions } from "../src/index.ts";
 
 const SUBNETS = "/apis/kubeovn.io/v1/subnets";
+const VPCS = "/apis/kubeovn.io/v1/vpcs";
 const subnet = (name: string, cidrBlock: string) => ({ metadata: { name }, spec: { cidrBlock } });
 
 const ENDS: (() => Promise<unknown>)[] = [];
@@ -75,6 +76,22 @@ test("1,000 subnets, one of them garbage, and the addresses of nodes", async () 
   const more = await until(() => networks.decide(new ClusterServices(new ClusterState())).excludeCIDRs.length > 1_000);
   expect(more.excludeCIDRs[0]).not.toBe("10.200.0.0/16");
   expect(more.excludeCIDRs).toContain("10.200.0.0/16");
+});
+
+test.each([
+  { role: "has Vpcs", state: "listed", cidrs: ["10.16.0.0/16"] },
+  { role: "has not", state: "forbidden", forbidden: ["vpcs.kubeovn.io"], cidrs: [] },
+])("kube-ovn's Vpcs say which VPC is the default one: the role $role", async ({ state, forbidden, cidrs }) => {
+  const learnt = await learning((api) => {
+    api.store.put(SUBNETS, { metadata: { name: "one" }, spec: { cidrBlock: "10.16.0.0/16", vpc: "main" } });
+    api.store.put(VPCS, { metadata: { name: "main" }, status: { default: true } });
+    api.intercept(({ path }, response) => {
+      return path === VPCS && forbidden !== undefined && fail(response, 403, "Forbidden", "no") !== undefined;
+    });
+  });
+  const decision = await learnt.until(() => learnt.networks.ready && learnt.state() === state);
+  expect(decision.excludeCIDRs).toEqual(cidrs);
+  expect(learnt.networks.report().sources[0]?.forbidden).toEqual(forbidden);
 });
 
 test("a CRD that is not there is absent, and nothing waits", async () => {

@@ -162,6 +162,21 @@ describe("networks", () => {
     ]);
   });
 
+  test("of kube-ovn's VPCs the one that is the default counts", () => {
+    const vpcs = [{ metadata: { name: "main" }, status: { default: true } }];
+    const subnets = ["main", "ovn-cluster"].map((vpc, at) => ({ spec: { vpc, cidrBlock: `10.24${at}.0.0/16` } }));
+    const both = new Map<string, readonly unknown[]>([
+      ["vpcs.kubeovn.io", vpcs],
+      ["subnets.kubeovn.io", subnets],
+    ]);
+    const reported = survey({ ...objects, networks: both }, options).findings.filter(
+      ({ topic }) => topic === "networks",
+    );
+    expect(reported.map(({ found }) => found)).toEqual([
+      "kube-ovn-subnets: 10.240.0.0/16; not in clusterCIDR: 10.240.0.0/16",
+    ]);
+  });
+
   test("excluded, it fits", () => {
     const reported = survey({ ...objects, networks }, { ...options, excludeClusterCIDRs: ["10.244.0.0/16"] }).findings;
     expect(reported.map(({ state }) => state)).toEqual(["fits", "fits", "fits", "fits"]);

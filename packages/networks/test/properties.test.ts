@@ -36,10 +36,14 @@ const services = fc
   .map((lists) => new TestServices(Object.fromEntries(lists.map((list, at) => [`s${at}`, list]))));
 
 interface Event {
-  readonly side: "theirs" | "ours";
+  readonly side: "theirs" | "ours" | "vpcs";
   readonly object: string;
-  /** Absent: the object goes. */
+  /** Absent, of a Subnet or pool: the object goes. */
   readonly cidr?: string;
+  /** Of a Subnet: the VPC that it names. */
+  readonly vpc?: string | undefined;
+  /** Of a Vpc; absent: it goes. */
+  readonly isDefault?: boolean;
   /** Milliseconds until the next event. */
   readonly wait: number;
 }
@@ -50,11 +54,24 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ side, object, cidr, wait }) },
   { weight: 1, arbitrary: fc.record({ side, object, wait }) },
 );
+/** Two VPCs, one of which has the name of the default one. */
+const vpc = fc.constantFrom("ovn-cluster", "blue");
+const vpcEvent: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 4, arbitrary: event },
+  {
+    weight: 3,
+    arbitrary: fc.record({ side: fc.constant("theirs"), object, cidr, vpc: fc.option(vpc, { nil: undefined }), wait }),
+  },
+  { weight: 2, arbitrary: fc.record({ side: fc.constant("vpcs"), object: vpc, isDefault: fc.boolean(), wait }) },
+  { weight: 1, arbitrary: fc.record({ side: fc.constant("vpcs"), object: vpc, wait }) },
+);
 
 type Setup = ReturnType<typeof setup>;
 
-function apply({ subnet, noSubnet, pool, noPool }: Setup, { side, object, cidr }: Event): void {
-  if (side === "theirs") cidr === undefined ? noSubnet(object) : subnet(object, cidr);
+function apply({ subnet, noSubnet, pool, noPool, vpc, noVpc }: Setup, event: Event): void {
+  const { side, object, cidr, isDefault } = event;
+  if (side === "vpcs") isDefault === undefined ? noVpc(object) : vpc(object, isDefault);
+  else if (side === "theirs") cidr === undefined ? noSubnet(object) : subnet(object, cidr, event.vpc);
   else cidr === undefined ? noPool(object) : pool(object, cidr);
 }
 
@@ -84,8 +101,8 @@ function settled(made: Setup, services: TestServices): NetworksDecision {
 
 test("any order and splitting of events ends in the owners of a fresh start, once all is accepted and let go", () => {
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 20 }), services, fc.infiniteStream(fc.nat()), (events, all, random) => {
-      const history = setup();
+    fc.property(fc.array(vpcEvent, { maxLength: 20 }), services, fc.infiniteStream(fc.nat()), (events, all, random) => {
+      const history = setup({ vpcs: "listed" });
       history.start();
       history.next(all);
       for (const one of shuffledAcrossObjects(events, random)) {
@@ -93,7 +110,7 @@ test("any order and splitting of events ends in the owners of a fresh start, onc
         history.clock.advanceNow(one.wait);
         history.networks.decide(all);
       }
-      const fresh = setup();
+      const fresh = setup({ vpcs: "listed" });
       for (const one of events) apply(fresh, one);
       fresh.start();
       const a = settled(history, all);
@@ -137,8 +154,9 @@ const OWN_BENEATH_THEIRS: [Event[], TestServices, number] = [
 test("no sequence of events turns more services foreign than the guard allows", () => {
   const percent = fc.constantFrom(0, 10, 34, 50, 99);
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 30 }), services, percent, (events, all, maxForeignPercent) => {
-      const made = setup({ settings: { maxForeignPercent, written: { own: [], excluded: [] } } });
+    fc.property(fc.array(vpcEvent, { maxLength: 30 }), services, percent, (events, all, maxForeignPercent) => {
+      const settings = { maxForeignPercent, written: { own: [], excluded: [] } };
+      const made = setup({ settings, vpcs: "listed" });
       made.start();
       const before = ownersUnder(made.next(all), all);
       const turned = new Set<number>();
@@ -158,20 +176,28 @@ test("no sequence of events turns more services foreign than the guard allows", 
 
 test("whatever happens to the resources themselves, no service that is foreign changes hands", () => {
   const state = fc.constantFrom("absent" as const, "forbidden" as const, "unreachable" as const, "listed" as const);
-  const happening = fc.oneof(fc.record({ state, wait }), fc.record({ object, wait }));
+  const resource = fc.constantFrom(0, 1);
+  const happening = fc.oneof(
+    fc.record({ state, resource, wait }),
+    fc.record({ object, wait }),
+    fc.record({ vpc, isDefault: fc.option(fc.boolean(), { nil: undefined }), wait }),
+  );
   fc.assert(
     fc.property(
       fc.array(cidr, { maxLength: 4 }),
       services,
       fc.array(happening, { maxLength: 20 }),
       (cidrs, all, happenings) => {
-        const made = setup({ settings: { written: { own: [], excluded: [] } } });
-        for (const [at, one] of cidrs.entries()) made.subnet("abcd"[at] ?? "", one);
+        const made = setup({ settings: { written: { own: [], excluded: [] } }, vpcs: "listed" });
+        for (const [at, one] of cidrs.entries()) made.subnet("abcd"[at] ?? "", one, at % 2 === 0 ? "blue" : undefined);
+        made.vpc("blue", true);
         made.start();
         const owners = ownersUnder(made.next(all), all);
         for (const one of happenings) {
-          if ("state" in one) made.networks.setState(theirs.id, 0, one.state);
-          else made.noSubnet(one.object);
+          if ("state" in one) made.networks.setState(theirs.id, one.resource, one.state);
+          else if ("object" in one) made.noSubnet(one.object);
+          else if (one.isDefault === undefined) made.noVpc(one.vpc);
+          else made.vpc(one.vpc, one.isDefault);
           made.networks.setState(ours.id, 0, "listed");
           made.clock.advanceNow(one.wait);
           expect(ownersUnder(made.networks.decide(all), all)).toEqual(owners);

@@ -6,6 +6,7 @@ import {
   type NetworksDecision,
   type NetworksSettings,
   networkSource,
+  type ResourceState,
 } from "../src/index.ts";
 import type { TestServices } from "./services.ts";
 
@@ -27,18 +28,24 @@ export interface SetupOptions {
   readonly settings?: Partial<NetworksSettings>;
   readonly known?: LastKnown;
   readonly clock?: VirtualClock;
+  /** What kube-ovn's Vpcs are at the start. Default: absent, as without them. */
+  readonly vpcs?: ResourceState;
 }
 
 /** Networks with a clock that stands still; `start` gives each source its first list, `next` goes on to what is due. */
-export function setup({ settings = {}, known, clock = new VirtualClock() }: SetupOptions = {}) {
+export function setup({ settings = {}, known, clock = new VirtualClock(), vpcs = "absent" }: SetupOptions = {}) {
   const networks = new Networks({ ...SETTINGS, ...settings }, clock, known);
-  const subnet = (name: string, cidrBlock: string) =>
-    networks.upsert(theirs.id, 0, `Subnet/${name}`, { spec: { cidrBlock } });
+  const subnet = (name: string, cidrBlock: string, vpc?: string) =>
+    networks.upsert(theirs.id, 0, `Subnet/${name}`, { spec: { cidrBlock, vpc } });
   const noSubnet = (name: string) => networks.delete(theirs.id, 0, `Subnet/${name}`);
   const pool = (name: string, cidr: string) => networks.upsert(ours.id, 0, `IPPool/${name}`, { spec: { cidr } });
   const noPool = (name: string) => networks.delete(ours.id, 0, `IPPool/${name}`);
+  const vpc = (name: string, isDefault: boolean) =>
+    networks.upsert(theirs.id, 1, `Vpc/${name}`, { metadata: { name }, status: { default: isDefault } });
+  const noVpc = (name: string) => networks.delete(theirs.id, 1, `Vpc/${name}`);
   const start = () => {
     networks.setState(theirs.id, 0, "listed");
+    if (vpcs !== "waiting") networks.setState(theirs.id, 1, vpcs);
     networks.setState(others.id, 0, "absent");
     networks.setState(ours.id, 0, "listed");
     networks.setState(ours.id, 1, "absent");
@@ -48,5 +55,5 @@ export function setup({ settings = {}, known, clock = new VirtualClock() }: Setu
     return networks.decide(services);
   };
   const cidr = (text: string) => networks.report().cidrs.find((one) => one.cidr === text);
-  return { networks, clock, subnet, noSubnet, pool, noPool, start, next, cidr };
+  return { networks, clock, subnet, noSubnet, pool, noPool, vpc, noVpc, start, next, cidr };
 }

@@ -8,6 +8,7 @@ interface Row {
   readonly raw: object;
   readonly cidrs: readonly string[];
   readonly ignored?: string;
+  readonly group?: string;
 }
 
 const of = networkSource;
@@ -19,25 +20,21 @@ const rows: readonly Row[] = [
     source: of("kube-ovn-subnets"),
     raw: subnet({ cidrBlock: "10.16.0.0/16,fd00:10:16::/112", vpc: "ovn-cluster", protocol: "Dual", provider: "ovn" }),
     cidrs: ["10.16.0.0/16", "fd00:10:16::/112"],
+    group: "ovn-cluster",
   },
   {
     what: "a subnet as somebody writes it: no VPC, no provider",
     source: of("kube-ovn-subnets"),
     raw: subnet({ cidrBlock: "10.17.0.0/16" }),
     cidrs: ["10.17.0.0/16"],
+    group: "",
   },
   {
-    what: "a subnet of another VPC",
+    what: "a subnet of another VPC, which Vpcs decide of",
     source: of("kube-ovn-subnets"),
     raw: subnet({ cidrBlock: "10.17.0.0/16", vpc: "blue" }),
-    cidrs: [],
-    ignored: 'its VPC is "blue"',
-  },
-  {
-    what: "a subnet of a VPC that was asked for",
-    source: of("kube-ovn-subnets", { vpcs: ["blue"] }),
-    raw: subnet({ cidrBlock: "10.17.0.0/16", vpc: "blue" }),
     cidrs: ["10.17.0.0/16"],
+    group: "blue",
   },
   {
     what: "kube-ovn's join",
@@ -58,6 +55,7 @@ const rows: readonly Row[] = [
     source: of("kube-ovn-subnets"),
     raw: subnet({ cidrBlock: "172.18.0.0/16", vlan: "vlan0", logicalGateway: true }),
     cidrs: ["172.18.0.0/16"],
+    group: "",
   },
   {
     what: "a subnet of secondary interfaces",
@@ -184,8 +182,43 @@ const rows: readonly Row[] = [
   },
 ];
 
-test.each(rows)("$source.id: $what", ({ source, raw, cidrs, ignored }) => {
-  expect(source.read(raw)).toEqual({ cidrs, problems: [], ...(ignored === undefined ? {} : { ignored }) });
+test.each(rows)("$source.id: $what", ({ source, raw, cidrs, ignored, group }) => {
+  const more = { ...(ignored !== undefined && { ignored }), ...(group !== undefined && { group }) };
+  expect(source.read(raw)).toEqual({ cidrs, problems: [], ...more });
+});
+
+describe("kube-ovn's Vpcs", () => {
+  const vpc = (name: string, status?: object) => ({ metadata: { name }, spec: { namespaces: ["a"] }, status });
+  const theDefault = (name: string) => vpc(name, { default: true, subnets: ["ovn-default", "join"] });
+  test.each([
+    { what: "no Vpc says that it is the default one", vpcs: [], subnets: ["ovn-cluster", ""] },
+    { what: "only one of another name", vpcs: [vpc("blue", { default: false })], subnets: ["ovn-cluster", ""] },
+    { what: "the default one has another name", vpcs: [theDefault("main"), vpc("ovn-cluster")], subnets: ["main", ""] },
+    {
+      what: "its name was changed: kube-ovn leaves the flag at the old one",
+      vpcs: [theDefault("main"), theDefault("ovn-cluster")],
+      subnets: ["ovn-cluster", "main", ""],
+    },
+    { what: "one that was asked for", asked: ["blue"], vpcs: [theDefault("main")], subnets: ["blue"] },
+    { what: "the default one was asked for", asked: ["main"], vpcs: [theDefault("main")], subnets: ["main", ""] },
+    { what: "ovn-cluster was asked for", asked: ["ovn-cluster"], vpcs: [], subnets: ["ovn-cluster", ""] },
+  ])("$what", ({ asked, vpcs, subnets }) => {
+    const { selection } = of("kube-ovn-subnets", asked && { vpcs: asked });
+    const selected = new Set(vpcs.flatMap((raw) => selection?.read(raw) ?? []));
+    const counting = ["ovn-cluster", "main", "blue", ""].filter((group) => selection?.counts(group, selected));
+    expect(counting).toEqual(subnets);
+  });
+
+  test("whatever an object is, it selects a name or nothing", () => {
+    const read = of("kube-ovn-subnets").selection?.read;
+    fc.assert(
+      fc.property(fc.anything(), fc.anything(), (name, status) => {
+        const found = read?.({ metadata: { name }, status: { default: status } });
+        expect(found).toBe(status === true && typeof name === "string" ? name : undefined);
+        expect(read?.(name)).toBeUndefined();
+      }),
+    );
+  });
 });
 
 describe("wrong objects", () => {

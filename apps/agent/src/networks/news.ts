@@ -39,13 +39,13 @@ export function writeNews(news: readonly News[], log: Log, onEvent: (event: Node
   if (more > 0) log.info("More learnt CIDRs came, changed or went; /ownership has them all", { more });
 }
 
-function ofSource({ source, state }: SourceReport): readonly News[] {
+function ofSource({ source, state, forbidden = [] }: SourceReport): readonly News[] {
   if (state !== "forbidden") return [{ level: "info", message: "Source of pod networks", fields: { source, state } }];
   const message =
     "A source of pod networks may not be read: what was learnt of it stays; its role must allow list and watch";
-  return [
-    { level: "warn", message, fields: { source }, event: warning("NetworkSourceForbidden", `${source}: ${message}`) },
-  ];
+  const resources = forbidden.join(",");
+  const event = warning("NetworkSourceForbidden", `${source}: ${message}: ${resources}`);
+  return [{ level: "warn", message, fields: { source, resources }, event }];
 }
 
 function ofCIDR(one: CIDRReport, before: CIDRReport | undefined): readonly News[] {

@@ -13,7 +13,10 @@ export function learntDoubts({ report, problems }: LearntOnce): readonly string[
   const unread = report.sources.filter(({ state }) => state === "forbidden" || state === "unreachable");
   const refused = report.cidrs.filter(({ stage }) => stage === "refused" || stage === "held");
   return [
-    ...unread.map(({ source, state }) => `${source}: ${state}; what an agent learns of it is not known here`),
+    ...unread.map(({ source, state, forbidden = [] }) => {
+      const which = forbidden.length > 0 ? ` (${forbidden.join(", ")})` : "";
+      return `${source}: ${state}${which}; what an agent learns of it is not known here`;
+    }),
     ...problems,
     ...refused.map(({ cidr, objects, why = "" }) => `${objects.join(", ")}: ${cidr} does not count: ${why}`),
   ];

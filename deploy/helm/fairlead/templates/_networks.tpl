@@ -1,6 +1,6 @@
 {{/* What a role has to let an agent read of each source, beside what system:node-proxier does. */}}
 {{- define "fairlead.networkRules" -}}
-kube-ovn-subnets: [{ apiGroups: [kubeovn.io], resources: [subnets] }]
+kube-ovn-subnets: [{ apiGroups: [kubeovn.io], resources: [subnets, vpcs] }]
 calico-ippools: [{ apiGroups: [crd.projectcalico.org, projectcalico.org], resources: [ippools] }]
 cilium-pools: [{ apiGroups: [cilium.io], resources: [ciliumpodippools] }]
 cilium-nodes: [{ apiGroups: [cilium.io], resources: [ciliumnodes] }]

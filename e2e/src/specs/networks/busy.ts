@@ -14,8 +14,8 @@ const SOURCE = "kube-ovn-subnets";
 const LATE = "10.249.0.0/16";
 const PORTS = [{ port: 80 }];
 const BUSY_MS = 15_000;
-/** Nobody may ask more often than `Retry-After` allows: a second, and each node has one resource to ask for. */
-const MOST_A_SECOND = 1.5;
+/** Nobody may ask more often than `Retry-After` allows: a second, and each node has Subnets and Vpcs to ask for. */
+const MOST_A_SECOND = 3;
 const TRAFFIC_MS = 5 * 60_000;
 
 /** A service whose endpoint is in that network, which nobody is at. */

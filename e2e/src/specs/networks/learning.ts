@@ -8,9 +8,15 @@ import type { Scene } from "../scene.ts";
 
 const role = fileURLToPath(new URL("../../../../deploy/components/networks/clusterrole.yaml", import.meta.url));
 
-/** What agents need to read networks' objects with. @returns what takes it away */
-export async function allow(scene: Scene): Promise<() => Promise<void>> {
-  const clusterRole: ApiObject = parse(await readFile(role, "utf8"));
+/**
+ * What agents need to read networks' objects with.
+ *
+ * @param without a resource that the role does not have
+ * @returns what takes it away
+ */
+export async function allow(scene: Scene, without?: string): Promise<() => Promise<void>> {
+  const clusterRole: Role = parse(await readFile(role, "utf8"));
+  for (const rule of clusterRole.rules) rule.resources = rule.resources.filter((plural) => plural !== without);
   const binding = {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
@@ -24,6 +30,10 @@ export async function allow(scene: Scene): Promise<() => Promise<void>> {
   };
   const removals = [await make(scene, clusterRole), await make(scene, binding)];
   return async () => void (await Promise.all(removals.map((remove) => remove())));
+}
+
+interface Role extends ApiObject {
+  readonly rules: readonly { resources: string[] }[];
 }
 
 /** Makes an object that goes with the spec. @returns what takes it away before */
@@ -80,8 +90,9 @@ export async function learnFrom(
   return start;
 }
 
-export function subnet(name: string, cidrBlock: string): ApiObject {
-  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock } };
+/** @param vpc its VPC; undefined: it names none */
+export function subnet(name: string, cidrBlock: string, vpc?: string): ApiObject {
+  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock, vpc } };
 }
 
 export function ipPool(name: string, cidr: string): ApiObject {
@@ -90,7 +101,11 @@ export function ipPool(name: string, cidr: string): ApiObject {
 
 /** What an agent's `/ownership` says of networks. */
 interface LearntNetworks {
-  readonly sources: readonly { readonly source: string; readonly state: string }[];
+  readonly sources: readonly {
+    readonly source: string;
+    readonly state: string;
+    readonly forbidden?: readonly string[];
+  }[];
   readonly cidrs: readonly { readonly cidr: string; readonly stage: string; readonly objects: readonly string[] }[];
 }
 

@@ -1,5 +1,5 @@
 import { containsCIDR, parseCIDRLeniently } from "@fairlead/base";
-import { networkSource, type ResourceRef, type SourceName, sourceKinds } from "@fairlead/networks";
+import { cidrsOf, networkSource, type ResourceRef, type SourceName, sourceKinds } from "@fairlead/networks";
 import type { SurveyFinding } from "./finding.ts";
 
 /** Sources that tell of a network by objects of its own; Nodes belong to every cluster. */
@@ -23,9 +23,7 @@ export function networkFindings(
   excluded: readonly string[],
 ): readonly SurveyFinding[] {
   return TOLD.flatMap((name) => {
-    const source = networkSource(name);
-    const raw = source.resources.flatMap(({ plural, group }) => objects.get(`${plural}.${group}`) ?? []);
-    const cidrs = [...new Set(raw.flatMap((one) => source.read(one).cidrs))];
+    const cidrs = cidrsOf(networkSource(name), ({ plural, group }) => objects.get(`${plural}.${group}`) ?? []);
     return cidrs.length === 0 ? [] : [networkFinding(name, cidrs, clusterCIDRs, excluded)];
   });
 }

@@ -1,5 +1,6 @@
-import { checkCIDR } from "@fairlead/endpoint-filter";
-import type { NetworkSource } from "../sources/source.ts";
+import type { NetworkSource, ResourceRef } from "../sources/source.ts";
+import { type Entry, entryOf } from "./entry.ts";
+import { Selected } from "./selected.ts";
 
 /**
  * What is known of one resource of a source. `waiting`: no complete list yet; `absent`: the server has no such
@@ -16,17 +17,23 @@ export interface Said {
   readonly objects: readonly string[];
   /** It cannot count. */
   readonly problem?: string | undefined;
-}
-
-interface Entry {
-  /** Canonical, or the text where it is not a CIDR. */
-  readonly cidr: string;
-  readonly problem?: string;
+  /** Nobody knows whether these objects count: what selects them may not be read, or is not there. */
+  readonly doubtful?: true;
 }
 
 interface Resource {
+  readonly ref: ResourceRef;
+  /** Its objects say which of the others count. */
+  readonly selects: boolean;
   state: ResourceState;
   readonly objects: Map<string, readonly Entry[]>;
+}
+
+interface Sayer {
+  readonly resource: number;
+  readonly object: string;
+  readonly group: string | undefined;
+  readonly problem: string | undefined;
 }
 
 /** What one source's objects say now. */
@@ -39,10 +46,18 @@ export class SourceFacts {
   #changed = new Set<string>();
   /** Problems of an object that were told. */
   readonly #told = new Map<string, string>();
+  readonly #selected: Selected | undefined;
 
   constructor(source: NetworkSource) {
+    const { selection, resources } = source;
     this.#source = source;
-    this.#resources = source.resources.map(() => ({ state: "waiting", objects: new Map() }));
+    this.#selected = selection && new Selected(selection);
+    this.#resources = resources.map((ref) => ({
+      ref,
+      selects: ref === selection?.resource,
+      state: "waiting",
+      objects: new Map(),
+    }));
   }
 
   /**
@@ -50,8 +65,12 @@ export class SourceFacts {
    * @returns what is wrong with the object, and was not told of it before
    */
   upsert(resource: number, object: string, raw: unknown): readonly string[] {
-    const { cidrs, problems } = this.#source.read(raw);
-    this.#say(resource, object, cidrs.map(checked));
+    if (this.#resource(resource).selects) {
+      if (this.#selected?.set(object, raw)) this.#hearAllAgain();
+      return [];
+    }
+    const { cidrs, problems, group } = this.#source.read(raw);
+    this.#say(resource, object, cidrs.map(entryOf), group);
     const text = problems.join("; ");
     if (this.#told.get(object) === text || text === "") return [];
     this.#told.set(object, text);
@@ -59,19 +78,28 @@ export class SourceFacts {
   }
 
   delete(resource: number, object: string): void {
+    if (this.#resource(resource).selects) {
+      if (this.#selected?.delete(object)) this.#hearAllAgain();
+      return;
+    }
     this.#forget(resource, object);
     this.#told.delete(object);
   }
 
   setState(resource: number, state: Exclude<ResourceState, "waiting">): void {
     const known = this.#resource(resource);
+    const wasKnown = this.#selectionKnown;
     // What was never listed is no better known for being unreachable.
     if (state === "unreachable" && known.state !== "listed") return;
     if (known.state === "waiting") {
       for (const entries of known.objects.values()) for (const { cidr } of entries) this.#changed.add(cidr);
     }
     known.state = state;
-    if (state === "absent") for (const object of [...known.objects.keys()]) this.#forget(resource, object);
+    if (state === "absent") {
+      if (known.selects) this.#selected?.clear();
+      else for (const object of [...known.objects.keys()]) this.#forget(resource, object);
+    }
+    if (wasKnown !== this.#selectionKnown) this.#hearAllAgain();
   }
 
   /** Nothing is waited for: what there is to know at a start is known. */
@@ -81,7 +109,7 @@ export class SourceFacts {
 
   /** What no object says does not exist. */
   get complete(): boolean {
-    return this.#resources.every(({ state }) => state === "listed" || state === "absent" || state === "unreachable");
+    return this.#resources.every(({ selects, state }) => state !== "waiting" && (selects || state !== "forbidden"));
   }
 
   /** The worst of its resources; the good ones together are absent, empty or listed. */
@@ -89,8 +117,14 @@ export class SourceFacts {
     const states = this.#resources.map(({ state }) => state);
     const bad = (["forbidden", "unreachable", "waiting"] as const).find((state) => states.includes(state));
     if (bad !== undefined) return bad;
-    if (states.every((state) => state === "absent")) return "absent";
-    return this.#resources.every(({ objects }) => objects.size === 0) ? "empty" : "listed";
+    const tellers = this.#resources.filter(({ selects }) => !selects);
+    if (tellers.every(({ state }) => state === "absent")) return "absent";
+    return tellers.every(({ objects }) => objects.size === 0) ? "empty" : "listed";
+  }
+
+  /** The resources that may not be read. */
+  get forbidden(): readonly ResourceRef[] {
+    return this.#resources.filter(({ state }) => state === "forbidden").map(({ ref }) => ref);
   }
 
   /** The CIDRs of which something else may be said than at the last take, which it forgets. */
@@ -106,17 +140,36 @@ export class SourceFacts {
    */
   said(cidr: string): Said | undefined {
     const sayers = Array.from(this.#sayers.get(cidr)?.values() ?? []);
-    const counting = sayers.filter(({ resource }) => this.#resource(resource).state !== "waiting");
-    const [first] = counting;
-    return first && { objects: [...new Set(counting.map(({ object }) => object))].sort(), problem: first.problem };
+    const listed = sayers.filter(({ resource }) => this.#resource(resource).state !== "waiting");
+    const counting = listed.filter(({ group }) => this.#counts(group));
+    const doubtful = counting.length === 0 && !this.#selectionKnown;
+    const heard = doubtful ? listed : counting;
+    const [first] = heard;
+    if (first === undefined) return undefined;
+    const objects = [...new Set(heard.map(({ object }) => object))].sort();
+    return { objects, problem: first.problem, ...(doubtful && { doubtful }) };
+  }
+
+  #counts(group: string | undefined): boolean {
+    return group === undefined || this.#selected === undefined || this.#selected.counts(group);
+  }
+
+  /** What is not selected does not count, for sure. */
+  get #selectionKnown(): boolean {
+    return this.#resources.every(({ selects, state }) => !selects || state === "listed" || state === "unreachable");
+  }
+
+  /** Others count than before, or it is no longer known which. */
+  #hearAllAgain(): void {
+    for (const cidr of this.#sayers.keys()) this.#changed.add(cidr);
   }
 
   #forget(resource: number, object: string): void {
-    this.#say(resource, object, []);
+    this.#say(resource, object, [], undefined);
     this.#resource(resource).objects.delete(object);
   }
 
-  #say(resource: number, object: string, entries: readonly Entry[]): void {
+  #say(resource: number, object: string, entries: readonly Entry[], group: string | undefined): void {
     const { objects } = this.#resource(resource);
     const before = objects.get(object) ?? [];
     const sayer = `${resource} ${object}`;
@@ -130,8 +183,9 @@ export class SourceFacts {
     }
     for (const { cidr, problem } of entries) {
       const sayers = this.#sayers.get(cidr) ?? new Map<string, Sayer>();
-      if (sayers.has(sayer)) continue;
-      this.#sayers.set(cidr, sayers.set(sayer, { resource, object, problem }));
+      const known = sayers.get(sayer);
+      if (known !== undefined && known.group === group) continue;
+      this.#sayers.set(cidr, sayers.set(sayer, { resource, object, group, problem }));
       this.#changed.add(cidr);
     }
     objects.set(object, entries);
@@ -142,19 +196,4 @@ export class SourceFacts {
     if (resource === undefined) throw new RangeError(`source ${this.#source.id} has no resource ${at}`);
     return resource;
   }
-}
-
-interface Sayer {
-  readonly resource: number;
-  readonly object: string;
-  readonly problem: string | undefined;
-}
-
-/** Longer texts are no CIDR; they need not be kept whole. */
-const LONGEST = 64;
-
-function checked(text: string): Entry {
-  const found = checkCIDR(text);
-  if ("cidr" in found) return found;
-  return { cidr: text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text, problem: found.problem };
 }

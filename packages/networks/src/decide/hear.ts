@@ -13,10 +13,14 @@ export interface Speaker {
 }
 
 /** Takes in that objects say a CIDR. */
-export function hearSaid(claims: ClaimTable, speaker: Speaker, cidr: string, { objects, problem }: Said): void {
+export function hearSaid(claims: ClaimTable, speaker: Speaker, cidr: string, said: Said): void {
   const { side, source, consented, now } = speaker;
+  const { objects, problem } = said;
   const known = claims.get({ side, source, cidr });
-  if (known !== undefined) {
+  if (said.doubtful === true) {
+    // Neither learnt nor taken away.
+    if (known?.gone !== undefined) claims.put({ ...known, gone: undefined });
+  } else if (known !== undefined) {
     const again = known.gone === undefined ? {} : { saidSince: now, gone: undefined };
     claims.put({ ...known, objects, ...again });
   } else if (problem === undefined) {

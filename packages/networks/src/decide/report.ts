@@ -9,6 +9,8 @@ export interface SourceReport {
   /** `rules`: the labels of namespaces, for the rules for services. */
   readonly side: Side | "rules";
   readonly state: SourceState;
+  /** Resources of it that may not be read: `vpcs.kubeovn.io`. Absent: none. */
+  readonly forbidden?: readonly string[];
 }
 
 /** A learnt CIDR, where it came from and what became of it. */
@@ -55,7 +57,10 @@ export function sourceReports(
   namespaces: ResourceState | undefined,
 ): readonly SourceReport[] {
   return [
-    ...Array.from(followed, ({ side, source, facts }) => ({ source: source.id, side, state: facts.state })),
+    ...Array.from(followed, ({ side, source, facts: { state, forbidden } }) => {
+      const names = forbidden.map(({ plural, group }) => (group === "" ? plural : `${plural}.${group}`));
+      return { source: source.id, side, state, ...(names.length > 0 && { forbidden: names }) };
+    }),
     ...(namespaces === undefined ? [] : [{ source: "namespaces", side: "rules" as const, state: namespaces }]),
   ];
 }

@@ -30,5 +30,6 @@ export type SourceName = keyof typeof sourceKinds;
 export function networkSource(name: SourceName, settings: SourceSettings = {}): NetworkSource {
   const kind: SourceKind = sourceKinds[name];
   const vpcs = settings.vpcs === undefined ? "" : `(${[...settings.vpcs].sort().join(",")})`;
-  return { id: name, scope: `${name}${vpcs}`, resources: kind.resources, read: (raw) => kind.read(raw, settings) };
+  const selection = kind.selection && { selection: kind.selection(settings) };
+  return { id: name, scope: `${name}${vpcs}`, resources: kind.resources, ...selection, read: kind.read };
 }

@@ -17,8 +17,20 @@ export interface Reading {
   readonly cidrs: readonly string[];
   /** Why the object does not count, although it is right. */
   readonly ignored?: string;
+  /** What the object belongs to: the source's `selection` says whether that counts. Absent: it counts. */
+  readonly group?: string;
   /** What is wrong with the object: the field, and what would be right. */
   readonly problems: readonly string[];
+}
+
+/** A second resource: its objects tell no CIDRs, but which objects of the first ones count. */
+export interface Selection {
+  /** One of the source's resources; its objects are read by this only. */
+  readonly resource: ResourceRef;
+  /** The group that an object selects, undefined: none. Straight from JSON and untrusted; never throws. */
+  read(raw: unknown): string | undefined;
+  /** @param selected by all of its objects; none where it is absent, or may not be read */
+  counts(group: string, selected: ReadonlySet<string>): boolean;
 }
 
 /** Where CIDRs are learnt from: one configured source. */
@@ -29,17 +41,20 @@ export interface NetworkSource {
   readonly scope: string;
   /** All of them are followed; a network may have its objects in several groups or versions. */
   readonly resources: readonly ResourceRef[];
-  /** Reads an object of any of the resources, straight from JSON and untrusted. Never throws. */
+  /** Absent: all objects count that do not say themselves that they do not. */
+  readonly selection?: Selection;
+  /** Reads an object of any resource that tells CIDRs, straight from JSON and untrusted. Never throws. */
   read(raw: unknown): Reading;
 }
 
 /** A network's own kind of source: a file of its own and a row in `index.ts`. */
 export interface SourceKind {
   readonly resources: readonly ResourceRef[];
-  read(raw: unknown, settings: SourceSettings): Reading;
+  selection?(settings: SourceSettings): Selection;
+  read(raw: unknown): Reading;
 }
 
 export interface SourceSettings {
-  /** kube-ovn-subnets: the VPCs whose subnets count. */
+  /** kube-ovn-subnets: the VPCs whose subnets count. Absent: the default one. */
   readonly vpcs?: readonly string[];
 }
