@@ -24,8 +24,12 @@ const services: readonly RawObject[] = [
   endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address }] }),
 ]);
 
-function subnet(name: string, cidrBlock: unknown) {
-  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock } };
+function subnet(name: string, cidrBlock: unknown, vpc?: string) {
+  return { apiVersion: "kubeovn.io/v1", kind: "Subnet", metadata: { name }, spec: { cidrBlock, vpc } };
+}
+
+function defaultVpc(name: string) {
+  return { apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata: { name }, status: { default: true } };
 }
 
 function pool(name: string, cidr: string) {
@@ -197,12 +201,10 @@ describe("while it runs", () => {
 
   test("the default VPC has another name: its Vpc says so", async () => {
     const one = await learning();
-    const { spec, ...other } = subnet("main-default", "10.144.154.72/32");
-    await one.source.put({ ...other, spec: { ...spec, vpc: "main" } });
+    await one.source.put(subnet("main-default", "10.144.154.72/32", "main"));
     await decided(one);
     expect(serves(one, "10.96.67.76")).toBe(true);
-    const metadata = { name: "main" };
-    await one.source.put({ apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata, status: { default: true } });
+    await one.source.put(defaultVpc("main"));
     await decided(one);
     expect(serves(one, "10.96.67.76")).toBe(false);
   });

@@ -131,6 +131,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   Service: "services",
   SpiderIPPool: "spiderippools",
   Subnet: "subnets",
+  Vpc: "vpcs",
   UserDefinedNetwork: "userdefinednetworks",
   ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
 };

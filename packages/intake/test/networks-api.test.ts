@@ -6,8 +6,9 @@ import { createApiSource } from "@fairlead/watch";
 import { afterEach, expect, test } from "vitest";
 import { ClusterServices, networkSubscriptions } from "../src/index.ts";
 
-const SUBNETS = "/apis/kubeovn.io/v1/subnets";
-const VPCS = "/apis/kubeovn.io/v1/vpcs";
+const GROUP = "/apis/kubeovn.io/v1";
+const SUBNETS = `${GROUP}/subnets`;
+const VPCS = `${GROUP}/vpcs`;
 const subnet = (name: string, cidrBlock: string) => ({ metadata: { name }, spec: { cidrBlock } });
 
 const ENDS: (() => Promise<unknown>)[] = [];
@@ -85,8 +86,11 @@ test.each([
   const learnt = await learning((api) => {
     api.store.put(SUBNETS, { metadata: { name: "one" }, spec: { cidrBlock: "10.16.0.0/16", vpc: "main" } });
     api.store.put(VPCS, { metadata: { name: "main" }, status: { default: true } });
+    if (forbidden === undefined) return;
+    api.intercept(({ path }, response) => path === VPCS && fail(response, 403, "Forbidden", "no") !== undefined);
     api.intercept(({ path }, response) => {
-      return path === VPCS && forbidden !== undefined && fail(response, 403, "Forbidden", "no") !== undefined;
+      if (path === GROUP) response.end(JSON.stringify({ resources: [{ name: "vpcs" }] }));
+      return path === GROUP;
     });
   });
   const decision = await learnt.until(() => learnt.networks.ready && learnt.state() === state);
@@ -97,7 +101,7 @@ test.each([
 test("a CRD that is not there is absent, and nothing waits", async () => {
   const { networks, until, state } = await learning((api) => {
     api.intercept(({ path }, response) => path === SUBNETS && fail(response, 403, "Forbidden", "no") !== undefined);
-    api.intercept(({ path }, response) => path === "/apis/kubeovn.io/v1" && fail(response, 404, "", "") !== undefined);
+    api.intercept(({ path }, response) => path === GROUP && fail(response, 404, "", "") !== undefined);
   });
   const decision = await until(() => networks.ready);
   expect(state()).toBe("absent");
