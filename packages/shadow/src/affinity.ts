@@ -42,7 +42,7 @@ function differenceOf(
 
 function proxied({ packet }: Probe, { tracer, environment }: View): readonly Outcome[] {
   return tracer
-    .explore(packet, environment)
+    .explore(packet, environment, { merged: true })
     .outcomes.filter(({ verdict, translated }) => verdict === "accept" && translated);
 }
 
@@ -89,7 +89,7 @@ function secondsOf({ remembered, virtualServer }: Outcome, { state, environment 
 
 /** Where a client may come `seconds` after its first packet. */
 function endsAfter(first: Outcome, { packet }: Probe, { tracer, environment }: View, seconds: number) {
-  const { outcomes } = tracer.explore(packet, afterwards(environment, first, seconds));
+  const { outcomes } = tracer.explore(packet, afterwards(environment, first, seconds), { merged: true });
   return [...new Set(outcomes.map(endText))];
 }
 

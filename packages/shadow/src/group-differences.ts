@@ -2,6 +2,7 @@ import type { NodePlan, ServicePortGroup } from "@fairlead/core";
 import { agrees, examine, type Finding, type Probe, UNTOUCHED, type Ways, waysText } from "@fairlead/inspect";
 import { affinityDifference } from "./affinity.ts";
 import type { Difference, DifferenceKind } from "./difference.ts";
+import { exploredOnce } from "./explored-once.ts";
 import { packetText } from "./packet-text.ts";
 import { allProbesOf } from "./probes.ts";
 import type { View } from "./view.ts";
@@ -15,9 +16,10 @@ import type { View } from "./view.ts";
 export function groupDifferences(
   group: ServicePortGroup,
   node: NodePlan,
-  view: View,
+  seen: View,
   nodeAddress: string | undefined,
 ): readonly Difference[] {
+  const view = { ...seen, tracer: exploredOnce(seen.tracer, seen.environment) };
   const probes = [...allProbesOf(group, node, nodeAddress)];
   const differences = probes.flatMap((probe) => {
     const found = differenceOf(examine(group, probe, view.tracer, view.environment), probe);

@@ -7,7 +7,8 @@ import { goldenNode, goldenPlannerOptions } from "@fairlead/testkit";
 import { type SlotChanges, slotChanges, World, webState } from "@fairlead/testkit/histories";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { groupDifferences, straysIn, viewOf } from "../src/index.ts";
+import { groupDifferences, straysIn } from "../src/index.ts";
+import { checkedView } from "./support/checked-view.ts";
 
 const NODE = goldenNode(false);
 const [NODE_ADDRESS = ""] = NODE.addresses;
@@ -15,7 +16,7 @@ const environment = { localAddresses: [NODE_ADDRESS] };
 const slots = slotChanges([1, 2, 3, 4, 5, 6], 6);
 
 function differences({ plan }: World, state: KernelState): unknown[] {
-  const view = viewOf(state);
+  const view = checkedView(state);
   const found = [...plan.groups.values()].flatMap((group) => groupDifferences(group, plan.node, view, NODE_ADDRESS));
   return [...found, ...toEnd(straysIn(plan, state))];
 }

@@ -20,6 +20,7 @@ export type * from "./objects/raw.ts";
 export * from "./objects/service.ts";
 export * from "./run/cluster.ts";
 export * from "./run/ipvs-environment.ts";
+export { mergedDiffers } from "./run/merged.ts";
 export { type AskRelay, relayedWays } from "./run/relayed.ts";
 export * from "./run/run-case.ts";
 export { TestCluster } from "./run/test-cluster.ts";

@@ -13,5 +13,5 @@ export { parseRouteGets, type RouteGet, routeGetLine } from "./route-get.ts";
 export { parseRoutes, type Route, routing } from "./routes.ts";
 export { packetSet, packetSets } from "./sets.ts";
 export type { TableName } from "./table-name.ts";
-export { createTracer, explore, type Tracer, trace } from "./trace.ts";
+export { createTracer, type ExploreOptions, explore, type Tracer, trace } from "./trace.ts";
 export { traceText } from "./trace-text.ts";

@@ -1,5 +1,5 @@
 import type { End } from "./end.ts";
-import { walkKey } from "./same-walk.ts";
+import { goesOnAlike, walkKey } from "./same-walk.ts";
 import type { List, Walk } from "./walk.ts";
 
 /** A walk as it was when it came to a hook, and what became of it. */
@@ -14,9 +14,6 @@ interface KnownWay {
  * the way on does not depend on.
  */
 const ANY: ReadonlySet<keyof Walk> = new Set(["source", "destination", "probability", "visits", "stage", "index"]);
-
-/** Made anew by each walk, and compared by what they say. */
-const DATA: ReadonlySet<keyof Walk> = new Set(["routed", "seen", "remembered"]);
 
 /**
  * Ways of one packet that were walked to their end. Rules that draw again where nothing was drawn (the endpoint maps of
@@ -46,7 +43,7 @@ export class KnownWays {
    */
   follow(walk: Walk): End | undefined {
     if (!this.#forked) return undefined;
-    const known = this.#known.get(keyOf(walk))?.find(({ arrival }) => goesOnAlike(arrival, walk));
+    const known = this.#known.get(keyOf(walk))?.find(({ arrival }) => goesOnAlike(arrival, walk, ANY));
     if (known === undefined) {
       this.#arrivals.push({ ...walk });
       return undefined;
@@ -69,18 +66,6 @@ export class KnownWays {
 
 function keyOf(walk: Walk): string {
   return `${walk.hook} ${walkKey(walk)}`;
-}
-
-function goesOnAlike(one: Walk, other: Walk): boolean {
-  // The keys of a walk are its own.
-  const keys = Object.keys(one) as (keyof Walk)[];
-  return keys.every(
-    (key) => ANY.has(key) || one[key] === other[key] || (DATA.has(key) && isEqual(one[key], other[key])),
-  );
-}
-
-function isEqual(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** A list with what another one has from one place of it on. */

@@ -20,3 +20,18 @@ function isSame(one: Walk, other: Walk, key: keyof Walk): boolean {
 function sideText({ address, port }: Side): string {
   return `${address} ${port ?? ""}`;
 }
+
+/** Made anew by each walk, and compared by what they say. */
+const DATA: ReadonlySet<keyof Walk> = new Set(["routed", "said", "seen", "remembered"]);
+
+/** Whether two ways of one key are equal, but for what does not matter for the way on. */
+export function goesOnAlike(one: Walk, other: Walk, any: ReadonlySet<keyof Walk>): boolean {
+  const keys = Object.keys(one) as (keyof Walk)[];
+  return keys.every(
+    (key) => any.has(key) || one[key] === other[key] || (DATA.has(key) && isEqual(one[key], other[key])),
+  );
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -11,3 +11,8 @@ export type Step =
 
 export const NEXT: Step = { kind: "next" };
 export const ACCEPT: Step = { kind: "accept" };
+
+/** Whether the way on is the same from wherever in the chain it was said. */
+export function leavesForGood(step: Step): boolean {
+  return step.kind !== "next" && (step.kind !== "call" || step.goto);
+}

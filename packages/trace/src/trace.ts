@@ -6,10 +6,11 @@ import { TraceError } from "./errors.ts";
 import { Host } from "./host.ts";
 import type { Exploration, Outcome, Undecided } from "./outcome.ts";
 import type { Packet, Rules } from "./packet.ts";
+import { PendingWalks } from "./pending-walks.ts";
 import { outInterface, pathOf } from "./route.ts";
 import { Runner } from "./run.ts";
 import { Stages } from "./stages.ts";
-import { endpointOf, startWalk, toArray, type Walk } from "./walk.ts";
+import { endpointOf, startWalk, toArray, type Walk, type Ways } from "./walk.ts";
 
 /** More ways than this are a rule set gone wrong: two random choices over 300 endpoints each, one after the other. */
 const MAX_OUTCOMES = 100_000;
@@ -18,7 +19,15 @@ export interface Tracer {
   /** As `trace`. */
   trace(packet: Packet, environment?: Environment): readonly Outcome[];
   /** As `explore`. */
-  explore(packet: Packet, environment?: Environment): Exploration;
+  explore(packet: Packet, environment?: Environment, options?: ExploreOptions): Exploration;
+}
+
+export interface ExploreOptions {
+  /**
+   * Draws of one chain that lead to the same are one way, with the sum of their chances and the visits of one of them.
+   * What becomes of the packet is told as without it, for less. Default: false.
+   */
+  readonly merged?: boolean;
 }
 
 /** Prepares rules once for many packets. Later changes of them may go unseen. */
@@ -26,7 +35,8 @@ export function createTracer(rules: RuleSet | Rules): Tracer {
   const stages = new Stages(rules);
   return {
     trace: (packet, environment = {}) => traceAll(stages, packet, environment),
-    explore: (packet, environment = {}) => runAll(stages, packet, environment, true),
+    explore: (packet, environment = {}, { merged = false } = {}) =>
+      runAll(stages, packet, environment, { assuming: true, merged }),
   };
 }
 
@@ -53,21 +63,31 @@ export function trace(rules: RuleSet | Rules, packet: Packet, environment: Envir
  * @throws PacketError as `trace`
  * @throws RangeError as `trace`, and when there are too many ways
  */
-export function explore(rules: RuleSet | Rules, packet: Packet, environment: Environment = {}): Exploration {
-  return createTracer(rules).explore(packet, environment);
+export function explore(
+  rules: RuleSet | Rules,
+  packet: Packet,
+  environment: Environment = {},
+  options: ExploreOptions = {},
+): Exploration {
+  return createTracer(rules).explore(packet, environment, options);
 }
 
 function traceAll(stages: Stages, packet: Packet, environment: Environment): readonly Outcome[] {
-  const { outcomes, undecided } = runAll(stages, packet, environment, false);
+  const { outcomes, undecided } = runAll(stages, packet, environment, { assuming: false, merged: false });
   for (const { problem } of undecided) throw problem;
   return outcomes;
 }
 
-function runAll(stages: Stages, packet: Packet, environment: Environment, assuming: boolean): Exploration {
+function runAll(
+  stages: Stages,
+  packet: Packet,
+  environment: Environment,
+  how: Pick<Ways, "assuming" | "merged">,
+): Exploration {
   checkPacket(packet);
   const host = new Host(environment, packet.family);
-  const pending = [startWalk(packet)];
-  const runner = new Runner(stages, { host, fork: (other) => pending.push(other), assuming });
+  const pending = new PendingWalks(startWalk(packet), how);
+  const runner = new Runner(stages, { host, fork: (other) => pending.push(other), ...how });
   const outcomes: Outcome[] = [];
   const undecided: Undecided[] = [];
   for (let walk = pending.pop(); walk !== undefined; walk = pending.pop()) {
@@ -77,7 +97,7 @@ function runAll(stages: Stages, packet: Packet, environment: Environment, assumi
     } catch (error) {
       if (!(error instanceof TraceError)) throw error;
       undecided.push(undecidedOf(walk, error));
-      if (!assuming) break;
+      if (!how.assuming) break;
     }
   }
   return { outcomes, undecided };

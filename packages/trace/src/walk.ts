@@ -33,6 +33,8 @@ export interface Ways {
   readonly host: Host;
   /** Takes both ways where a match can't be decided; else that is an error. */
   readonly assuming: boolean;
+  /** Nobody asks which draw led somewhere. */
+  readonly merged: boolean;
   /** Takes another way that the packet may go; what its rule has said is in `Walk.said`. */
   readonly fork: (other: Walk) => void;
 }

@@ -80,7 +80,7 @@ function endsIn({ rules, nftables = [], environment }: Kernel) {
 
 function explored(tracer: Tracer, packet: Packet, environment: Environment): Exploration {
   const own = packet.inInterface === undefined && isLocal(packet.destination, environment);
-  return tracer.explore(own ? { ...packet, source: packet.destination } : packet, environment);
+  return tracer.explore(own ? { ...packet, source: packet.destination } : packet, environment, { merged: true });
 }
 
 function isLocal(address: string, { localAddresses = [] }: Environment): boolean {

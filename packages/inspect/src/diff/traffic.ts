@@ -124,7 +124,7 @@ function fatesIn(state: KernelState): (packet: Packet) => Fate {
 
 function fateOf(tracer: Tracer, packet: Packet, environment: Environment): Fate {
   try {
-    const { outcomes, undecided } = tracer.explore(packet, environment);
+    const { outcomes, undecided } = tracer.explore(packet, environment, { merged: true });
     const [first] = undecided;
     return first === undefined ? { ways: tracedWays(outcomes) } : { problem: problemText(first.problem) };
   } catch (error) {

@@ -86,7 +86,7 @@ export function examine(group: ServicePortGroup, probe: Probe, tracer: Tracer, e
   const finding = { frontend: { kind, address, port }, source, wanted };
   try {
     const packet = { ...probe.packet, source: source.address };
-    const seen = found(tracer.explore(packet, environment), wanted);
+    const seen = found(tracer.explore(packet, environment, { merged: true }), wanted);
     const refused = refusal(probe.frontend, source);
     return { ...finding, ...seen, ...(refused && seen.found && sameWays(seen.found, refused) && { wanted: refused }) };
   } catch (error) {

@@ -11,7 +11,8 @@ import {
   TestCluster,
 } from "@fairlead/testkit";
 import { packetSet } from "@fairlead/trace";
-import { type Difference, groupDifferences, ownRules, straysIn, viewOf } from "../../src/index.ts";
+import { type Difference, groupDifferences, ownRules, straysIn } from "../../src/index.ts";
+import { checkedView } from "./checked-view.ts";
 
 /** What the recordings of a mode are, and how one is read. */
 interface RecordedMode {
@@ -84,7 +85,7 @@ export interface Found extends Difference {
 /** What differs between a plan and a text of the kernel. */
 export function differencesIn({ mode, family, plan, nodeAddress, text }: Recorded): readonly Found[] {
   const state = RECORDED[mode].state(text, family, nodeAddress);
-  const view = viewOf(state);
+  const view = checkedView(state);
   const found = [...plan.groups.values()].flatMap((group) =>
     groupDifferences(group, plan.node, view, nodeAddress).map((one) => ({ service: group.name, ...one })),
   );

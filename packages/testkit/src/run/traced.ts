@@ -3,6 +3,7 @@ import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet, type Rules, type Tracer } from "@fairlead/trace";
 import { hosts, NODE_A, SECOND_NODE_ADDRESS } from "../addresses/hosts.ts";
 import { type CasePacket, type ConformanceCase, packetFamily } from "../conformance/case.ts";
+import { mergedDiffers } from "./merged.ts";
 import { type Ways, waysOf, wayTo } from "./ways.ts";
 
 const localAddresses = [...Object.values(NODE_A.addresses), ...Object.values(SECOND_NODE_ADDRESS)];
@@ -10,7 +11,11 @@ const localAddresses = [...Object.values(NODE_A.addresses), ...Object.values(SEC
 /** Node-a as a packet meets it. */
 export const nodeEnvironment: Environment = { localAddresses, outInterface };
 
-/** Where the tracer says that a case's packet ends. */
+/**
+ * Where the tracer says that a case's packet ends.
+ *
+ * @throws Error where its merged ways say something else
+ */
 export function tracedWays(
   row: ConformanceCase,
   rules: RuleSet | Rules,
@@ -19,6 +24,8 @@ export function tracedWays(
   const tracer = createTracer(rules);
   const packet = tracePacket(asSent(row.packet, environment));
   const outcomes = tracer.trace(packet, environment);
+  const [differs] = mergedDiffers(tracer, packet, environment);
+  if (differs !== undefined) throw new Error(`merged ways: ${differs}`);
   const ends = outcomes.map((outcome) => ({ way: wayOf(outcome), probability: outcome.probability }));
   const strays = row.sticky ? outcomes.flatMap((first) => strayWays(tracer, packet, environment, first)) : [];
   return waysOf([...ends, ...strays]);

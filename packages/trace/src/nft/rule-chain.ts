@@ -2,8 +2,9 @@ import type { NftChain, NftRule, NftTable } from "@fairlead/netfilter/nft";
 import { mayAssumeMore, withAssumption } from "../assume.ts";
 import { TraceError } from "../errors.ts";
 import type { Visit } from "../outcome.ts";
-import type { Step } from "../step.ts";
+import { NEXT, type Step } from "../step.ts";
 import type { Chain, Walk, Ways } from "../walk.ts";
+import { drawnAgain, repeats } from "./drawn-again.ts";
 import { type Branch, evaluate } from "./evaluate.ts";
 import { Registers } from "./registers.ts";
 import type { NftSets } from "./sets.ts";
@@ -38,12 +39,20 @@ export class NftRuleChain implements Chain {
   step(walk: Walk, ways: Ways): Step | undefined {
     const rule = this.#chain.rules[walk.index];
     if (rule === undefined) return undefined;
-    const [first, ...others] = this.#branches(rule, walk, ways);
+    const [first, ...others] = ways.merged ? this.#drawn(rule, walk, ways) : this.#branches(rule, walk, ways);
     for (const { walk: other, step } of others) ways.fork({ ...other, said: step });
     // Every evaluation ends at least in one way.
     if (first === undefined) throw this.undecidable(walk.index, "the rule ends in no way");
     if (first.walk !== walk) Object.assign(walk, first.walk);
     return first.step;
+  }
+
+  /** What draws again goes on before what was drawn, so that its draws find the equal ones still to be walked. */
+  #drawn(rule: NftRule, walk: Walk, ways: Ways): readonly Branch[] {
+    const times = repeats(this.#chain.rules, walk.index);
+    const before = times > 0 ? { ...walk } : walk;
+    const branches = drawnAgain(this.#branches(rule, walk, ways), before, times);
+    return branches.length > 1 ? branches.toSorted(nextFirst) : branches;
   }
 
   #branches(rule: NftRule, walk: Walk, ways: Ways): readonly Branch[] {
@@ -71,4 +80,8 @@ export class NftRuleChain implements Chain {
     const { family, name } = this.#table;
     return { hook, table: `${family} ${name}`, chain: this.name, index, nft: { table: this.#table, rule } };
   }
+}
+
+function nextFirst(one: Branch, other: Branch): number {
+  return Number(other.step === NEXT) - Number(one.step === NEXT);
 }

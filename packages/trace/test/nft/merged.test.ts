@@ -1,0 +1,120 @@
+import { type Expression, hostHex, type NftTable, statements, type Verdict } from "@fairlead/netfilter/nft";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Exploration, explore } from "../../src/index.ts";
+import { HOST, packet } from "../rule-set.ts";
+import { type Rules, setOf, tableOf } from "./tables.ts";
+
+const { flipMark } = statements;
+
+/** A draw of three numbers, some of which lead somewhere. */
+type Draw = readonly (Verdict | undefined)[];
+
+const drawOf = (name: string): readonly Expression[] => [
+  { kind: "numgen", modulus: 3, to: 0 },
+  { kind: "lookup", set: name, from: 0, to: "verdict" },
+];
+
+/** What draws lead to, what the rule does before it draws, and how often it stands there. */
+interface Drawing {
+  readonly draw: Draw;
+  readonly before: "nothing" | "a mark" | "an unknown match";
+  readonly times: number;
+}
+
+const UNKNOWN: readonly Expression[] = [
+  { kind: "payload", base: "network", offset: 1, length: 1, to: 1 },
+  { kind: "cmp", operator: "==", from: 1, value: "40" },
+];
+const BEFORE = { nothing: [], "a mark": flipMark(1), "an unknown match": UNKNOWN } as const;
+
+function drawings(
+  chains: readonly string[],
+  maxLength: number,
+  befores: readonly Drawing["before"][],
+): fc.Arbitrary<readonly Drawing[]> {
+  const calls = chains.flatMap((chain) => [
+    fc.constant<Verdict>({ kind: "jump", chain }),
+    fc.constant<Verdict>({ kind: "goto", chain }),
+  ]);
+  const end = fc.constantFrom<Verdict>({ kind: "accept" }, { kind: "drop" }, { kind: "return" }, { kind: "continue" });
+  const place = fc.option(fc.oneof(end, ...calls), { nil: undefined });
+  return fc.array(
+    fc.record({
+      draw: fc.array(place, { minLength: 3, maxLength: 3 }),
+      before: fc.constantFrom(...befores),
+      times: fc.integer({ min: 1, max: 2 }),
+    }),
+    { maxLength },
+  );
+}
+
+const table = fc
+  .oneof(
+    fc.record({
+      "forward filter": drawings(["a"], 2, ["nothing", "a mark"]),
+      a: drawings([], 1, ["nothing", "a mark"]),
+    }),
+    fc.record({ "forward filter": drawings([], 2, ["nothing", "an unknown match"]) }),
+  )
+  .map((chains): NftTable => {
+    const sets = Object.entries(chains).flatMap(([chain, all]) =>
+      all.map(({ draw }, at) => {
+        const elements = draw.flatMap((to, number) => (to === undefined ? [] : [[hostHex(number), to] as const]));
+        return setOf(`${chain} ${at}`, ["mark"], elements, { data: "verdict" });
+      }),
+    );
+    const rules = Object.entries(chains).map(([chain, all]): [string, Rules] => [
+      chain,
+      all.flatMap(({ before, times }, at) =>
+        new Array<readonly Expression[]>(times).fill([...BEFORE[before], ...drawOf(`${chain} ${at}`)]),
+      ),
+    ]);
+    return tableOf(Object.fromEntries(rules), sets);
+  });
+
+/** The share of each end, whatever rules led there. */
+function shares({ outcomes, undecided }: Exploration): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  const ends = [
+    ...outcomes.map(({ probability, visits: _, assumed = [], ...end }) => ({
+      probability,
+      end: { ...end, assumed: assumed.map(({ chain, index, matched }) => [chain, index, matched]) },
+    })),
+    ...undecided.map(({ probability, problem }) => ({ probability, end: problem.message })),
+  ];
+  for (const { probability, end } of ends) {
+    const key = JSON.stringify(end);
+    sums.set(key, (sums.get(key) ?? 0) + probability);
+  }
+  return sums;
+}
+
+describe("merged ways", () => {
+  test("of any draws end where the single ones do, with the same shares", () => {
+    fc.assert(
+      fc.property(table, (nft) => {
+        const rules = { nftables: [nft] };
+        const single = shares(explore(rules, packet(), HOST));
+        const merged = shares(explore(rules, packet(), HOST, { merged: true }));
+        expect([...merged.keys()].toSorted()).toEqual([...single.keys()].toSorted());
+        for (const [end, share] of merged) expect(share).toBeCloseTo(single.get(end) ?? 0, 10);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("are as many as there are ends, however often is drawn", () => {
+    const ends: readonly Verdict[] = [{ kind: "accept" }, { kind: "drop" }];
+    const map = setOf(
+      "ends",
+      ["mark"],
+      ends.map((end, number) => [hostHex(number), end] as const),
+      { data: "verdict" },
+    );
+    const draws = new Array<readonly Expression[]>(8).fill(drawOf("ends"));
+    const rules = { nftables: [tableOf({ "forward filter": draws }, [map])] };
+    expect(explore(rules, packet(), HOST).outcomes).toHaveLength(17);
+    expect(explore(rules, packet(), HOST, { merged: true }).outcomes).toHaveLength(3);
+  });
+});
