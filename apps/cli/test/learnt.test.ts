@@ -82,8 +82,17 @@ multiCNI:
     expect(out).toMatch(/default\/ovn +IPv4 +foreign .*in 10\.16\.0\.0\/16/);
     const without = await ask(["ownership"], [{ ...pool, kind: "Pool" }], "--config", config);
     expect(without.err).toBe(
-      "addresspools.v1.example.org: no object in the files is of this resource; nothing is learnt of it\n",
+      "addresspools.v1.example.org: no object in the files is of this resource; nothing is learnt of it. Where its kind does " +
+        "not follow from the name, its CustomResourceDefinition in the files tells it\n",
     );
+    const definition = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: "addresspools.example.org" },
+      spec: { group: "example.org", scope: "Cluster", names: { plural: "addresspools", kind: "Pool" } },
+    };
+    const told = await ask(["ownership"], [{ ...pool, kind: "Pool" }, definition], "--config", config);
+    expect([told.err, told.out]).toEqual(["", out]);
     await rm(dir, { recursive: true });
   });
 

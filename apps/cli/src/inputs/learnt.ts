@@ -1,10 +1,12 @@
 import type { LearntOnce } from "@fairlead/intake";
 
-/** Resources that an operator described, of which the files have no object: their kind may not follow from the name. */
+/** Resources that an operator described, and no object in the files is of: without a definition a kind is guessed. */
 export function unmatched({ report }: LearntOnce): readonly string[] {
   const described = report.sources.filter(({ source, state }) => source.includes(".") && state === "empty");
   return described.map(
-    ({ source }) => `${source}: no object in the files is of this resource; nothing is learnt of it`,
+    ({ source }) =>
+      `${source}: no object in the files is of this resource; nothing is learnt of it. Where its kind does not follow from the ` +
+      "name, its CustomResourceDefinition in the files tells it",
   );
 }
 

@@ -4,6 +4,7 @@ import type { Publisher } from "../publisher.ts";
 import type { FileReport, OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { type Contents, contentsOf, idOf } from "./contents.ts";
+import { type Definition, definedBy, definitionsIn, hasNoKind } from "./definitions.ts";
 import { type ObjectId, Ownership } from "./ownership.ts";
 import { type ManifestObject, versionOf } from "./read.ts";
 import { readBounded } from "./read-file.ts";
@@ -16,6 +17,9 @@ const PATIENCE = 20;
 /** The consumer's side of one pass over the files, and what the files held at the last one. */
 export class ManifestFollower {
   readonly #specs: readonly ResourceSpec[];
+  /** As the files define their kinds. */
+  #defined: readonly ResourceSpec[];
+  readonly #definitions = new Map<string, readonly Definition[]>();
   readonly #to: ReadonlyMap<ResourceName, Publisher>;
   readonly #onReport: OnReport;
   readonly #ownership = new Ownership();
@@ -32,6 +36,7 @@ export class ManifestFollower {
 
   constructor(specs: readonly ResourceSpec[], to: ReadonlyMap<ResourceName, Publisher>, onReport: OnReport) {
     this.#specs = specs;
+    this.#defined = specs;
     this.#to = to;
     this.#onReport = onReport;
   }
@@ -48,10 +53,11 @@ export class ManifestFollower {
    */
   async pass(files: ReadonlyMap<string, FileState>): Promise<boolean> {
     const patient = this.#postponed < PATIENCE;
-    const unsteady = !(await this.#readChanged(files, patient));
+    let unsteady = !(await this.#readChanged(files, patient));
     this.#postponed = unsteady ? this.#postponed + 1 : 0;
     if (unsteady && patient) return true;
     for (const file of [...this.#read.keys()].filter((known) => !files.has(known))) this.#drop(file);
+    if (this.#defineAnew(files)) unsteady = !(await this.#readChanged(files, false)) || unsteady;
     await this.#applyChanges();
     for (const publisher of this.#to.values()) await publisher.complete();
     return unsteady;
@@ -89,10 +95,26 @@ export class ManifestFollower {
     return true;
   }
 
+  /** @returns whether objects have other kinds than those with which files were read: all must be read again */
+  #defineAnew(files: ReadonlyMap<string, FileState>): boolean {
+    const before = this.#defined;
+    this.#defined = definedBy(
+      Array.from(files.keys()).flatMap((file) => this.#definitions.get(file) ?? []),
+      this.#specs,
+    );
+    const same = this.#defined.every(
+      ({ kind, namespaced }, at) => kind === before[at]?.kind && namespaced === before[at].namespaced,
+    );
+    if (!same) this.#read.clear();
+    return !same;
+  }
+
   /** undefined: the file can't be used, and it has been said. */
   async #contentsOf(file: string): Promise<Contents | undefined> {
     try {
-      return await contentsOf(file, await readBounded(file), this.#specs, this.#onReport);
+      const content = await readBounded(file);
+      if (this.#specs.some(hasNoKind)) this.#definitions.set(file, await definitionsIn(file, content));
+      return await contentsOf(file, content, this.#defined, this.#onReport);
     } catch (error) {
       this.#onReport(badFile(file, error, this.#ownership.count(file)));
       return undefined;
@@ -121,6 +143,7 @@ export class ManifestFollower {
 
   #drop(file: string): void {
     this.#read.delete(file);
+    this.#definitions.delete(file);
     for (const id of this.#ownership.replace(file, new Set())) this.#gone.add(id);
   }
 

@@ -5,6 +5,7 @@ import { isObject, keyOf, type RawObject, textAt, valueAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import type { ResourceSpec } from "../resources.ts";
 import { setDefaults } from "./defaults.ts";
+import { hasNoKind } from "./definitions.ts";
 import { isKindOf } from "./kind-of.ts";
 import { parseManifest } from "./parse.ts";
 
@@ -46,10 +47,11 @@ export async function* readManifest(
   for (const [kind, times] of skipped) onReport({ type: "skippedKind", file, kind, count: times });
 }
 
-function isOf(raw: unknown, { apiVersion, kind, other }: ResourceSpec): boolean {
+function isOf(raw: unknown, spec: ResourceSpec): boolean {
+  const { apiVersion, kind } = spec;
   if (apiVersion !== textAt(raw, "apiVersion")) return false;
   const found = textAt(raw, "kind");
-  return found === kind || (found !== undefined && other !== undefined && isKindOf(found, other.resource));
+  return found === kind || (found !== undefined && hasNoKind(spec) && isKindOf(found, kind));
 }
 
 function objectOf(file: string, raw: RawObject, spec: ResourceSpec, onReport: OnReport): ManifestObject[] {

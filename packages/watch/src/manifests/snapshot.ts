@@ -6,6 +6,7 @@ import { objectAt, type RawObject, textAt } from "../raw.ts";
 import type { OnReport } from "../report.ts";
 import { type ResourceSpec, resourceSpecs, type Selection } from "../resources.ts";
 import { publishersOf } from "../subscribe.ts";
+import { type Definition, definedBy, definitionsIn, hasNoKind } from "./definitions.ts";
 import { type ManifestObject, readManifest } from "./read.ts";
 import { scan } from "./scan.ts";
 import { ManifestSyntaxError } from "./syntax-error.ts";
@@ -64,8 +65,10 @@ async function objectsOf(
   onReport: OnReport,
 ): Promise<Iterable<ManifestObject>> {
   const found = new Map<string, { readonly object: ManifestObject; readonly file: string }>();
-  for (const { file, content } of await preparedFiles(options)) {
-    for (const object of await read(file, content, specs, onReport)) {
+  const files = await preparedFiles(options);
+  const defined = definedBy(await definitionsOf(files, specs), specs);
+  for (const { file, content } of files) {
+    for (const object of await placed(file, () => collected(readManifest(file, content, defined, onReport)))) {
       const { resource, key } = object;
       const id = `${resource} ${key}`;
       const before = found.get(id);
@@ -76,10 +79,20 @@ async function objectsOf(
   return Array.from(found.values(), ({ object }) => object);
 }
 
+async function definitionsOf(
+  files: readonly ManifestFile[],
+  specs: readonly ResourceSpec[],
+): Promise<readonly Definition[]> {
+  const found: Definition[] = [];
+  if (!specs.some(hasNoKind)) return found;
+  for (const { file, content } of files) found.push(...(await placed(file, () => definitionsIn(file, content))));
+  return found;
+}
+
 /** @throws Error naming the file and, where it is known, line and column */
-async function read(...[file, ...rest]: Parameters<typeof readManifest>): Promise<readonly ManifestObject[]> {
+async function placed<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
-    return await collected(readManifest(file, ...rest));
+    return await read();
   } catch (error) {
     if (!(error instanceof ManifestSyntaxError)) throw error;
     const { line, column, message } = error;
