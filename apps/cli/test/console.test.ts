@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Argv, Runner } from "@fairlead/kernel";
@@ -53,6 +53,15 @@ async function opened(...args: readonly string[]) {
     calls,
     get: async (path: string) => JSON.parse(await (await fetch(`${base}${path}`, { headers: { cookie } })).text()),
     post: async (path: string, body: unknown) => JSON.parse(await (await post(path, body, { cookie })).text()),
+    /** Reads what the page is told until it matches. */
+    told: async (pattern: RegExp) => {
+      const { body } = await fetch(`${base}events`, { headers: { cookie } });
+      let seen = "";
+      for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        seen += piece;
+        if (pattern.test(seen)) break;
+      }
+    },
     close: async (): Promise<Run> => {
       stop.abort();
       return ended;
@@ -66,6 +75,23 @@ test("it runs until it is interrupted, and says so", async () => {
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/.*\nGood for one browser, once; Ctrl-C ends it\.\n$/);
   expect(running.calls).toEqual([]);
+});
+
+test("networks' objects among the manifests are followed: another network's Subnet, and the nodes as before", async () => {
+  const node = "\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node-z}\n";
+  const subnet =
+    "---\napiVersion: kubeovn.io/v1\nkind: Subnet\nmetadata: {name: blue}\nspec: {cidrBlock: 10.144.2.0/24}\n";
+  await writeFile(file, manifests + node);
+  const running = await opened("--no-open", "--agent-flag", "exclude-cidrs-from=kube-ovn-subnets");
+  await running.told(/"node":"node-z".*"service":"shop\/web","owners":\{"IPv4":"ours"/s);
+  await writeFile(`${file}.next`, manifests + node + subnet);
+  await rename(`${file}.next`, file);
+  await running.told(/"service":"shop\/web","owners":\{"IPv4":"mixed"/);
+  const { learntFrom } = await running.get("api/service?target=shop/web");
+  expect(learntFrom).toEqual([{ cidr: "10.144.2.0/24", objects: ["Subnet/blue"], since: expect.any(String) }]);
+  const { code, err } = await running.close();
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  await writeFile(file, manifests);
 });
 
 describe("trace", () => {

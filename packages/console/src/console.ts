@@ -131,12 +131,21 @@ function clusterAnswers(cluster: LiveCluster, setup: AgentSetup): Readonly<Recor
         const explanation = found && explainService(planned, found.service, found.port);
         if (explanation === undefined)
           throw new RequestError(404, `${text}: there is no such service with a ClusterIP`);
-        return { planAt: cluster.changedAt, explanation, owners: cluster.ownersOf(explanation.service) };
+        const learnt = cluster.learning?.cidrs();
+        const deciding = explanation.families.flatMap(({ ownership }) => ownership.decidingCIDRs);
+        return {
+          planAt: cluster.changedAt,
+          explanation,
+          learntFrom: [...new Set(deciding)].flatMap((cidr) => learnt?.get(cidr) ?? []),
+          owners: cluster.ownersOf(explanation.service),
+        };
       });
     },
     "/api/networks": async (query): Promise<NetworksAnswer> => {
       await cluster.ready;
-      const networks = await cluster.withPlan(nodeOf(query), (planned) => networksOf(planned, setup));
+      const networks = await cluster.withPlan(nodeOf(query), (planned) =>
+        networksOf(planned, setup, cluster.learning?.now()),
+      );
       return { planAt: cluster.changedAt, ...networks };
     },
   };

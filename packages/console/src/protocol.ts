@@ -2,7 +2,7 @@
 
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
 import type { AgentStatus, Flow, ServiceExplanation, ServiceTraffic, SuggestedCIDR } from "@fairlead/inspect";
-import type { LearntOnce, OwnershipRow } from "@fairlead/intake";
+import type { LearntCIDR, LearntOnce, OwnershipRow } from "@fairlead/intake";
 import type { Diagnosis, ServiceReport } from "@fairlead/verify";
 
 /** One line of the list of services. */
@@ -105,6 +105,8 @@ export type StreamEvent = {
 export interface ServiceAnswer {
   readonly planAt: number;
   readonly explanation: ServiceExplanation;
+  /** Of the CIDRs that decide whose it is those that were learnt, with their objects and since when. */
+  readonly learntFrom: readonly LearntCIDR[];
   /** As `fairlead ownership --watch` would have told them, the oldest first. */
   readonly owners: { readonly since: number; readonly changes: readonly OwnerChange[] };
 }
@@ -122,6 +124,8 @@ export interface OwnerChange {
 export interface NetworksAnswer {
   readonly planAt: number;
   readonly cidrs: readonly { readonly cidr: string; readonly whose: "ours" | "another"; readonly from: string }[];
+  /** What this console has learnt of networks' objects, as the agents do; absent: they learn none. */
+  readonly learnt?: LearntOnce["report"];
   readonly services: readonly OwnershipRow[];
   readonly suggestedCIDRs: readonly SuggestedCIDR[];
 }

@@ -17,7 +17,7 @@ export type * from "./flows/tracked.ts";
 export { type EndpointTraffic, type ServiceTraffic, trafficByService } from "./flows/traffic.ts";
 export { missingNodeDoubts } from "./missing-node.ts";
 export { factsOf, MODES, type Mode } from "./modes/index.ts";
-export { type NodePlanRequest, type PlannedNode, planNode, planNodeSteps } from "./node-plan.ts";
+export { type NodePlanRequest, nodeOptions, type PlannedNode, planNode, planNodeSteps } from "./node-plan.ts";
 export { type AgentPages, agentStatus } from "./nodes/agent-status.ts";
 export { readNodes } from "./nodes/read-nodes.ts";
 export { type NamedService, whyIgnored } from "./nodes/read-service.ts";

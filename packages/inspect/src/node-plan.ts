@@ -52,6 +52,16 @@ export function planNode(request: NodePlanRequest): PlannedNode {
 
 /** The same in steps, for callers that do other things between. */
 export function* planNodeSteps(request: NodePlanRequest): Generator<void, PlannedNode, void> {
+  const { cluster, nodeName, mode } = request;
+  const options = nodeOptions(request);
+  const planner = new Planner(options);
+  const memory = request.memory ?? { get: () => undefined };
+  const { problems, memory: remembered } = yield* planner.replan(cluster.state, request.services ?? "all", memory);
+  return { mode, nodeName, options, planner, state: cluster.state, memory, problems, remembered };
+}
+
+/** What the agent of a node plans by. */
+export function nodeOptions(request: Omit<NodePlanRequest, "memory" | "services">): PlannerOptions {
   const { cluster, config, filter, nodeName, mode } = request;
   const facts = factsOf(mode);
   const inputs = new NodeInputs({
@@ -67,11 +77,7 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   if (learnt !== undefined) inputs.setNetworks(learnt.decision);
   const addresses = request.addresses ?? [...LOOPBACK, ...(node?.addresses ?? [])];
   inputs.setAddresses(addresses, firstOfEach(addresses));
-  const options = inputs.options();
-  const planner = new Planner(options);
-  const memory = request.memory ?? { get: () => undefined };
-  const { problems, memory: remembered } = yield* planner.replan(cluster.state, request.services ?? "all", memory);
-  return { mode, nodeName, options, planner, state: cluster.state, memory, problems, remembered };
+  return inputs.options();
 }
 
 /** What stands for the address that the kernel would send from, where there is no Node object. */

@@ -1,12 +1,15 @@
-import { inSlices, nextTurn } from "@fairlead/base";
+import { nextTurn } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
 import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
-import { type Mode, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
+import type { Mode, PlannedNode } from "@fairlead/inspect";
+import type { NetworksOnceParts } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import type { ServiceAnswer, ServiceRow } from "../protocol.ts";
 import { followObjects } from "./follow.ts";
+import { Learning } from "./learning.ts";
 import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
+import { Plans } from "./plans.ts";
 import { serviceRow } from "./rows.ts";
 import { Turns } from "./turns.ts";
 import type { UnusableObjects } from "./unusable.ts";
@@ -16,6 +19,8 @@ export interface AgentSetup {
   readonly mode: Mode;
   readonly config: AgentConfig;
   readonly filter: FilterOptions;
+  /** Which objects CIDRs are learnt from. Default: none are. */
+  readonly networks?: NetworksOnceParts["settings"] | undefined;
   readonly memory: Memory;
 }
 
@@ -33,42 +38,34 @@ export interface ClusterOptions {
   readonly onNode: (name: string, node: NodeState | undefined) => void;
 }
 
-/** A plan with what its agent would remember by now. */
-interface KeptPlan {
-  readonly planned: PlannedNode;
-  memory: Memory;
-}
-
-/** Plans of nodes that are kept: each has every service. */
-const MOST_PLANS = 6;
-
 /** The objects as they are now, and what the agents of the nodes that somebody looks at make of them. */
 export class LiveCluster {
   readonly state = new ClusterState();
   readonly nodes = new Map<string, NodeState>();
   readonly #options: ClusterOptions;
   readonly #turns = new Turns();
-  readonly #plans = new Map<string, KeptPlan>();
+  readonly #plans: Plans;
+  readonly #learning: Learning | undefined;
   readonly #ready = Promise.withResolvers<void>();
   readonly #owners = new OwnerHistory();
   readonly #startedAt: number;
-  /** By node: what its kernel says, where it was asked. */
-  readonly #addresses = new Map<string, readonly string[]>();
-  #serviceCIDRs: readonly string[] | undefined;
-  #nodeName: string | undefined;
+  #begun = false;
   #updating = false;
   #changedAt: number;
 
   constructor(options: ClusterOptions) {
+    const { setup } = options;
     this.#options = options;
-    this.#nodeName = options.nodeName;
+    this.#learning = setup.networks && new Learning(setup.networks, this.state);
+    this.#plans = new Plans({ setup, state: this.state, nodes: this.nodes, learnt: () => this.#learning?.now() });
+    this.#plans.first = options.nodeName ?? "";
     this.#changedAt = options.now();
     this.#startedAt = this.#changedAt;
   }
 
   /** The node that the list looks from. */
   get nodeName(): string {
-    return this.#nodeName ?? "";
+    return this.#plans.first;
   }
 
   /** When the last change of an object was taken in. */
@@ -81,32 +78,37 @@ export class LiveCluster {
     return this.#ready.promise;
   }
 
+  /** What the agents learn of networks; undefined: nothing. */
+  get learning(): Pick<Learning, "now" | "cidrs"> | undefined {
+    return this.#learning;
+  }
+
   /** Follows the objects until the signal aborts, or the source ends. */
   follow(source: ObjectSource, signal: AbortSignal): Promise<void> {
+    const learning = this.#learning;
     const to = {
       state: this.state,
       mode: this.#options.setup.mode,
       unusable: this.#options.unusable,
       onChange: () => void this.#changed(),
       onNode: (name: string, node: NodeState | undefined) => this.#node(name, node),
-      onServiceCIDRs: (cidrs: readonly string[]) => this.#ranges(cidrs),
+      onServiceCIDRs: (cidrs: readonly string[]) => this.#plans.setServiceCIDRs(cidrs),
+      onNetworks: () => void this.#decided(),
       onComplete: () => void this.#begin(),
+      ...(learning && { learning }),
     };
-    return followObjects(source, to, signal);
+    return followObjects(source, to, signal).finally(() => learning?.live.stop());
   }
 
   /** What a node's own interfaces have, which counts from now on in place of what its Node object says. */
   setAddresses(nodeName: string, addresses: readonly string[]): void {
-    const sorted = [...addresses].sort();
-    if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
-    this.#addresses.set(nodeName, sorted);
-    this.#plans.delete(nodeName);
+    this.#plans.setAddresses(nodeName, addresses);
   }
 
   /** The plan of a node, made when it is asked for the first time. Nothing changes it while the work goes on. */
   async withPlan<T>(nodeName: string, work: (planned: PlannedNode) => T | Promise<T>): Promise<T> {
     await this.ready;
-    return this.#turns.run(async () => work(await this.#plan(nodeName)));
+    return this.#turns.run(async () => work(await this.#plans.of(nodeName)));
   }
 
   /** Who served a service before, since this was started. */
@@ -129,11 +131,14 @@ export class LiveCluster {
   }
 
   async #begin(): Promise<void> {
-    this.#nodeName ??= this.#someNode();
+    if (this.nodeName === "") this.#plans.first = this.#someNode();
+    this.#begun = true;
     // The first plan has everything that is there now.
-    this.state.takeDirty();
-    await this.#turns.run(() => this.#plan(this.nodeName));
+    const { services } = this.state.takeDirty();
+    this.#learning?.live.takeConcerned();
+    await this.#turns.run(() => this.#plans.of(this.nodeName));
     this.#ready.resolve();
+    void this.#see(services);
   }
 
   /** The first by name of those that there are, or that endpoints are on. */
@@ -145,32 +150,12 @@ export class LiveCluster {
     return names.sort()[0] ?? "node";
   }
 
-  async #plan(nodeName: string): Promise<PlannedNode> {
-    const known = this.#plans.get(nodeName);
-    if (known !== undefined) return known.planned;
-    const { setup } = this.#options;
-    const node = this.nodes.get(nodeName);
-    const ranges = this.#serviceCIDRs;
-    const addresses = this.#addresses.get(nodeName);
-    const cluster = { state: this.state, problems: [], ...(node && { node }), ...(ranges && { serviceCIDRs: ranges }) };
-    const planned = await inSlices(planNodeSteps({ ...setup, cluster, nodeName, ...(addresses && { addresses }) }));
-    const [oldest] = [...this.#plans.keys()].filter((name) => name !== this.nodeName);
-    if (this.#plans.size >= MOST_PLANS && oldest !== undefined) this.#plans.delete(oldest);
-    this.#plans.set(nodeName, { planned, memory: setup.memory.apply(planned.remembered) });
-    return planned;
-  }
-
   #node(name: string, node: NodeState | undefined): void {
     if (node === undefined) this.nodes.delete(name);
     else this.nodes.set(name, node);
     // Zone and addresses decide about endpoints and node ports.
-    this.#plans.delete(name);
+    this.#plans.drop(name);
     this.#options.onNode(name, node);
-  }
-
-  #ranges(cidrs: readonly string[]): void {
-    this.#serviceCIDRs = cidrs;
-    this.#plans.clear();
   }
 
   /** Changes that come close together are planned at once. */
@@ -182,23 +167,45 @@ export class LiveCluster {
     await nextTurn();
     await this.#turns.run(async () => {
       this.#updating = false;
+      this.#learning?.live.syncBegins();
       const { services } = this.state.takeDirty();
-      const before = this.#ownersOf(services);
-      for (const plan of this.#plans.values()) {
-        const step = await inSlices(plan.planned.planner.replan(this.state, services, plan.memory));
-        plan.memory = plan.memory.apply(step.memory);
-      }
-      await this.#plan(this.nodeName);
-      const after = this.#ownersOf(services);
-      if (before && after) this.#owners.take(before, after, this.#changedAt);
-      this.#publish([...services]);
+      await this.#take(services, () => this.#plans.replan(services));
+      void this.#see(services);
     });
+  }
+
+  /** Other CIDRs of networks may count. */
+  async #decided(): Promise<void> {
+    const learning = this.#learning;
+    if (!this.#begun || learning === undefined) return;
+    await this.#turns.run(async () => {
+      this.#changedAt = this.#options.now();
+      const concerned = learning.live.takeConcerned();
+      await this.#take(concerned, () => this.#plans.learn(concerned));
+      // The networks differ all the same.
+      if (concerned.size === 0) this.#options.onServices([], []);
+    });
+  }
+
+  /** A decision that was made meanwhile has not seen these where they are now. */
+  async #see(services: ReadonlySet<ServiceKey>): Promise<void> {
+    const concerned = await this.#learning?.see(services);
+    if (concerned === undefined || concerned.size === 0) return;
+    await this.#turns.run(() => this.#take(concerned, () => this.#plans.replan(concerned)));
+  }
+
+  async #take(services: ReadonlySet<ServiceKey>, plan: () => Promise<void>): Promise<void> {
+    const before = this.#ownersOf(services);
+    await plan();
+    const after = this.#ownersOf(services);
+    if (before && after) this.#owners.take(before, after, this.#changedAt);
+    this.#publish([...services]);
   }
 
   /** Undefined: no plan says it at the moment. */
   #ownersOf(services: ReadonlySet<ServiceKey>): ReadonlyMap<ServiceKey, Owners> | undefined {
-    const plan = this.#plans.get(this.nodeName);
-    return plan && new Map(Array.from(services, (key) => [key, ownersNow(plan.planned.planner, key)]));
+    const planner = this.#plans.firstNow?.planner;
+    return planner && new Map(Array.from(services, (key) => [key, ownersNow(planner, key)]));
   }
 
   #publish(services: readonly ServiceKey[]): void {
@@ -209,7 +216,7 @@ export class LiveCluster {
   }
 
   #row(key: ServiceKey): ServiceRow | undefined {
-    const plan = this.#plans.get(this.nodeName);
-    return plan && serviceRow(this.state, plan.planned.planner, key, this.nodeName);
+    const planner = this.#plans.firstNow?.planner;
+    return planner && serviceRow(this.state, planner, key, this.nodeName);
   }
 }

@@ -2,6 +2,8 @@ import { type ClusterState, decodeNode, type NodeState, splitKey } from "@fairle
 import { factsOf, type Mode } from "@fairlead/inspect";
 import { subscriptions } from "@fairlead/intake";
 import type { ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
+import { followedByBoth } from "./followed-by-both.ts";
+import type { Learning } from "./learning.ts";
 import type { UnusableObjects } from "./unusable.ts";
 
 export interface Followed {
@@ -14,6 +16,10 @@ export interface Followed {
   /** A node came, changed or (undefined) went. */
   readonly onNode: (name: string, node: NodeState | undefined) => void;
   readonly onServiceCIDRs: (cidrs: readonly string[]) => void;
+  /** Absent: nothing is learnt of networks. */
+  readonly learning?: Learning;
+  /** What is known of networks may be something else. */
+  readonly onNetworks: () => void;
   /** All that there is at the start is known; once. */
   readonly onComplete: () => void;
 }
@@ -22,7 +28,9 @@ const NODES = { group: "", version: "v1", plural: "nodes", kind: "Node", namespa
 
 /** Follows the objects until the signal aborts, or the source ends. */
 export async function followObjects(source: ObjectSource, to: Followed, signal: AbortSignal): Promise<void> {
-  const missing = new Set(["services", "endpointSlices", "nodes"]);
+  const { learning } = to;
+  const live = learning?.live;
+  const missing = new Set(["services", "endpointSlices", "nodes", ...(live ? ["networks"] : [])]);
   const known = (what: string) => {
     if (missing.delete(what) && missing.size === 0) to.onComplete();
   };
@@ -32,9 +40,18 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
     problems: { object: (...found) => to.unusable.take(...found) },
     onNode: () => {},
     onChange: to.onChange,
-    onSynced: known,
-    ...(wanted && { onServiceCIDRs: to.onServiceCIDRs }),
+    onSynced: (resource) => {
+      live?.synced(resource);
+      known(resource);
+    },
+    ...((wanted || live) && {
+      onServiceCIDRs: (cidrs) => {
+        live?.setServiceCIDRs(cidrs);
+        if (wanted) to.onServiceCIDRs(cidrs);
+      },
+    }),
   });
+  learning?.start({ onFirst: () => known("networks"), onDecided: to.onNetworks });
   const nodes: OtherSubscription = {
     resource: NODES,
     decode: (raw) => {
@@ -56,7 +73,17 @@ export async function followObjects(source: ObjectSource, to: Followed, signal: 
     services: leaving("Service", services, to),
     endpointSlices: leaving("EndpointSlice", endpointSlices, to),
   };
-  await source.run({ ...followed, ...(serviceCIDRs && { serviceCIDRs }), others: [nodes] }, signal);
+  await source.run(
+    { ...followed, ...(serviceCIDRs && { serviceCIDRs }), others: withNodes(live?.subscriptions ?? [], nodes) },
+    signal,
+  );
+}
+
+/** The networks want nodes, too. */
+function withNodes(others: readonly OtherSubscription[], nodes: OtherSubscription): readonly OtherSubscription[] {
+  const isNodes = ({ resource }: OtherSubscription) => resource.kind === NODES.kind && resource.group === NODES.group;
+  const theirs = others.find(isNodes);
+  return [theirs === undefined ? nodes : followedByBoth(nodes, theirs), ...others.filter((one) => !isNodes(one))];
 }
 
 /** What is gone has no problems any more. */

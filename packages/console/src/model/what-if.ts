@@ -2,7 +2,7 @@ import { IP_FAMILIES, inSlices } from "@fairlead/base";
 import { ClusterState, type ServiceKey } from "@fairlead/core";
 import { checkCIDR } from "@fairlead/endpoint-filter";
 import { type PlannedNode, planNodeSteps } from "@fairlead/inspect";
-import { subscriptions } from "@fairlead/intake";
+import { type LearntOnce, subscriptions } from "@fairlead/intake";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { RequestError } from "../server/request-error.ts";
 import type { AgentSetup, LiveCluster } from "./cluster.ts";
@@ -37,18 +37,33 @@ export async function changedPlans(
   await cluster.ready;
   const state = copyOf(cluster.state);
   if (change.manifests.trim() !== "") await addManifests(state, change.manifests, nodeName);
-  const changed = { ...setup, filter: filterWith(setup, change.excludeCIDR) };
+  const learnt = cluster.learning?.now();
+  const now = learnt === undefined ? setup : withLearnt(setup, learnt);
+  const changed = { ...now, filter: filterWith(now, change.excludeCIDR) };
   const node = cluster.nodes.get(nodeName);
   const plan = (of: AgentSetup, objects: ClusterState, services?: readonly ServiceKey[]) => {
     const objectsOfNode = { state: objects, problems: [], ...(node && { node }) };
     return inSlices(planNodeSteps({ ...of, cluster: objectsOfNode, nodeName, ...(services && { services }) }));
   };
   const whole = await plan(changed, state);
-  const services = await cluster.withPlan(nodeName, (planned) => differing(planned, whole));
+  const services =
+    now === setup
+      ? await cluster.withPlan(nodeName, (planned) => differing(planned, whole))
+      : differing(await plan(now, cluster.state), whole);
   return {
-    before: await plan(setup, cluster.state, services),
+    before: await plan(now, cluster.state, services),
     after: await plan(changed, state, services),
     services,
+  };
+}
+
+/** As if somebody had written what was learnt; what namespaces decide is left out on both sides of the comparison. */
+function withLearnt(setup: AgentSetup, { decision }: LearntOnce): AgentSetup {
+  const { clusterCIDRs, excludeCIDRs, ownCIDRs, neutralAddresses } = decision;
+  return {
+    ...setup,
+    config: { ...setup.config, clusterCIDRs },
+    filter: { ...setup.filter, excludeCIDRs, ownCIDRs, neutralAddresses },
   };
 }
 

@@ -5,7 +5,7 @@ import { createManifestsSnapshot, type ObjectSource } from "@fairlead/watch";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
-import { type AgentSetup, agentSetup, warnOfUnlearnt } from "../../inputs/agent.ts";
+import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { liveSource, nodeNameOf } from "../../inputs/source.ts";
 import { version } from "../../version.ts";
 import { commandAnswers } from "./answers.ts";
@@ -21,7 +21,6 @@ export async function run({ options }: CommandInput<typeof consoleOptions>, cont
   if (live && file.length === 0)
     throw new UsageError("--live: is for manifests (-f); a cluster's nodes are looked at anyway");
   const setup = agentSetup(options, context);
-  warnOfUnlearnt(setup, context);
   const looked = live || file.length === 0;
   const unusable = new UnusableObjects();
   const settings = {

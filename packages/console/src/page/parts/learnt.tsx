@@ -32,6 +32,18 @@ export function Learnt({ store }: { readonly store: Store }) {
   );
 }
 
+/** What the objects say now, and what this console makes of it, as the agents do. */
+export function LearntHere({ networks, at }: { readonly networks: Networks; readonly at: number }) {
+  return (
+    <section class="panel" aria-label="What the objects say">
+      <h2>
+        What the objects say <Age source="as every agent learns it" at={at} />
+      </h2>
+      <Report networks={networks} />
+    </section>
+  );
+}
+
 const STAGES: Readonly<Record<Networks["cidrs"][number]["stage"], readonly [Tone, string]>> = {
   effective: ["good", "counts"],
   pending: ["plain", "not decided yet"],

@@ -13,19 +13,21 @@ export function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[
       <table>
         <TableHead titles={["Service", "Owner", "Why"]} numbers={["Our endpoints", "Others'"]} />
         <tbody>
-          {rows.slice(0, MOST).map(({ service, ipFamily, ownership, why, ownEndpoints, excludedEndpoints }) => (
-            <tr key={`${service} ${ipFamily}`}>
-              <th scope="row">
-                <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
-              </th>
-              <td>
-                <Owner ownership={ownership} />
-              </td>
-              <td>{why}</td>
-              <td class="number">{ownEndpoints}</td>
-              <td class="number">{excludedEndpoints}</td>
-            </tr>
-          ))}
+          {rows
+            .slice(0, MOST)
+            .map(({ service, ipFamily, ownership, why, learntFrom = [], ownEndpoints, excludedEndpoints }) => (
+              <tr key={`${service} ${ipFamily}`}>
+                <th scope="row">
+                  <a href={serviceAddress(service)}>{service}</a> <span class="quiet">{ipFamily}</span>
+                </th>
+                <td>
+                  <Owner ownership={ownership} />
+                </td>
+                <td>{[why, ...learntFrom.map(({ cidr, objects }) => `${cidr}: ${objects.join(", ")}`)].join("; ")}</td>
+                <td class="number">{ownEndpoints}</td>
+                <td class="number">{excludedEndpoints}</td>
+              </tr>
+            ))}
         </tbody>
       </table>
       {rows.length > MOST && (

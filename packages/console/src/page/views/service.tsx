@@ -30,7 +30,7 @@ export function ServiceView({ store, service, node }: Props) {
   const nodes = useMemo(() => nodesOf(asked.state === "answered" ? asked.answer : undefined, from), [asked, from]);
   useEffect(() => store.look(store.facts?.kernels === true ? nodes : []), [nodes.join(), store.facts]);
   if (asked.state !== "answered") return <Waiting title={service} asked={asked} />;
-  const { explanation, planAt, owners } = asked.answer;
+  const { explanation, planAt, learntFrom, owners } = asked.answer;
   const differences = [...store.nodes.values()].flatMap(differencesOf).filter((one) => isAbout(one, service));
   return (
     <>
@@ -49,7 +49,7 @@ export function ServiceView({ store, service, node }: Props) {
       </div>
       {store.facts?.kernels === true && <Kernels store={store} nodes={nodes} differences={differences} />}
       {explanation.families.map((family) => (
-        <Family key={family.family} family={family} service={service} node={from} />
+        <Family key={family.family} family={family} learntFrom={learntFrom} service={service} node={from} />
       ))}
       {explanation.families.length === 0 && <p class="quiet">It has no ClusterIP in a family that is proxied.</p>}
       {store.facts?.kernels === true && <ServiceTraffic key={`${service} ${from}`} service={service} node={from} />}
@@ -68,10 +68,12 @@ function nodesOf(answer: ServiceAnswer | undefined, from: string): readonly stri
 
 function Family({
   family,
+  learntFrom,
   service,
   node,
 }: {
   readonly family: FamilyExplanation;
+  readonly learntFrom: ServiceAnswer["learntFrom"];
   readonly service: string;
   readonly node: string;
 }) {
@@ -93,6 +95,14 @@ function Family({
         {family.remembered !== undefined && `; remembered as ${family.remembered}`}.{" "}
         <span class="quiet">{facts.join(" · ")}</span>
       </p>
+      {learntFrom
+        .filter(({ cidr }) => ownership.decidingCIDRs.includes(cidr))
+        .map(({ cidr, objects, since }) => (
+          <p key={cidr} class="quiet">
+            <span class="mono">{cidr}</span> is learnt from {objects.join(", ")}
+            {since !== undefined && `, since ${new Date(since).toLocaleString()}`}
+          </p>
+        ))}
       {ports.map((port) => (
         <ServicePort key={`${port.protocol} ${port.name}`} port={port} service={service} node={node} />
       ))}

@@ -1,0 +1,97 @@
+import { inSlices } from "@fairlead/base";
+import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
+import type { Memory } from "@fairlead/endpoint-filter";
+import { nodeOptions, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
+import type { LearntOnce } from "@fairlead/intake";
+import type { AgentSetup } from "./cluster.ts";
+
+export interface PlansParts {
+  readonly setup: AgentSetup;
+  readonly state: ClusterState;
+  readonly nodes: ReadonlyMap<string, NodeState>;
+  /** What the agents have learnt of networks by now; undefined: they learn nothing. */
+  readonly learnt: () => LearntOnce | undefined;
+}
+
+/** A plan with what its agent would remember by now. */
+interface KeptPlan {
+  planned: PlannedNode;
+  memory: Memory;
+}
+
+/** Plans that are kept: each has every service. */
+const MOST_PLANS = 6;
+
+/** What the agents of the nodes that somebody looks at make of the objects. */
+export class Plans {
+  /** The node whose plan is always there. */
+  first = "";
+  readonly #parts: PlansParts;
+  readonly #kept = new Map<string, KeptPlan>();
+  /** By node: what its kernel says, where it was asked. */
+  readonly #addresses = new Map<string, readonly string[]>();
+  #serviceCIDRs: readonly string[] | undefined;
+
+  constructor(parts: PlansParts) {
+    this.#parts = parts;
+  }
+
+  /** The plan that is always there, unless something has just made it void. */
+  get firstNow(): PlannedNode | undefined {
+    return this.#kept.get(this.first)?.planned;
+  }
+
+  setAddresses(nodeName: string, addresses: readonly string[]): void {
+    const sorted = [...addresses].sort();
+    if (this.#addresses.get(nodeName)?.join() === sorted.join()) return;
+    this.#addresses.set(nodeName, sorted);
+    this.drop(nodeName);
+  }
+
+  setServiceCIDRs(cidrs: readonly string[]): void {
+    this.#serviceCIDRs = cidrs;
+    this.#kept.clear();
+  }
+
+  drop(nodeName: string): void {
+    this.#kept.delete(nodeName);
+  }
+
+  /** Made when it is asked for the first time. */
+  async of(nodeName: string): Promise<PlannedNode> {
+    const known = this.#kept.get(nodeName);
+    if (known !== undefined) return known.planned;
+    const planned = await inSlices(planNodeSteps(this.#request(nodeName)));
+    const [oldest] = [...this.#kept.keys()].filter((name) => name !== this.first);
+    if (this.#kept.size >= MOST_PLANS && oldest !== undefined) this.#kept.delete(oldest);
+    this.#kept.set(nodeName, { planned, memory: this.#parts.setup.memory.apply(planned.remembered) });
+    return planned;
+  }
+
+  /** These changed, or what decides about them did. */
+  async replan(services: ReadonlySet<ServiceKey>): Promise<void> {
+    for (const plan of this.#kept.values()) {
+      const step = await inSlices(plan.planned.planner.replan(this.#parts.state, services, plan.memory));
+      plan.memory = plan.memory.apply(step.memory);
+    }
+    await this.of(this.first);
+  }
+
+  /** Other CIDRs of networks count, which these services have to do with. */
+  async learn(concerned: ReadonlySet<ServiceKey>): Promise<void> {
+    for (const [nodeName, plan] of this.#kept) {
+      const options = nodeOptions(this.#request(nodeName));
+      plan.planned.planner.setOptions(options, concerned);
+      plan.planned = { ...plan.planned, options };
+    }
+    await this.replan(concerned);
+  }
+
+  #request(nodeName: string) {
+    const { setup, state, nodes } = this.#parts;
+    const [node, learnt] = [nodes.get(nodeName), this.#parts.learnt()];
+    const [serviceCIDRs, addresses] = [this.#serviceCIDRs, this.#addresses.get(nodeName)];
+    const known = { ...(node && { node }), ...(serviceCIDRs && { serviceCIDRs }), ...(learnt && { learnt }) };
+    return { ...setup, cluster: { state, problems: [], ...known }, nodeName, ...(addresses && { addresses }) };
+  }
+}
