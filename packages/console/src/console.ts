@@ -1,7 +1,8 @@
 import { systemClock } from "@fairlead/base";
 import { explainService, findTarget, parseTarget } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
-import { type AgentSetup, LiveCluster } from "./model/cluster.ts";
+import type { AgentSetup } from "./model/agent-setup.ts";
+import { LiveCluster } from "./model/cluster.ts";
 import { Looks, type NodePorts } from "./model/looks.ts";
 import { networksOf } from "./model/networks.ts";
 import { searchServices } from "./model/search.ts";

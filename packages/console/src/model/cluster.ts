@@ -1,11 +1,9 @@
 import { nextTurn } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, type NodeState, type ServiceKey } from "@fairlead/core";
-import type { FilterOptions, Memory } from "@fairlead/endpoint-filter";
-import type { Mode, PlannedNode } from "@fairlead/inspect";
-import type { NetworksOnceParts } from "@fairlead/intake";
+import type { PlannedNode } from "@fairlead/inspect";
 import type { ObjectSource } from "@fairlead/watch";
 import type { ServiceAnswer, ServiceRow } from "../protocol.ts";
+import type { AgentSetup } from "./agent-setup.ts";
 import { followObjects } from "./follow.ts";
 import { Learning } from "./learning.ts";
 import { OwnerHistory, type Owners, ownersNow } from "./owner-history.ts";
@@ -13,16 +11,6 @@ import { Plans } from "./plans.ts";
 import { serviceRow } from "./rows.ts";
 import { Turns } from "./turns.ts";
 import type { UnusableObjects } from "./unusable.ts";
-
-/** How the agents are set up. */
-export interface AgentSetup {
-  readonly mode: Mode;
-  readonly config: AgentConfig;
-  readonly filter: FilterOptions;
-  /** Which objects CIDRs are learnt from. Default: none are. */
-  readonly networks?: NetworksOnceParts["settings"] | undefined;
-  readonly memory: Memory;
-}
 
 export interface ClusterOptions {
   readonly setup: AgentSetup;

@@ -1,7 +1,7 @@
 import { type PlannedNode, suggestCIDRs } from "@fairlead/inspect";
 import { type LearntOnce, ownershipReport } from "@fairlead/intake";
 import type { NetworksAnswer } from "../protocol.ts";
-import type { AgentSetup } from "./cluster.ts";
+import type { AgentSetup } from "./agent-setup.ts";
 
 /**
  * Whose pods are where, as far as configuration and objects say it.

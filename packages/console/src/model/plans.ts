@@ -3,7 +3,7 @@ import type { ClusterState, NodeState, ServiceKey } from "@fairlead/core";
 import type { Memory } from "@fairlead/endpoint-filter";
 import { nodeOptions, type PlannedNode, planNodeSteps } from "@fairlead/inspect";
 import type { LearntOnce } from "@fairlead/intake";
-import type { AgentSetup } from "./cluster.ts";
+import type { AgentSetup } from "./agent-setup.ts";
 
 export interface PlansParts {
   readonly setup: AgentSetup;

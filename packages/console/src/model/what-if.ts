@@ -5,7 +5,8 @@ import { type PlannedNode, planNodeSteps } from "@fairlead/inspect";
 import { type LearntOnce, subscriptions } from "@fairlead/intake";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { RequestError } from "../server/request-error.ts";
-import type { AgentSetup, LiveCluster } from "./cluster.ts";
+import type { AgentSetup } from "./agent-setup.ts";
+import type { LiveCluster } from "./cluster.ts";
 
 /** A change that nobody has made. */
 export interface Change {
