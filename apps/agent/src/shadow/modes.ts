@@ -21,6 +21,8 @@ export interface SeenMode {
 
 const TABLE = "kube-proxy";
 const DEVICE = "kube-ipvs0";
+/** Chains of nat: the first is ipvs mode's too, which makes it long before it binds an address. */
+const OF_IPTABLES_MODE = ["KUBE-SERVICES", "KUBE-NODEPORTS"];
 const ASKED_SET = / --match-set (KUBE-\S+) /g;
 
 const nftables: SeenMode = {
@@ -65,7 +67,8 @@ const iptables: SeenMode = {
   facts: meaningOf("iptables"),
   async isHere(kernel) {
     for (const family of IP_FAMILIES) {
-      if ((await kernel.rules(family)).get("nat")?.chains.has("KUBE-SERVICES") === true) return true;
+      const chains = (await kernel.rules(family)).get("nat")?.chains;
+      if (chains !== undefined && OF_IPTABLES_MODE.every((name) => chains.has(name))) return true;
     }
     return false;
   },
