@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 import { bootFolder, INIT_FILE, PRELOAD_FILE } from "./boot-folder.ts";
+import { coreOfNextGuest } from "./core.ts";
 import { ERRORS_FILE, OUTPUT_FILE, STATUS_FILE } from "./init-script.ts";
 
 export interface GuestOptions {
@@ -75,7 +76,9 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     ...["con=null", "con0=null,fd:1", `uml_dir=${folder.path}/uml`],
     ...(link === undefined ? [] : [`vec0:transport=tap,ifname=${link.tap},depth=128,gro=1`]),
   ];
-  const [program = "unshare", ...args] = [...processSpace(link?.namespace), "sh", "-c", KEEPER, "sh", ...kernel];
+  const onOneCore = ["taskset", "--cpu-list", String(await coreOfNextGuest())];
+  const space = processSpace(link?.namespace);
+  const [program = "taskset", ...args] = [...onOneCore, ...space, "sh", "-c", KEEPER, "sh", ...kernel];
   const child = execa(program, args, {
     stdin: "pipe",
     all: true,
