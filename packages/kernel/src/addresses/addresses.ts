@@ -31,6 +31,7 @@ export interface NodeAddresses {
    * All addresses, by interface in the kernel's order.
    *
    * @throws CommandError when `ip` is missing or fails
+   * @throws NetlinkError when the kernel refuses
    */
   list(): Promise<readonly NodeAddress[]>;
   /**

@@ -1,13 +1,20 @@
 import { networkInterfaces } from "node:os";
 import { sleep, systemClock, type Timers } from "@fairlead/base";
+import type { OpenNetlink } from "../netlink/socket.ts";
 import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import type { NodeAddress, NodeAddresses, WatchOptions } from "./addresses.ts";
 import { interfaceAddresses } from "./interfaces.ts";
+import { readNodeAddresses } from "./netlink.ts";
 import { isNodeChange, parseAddresses, parseMonitorLine, serviceDeviceChange } from "./parse.ts";
 import { Wake } from "./wake.ts";
 
 export interface NodeAddressesOptions {
+  /**
+   * How rtnetlink is reached for listings, in the network namespace that the runner runs its processes in. Where it
+   * cannot be had, and by default: `ip`.
+   */
+  readonly open?: OpenNetlink;
   readonly timers?: Timers;
   /** Milliseconds to wait for more changes after one. Default 200. */
   readonly settleMs?: number;
@@ -25,13 +32,19 @@ const FAILURES = 3;
 const LISTING_MS = 10_000;
 
 /**
- * The addresses as `ip` knows them. `ip monitor` says that something changed; what there is now is always listed anew,
+ * The addresses as `ip` or the kernel lists them. `ip monitor` says that something changed; what there is now is always listed anew,
  * so that a line that got lost or that this version of `ip` words differently does no harm.
  */
 export function createNodeAddresses(runner: Runner, options: NodeAddressesOptions = {}): NodeAddresses {
-  const call = ["ip", "-json", "address"] as const;
-  const list = async () => parseAddresses((await runner.run(call, { timeoutMs: LISTING_MS })).stdout);
+  const list = async () => {
+    const socket = await options.open?.().catch(() => undefined);
+    return socket === undefined ? listedByTool(runner) : readNodeAddresses(socket).finally(() => socket.close());
+  };
   return { list, watch: (wanted) => watch(runner, list, options, wanted) };
+}
+
+async function listedByTool(runner: Runner): Promise<readonly NodeAddress[]> {
+  return parseAddresses((await runner.run(["ip", "-json", "address"], { timeoutMs: LISTING_MS })).stdout);
 }
 
 async function* watch(

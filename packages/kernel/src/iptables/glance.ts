@@ -55,7 +55,7 @@ const ENTRY = {
 const COUNTER_BYTES = 16;
 
 /** Entries up to which all of them are read: a megabyte or two. */
-const FEW = 5000;
+export const FEW_ENTRIES = 5000;
 
 async function openInfo(family: IPFamily): Promise<Ask> {
   const { default: koffi } = await import("koffi");
@@ -75,7 +75,7 @@ async function openInfo(family: IPFamily): Promise<Ask> {
     reported.write(table);
     ask(OPTION.info, reported);
     const [entries, size] = [reported.readUInt32LE(INFO.entries), reported.readUInt32LE(INFO.size)];
-    if (entries > FEW) return { state: `${entries} ${size}`, entries };
+    if (entries > FEW_ENTRIES) return { state: `${entries} ${size}`, entries };
     const all = Buffer.alloc(LISTING.entries + size);
     all.write(table);
     all.writeUInt32LE(size, LISTING.size);

@@ -9,8 +9,11 @@ import { ADDRESS_PART, CREATE, LINK_PART, TYPES } from "./numbers.ts";
 const noLink = new Uint8Array(16);
 /** ifaddrmsg: family, length, flags and scope in a byte each, index. */
 const ADDRESS_HEADER_SIZE = 8;
-/** Of a message's header the first four bytes are not in its range. */
+/** Of a message's header the first four bytes are not in its range: of ifaddrmsg and of ifinfomsg so much is. */
 const HEADER_REST = 4;
+const DEVICE_REST = 12;
+/** IFF_UP of netdevice(7). */
+const IS_UP = 1;
 
 export function encodeDevice({ kind, device }: DeviceCommand): Buffer {
   const name = nameOf(device);
@@ -40,6 +43,11 @@ export function encodeDeviceRequest(device: string): Buffer {
   return encodeMessage(TYPES.getLink, FLAGS.request, noLink, nameOf(device));
 }
 
+/** Asks for all devices. */
+export function encodeDeviceDump(): Buffer {
+  return encodeMessage(TYPES.getLink, FLAGS.request | FLAGS.dump, noLink, new Uint8Array());
+}
+
 /** Asks for all addresses of all devices. */
 export function encodeAddressDump(): Buffer {
   return encodeMessage(
@@ -53,6 +61,36 @@ export function encodeAddressDump(): Buffer {
 /** The number of the device that a message is about: of one about a device as of one about an address. */
 export function indexIn(bytes: Buffer, message: Range): number {
   return bytes.readUInt32LE(message.start);
+}
+
+export interface DeviceHeader {
+  readonly name: string;
+  /** Whether it is turned on. */
+  readonly up: boolean;
+}
+
+/** What a message says of a device. */
+export function deviceIn(bytes: Buffer, { start, end }: Range): DeviceHeader {
+  const name = findAttribute(bytes, { start: start + DEVICE_REST, end }, LINK_PART.name);
+  return {
+    // With the zero at its end.
+    name: name === undefined ? "" : bytes.toString("utf8", name.start, name.end - 1),
+    up: (bytes.readUInt32LE(start + HEADER_REST) & IS_UP) !== 0,
+  };
+}
+
+export interface AddressHeader {
+  /** AF_INET or AF_INET6. */
+  readonly addressFamily: number;
+  readonly prefixLength: number;
+  /** RT_SCOPE_… of rtnetlink(7). */
+  readonly scope: number;
+}
+
+/** What stands before the address in the message about it. */
+export function addressHeaderIn(bytes: Buffer, { start }: Range): AddressHeader {
+  const [addressFamily = 0, prefixLength = 0, , scope = 0] = bytes.subarray(start - HEADER_REST, start);
+  return { addressFamily, prefixLength, scope };
 }
 
 /** The address that a message is about. */

@@ -1,11 +1,9 @@
-import { LazySaveParser, type SavedRules, type SetState, type VirtualServerState } from "@fairlead/netfilter";
+import type { SavedRules, SetState, VirtualServerState } from "@fairlead/netfilter";
 import { NFT_FAMILY, type NftTable } from "@fairlead/netfilter/nft";
 import type { NodeAddresses } from "../addresses/addresses.ts";
 import { createNodeAddresses, type NodeAddressesOptions } from "../addresses/open.ts";
 import type { IPFamily } from "../family.ts";
 import { createIpset } from "../ipset/open.ts";
-import { detectVariant } from "../iptables/detect.ts";
-import type { Variant } from "../iptables/variant.ts";
 import { openIpvsSession } from "../ipvs/session.ts";
 import { createLinks } from "../links/open.ts";
 import { openGenericSocket, openNetfilterSocket, openRouteSocket, openTransactionSocket } from "../netlink/socket.ts";
@@ -14,13 +12,15 @@ import { openNftables } from "../nftables/open.ts";
 import { isNftTableThere } from "../nftables/table-there.ts";
 import type { Runner } from "../runner/runner.ts";
 import { createSysctl } from "../sysctl/sysctl.ts";
+import { RulesReader } from "./rules.ts";
 import { readingRunner } from "./runner.ts";
 import { readingOnly, readsLinks, readsNftables, readsServers, readsSets } from "./sockets.ts";
 
-/** What a kernel holds for a service proxy, for somebody who must not change it. Nothing is kept open but a socket. */
+/** What a kernel holds for a service proxy, for somebody who must not change it. Nothing is kept open but sockets. */
 export interface KernelReader {
   /**
-   * All rules of iptables of a family, in the variant that the host uses.
+   * All rules of iptables of a family, in the variant that the host uses; those of the last time where they are few and
+   * nobody has changed them since.
    *
    * @throws CommandError when they cannot be listed
    */
@@ -43,34 +43,21 @@ export interface KernelReader {
   close(): Promise<void>;
 }
 
-/** The chain of nat that every service proxy has, in every mode with rules of iptables. */
-const OF_PROXIES = "KUBE-SERVICES";
-/** Milliseconds that a listing of very many rules may take. */
-const LISTING_MS = 120_000;
-
 /**
  * Reads the kernel of this network namespace. What could change it is refused before it gets there: of netlink only
  * requests that read are sent, and only programs that print are started.
  */
 export function openKernelReader(unbounded: Runner, options: NodeAddressesOptions = {}): KernelReader {
   const runner = readingRunner(unbounded);
-  let variant: Promise<Variant> | undefined;
-  const used = () => (variant ??= detectVariant(runner));
   let opened: Promise<NftablesClient> | undefined;
   const nftables = () => (opened ??= openNftables({ open: readingOnly(openTransactionSocket, readsNftables) }));
+  const rules = new RulesReader(runner, async () => (await nftables()).generation());
   const sets = createIpset(runner, { open: readingOnly(openNetfilterSocket, readsSets) });
-  const links = createLinks(runner, { open: readingOnly(openRouteSocket, readsLinks) });
+  const openRoutes = readingOnly(openRouteSocket, readsLinks);
+  const links = createLinks(runner, { open: openRoutes });
   return {
-    async rules(family) {
-      const tool = `${family === "IPv4" ? "iptables" : "ip6tables"}-${await used()}-save`;
-      const parser = new LazySaveParser({ family });
-      for await (const piece of runner.stream([tool], { timeoutMs: LISTING_MS })) parser.push(piece);
-      const saved = parser.end();
-      // Where there is nothing yet, which variant the host uses is to be told later.
-      if (saved.get("nat")?.chains.has(OF_PROXIES) !== true) variant = undefined;
-      return saved;
-    },
-    rulesGeneration: async () => ((await used()) === "nft" ? (await nftables()).generation() : undefined),
+    rules: (family) => rules.rules(family),
+    rulesGeneration: () => rules.generation(),
     generation: async () => (await nftables()).generation(),
     hasNftTable: async (family, name) => (await isNftTableThere(family, name)) === true,
     nftTable: async (family, name) => (await nftables()).table(NFT_FAMILY[family], name),
@@ -84,7 +71,7 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
     },
     sets: (names) => all(sets.save(names)),
     addressesOf: (device) => links.addresses(device),
-    addresses: createNodeAddresses(runner, options),
+    addresses: createNodeAddresses(runner, { open: openRoutes, ...options }),
     setting: (key) => createSysctl().read(key),
     close: async () => (await opened)?.close(),
   };
