@@ -2,7 +2,7 @@ import type { RuleSet } from "@fairlead/netfilter";
 import { createTracer, type Environment, type Outcome, type Packet, type Rules } from "@fairlead/trace";
 import { clientA, NODE_A, outside } from "../addresses/hosts.ts";
 import { nodeEnvironment } from "../run/traced.ts";
-import { slotClusterIP } from "./slots.ts";
+import { externalAddress, slotClusterIP } from "./slots.ts";
 
 /** Where packets to every frontend that a slot can have end, by a name for the packet. */
 export function traceSlots(
@@ -23,7 +23,7 @@ function* slotPackets(slot: number): Generator<Packet> {
   const targets = [
     { destination: slotClusterIP(slot), dport: 80 },
     { destination: slotClusterIP(slot), dport: 81 },
-    { destination: `192.0.2.${slot % 3}`, dport: 80 },
+    { destination: externalAddress(slot), dport: 80 },
     { destination: `203.0.113.${slot}`, dport: 80 },
     { destination: NODE_A.addresses.IPv4, dport: 30_000 + slot * 2 },
   ];

@@ -60,6 +60,14 @@ export function webState(state: Partial<SlotState> = {}): SlotState {
   };
 }
 
+/**
+ * Some slots share an external address: the plan gives it to one of them. It is no endpoint's, or that endpoint would
+ * be on every node in ipvs mode, which binds it.
+ */
+export function externalAddress(slot: number): string {
+  return `192.0.2.${100 + (slot % 3)}`;
+}
+
 /** The objects of a slot, the Service first. */
 export function slotObjects(slot: number, state: SlotState): readonly RawObject[] {
   const external = state.type !== "ClusterIP";
@@ -76,8 +84,7 @@ export function slotObjects(slot: number, state: SlotState): readonly RawObject[
     })),
     internalTrafficPolicy: state.internal,
     ...(external && { externalTrafficPolicy: state.external }),
-    // Some slots share an external address: the plan gives it to one of them.
-    ...(state.externalIP && { externalIPs: [`192.0.2.${slot % 3}`] }),
+    ...(state.externalIP && { externalIPs: [externalAddress(slot)] }),
     ...(state.type === "LoadBalancer" && { ingress: [{ ip: `203.0.113.${slot}` }] }),
     ...(state.type === "LoadBalancer" && state.ranges && { sourceRanges: ["198.51.100.0/24", "10.201.0.0/24"] }),
     ...(state.type === "LoadBalancer" && state.external === "Local" && { healthCheckNodePort: 31_000 + slot }),
