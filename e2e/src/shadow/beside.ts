@@ -12,6 +12,8 @@ import { agrees, askShadow, kindsOf, type ShadowPage } from "./page.ts";
 
 /** A busy machine takes its time to start both, and a guest for every sync of kube-proxy. */
 const AGREED_MS = 600_000;
+/** Each question is a process, which in a guest takes its time from those that are to agree. */
+const AGREED_PAUSE_MS = 1_000;
 
 export interface BesideSettings extends KubeProxyMode {
   /** The real kube-proxy. */
@@ -61,11 +63,16 @@ export async function openBeside(
   opening.defer(async () => void (await shadow.kill()));
   const opened = opening.move();
   const page = () => askShadow(lab.runner("node-a"));
-  const until = (what: string, withinMs: number, holds: (seen: ShadowPage) => boolean) =>
-    waitUntil(what, withinMs, async () => {
-      const seen = await page();
-      return seen !== undefined && holds(seen) ? seen : undefined;
-    }).catch(async (error: unknown) => {
+  const until = (what: string, withinMs: number, holds: (seen: ShadowPage) => boolean, pauseMs?: number) =>
+    waitUntil(
+      what,
+      withinMs,
+      async () => {
+        const seen = await page();
+        return seen !== undefined && holds(seen) ? seen : undefined;
+      },
+      pauseMs,
+    ).catch(async (error: unknown) => {
       const seen = JSON.stringify((await page()) ?? "no page", undefined, 1);
       const all = [seen, shadow.log(), await kubeProxy.log()].map((text) => text.slice(-20_000));
       throw new Error(`${what}: ${all.join("\n")}`, { cause: error });
@@ -73,7 +80,7 @@ export async function openBeside(
   return {
     shadow,
     put,
-    agreed: (since) => until("the shadow to agree", AGREED_MS, (seen) => agrees(seen, since)),
+    agreed: (since) => until("the shadow to agree", AGREED_MS, (seen) => agrees(seen, since), AGREED_PAUSE_MS),
     told: async (what, withinMs, kind) => {
       const began = performance.now();
       await until(`${what} to be told`, withinMs, (seen) =>

@@ -5,6 +5,8 @@ import { randomStates } from "./states.ts";
 
 /** A shadow may have been given a long grace. */
 const TOLD_MS = 300_000;
+/** Many states take their time: how far it has come is said each time. */
+const TOLD_EVERY = 20;
 
 /** What is told in the log when a service begins to differ for good. */
 const DIFFERS = "kube-proxy does not what Fairlead would do";
@@ -42,6 +44,7 @@ export async function statesAgree(
     const since = Date.now();
     await beside.put([...state, ...another(turn)]);
     await beside.agreed(since);
+    if ((turn + 1) % TOLD_EVERY === 0) process.stderr.write(`shadow, ${mode}: ${turn + 2} states agreed\n`);
   }
   const lines = beside.shadow.log().split("\n");
   await beside.killKubeProxy();
