@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 let taken = 0;
 
 /**
- * The core that a guest is kept on, another for each guest of this process and, as far as chance goes, of other
- * processes. Whatever a process in the guest asks of its kernel is two processes of the machine that wait for each other
- * in turn: on two cores each turn has to wake an idle one, and all takes several times as long.
+ * The core that a guest is kept on, another for each guest of this process and, as far as chance goes, of others.
+ * Whatever a process in the guest asks of its kernel is two processes of the machine that wait for each other in turn:
+ * on two cores each turn has to wake an idle one, and all takes several times as long.
  */
 export async function coreOfNextGuest(): Promise<number> {
   const cores = coresIn(await readFile("/proc/self/status", "utf8"));

@@ -32,8 +32,8 @@ const FAILURES = 3;
 const LISTING_MS = 10_000;
 
 /**
- * The addresses as `ip` or the kernel lists them. `ip monitor` says that something changed; what there is now is always listed anew,
- * so that a line that got lost or that this version of `ip` words differently does no harm.
+ * The addresses as `ip` or the kernel lists them. `ip monitor` says that something changed; what there is now is always
+ * listed anew, so that a line that got lost or that this version of `ip` words differently does no harm.
  */
 export function createNodeAddresses(runner: Runner, options: NodeAddressesOptions = {}): NodeAddresses {
   const list = async () => {
