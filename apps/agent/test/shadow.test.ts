@@ -138,6 +138,13 @@ describe("a shadow beside what kube-proxy wrote", () => {
     expect(node.family.suspicions).toEqual([]);
   });
 
+  test("looks again when the grace ends, not when it would anyhow", async () => {
+    await node.pass(500);
+    node.text = node.text.replaceAll("0.50000000000", "0.25000000000");
+    await node.pass(GRACE + 2_000);
+    expect(node.told()).toEqual(["differs default/lb shares"]);
+  });
+
   test("a service that kube-proxy does not know yet is told after the grace, one that it keeps as well", async () => {
     const web = service("web", { clusterIPs: ["10.96.1.99"], ports: [{ port: 80 }] });
     node.cluster.put(web);

@@ -36,15 +36,19 @@ export async function statesAgree(
   settings: BesideSettings,
   held: () => Promise<readonly string[]>,
 ): Promise<Agreement> {
-  const { FAIRLEAD_SHADOW_STATES = "12", FAIRLEAD_SHADOW_SEED = "1" } = process.env;
-  const [first = [], ...others] = randomStates(Number(FAIRLEAD_SHADOW_STATES), Number(FAIRLEAD_SHADOW_SEED));
+  const { FAIRLEAD_SHADOW_STATES = "12", FAIRLEAD_SHADOW_SKIPPED = "0", FAIRLEAD_SHADOW_SEED = "1" } = process.env;
+  const states = randomStates(Number(FAIRLEAD_SHADOW_STATES), Number(FAIRLEAD_SHADOW_SEED));
+  const skipped = Number(FAIRLEAD_SHADOW_SKIPPED);
+  // Each state is some services only: it begins with what those before would have left.
+  const first = states.slice(0, skipped + 1).flat();
+  const others = states.slice(skipped + 1);
   await using beside = await openBeside(lab, settings, first);
   const { mode } = await beside.agreed(0);
   for (const [turn, state] of others.entries()) {
     const since = Date.now();
     await beside.put([...state, ...another(turn)]);
     await beside.agreed(since);
-    if ((turn + 1) % TOLD_EVERY === 0) process.stderr.write(`shadow, ${mode}: ${turn + 2} states agreed\n`);
+    if ((turn + 1) % TOLD_EVERY === 0) process.stderr.write(`shadow, ${mode}: ${skipped + turn + 2} states agreed\n`);
   }
   const lines = beside.shadow.log().split("\n");
   await beside.killKubeProxy();

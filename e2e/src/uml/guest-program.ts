@@ -7,7 +7,7 @@ const ROOM = fileURLToPath(new URL("../..", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/uml-guest", import.meta.url));
 
 /** What a test is told from outside is told to its part in the guest as well. */
-const PASSED_ON = ["FAIRLEAD_KUBE_PROXY", "FAIRLEAD_SHADOW_STATES", "FAIRLEAD_SHADOW_SEED"];
+const PASSED_ON = ["FAIRLEAD_KUBE_PROXY", "FAIRLEAD_SHADOW_STATES", "FAIRLEAD_SHADOW_SKIPPED", "FAIRLEAD_SHADOW_SEED"];
 
 /**
  * A program of this package as a guest's command. Node starts slowly there: what it compiled is kept from one boot to

@@ -35,6 +35,12 @@ export class Suspicions {
     return [...this.#found.values()];
   }
 
+  /** Milliseconds until the first of those that differ has done so for the grace; undefined: none has yet to. */
+  nextIn(now: number): number | undefined {
+    const waiting = this.all.filter(({ lasting }) => !lasting);
+    return waiting.length === 0 ? undefined : Math.min(...waiting.map(({ since }) => since + this.#grace - now));
+  }
+
   /** Something else is wanted of a subject from now on. */
   changed(id: string, now: number): void {
     this.#changed.set(id, now);

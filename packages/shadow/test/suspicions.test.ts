@@ -38,6 +38,18 @@ test("the grace begins anew with each change of what is wanted, and not once it 
   expect(suspicions.all).toMatchObject([{ lasting: true, since: 4_000 }]);
 });
 
+test("the next that can become news is the one that has differed for longest", () => {
+  const suspicions = new Suspicions(5_000);
+  expect(suspicions.nextIn(0)).toBeUndefined();
+  suspicions.seen(subject, differences, 1_000);
+  suspicions.seen({ ...subject, id: "later" }, differences, 3_000);
+  expect(suspicions.nextIn(4_000)).toBe(2_000);
+  suspicions.seen(subject, differences, 6_000);
+  expect(suspicions.nextIn(6_000)).toBe(2_000);
+  suspicions.seen({ ...subject, id: "later" }, [], 7_000);
+  expect(suspicions.nextIn(7_000)).toBeUndefined();
+});
+
 test("a round gives everybody once, and what is urgent apart", () => {
   const rounds = new Rounds();
   expect(rounds.next()).toBeUndefined();

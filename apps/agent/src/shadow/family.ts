@@ -71,6 +71,11 @@ export class ShadowFamily implements Backend {
     return this.#suspicions.all;
   }
 
+  /** Milliseconds until a look could tell something that differs already; undefined: there is nothing of the kind. */
+  get nextIn(): number | undefined {
+    return this.#problem === undefined ? this.#suspicions.nextIn(this.#now()) : undefined;
+  }
+
   /** Why the last look saw nothing; undefined: it did. */
   get problem(): string | undefined {
     return this.#problem;

@@ -4,8 +4,9 @@ import type { Log } from "../log/log.ts";
 import type { ShadowFamily } from "./family.ts";
 import { type SeenMode, seenMode } from "./modes.ts";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two looks, and the least. */
 const EVERY_MS = 2_000;
+const SOONEST_MS = 200;
 /** So many times as long as a look took nothing is done after it. */
 const REST = 3;
 /** Looks in a row that find another mode: a proxy that starts takes its old rules away first. */
@@ -36,8 +37,14 @@ export async function watchKernel(watch: ShadowWatch, signal: AbortSignal): Prom
     const other = await otherMode(watch);
     others = other === undefined ? 0 : others + 1;
     if (other !== undefined && others >= SURE) return watch.onOtherMode(other);
-    await sleep(clock, Math.max(EVERY_MS, REST * (clock.monotonic() - began)), signal);
+    await sleep(clock, Math.max(pause(families), REST * (clock.monotonic() - began)), signal);
   }
+}
+
+/** Until the next look is due, which is earlier where something that differs will have done so for the grace. */
+function pause(families: readonly ShadowFamily[]): number {
+  const waits = families.flatMap(({ nextIn }) => nextIn ?? []);
+  return Math.max(SOONEST_MS, Math.min(EVERY_MS, ...waits));
 }
 
 /** Undefined: none is seen. */
