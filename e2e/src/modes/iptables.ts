@@ -10,6 +10,7 @@ export const iptablesMode: Mode = {
   emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
+  keepsLeft: true,
   byHand: iptablesByHand,
   repairMs: 5_000,
   rules: iptablesRules,

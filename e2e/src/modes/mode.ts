@@ -17,6 +17,8 @@ export interface Mode {
   readonly dropsExternalLocal: boolean;
   /** The addresses of a node at which node ports are served, with the defaults. */
   readonly nodePorts: "all, and 127.0.0.1" | "all" | "primary";
+  /** Whether connections go on whose service is left to another network. */
+  readonly keepsLeft: boolean;
   /** How specs take single promises away; absent: they cannot. */
   readonly byHand?: ByHand;
   /** How long what is broken by hand may stay so, as the test ground runs its agents: a look, and time to write. */

@@ -17,6 +17,7 @@ export const nftablesMode: Mode = {
   emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "primary",
+  keepsLeft: true,
   byHand: nftablesByHand,
   repairMs: 1_000,
   rules: {

@@ -11,6 +11,7 @@ export const userspaceMode: Mode = {
   emptyInternalLocal: "lost",
   dropsExternalLocal: true,
   nodePorts: "all, and 127.0.0.1",
+  keepsLeft: true,
   repairMs: 5_000,
   rules: iptablesRules,
 };

@@ -28,7 +28,7 @@ export interface ClusterShape {
  * `ApiServerControl.startScript`, `.turnHostile`. learn: `AgentStart.learns`, `.flags`. busy:
  * `ApiServerControl.turnBusy`. console: `ApiServerControl.namespace`, `ClusterNode.namespacePid`. instance:
  * `ClusterNode.startInstance`, `AgentOnNode.remove`. local-instance: `ClusterNode.startLocalInstance`. webhook:
- * `Pod.startScript`, and openssl beside the API server.
+ * `Pod.startScript`, and openssl beside the API server. pod-script: `Pod.startScript`.
  */
 export type Ability =
   | "dns"
@@ -41,6 +41,7 @@ export type Ability =
   | "console"
   | "instance"
   | "local-instance"
+  | "pod-script"
   | "webhook";
 
 /** A pod network of the cluster. */

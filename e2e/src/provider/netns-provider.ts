@@ -74,6 +74,7 @@ const IN_GUEST = [
   "learn",
   "busy",
   "local-instance",
+  "pod-script",
 ] as const satisfies readonly Ability[];
 
 async function abilities(): Promise<readonly Ability[]> {
@@ -86,6 +87,7 @@ async function abilities(): Promise<readonly Ability[]> {
     "busy",
     "instance",
     "local-instance",
+    "pod-script",
   ] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),

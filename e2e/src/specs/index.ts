@@ -15,6 +15,7 @@ import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
 import { tooManyRequests } from "./networks/busy.ts";
+import { openConnection } from "./networks/open-connection.ts";
 import { everySource } from "./networks/sources.ts";
 import { underLoad } from "./networks/under-load.ts";
 import { defaultVpc } from "./networks/vpcs.ts";
@@ -46,6 +47,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   excludedClients,
   excludedClientsTogether,
   webhook,
+  openConnection,
   instanceBesideFairlead,
   instanceOnLocalPorts,
   underLoad,

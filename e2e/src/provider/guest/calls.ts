@@ -54,10 +54,19 @@ export interface GuestCalls {
   agentLog(node: string): Promise<string>;
   startPod(wanted: WantedPodAt): Promise<{ readonly name: string; readonly addresses: Addresses }>;
   pod(name: string, action: "terminate" | "remove"): Promise<void>;
+  /** @returns what it said when it was ready, and a name for the other calls */
+  startPodScript(pod: string, file: string, args: readonly string[]): Promise<StartedScript>;
+  askScript(script: string, line: string): Promise<string>;
+  stopScript(script: string): Promise<void>;
   setPodReady(name: string, ready: boolean): Promise<void>;
   setPodLabels(name: string, labels: Readonly<Record<string, string | null>>): Promise<void>;
   state(): Promise<Readonly<Record<string, string>>>;
   dispose(): Promise<void>;
+}
+
+interface StartedScript {
+  readonly name: string;
+  readonly ready: string;
 }
 
 /** `WantedPod` with the node's name. */

@@ -71,6 +71,14 @@ async function startPod(wanted: WantedPod, ask: Ask): Promise<Pod> {
     send: (probe) => ask("send", name, probe),
     setReady: (ready) => ask("setPodReady", name, ready),
     setLabels: (labels) => ask("setPodLabels", name, labels),
+    startScript: async (file, args = []) => {
+      const script = await ask("startPodScript", name, file, args);
+      return {
+        ready: script.ready,
+        ask: (line) => ask("askScript", script.name, line),
+        stop: () => ask("stopScript", script.name),
+      };
+    },
     terminate: () => ask("pod", name, "terminate"),
     remove: () => {
       removed ??= ask("pod", name, "remove");

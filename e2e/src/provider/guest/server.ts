@@ -1,11 +1,11 @@
 import type { Cluster, Pod } from "../cluster.ts";
-import type { ClusterNode, Removable } from "../node.ts";
+import type { ClusterNode } from "../node.ts";
 import type { GuestCalls } from "./calls.ts";
+import { startedCalls } from "./started.ts";
 
 /** Answers for a cluster of this process. */
 export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
   const pods = new Map<string, Pod>();
-  const instances = new Map<string, Removable>();
   const node = async (name: string) => found(name, (await opening).nodes);
   const pod = async (name: string) => found(name, [...pods.values()]);
   const client = async (name: string) => {
@@ -25,12 +25,7 @@ export function clusterCalls(opening: Promise<Cluster>): GuestCalls {
     agent: async (name, action) => act((await node(name)).agent, action),
     restartAgent: async (name, how) => (await node(name)).agent.restart(how),
     swapAgent: async (name, proxy) => (await node(name)).agent.swap?.(proxy),
-    startLocalInstance: async (at, name) => {
-      const { startLocalInstance } = await node(at);
-      if (startLocalInstance === undefined) throw new Error(`${at} cannot have a second instance`);
-      instances.set(`${at}/${name}`, await startLocalInstance(name));
-    },
-    removeLocalInstance: async (at, name) => instances.get(`${at}/${name}`)?.remove(),
+    ...startedCalls(node, pod),
     agentGet: async (name, path) => (await node(name)).agent.get(path),
     agentStatus: async (name, family, port) => (await node(name)).agent.status(family, port),
     agentLog: async (name) => (await node(name)).agent.log(),
