@@ -11,6 +11,7 @@ import { instanceOnLocalPorts } from "./instances/local-ports.ts";
 import { changes } from "./multi-cni/changes.ts";
 import { elsewhere } from "./multi-cni/elsewhere.ts";
 import { excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
+import { kubeOVNReject } from "./multi-cni/kube-ovn-reject.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { webhook } from "./multi-cni/webhook.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
@@ -46,6 +47,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   ...elsewhere,
   excludedClients,
   excludedClientsTogether,
+  kubeOVNReject,
   webhook,
   openConnection,
   instanceBesideFairlead,

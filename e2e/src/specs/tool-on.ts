@@ -8,7 +8,7 @@ import { requireTool, tool } from "../tools/fairlead.ts";
 import type { Scene } from "./scene.ts";
 
 /** Exit code 1: something differs, and what that is was said. */
-const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
+export const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
 
 /** Runs `fairlead` on a node, set up as its agent in that mode is. Gives what it printed. */
 export type Tool = (node: ClusterNode, mode: string, ...args: readonly string[]) => Promise<string>;
