@@ -2,6 +2,7 @@ import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import type { GuestCalls } from "../src/provider/guest/calls.ts";
 import { clusterCalls } from "../src/provider/guest/server.ts";
+import { startedCalls } from "../src/provider/guest/started.ts";
 import { answerOver, askOver } from "../src/provider/guest/wire.ts";
 
 const noCluster = () => clusterCalls(new Promise(() => {}));
@@ -47,4 +48,28 @@ test("progress is no answer", async () => {
   notify("Fairlead runs on every node");
   await ask("dispose");
   expect(progress).toEqual(["Fairlead runs on every node"]);
+});
+
+test("scripts that are started there go by names of their own", async () => {
+  const stopped: string[] = [];
+  const startScript = async (file: string, args: readonly string[] = []) => ({
+    ready: `${file} is ready`,
+    ask: async (line: string) => `${args.join()}: ${line}`,
+    stop: async () => void stopped.push(args.join()),
+  });
+  const { ask } = connected(
+    startedCalls(
+      async () => ({}),
+      async () => ({ startScript }),
+    ),
+  );
+  const first = await ask("startPodScript", "a1", "kept.ts", ["one"]);
+  const second = await ask("startPodScript", "a1", "kept.ts", ["two"]);
+  expect(first.ready).toBe("kept.ts is ready");
+  expect(await ask("askScript", second.name, "who?")).toBe("two: who?");
+  expect(await ask("askScript", first.name, "who?")).toBe("one: who?");
+  await ask("stopScript", first.name);
+  expect(stopped).toEqual(["one"]);
+  await expect(ask("startLocalInstance", "node-a", "edge")).rejects.toThrow("this cluster cannot start it");
+  await expect(ask("removeLocalInstance", "node-a", "edge")).rejects.toThrow("nobody has started it");
 });

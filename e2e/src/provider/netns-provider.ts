@@ -67,7 +67,7 @@ async function shape(request: ClusterRequest): Promise<ClusterShape> {
   return { ...common, abilities: await abilities() };
 }
 
-/** Scripts and programs cannot be started there from outside. */
+/** What specs need of the nodes there is asked over its connection; a second instance has local ports only. */
 const IN_GUEST = [
   "expire-watches",
   "fill-disk",

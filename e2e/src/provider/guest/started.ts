@@ -7,8 +7,8 @@ type Calls = "startLocalInstance" | "removeLocalInstance" | "startPodScript" | "
 
 /** What is started beside agents and pods, and goes by a name from then on. */
 export function startedCalls(
-  node: (name: string) => Promise<ClusterNode>,
-  pod: (name: string) => Promise<Pod>,
+  node: (name: string) => Promise<Pick<ClusterNode, "startLocalInstance">>,
+  pod: (name: string) => Promise<Pick<Pod, "startScript">>,
 ): Pick<GuestCalls, Calls> {
   const instances = new Map<string, Removable>();
   const scripts = new Map<string, Script>();
