@@ -1,6 +1,7 @@
 export { type Answers, type ConsoleOptions, type RunningConsole, startConsole } from "./console.ts";
 export type { AgentSetup } from "./model/agent-setup.ts";
 export { LiveCluster } from "./model/cluster.ts";
+export { FlowRates } from "./model/flow-rates.ts";
 export { shownFlows } from "./model/flows.ts";
 export type { NodePorts } from "./model/looks.ts";
 export { UnusableObjects } from "./model/unusable.ts";

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { endpointSlice } from "@fairlead/testkit";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -18,6 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => opened.disposeAsync());
 
+const SHOTS = join(import.meta.dirname, "..", ".vitest", "screenshots");
+
 const nodes = { answers: () => cannedAnswers, looking: calmNodes };
 
 describe("flows", () => {
@@ -34,6 +37,34 @@ describe("flows", () => {
     await page.getByText("Only default/both").waitFor();
     await page.getByText("40001").waitFor({ state: "detached" });
     expect(await rows.count()).toBe(2);
+  });
+
+  test("curves grow with each look, in words and as a table as well, on both pages", async () => {
+    await using running = await openConsole(new LiveObjects(shop), html, nodes);
+    const { page, go, complaints } = await visitPage(browser, running.url);
+    const grows = async () => {
+      const curves = page.getByRole("region", { name: "Over time" });
+      await curves.getByText(/^New connections a second: \d/).waitFor();
+      await curves.getByText("as a table").click();
+      const rows = curves.locator("tbody tr");
+      const drawn = () => page.evaluate("document.querySelector('.curves canvas').toDataURL()");
+      await rows.nth(1).waitFor();
+      const [before, count] = [await drawn(), await rows.count()];
+      await rows.nth(count).waitFor();
+      expect(await drawn()).not.toBe(before);
+      expect(await curves.getByRole("figure").nth(1).textContent()).toMatch(/both ways: 200KB.*now, 200KB to 200KB in/);
+    };
+    await go("#/flows", "Flows");
+    await grows();
+    await page.getByText("as a table").click();
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(SHOTS, `curves-${colorScheme}.png`) });
+    }
+    await go("#/service/shop/web", "shop/web");
+    await page.getByRole("button", { name: "Count connections on node-a" }).click();
+    await grows();
+    expect(complaints).toEqual([]);
   });
 
   test("nobody is asked once it is stopped, left, or open for ten minutes", async () => {

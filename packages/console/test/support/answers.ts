@@ -108,7 +108,8 @@ const FLOWS: readonly Flow[] = [
 function flows(query: URLSearchParams): FlowsAnswer {
   const service = query.get("service");
   const found = FLOWS.filter((one) => service === null || one.service === service);
-  return { node: query.get("node") ?? "", at: Date.now(), ...shownFlows(found) };
+  const since = { ms: 2_000, opened: 3 + (Date.now() % 5), bytes: 400_000 };
+  return { node: query.get("node") ?? "", at: Date.now(), since, ...shownFlows(found) };
 }
 
 function learnt(query: URLSearchParams): LearntAnswer {

@@ -1,6 +1,7 @@
 import {
   type Answers,
   type DoctorAnswer,
+  FlowRates,
   type FlowsAnswer,
   type LearntAnswer,
   type LiveCluster,
@@ -44,8 +45,9 @@ export function nodeAnswers(
     const relays = relaysOf(reached, context);
     return { node, live, runner: await runnerFor(reached, context), relays };
   };
+  const rates = new FlowRates();
   return {
-    "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service")),
+    "/api/flows": async (query) => flows(cluster, await asked(query), query.get("service"), rates),
     "/api/networks/learnt": async (query) => learnt(await asked(query), options, context),
     "/api/doctor": async (query) => doctor(setup, await asked(query), options, context),
   };
@@ -67,6 +69,7 @@ async function flows(
   cluster: LiveCluster,
   { node, live, runner, relays }: AskedNode,
   service: string | null,
+  rates: FlowRates,
 ): Promise<FlowsAnswer> {
   const addresses = new Set(await nodeAddresses(runner));
   const tracking = live ? await openTracking(runner) : podTracking(runner);
@@ -79,7 +82,10 @@ async function flows(
     { node, tracking, flowOf, mayBeRelayed: mayBeRelayed(addresses), relays },
     MOST_CONNECTIONS,
   );
-  return { node, at: Date.now(), ...shownFlows(found) };
+  const at = Date.now();
+  // Of more there is no telling which are new.
+  const since = found.length < MOST_CONNECTIONS ? rates.take(`${node} ${service ?? ""}`, found, at) : undefined;
+  return { node, at, ...(since && { since }), ...shownFlows(found) };
 }
 
 async function learnt({ node, live }: AskedNode, options: Values, context: Context): Promise<LearntAnswer> {

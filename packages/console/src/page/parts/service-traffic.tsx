@@ -3,6 +3,7 @@ import type { FlowsAnswer } from "../../protocol.ts";
 import { usePolled } from "../polled.ts";
 import { addressOf } from "../router.ts";
 import { Age } from "./age.tsx";
+import { Curves } from "./curves.tsx";
 import { Traffic } from "./traffic.tsx";
 import { Waiting } from "./waiting.tsx";
 import { Watched } from "./watched.tsx";
@@ -41,7 +42,14 @@ function Watch({ service, node }: Props) {
         <a href={addressOf("flows", [], { node, service })}>each connection</a>
         {asked.state === "answered" && <Age source={`connections of ${node}`} at={asked.answer.at} />}
       </div>
-      {asked.state === "answered" ? <Traffic answer={asked.answer} names={false} /> : <Waiting asked={asked} />}
+      {asked.state === "answered" ? (
+        <>
+          <Curves answer={asked.answer} />
+          <Traffic answer={asked.answer} names={false} />
+        </>
+      ) : (
+        <Waiting asked={asked} />
+      )}
     </>
   );
 }

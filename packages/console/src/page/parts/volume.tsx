@@ -8,8 +8,13 @@ const BYTES = new Intl.NumberFormat("en", {
   maximumFractionDigits: 1,
 });
 
+/** `7.7MB` */
+export function bytesText(bytes: number): string {
+  return BYTES.format(bytes);
+}
+
 /** Bytes and packets of one direction; a dash where the kernel does not count them. */
 export function Volume({ volume }: { readonly volume: Flow["sent"] }) {
   if (volume === undefined) return <>–</>;
-  return <span title={`${volume.bytes} bytes in ${volume.packets} packets`}>{BYTES.format(volume.bytes)}</span>;
+  return <span title={`${volume.bytes} bytes in ${volume.packets} packets`}>{bytesText(volume.bytes)}</span>;
 }

@@ -2,6 +2,7 @@ import type { Flow } from "@fairlead/inspect";
 import { useEffect } from "preact/hooks";
 import type { FlowsAnswer } from "../../protocol.ts";
 import { Age } from "../parts/age.tsx";
+import { Curves } from "../parts/curves.tsx";
 import { NodeChoice } from "../parts/node-choice.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { FlowEnd, Traffic } from "../parts/traffic.tsx";
@@ -71,6 +72,9 @@ function Listed({ asked, node }: { readonly asked: Polled<FlowsAnswer>["asked"];
   const { answer } = asked;
   return (
     <>
+      <div class="panel">
+        <Curves answer={answer} />
+      </div>
       <section class="panel" aria-label="By service and endpoint">
         <h2>By service and endpoint</h2>
         <Traffic answer={answer} names />
