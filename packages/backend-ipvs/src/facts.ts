@@ -38,6 +38,7 @@ export const ipvsFacts = {
     },
   },
   packetCounters: {},
+  endsConnections: true,
   // They have the service device and the tools in common.
   familiesAtOnce: false,
 } as const satisfies ModeFacts;

@@ -19,6 +19,11 @@ export interface ModeFacts {
   readonly nftTables?: (serviceProxyName: string) => readonly string[];
   /** The nfacct objects that the mode's rules count packets with. */
   readonly packetCounters: PacketCounters;
+  /**
+   * Whether it ends connections to endpoints that are gone itself (`NodePlan.resetStaleTCP`); absent: connection
+   * tracking remembers them, and their entries are deleted.
+   */
+  readonly endsConnections?: true;
   /** Whether both families can be synced at once; false: they have objects in common. */
   readonly familiesAtOnce: boolean;
 }

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ClusterState, goneEndpoints, orphans, Planner, type SliceEndpoint } from "../src/index.ts";
+import { ClusterState, type EndpointFilter, goneEndpoints, orphans, Planner, type SliceEndpoint } from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
 import { flow } from "./flow.ts";
-import { DRAINING, endpoint, Memory, NOT_READY, OPTIONS, replan, service, slice } from "./objects.ts";
+import { addressesOf, DRAINING, endpoint, Memory, NOT_READY, OPTIONS, replan, service, slice } from "./objects.ts";
 
 const STAYS = "10.144.1.5";
 const GOES = "10.144.1.6";
@@ -57,6 +57,18 @@ describe("an endpoint of TCP connections", () => {
     deleted.state.deleteSlice("default", "web-1");
     expect(deleted.lost()).toEqual([]);
     expect(cluster(BOTH).move([endpoint("10.244.1.5")])).toEqual([]);
+  });
+
+  test("that is in another network from now on is there, until no slice names it", () => {
+    const { planner, move } = cluster(BOTH);
+    const known = fakeFilter();
+    const filter: EndpointFilter = {
+      decide: (...facts) => ({ ...known.decide(...facts), excludes: (address) => address === GOES }),
+    };
+    planner.setOptions({ ...OPTIONS, resetStaleTCP: true, filter });
+    expect(move([...BOTH, endpoint("10.144.1.7")])).toEqual([]);
+    expect(addressesOf(planner.plan("IPv4").groups.get(GONE.group)?.cluster)).not.toContain(GOES);
+    expect(move([endpoint(STAYS)])).toEqual([GONE, { ...GONE, address: "10.144.1.7" }]);
   });
 
   test("is as ready as upstream has it where nobody asks for resets", () => {

@@ -31,7 +31,7 @@ export function createComponents(parts: AgentParts) {
     serviceProxyName: config.serviceProxyName,
     learns: parts.networks !== undefined,
     connections: serviceConnections(parts, planner),
-    resetsTCP: config.resetStaleTCP,
+    resetsTCP: config.resetStaleTCP && !mode.endsConnections,
     addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());

@@ -22,6 +22,8 @@ export interface PlanContext {
   readonly nodePortAddresses: readonly string[];
   /** Addresses that stand on other devices, and are not put on the service device again. */
   readonly nodeAddresses: ReadonlySet<string>;
+  /** A TCP destination whose endpoint is gone goes at once, with its connections. */
+  readonly resetStaleTCP: boolean;
 }
 
 export function planContext(settings: IpvsSettings, node: NodePlan, lacking: ReadonlySet<Scheduler>): PlanContext {
@@ -33,6 +35,7 @@ export function planContext(settings: IpvsSettings, node: NodePlan, lacking: Rea
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
     nodeAddresses: new Set(node.nodeAddresses),
+    resetStaleTCP: node.resetStaleTCP ?? false,
   };
 }
 
@@ -49,6 +52,7 @@ const LINK_LOCAL = /^fe[89ab]/i;
 
 /** Whether groups stand for the same kernel objects in both. */
 export function rendersGroupsAlike(a: PlanContext, b: PlanContext): boolean {
+  if (a.resetStaleTCP !== b.resetStaleTCP) return false;
   return sameList(a.nodePortAddresses, b.nodePortAddresses) && sameList([...a.nodeAddresses], [...b.nodeAddresses]);
 }
 

@@ -16,8 +16,9 @@ export interface PresentServer extends VirtualServer {
 }
 
 /**
- * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected. UDP and SCTP know no end
- * of a connection, or not here; theirs go at once (as upstream). Yields after each destination.
+ * A TCP destination that is not wanted any more drains: weight 0, until nobody is connected; it goes at once where its
+ * endpoint is gone and its connections are to end (`WantedServer.present`). UDP and SCTP know no end of a connection,
+ * or not here; theirs go at once (as upstream). Yields after each destination.
  */
 export function* serverChange(wanted: WantedServer, present: PresentServer): Generator<void, ServerChange> {
   const { server } = wanted;
@@ -36,18 +37,38 @@ export function* serverChange(wanted: WantedServer, present: PresentServer): Gen
     const kind = known === undefined ? "add-destination" : "edit-destination";
     additions.push({ kind, server, destination: activeDestination(endpoint) });
   }
-  const drains = server.protocol === "TCP";
-  return { additions, removals: yield* leave(server, there.values()), draining: drains ? there : new Map() };
+  return { additions, ...(yield* leave(wanted, there)) };
 }
 
-function* leave(server: VirtualServer, gone: Iterable<Destination>): Generator<void, readonly ServerCommand[]> {
+type Leaving = Pick<ServerChange, "removals" | "draining">;
+
+function* leave(wanted: WantedServer, unwanted: ReadonlyMap<string, Destination>): Generator<void, Leaving> {
+  const { server } = wanted;
+  const draining = yield* drainingOf(wanted, unwanted);
   const removals: ServerCommand[] = [];
-  for (const one of gone) {
-    if (server.protocol !== "TCP") removals.push({ kind: "delete-destination", server, destination: one });
+  for (const [text, one] of unwanted) {
+    if (!draining.has(text)) removals.push({ kind: "delete-destination", server, destination: one });
     else if (one.weight !== 0) removals.push({ kind: "edit-destination", server, destination: { ...one, weight: 0 } });
     yield;
   }
-  return removals;
+  return { removals, draining };
+}
+
+/** Which of the destinations that are not wanted any more may keep their connections. */
+function* drainingOf(
+  { server, present }: WantedServer,
+  unwanted: ReadonlyMap<string, Destination>,
+): Generator<void, ReadonlyMap<string, Destination>> {
+  if (server.protocol !== "TCP" || unwanted.size === 0) return new Map();
+  if (present === undefined) return unwanted;
+  const draining = new Map<string, Destination>();
+  for (const endpoint of present) {
+    const text = destinationText(endpoint);
+    const one = unwanted.get(text);
+    if (one !== undefined) draining.set(text, one);
+    yield;
+  }
+  return draining;
 }
 
 /** What makes a virtual server that is not there. */

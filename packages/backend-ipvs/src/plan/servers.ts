@@ -10,6 +10,11 @@ export interface WantedServer {
   readonly key: string;
   readonly server: VirtualServer;
   readonly endpoints: readonly PlanEndpoint[];
+  /**
+   * Where connections to endpoints that are gone are to end: the endpoints that there are, ready or not, of which
+   * others drain. Absent: whatever is not wanted any more drains.
+   */
+  readonly present?: readonly PlanEndpoint[];
   /** Of a node port. One with the address and port of another service's frontend gives way to it. */
   readonly nodePort: boolean;
 }
@@ -18,6 +23,7 @@ export interface WantedServer {
 export function wantedServers(group: ServicePortGroup, context: PlanContext): readonly WantedServer[] {
   const servers = new Map<string, WantedServer>();
   const options = serverOptions(group, context);
+  const ends = context.resetStaleTCP && group.protocol === "TCP" ? { present: group.present ?? group.serving } : {};
   for (const frontend of servedFrontends(group)) {
     for (const address of frontendAddresses(frontend, context)) {
       const where: VirtualServerKey = {
@@ -29,7 +35,8 @@ export function wantedServers(group: ServicePortGroup, context: PlanContext): re
       const key = renderServerKey(where);
       if (servers.has(key)) continue;
       const endpoints = endpointsOf(group, frontend);
-      servers.set(key, { key, server: { ...where, ...options }, endpoints, nodePort: frontend.kind === "node-port" });
+      const server = { ...where, ...options };
+      servers.set(key, { key, server, endpoints, ...ends, nodePort: frontend.kind === "node-port" });
     }
   }
   return [...servers.values()];

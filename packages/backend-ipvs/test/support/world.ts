@@ -12,6 +12,6 @@ export function worldOptions(nodeAddresses: readonly string[] = ["10.201.0.10", 
   return plannerOptions(goldenNode(false), { nodeAddresses: { IPv4: nodeAddresses } });
 }
 
-export function openWorld(): World {
-  return new World(worldOptions());
+export function openWorld(more: Partial<PlannerOptions> = {}): World {
+  return new World({ ...worldOptions(), ...more });
 }

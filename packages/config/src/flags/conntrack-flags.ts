@@ -57,7 +57,7 @@ export const CONNTRACK_FLAGS: FlagGroup = {
       fields: ["resetStaleTCP"],
       document: "fairlead",
       withConfig: true,
-      help: "Reset TCP connections of endpoints that are gone, when their clients send next (iptables, nftables).",
+      help: "Reset TCP connections of endpoints that are gone, when their clients send next; not in userspace mode.",
     },
   ],
 };

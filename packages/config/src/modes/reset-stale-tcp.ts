@@ -2,9 +2,8 @@ import type { Report } from "../report.ts";
 import type { ConfigInput } from "../resolve/input.ts";
 import type { ProxyMode } from "../types.ts";
 
-/** Why deleting conntrack entries resets nobody in a mode; absent: it does. */
+/** Why a mode has no use for it; absent: it has. */
 const USELESS: Partial<Readonly<Record<ProxyMode, string>>> = {
-  ipvs: "IPVS remembers connections in a table of its own",
   userspace: "connections end in the agent",
 };
 
@@ -12,7 +11,7 @@ export function resolveResetStaleTCP({ fairlead }: ConfigInput, mode: ProxyMode,
   const asked = fairlead.resetStaleTCP ?? false;
   const why = USELESS[mode];
   if (asked && why !== undefined) {
-    report.error("resetStaleTCP", `works in iptables and nftables mode; in ${mode} mode ${why}`);
+    report.error("resetStaleTCP", `works in iptables, nftables and ipvs mode; in ${mode} mode ${why}`);
   }
   return asked;
 }

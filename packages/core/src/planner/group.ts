@@ -40,7 +40,16 @@ export function* groupEndpoints(
   before: ServicePortGroup | undefined,
 ): Generator<void, GroupEndpoints> {
   const found = yield* candidates(slices, { family, name, protocol, excludes });
-  return { sets: yield* endpointSets(found, options, before), count: found.length };
+  const sets = yield* endpointSets(found, options, before);
+  if (excludes === undefined || protocol !== "TCP" || !options.resetStaleTCP) return { sets, count: found.length };
+  // What another network serves is there, too: connections to it go on.
+  const named = yield* candidates(slices, { family, name, protocol });
+  const all = named.map(({ endpoint: { address, nodeName }, port }) => ({
+    address,
+    port,
+    local: nodeName === options.nodeName,
+  }));
+  return { sets: { ...sets, all }, count: found.length };
 }
 
 /**
