@@ -63,6 +63,25 @@ describe.each(["iptables", "nftables"])("in %s mode", (mode) => {
   });
 });
 
+test("in ipvs mode its destination goes, and entries of connection tracking are not read", async () => {
+  const { one, move, answering } = await serving("ipvs", ["--reset-stale-tcp"]);
+  const server = { family: "IPv4", protocol: "TCP", address: CLUSTER_IP, port: 80 } as const;
+  const [first, second] = OWN.map((address) => ({ address, port: 80 }));
+  if (first === undefined || second === undefined) throw new Error("no endpoints");
+  one.ipvs.servers.connect(server, second, 1);
+  const destinations = () =>
+    one.ipvs.servers.servers().flatMap((each) => each.destinations.map(({ address, weight }) => [address, weight]));
+  await move({ address: OWN[0] }, { address: OWN[1], ready: false });
+  expect(destinations()).toEqual([
+    [OWN[0], 1],
+    [OWN[1], 0],
+  ]);
+  await move({ address: OWN[0] });
+  expect(destinations()).toEqual([[OWN[0], 1]]);
+  expect(answering()).toEqual([...OWN, OWN[0]]);
+  expect(one.conntrack.faults.calls.filter(({ argv }) => argv.includes("tcp"))).toEqual([]);
+});
+
 test("an endpoint in another network that a service has no more keeps its connections", async () => {
   const { move, answering } = await serving("iptables", ["--reset-stale-tcp"], [...OWN, FOREIGN]);
   await move({ address: OWN[0] });

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ClusterState, type EndpointFilter, goneEndpoints, orphans, Planner, type SliceEndpoint } from "../src/index.ts";
+import {
+  ClusterState,
+  type EndpointFilter,
+  goneEndpoints,
+  orphans,
+  Planner,
+  type SliceEndpoint,
+} from "../src/index.ts";
 import { fakeFilter } from "./fake-filter.ts";
 import { flow } from "./flow.ts";
 import { addressesOf, DRAINING, endpoint, Memory, NOT_READY, OPTIONS, replan, service, slice } from "./objects.ts";

@@ -1,11 +1,18 @@
 import { familyOf } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test } from "vitest";
+import { type AddressChange, isNodeChange } from "../src/addresses/change.ts";
 import { interfaceAddresses } from "../src/addresses/interfaces.ts";
-import { isNodeChange, type MonitorLine, parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
+import { parseAddresses, parseMonitorLine } from "../src/addresses/parse.ts";
 import { FakeNodeAddresses, FakeRunner } from "../src/fake/index.ts";
-import { createNodeAddresses, createRunner, type NodeAddress, type NodeAddresses } from "../src/index.ts";
-import { createNamespace } from "../src/netns/index.ts";
+import {
+  createNodeAddresses,
+  createRunner,
+  type NodeAddress,
+  type NodeAddresses,
+  type NodeAddressesOptions,
+} from "../src/index.ts";
+import { createNamespace, type NetworkNamespace, netlinkIn } from "../src/netns/index.ts";
 import { kernelTest } from "./kernel-test.ts";
 
 const eth0 = (address: string): NodeAddress => ({
@@ -27,7 +34,7 @@ function json(addresses: readonly NodeAddress[]): string {
   return JSON.stringify(links);
 }
 
-const ETH0_LINE: MonitorLine = { device: "eth0", gone: false, address: "192.0.2.1" };
+const ETH0_LINE: AddressChange = { device: "eth0", gone: false, address: "192.0.2.1" };
 
 describe("parse", () => {
   test("addresses of all devices but kube-ipvs0", () => {
@@ -41,7 +48,7 @@ describe("parse", () => {
     expect(parseAddresses("")).toEqual([]);
   });
 
-  test.for<[string, MonitorLine | undefined]>([
+  test.for<[string, AddressChange | undefined]>([
     ["2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", ETH0_LINE],
     ["Deleted 2: eth0    inet 192.0.2.1/24 scope global eth0\\       valid_lft forever", { ...ETH0_LINE, gone: true }],
     [
@@ -188,10 +195,19 @@ test("in memory: at once, at each change, not for the services' device", async (
   expect(await addresses.list()).toEqual([eth0("2001:db8::1")]);
 });
 
-kernelTest("on the kernel: changes are seen, those that come together once", async () => {
+kernelTest("changes are seen by ip, those that come together once", () => seesChanges(() => ({})));
+
+kernelTest("and so by netlink", () =>
+  seesChanges((namespace) => {
+    const { routeListening, route } = netlinkIn(namespace);
+    return { listen: routeListening, open: route };
+  }),
+);
+
+async function seesChanges(waysOf: (namespace: NetworkNamespace) => NodeAddressesOptions): Promise<void> {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix });
-  const addresses = createNodeAddresses(runner, { settleMs: 100 });
+  const addresses = createNodeAddresses(runner, { settleMs: 100, ...waysOf(namespace) });
   await runner.run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "kube-ipvs0"]);
   await runner.run(["ip", "addr", "add", "192.0.2.1/24", "dev", "eth0"]);
   const onEth0 = (list: readonly NodeAddress[]) =>
@@ -210,4 +226,4 @@ kernelTest("on the kernel: changes are seen, those that come together once", asy
   expect(seen).toHaveLength(2);
   stop.abort();
   await done;
-});
+}

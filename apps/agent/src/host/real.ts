@@ -18,6 +18,7 @@ import {
   openIptablesInUse,
   openNetfilterSocket,
   openNftables,
+  openRouteListening,
   openRouteSocket,
   openTracking,
 } from "@fairlead/kernel";
@@ -46,7 +47,11 @@ export function realKernel(log: Log): Kernel {
       links: createLinks(runner, { open: openRouteSocket }),
     },
     modules: createModules(runner),
-    addresses: createNodeAddresses(runner, { onProblem }),
+    addresses: createNodeAddresses(runner, {
+      open: openRouteSocket,
+      listen: openRouteListening,
+      onProblem,
+    }),
     conntrack: createConntrack(runner, { onFallback }),
     tracking: () => openTracking(runner),
     nfacct: createNfacct(runner, { open: openNetfilterSocket }),

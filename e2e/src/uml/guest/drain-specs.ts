@@ -3,7 +3,7 @@ import { clientA, clusterObjects, type Host, webA1, webB1, workload } from "@fai
 import type { Lab } from "../../lab/lab.ts";
 import { whoAnswers } from "../../one-node/ask.ts";
 import { type ServedNode, serveNode } from "./served.ts";
-import type { Spec } from "./suite.ts";
+import { type Spec, unequal } from "./suite.ts";
 import { beginTransfer } from "./transfer.ts";
 
 const tcp = (...endpoints: readonly Host[]) => workload(12, { endpoints });
@@ -87,9 +87,4 @@ async function askUdp(lab: Lab, to: string): Promise<readonly string[]> {
   const probe = { protocol: "UDP", to, port: 80, count: 4, parallel: 1, timeoutMs: 3_000 } as const;
   const results = await lab.peer(clientA).send(probe);
   return [...new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)))];
-}
-
-function unequal(what: string, seen: unknown, wanted: unknown): string[] {
-  const [first, second] = [JSON.stringify(seen), JSON.stringify(wanted)];
-  return first === second ? [] : [`${what}: ${first} instead of ${second}`];
 }

@@ -1,10 +1,12 @@
 import { createIpvsBackend, DEVICE, ipvsSemantics } from "@fairlead/backend-ipvs";
+import { socketText } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
 import { PlannedCluster, type RawObject, STANDARD_OPTIONS } from "@fairlead/testkit";
 import { filterFor } from "../../conformance/iptables-subjects.ts";
 import { ipvsPorts } from "../../conformance/programmed-ipvs.ts";
 import type { Lab } from "../../lab/lab.ts";
 
-/** node-a as an agent in ipvs mode keeps it, IPv4 only, with time that passes when it is told. */
+/** node-a as an agent in ipvs mode keeps it, one family only, with time that passes when it is told. */
 export interface ServedNode {
   /** Takes in the next state of the cluster, which is complete. */
   change(objects: readonly RawObject[]): Promise<void>;
@@ -20,18 +22,29 @@ export interface ServedNode {
   cleanup(): Promise<void>;
 }
 
-export async function serveNode(lab: Lab, first: readonly RawObject[]): Promise<ServedNode> {
-  const [port] = await ipvsPorts(lab);
+interface ServedAs {
+  /** Default IPv4. */
+  readonly family?: IPFamily;
+  readonly resetStaleTCP?: boolean;
+}
+
+export async function serveNode(
+  lab: Lab,
+  first: readonly RawObject[],
+  { family = "IPv4", resetStaleTCP = false }: ServedAs = {},
+): Promise<ServedNode> {
+  const port = (await ipvsPorts(lab)).find(({ rules }) => rules.family === family);
   if (port === undefined) throw new Error("no family to program");
   let now = 0;
   const start = () => createIpvsBackend(port, { clock: { monotonic: () => now } });
   let backend = start();
   const filter = filterFor(STANDARD_OPTIONS);
-  const cluster = new PlannedCluster({ options: STANDARD_OPTIONS, semantics: ipvsSemantics, filter });
-  const plan = () => cluster.plan("IPv4");
+  const options = { ...STANDARD_OPTIONS, resetStaleTCP };
+  const cluster = new PlannedCluster({ options, semantics: ipvsSemantics, filter });
+  const plan = () => cluster.plan(family);
   const node: ServedNode = {
     change: async (objects) => {
-      const change = cluster.advance(objects).changes.get("IPv4");
+      const change = cluster.advance(objects).changes.get(family);
       if (change !== undefined) await backend.apply(plan(), change);
     },
     repair: async () => {
@@ -50,7 +63,7 @@ export async function serveNode(lab: Lab, first: readonly RawObject[]): Promise<
     destinations: async (address) => {
       for await (const server of port.servers.save()) {
         if (server.address !== address) continue;
-        return server.destinations.map((entry) => `${entry.address}:${entry.port} ${entry.weight}`).sort();
+        return server.destinations.map((entry) => `${socketText(entry.address, entry.port)} ${entry.weight}`).sort();
       }
       return [];
     },

@@ -39,3 +39,9 @@ export async function problemsOf(work: Promise<readonly string[]>): Promise<read
     return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
   }
 }
+
+/** What is wrong where two things are not the same. */
+export function unequal(what: string, seen: unknown, wanted: unknown): string[] {
+  const [first, second] = [JSON.stringify(seen), JSON.stringify(wanted)];
+  return first === second ? [] : [`${what}: ${first} instead of ${second}`];
+}

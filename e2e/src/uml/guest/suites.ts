@@ -6,6 +6,7 @@ import { flowSpecs } from "./flow-specs.ts";
 import { foundingSpecs } from "./founding-specs.ts";
 import { golden } from "./golden.ts";
 import { meaning } from "./meaning.ts";
+import { resetSpecs } from "./reset-specs.ts";
 import { shadowSpecs } from "./shadow-specs.ts";
 import { type Suite, suiteOf } from "./suite.ts";
 import { verify } from "./verify-specs.ts";
@@ -22,6 +23,7 @@ export const suites: ReadonlyMap<string, Suite> = new Map([
   ["founding", suiteOf(foundingSpecs, nothingLeft)],
   ["faults", suiteOf(faultSpecs, nothingLeft)],
   ["drain", suiteOf(drainSpecs, nothingLeft)],
+  ["reset", suiteOf(resetSpecs, nothingLeft)],
   ["verify", verify],
   ["flows", suiteOf(flowSpecs, nothingLeft)],
   ...(kubeProxy === "" ? [] : [["shadow", suiteOf(shadowSpecs(kubeProxy), nothingLeft)] as const]),

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import type { NodeAddress } from "./addresses.ts";
-import { IPVS_DEVICE } from "./parse.ts";
+import { IPVS_DEVICE } from "./change.ts";
 
 /** What `os.networkInterfaces()` gives. */
 export type Interfaces = Readonly<Partial<Record<string, readonly NetworkInterfaceInfo[]>>>;

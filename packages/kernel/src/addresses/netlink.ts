@@ -12,7 +12,7 @@ import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import { dump } from "../netlink/dump.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 import type { NodeAddress } from "./addresses.ts";
-import { IPVS_DEVICE } from "./parse.ts";
+import { IPVS_DEVICE } from "./change.ts";
 
 /** Of rtnetlink(7), as `ip` names them; the others have numbers only. */
 const SCOPES: Readonly<Record<number, string>> = { 0: "global", 200: "site", 253: "link", 254: "host", 255: "nowhere" };

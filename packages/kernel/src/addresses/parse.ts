@@ -1,7 +1,5 @@
-import type { NodeAddress, ServiceDeviceChange } from "./addresses.ts";
-
-/** The device that ipvs mode binds the services' addresses to. */
-export const IPVS_DEVICE = "kube-ipvs0";
+import type { NodeAddress } from "./addresses.ts";
+import { type AddressChange, IPVS_DEVICE } from "./change.ts";
 
 interface Link {
   readonly ifname?: unknown;
@@ -40,31 +38,14 @@ function addressesOf(link: Link): NodeAddress[] {
   });
 }
 
-/**
- * What a line of `ip -oneline monitor link address` is about: `Deleted 3: eth0    inet 192.0.2.1/24 …`, `3: eth0: <UP>
- * …`.
- */
-export interface MonitorLine {
-  readonly device: string;
-  readonly gone: boolean;
-  /** Absent: the line is about the device itself. */
-  readonly address?: string;
-}
-
 const LINE = /^(?<deleted>Deleted )?\d+: (?<device>[^\s:@]+)(?:[:@]| +inet6? (?<address>[0-9a-f.:]+))/;
 
-/** Undefined for what else `ip` prints. */
-export function parseMonitorLine(line: string): MonitorLine | undefined {
+/**
+ * What a line of `ip -oneline monitor link address` is about: `Deleted 3: eth0    inet 192.0.2.1/24 …`, `3: eth0: <UP>
+ * …`. Undefined for what else `ip` prints.
+ */
+export function parseMonitorLine(line: string): AddressChange | undefined {
   const { deleted, device, address } = LINE.exec(line)?.groups ?? {};
   if (device === undefined) return undefined;
   return { device, gone: deleted !== undefined, ...(address !== undefined && { address }) };
-}
-
-/** An address of another device than kube-ipvs0. */
-export function isNodeChange({ device, address }: MonitorLine): boolean {
-  return device !== IPVS_DEVICE && address !== undefined;
-}
-
-export function serviceDeviceChange({ device, ...change }: MonitorLine): ServiceDeviceChange | undefined {
-  return device === IPVS_DEVICE ? change : undefined;
 }

@@ -1,5 +1,5 @@
 import type { NodeAddress, NodeAddresses, ServiceDeviceChange, WatchOptions } from "../addresses/addresses.ts";
-import { IPVS_DEVICE } from "../addresses/parse.ts";
+import { IPVS_DEVICE } from "../addresses/change.ts";
 import { Wake } from "../addresses/wake.ts";
 import { Faults, singleStep } from "./faults.ts";
 

@@ -12,6 +12,8 @@ const ADDRESS_HEADER_SIZE = 8;
 /** Of a message's header the first four bytes are not in its range: of ifaddrmsg and of ifinfomsg so much is. */
 const HEADER_REST = 4;
 const DEVICE_REST = 12;
+/** AF_UNSPEC: a message about a device has no address family, one about a bridge's port has. */
+const UNSPECIFIED = 0;
 /** IFF_UP of netdevice(7). */
 const IS_UP = 1;
 
@@ -61,6 +63,11 @@ export function encodeAddressDump(): Buffer {
 /** The number of the device that a message is about: of one about a device as of one about an address. */
 export function indexIn(bytes: Buffer, message: Range): number {
   return bytes.readUInt32LE(message.start);
+}
+
+/** Whether a message of a device's type is about a device, not about a bridge's port. */
+export function isAboutDevice(bytes: Buffer, { start }: Range): boolean {
+  return bytes[start - HEADER_REST] === UNSPECIFIED;
 }
 
 export interface DeviceHeader {

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
-import { bind, openDescriptor } from "./descriptor.ts";
+import { bind, openDescriptor, type Protocol } from "./descriptor.ts";
 import { NetlinkError } from "./error.ts";
 import { optionsOf } from "./options.ts";
 
@@ -23,19 +23,32 @@ export interface ListeningSocket {
 /** @param groups the kinds that are heard of: numbers of `GROUPS` */
 export type OpenListening = (groups: readonly number[]) => Promise<ListeningSocket>;
 
-/** enum nfnetlink_groups of linux/netfilter/nfnetlink.h. */
-export const GROUPS = { conntrack: [1, 2, 3], nftables: [7] } as const;
+/** enum nfnetlink_groups of linux/netfilter/nfnetlink.h; enum rtnetlink_groups of linux/rtnetlink.h. */
+export const GROUPS = { conntrack: [1, 2, 3], nftables: [7], links: [1], addresses: [5, 9] } as const;
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
 
 /**
- * Opens a socket that hears of the groups, once it joins.
+ * Opens a socket that hears of groups of nfnetlink, once it joins.
  *
  * @param namespace file of a network namespace that this process may enter; default: its own
  * @throws Error when koffi has no binary for this machine; NetlinkError when the kernel has no nfnetlink
  */
-export async function openListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
-  const descriptor = await openDescriptor("NETLINK_NETFILTER", namespace);
+export function openListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
+  return openGroups("NETLINK_NETFILTER", groups, namespace);
+}
+
+/** The same of rtnetlink, for devices and their addresses. */
+export function openRouteListening(groups: readonly number[], namespace?: string): Promise<ListeningSocket> {
+  return openGroups("NETLINK_ROUTE", groups, namespace);
+}
+
+async function openGroups(
+  protocol: Protocol,
+  groups: readonly number[],
+  namespace: string | undefined,
+): Promise<ListeningSocket> {
+  const descriptor = await openDescriptor(protocol, namespace);
   await bind(descriptor);
   const { set } = await optionsOf(descriptor);
   if (!set("receiveBufferForce", WAITING)) set("receiveBuffer", WAITING);
@@ -54,7 +67,7 @@ export async function openListening(groups: readonly number[], namespace?: strin
       if (length >= 0) return into.subarray(0, length);
       const errno = koffi.errno();
       if (errno === constants.errno.EAGAIN) return undefined;
-      throw new NetlinkError("reading what netfilter tells", errno);
+      throw new NetlinkError("reading what the kernel tells", errno);
     },
     close: () => closeSync(descriptor),
   };

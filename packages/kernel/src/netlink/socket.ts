@@ -2,7 +2,7 @@ import { close, closeSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { slices } from "@fairlead/base";
 import { openDescriptor, type Protocol } from "./descriptor.ts";
-import { type OpenListening, openListening } from "./listening.ts";
+import { type OpenListening, openListening, openRouteListening } from "./listening.ts";
 import { optionsOf } from "./options.ts";
 
 /** A conversation with the kernel by netlink, in one network namespace. */
@@ -69,9 +69,11 @@ export const openTransactionSocket: OpenTransactions = () => openTransactions();
 export function socketsIn(file: string): Readonly<Record<"route" | "netfilter" | "generic", OpenNetlink>> & {
   readonly transactions: OpenTransactions;
   readonly listening: OpenListening;
+  readonly routeListening: OpenListening;
 } {
   return {
     listening: (groups) => openListening(groups, file),
+    routeListening: (groups) => openRouteListening(groups, file),
     transactions: () => openTransactions(file),
     route: () => openSocket("NETLINK_ROUTE", file),
     netfilter: () => openSocket("NETLINK_NETFILTER", file),

@@ -11,8 +11,10 @@ export interface NetlinkSockets {
   readonly generic: OpenNetlink;
   /** For transactions of nf_tables. */
   readonly transactions: OpenTransactions;
-  /** For what is told of them. */
+  /** For what is told of conntrack and nf_tables. */
   readonly listening: OpenListening;
+  /** For what is told of devices and their addresses. */
+  readonly routeListening: OpenListening;
 }
 
 /** How netlink is reached in a namespace, by a process with the rights to enter it: root, where root has made it. */

@@ -6,6 +6,7 @@ import type { IPFamily } from "../family.ts";
 import { createIpset } from "../ipset/open.ts";
 import { openIpvsSession } from "../ipvs/session.ts";
 import { createLinks } from "../links/open.ts";
+import { openRouteListening } from "../netlink/listening.ts";
 import { openGenericSocket, openNetfilterSocket, openRouteSocket, openTransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "../nftables/client.ts";
 import { openNftables } from "../nftables/open.ts";
@@ -71,7 +72,7 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
     },
     sets: (names) => all(sets.save(names)),
     addressesOf: (device) => links.addresses(device),
-    addresses: createNodeAddresses(runner, { open: openRoutes, ...options }),
+    addresses: createNodeAddresses(runner, { open: openRoutes, listen: openRouteListening, ...options }),
     setting: (key) => createSysctl().read(key),
     close: async () => (await opened)?.close(),
   };

@@ -13,6 +13,8 @@ export interface AgentOptions {
   readonly ownershipAnnotation: boolean;
   readonly masqueradeAll: boolean;
   readonly localhostNodePorts: boolean;
+  /** Default false. */
+  readonly resetStaleTCP?: boolean;
   /** CIDRs; empty: each mode's default (all, in nftables primary). */
   readonly nodePortAddresses: readonly string[];
   /** How local pods are told; cidrs: by `clusterCIDRs`; node-cidrs: by the node's podCIDRs. */

@@ -48,6 +48,7 @@ function plannerOptions({ options, semantics, filter }: ClusterOptions): Planner
     nodeAddresses: each((family) => [LOOPBACK[family], NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]].sort()),
     serviceCIDRs: each((family) => [NETWORKS.services[family]]),
     masqueradeAll: options.masqueradeAll,
+    ...(options.resetStaleTCP && { resetStaleTCP: true }),
     semantics,
     filter,
   };
