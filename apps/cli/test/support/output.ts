@@ -3,6 +3,10 @@ export class Output {
   #text = "";
   #check: (() => void) | undefined;
 
+  get text(): string {
+    return this.#text;
+  }
+
   add(text: string): void {
     this.#text += text;
     this.#check?.();

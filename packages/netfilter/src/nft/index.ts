@@ -27,6 +27,7 @@ export {
   UnreadableNft,
 } from "./netlink/decode.ts";
 export { type DecodedBatch, decodeBatch, type NftChange, type NftRequest } from "./netlink/decode-batch.ts";
+export { decodeTrace, type NftTraceEvent, type TracedPacket } from "./netlink/decode-trace.ts";
 export * as nftNumbers from "./netlink/numbers.ts";
 export * as statements from "./statements.ts";
 export { ruleText } from "./text/printer.ts";

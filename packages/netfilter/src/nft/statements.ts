@@ -129,6 +129,17 @@ function changeMark(mask: Hex, xor: Hex): readonly Expression[] {
   ];
 }
 
+/** `meta nftrace set 1`: the kernel tells whoever listens which rules the packet meets from here on. */
+export const TRACED: readonly Expression[] = [
+  { kind: "immediate", to: 0, value: hexOf([1]) },
+  { kind: "meta", key: "nftrace", from: 0 },
+];
+
+/** `th dport 80`; of packets whose protocol has ports. */
+export function destinationPortIs(port: number): readonly Expression[] {
+  return [load("ip", "dport", 0), { kind: "cmp", operator: "==", from: 0, value: portHex(port) }];
+}
+
 /** `fib saddr type local`. */
 export function addressTypeIs(
   of: "saddr" | "daddr",

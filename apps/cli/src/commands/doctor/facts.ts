@@ -8,6 +8,7 @@ import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { isOfIptables, tableNames } from "../../node/nft-tables.ts";
 import { removeLeftTraceRules, type TraceRule, traceRuleCommand } from "../../node/trace-rules.ts";
+import { isOfTracing } from "../../node/trace-table.ts";
 import { otherInstances } from "./instances.ts";
 import type { LearntCIDRs } from "./learnt-cidrs.ts";
 import { othersFacts, pinnedMaps } from "./others.ts";
@@ -50,7 +51,7 @@ export async function nodeFacts(
   );
   const { serviceProxyName } = config;
   const tables = (await tableNames(runner))?.flatMap(({ family, name }) =>
-    isOfIptables(name) ? [] : [`${family} ${name}`],
+    isOfIptables(name) || isOfTracing(name) ? [] : [`${family} ${name}`],
   );
   return {
     needs: { ...needs, ...(own && { nftTables: own(serviceProxyName) }) },

@@ -4,6 +4,7 @@ import type { Packet } from "@fairlead/trace";
 import type { ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import { tableNames } from "../../node/nft-tables.ts";
 import {
   removeLeftTraceRules,
   removeOwnTraceRules,
@@ -11,6 +12,7 @@ import {
   traceRule,
   traceRuleCommand,
 } from "../../node/trace-rules.ts";
+import { followTables, hasProxyTable } from "./watch-tables.ts";
 
 /** Which packets are followed: their source only where somebody in particular was named. */
 export interface WatchOptions {
@@ -18,10 +20,10 @@ export interface WatchOptions {
 }
 
 /**
- * Follows real packets until interrupted. With nft's iptables each rule on their way, by a TRACE rule that goes again
- * however the process ends (a killed one's with the next run, or with the doctor's); else the events of connection
- * tracking, which tell where a connection was sent: the legacy variant's rules tell their TRACE to the kernel's log
- * only.
+ * Follows real packets until interrupted. Where a proxy has a table of nftables, through the rules of all tables. With
+ * nft's iptables each rule on their way, by a TRACE rule that goes again however the process ends (a killed one's with the
+ * next run, or with the doctor's); else the events of connection tracking, which tell where a connection was sent: the
+ * legacy variant's rules tell their TRACE to the kernel's log only.
  *
  * @throws CommandFailure where neither is to be had
  */
@@ -31,7 +33,11 @@ export async function watch(packet: Packet, options: WatchOptions, context: Cont
   for (const rule of removed) {
     context.warn(`removed what a killed fairlead left in raw: ${traceRuleCommand("-I", rule).join(" ")}`);
   }
-  if (await canTrace(runner, packet.family)) await context.untilStopped(() => followRules(packet, options, context));
+  const tables = (await tableNames(runner)) ?? [];
+  if (hasProxyTable(tables, packet.family)) {
+    await context.untilStopped(() => attempt(() => followTables(packet, !isParticular(options.from), context)));
+  } else if (await canTrace(runner, packet.family))
+    await context.untilStopped(() => followRules(packet, options, context));
   else await context.untilStopped(() => followConnections(packet, options, context));
   return 0;
 }

@@ -1,6 +1,7 @@
 import type { Attributes } from "../../netlink/reader.ts";
 import type { AttributeWriter } from "../../netlink/writer.ts";
 import type { Hex } from "../hex.ts";
+import { VERDICT } from "../netlink/numbers.ts";
 import { DATA_VALUE } from "./cmp.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "./registers.ts";
@@ -12,9 +13,8 @@ export type Immediate =
   | { readonly kind: "immediate"; readonly verdict: Verdict };
 
 const DATA = { to: 1, data: 2 } as const;
-/** NFTA_DATA_VERDICT with its NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN. */
+/** NFTA_DATA_VERDICT. */
 const DATA_VERDICT = 2;
-const VERDICT = { code: 1, chain: 2 } as const;
 
 export const immediate: ExpressionKind<Immediate> = {
   name: "immediate",

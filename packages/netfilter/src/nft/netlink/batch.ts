@@ -61,9 +61,10 @@ export class NftBatch {
     return this.#objects[sequence - 1];
   }
 
-  addTable(comment?: string): this {
+  /** @param owned it goes with the socket, however the process ends (Linux 5.12) */
+  addTable(comment?: string, owned = false): this {
     return this.#add("add", "table", this.#table, MESSAGES.newTable, FLAGS.create, (to) => {
-      to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, 0);
+      to.text(numbers.TABLE.name, this.#table).u32(numbers.TABLE.flags, owned ? numbers.TABLE_OWNER : 0);
       if (comment !== undefined) to.hex(numbers.TABLE.userData, commentData("table", comment));
     });
   }

@@ -38,8 +38,8 @@ const KINDS: ReadonlyMap<string, ForeignKind> = new Map<string, ForeignKind>([
   ["xfrm", { to: 1 }],
 ]);
 
-/** enum nft_meta_keys: setting them changes nothing that rules ask for (priority, pkttype, nftrace). */
-const META = { key: 2, harmless: new Set<number | undefined>([1, 17, 24]) } as const;
+/** enum nft_meta_keys: setting them changes nothing that rules ask for (priority, pkttype). */
+const META = { key: 2, harmless: new Set<number | undefined>([2, 19]) } as const;
 
 /**
  * An expression of somebody else's rule that has no type here, as much as is known of it: its name, where it leaves a

@@ -19,10 +19,13 @@ export const MESSAGES = {
   delElement: 14,
   newGeneration: 15,
   getGeneration: 16,
+  trace: 17,
 } as const;
 
 /** Attributes of each object (the same header). */
 export const TABLE = { name: 1, flags: 2, use: 3, userData: 6 } as const;
+/** NFT_TABLE_F_OWNER: the table goes with the socket that made it, however that ends. Linux 5.12. */
+export const TABLE_OWNER = 2;
 export const CHAIN = { table: 1, handle: 2, name: 3, hook: 4, policy: 5, use: 6, type: 7, userData: 12 } as const;
 export const CHAIN_HOOK = { number: 1, priority: 2 } as const;
 export const RULE = { table: 1, chain: 2, handle: 3, expressions: 4, position: 6, userData: 7 } as const;
@@ -58,6 +61,23 @@ export const ELEMENT = {
   expressions: 11,
 } as const;
 export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;
+
+/** enum nft_trace_attributes. */
+export const TRACE = {
+  table: 1,
+  chain: 2,
+  handle: 3,
+  type: 4,
+  verdict: 5,
+  id: 6,
+  network: 8,
+  transport: 9,
+  inInterface: 10,
+  outInterface: 12,
+  policy: 16,
+} as const;
+/** NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN. */
+export const VERDICT = { code: 1, chain: 2 } as const;
 
 /** NFTA_LIST_ELEM. */
 export const LIST_ITEM = 1;

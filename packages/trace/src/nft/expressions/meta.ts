@@ -8,6 +8,7 @@ const NAME_BYTES = 16;
 export const meta: Evaluate<"meta"> = (expression, place) => {
   const { walk, host, registers } = place;
   if ("from" in expression) {
+    if (expression.key === "nftrace") return undefined;
     const mark = registers.read(expression.from, 4);
     if (!isKnown(mark)) throw place.undecidable(registers.reason);
     walk.mark = hostNumber(mark);
