@@ -44,11 +44,11 @@ export interface PacketTracingOptions {
 }
 
 /**
- * Listens to what the kernel tells of packets and writes what has it tell: a table of its own that belongs to the socket
- * (`addTable(…, true)`) goes with it, however the process ends.
+ * Listens to what the kernel tells of packets and writes what has it tell: a table of its own that belongs to the
+ * socket (`addTable(…, true)`) goes with it, however the process ends.
  *
- * @throws NftablesError when the kernel refuses the table; NetlinkError when it has no nfnetlink; Error when koffi has no
- *   binary for this machine
+ * @throws NftablesError when the kernel refuses the table; NetlinkError when it has no nfnetlink; Error when koffi has
+ *   no binary for this machine
  */
 export async function openPacketTracing(batch: NftBatch, options: PacketTracingOptions = {}): Promise<PacketTracing> {
   const { open = openTransactionSocket, listen = openListening, timers = systemClock } = options;

@@ -21,9 +21,9 @@ export interface WatchOptions {
 
 /**
  * Follows real packets until interrupted. Where a proxy has a table of nftables, through the rules of all tables. With
- * nft's iptables each rule on their way, by a TRACE rule that goes again however the process ends (a killed one's with the
- * next run, or with the doctor's); else the events of connection tracking, which tell where a connection was sent: the
- * legacy variant's rules tell their TRACE to the kernel's log only.
+ * nft's iptables each rule on their way, by a TRACE rule that goes again however the process ends (a killed one's with
+ * the next run, or with the doctor's); else the events of connection tracking, which tell where a connection was sent:
+ * the legacy variant's rules tell their TRACE to the kernel's log only.
  *
  * @throws CommandFailure where neither is to be had
  */

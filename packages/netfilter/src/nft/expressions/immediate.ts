@@ -1,7 +1,6 @@
 import type { Attributes } from "../../netlink/reader.ts";
 import type { AttributeWriter } from "../../netlink/writer.ts";
 import type { Hex } from "../hex.ts";
-import { VERDICT } from "../netlink/numbers.ts";
 import { DATA_VALUE } from "./cmp.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf, VERDICT_REGISTER } from "./registers.ts";
@@ -15,6 +14,8 @@ export type Immediate =
 const DATA = { to: 1, data: 2 } as const;
 /** NFTA_DATA_VERDICT. */
 const DATA_VERDICT = 2;
+/** NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN. */
+const VERDICT = { code: 1, chain: 2 } as const;
 
 export const immediate: ExpressionKind<Immediate> = {
   name: "immediate",
@@ -51,7 +52,11 @@ export function encodeVerdict(verdict: Verdict, writer: AttributeWriter): void {
 
 /** @param data what holds NFTA_DATA_VERDICT, if it is one */
 export function decodeVerdict(data: Attributes): Verdict | undefined {
-  const verdict = data.nested(DATA_VERDICT);
+  return verdictIn(data.nested(DATA_VERDICT));
+}
+
+/** @param verdict what holds NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN */
+export function verdictIn(verdict: Attributes | undefined): Verdict | undefined {
   const code = verdict?.i32(VERDICT.code);
   return code === undefined ? undefined : verdictOf(code, verdict?.text(VERDICT.chain));
 }

@@ -1,8 +1,9 @@
 import { bytesText } from "@fairlead/base";
 import type { Attributes } from "../../netlink/reader.ts";
-import { type Verdict, verdictOf } from "../expressions/verdict.ts";
+import { verdictIn } from "../expressions/immediate.ts";
+import type { Verdict } from "../expressions/verdict.ts";
 import { bytesOf } from "../hex.ts";
-import { POLICIES, TRACE, VERDICT } from "./numbers.ts";
+import { POLICIES, TRACE } from "./numbers.ts";
 
 /** One step of a packet whose way is told (`meta nftrace set 1`), as the kernel tells it (NFT_MSG_TRACE). */
 export interface NftTraceEvent {
@@ -49,7 +50,7 @@ export function decodeTrace(of: Attributes, family: number): NftTraceEvent | und
   const handle = of.u64(TRACE.handle);
   // Behind a chain's last rule that let the packet on the kernel tells a step of no rule.
   if (kind === "rule" && handle === undefined) return undefined;
-  const verdict = kind === "policy" ? policyOf(of) : verdictIn(of);
+  const verdict = kind === "policy" ? policyOf(of) : verdictIn(of.nested(TRACE.verdict));
   const packet = packetOf(of);
   return {
     id,
@@ -65,12 +66,6 @@ export function decodeTrace(of: Attributes, family: number): NftTraceEvent | und
 
 function policyOf(of: Attributes): Verdict {
   return { kind: of.u32(TRACE.policy) === POLICIES.drop ? "drop" : "accept" };
-}
-
-function verdictIn(of: Attributes): Verdict | undefined {
-  const verdict = of.nested(TRACE.verdict);
-  const code = verdict?.i32(VERDICT.code);
-  return code === undefined ? undefined : verdictOf(code, verdict?.text(VERDICT.chain));
 }
 
 /** Where the protocol and the addresses are in the headers of IP versions, and how long an address is. */

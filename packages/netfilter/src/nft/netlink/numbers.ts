@@ -76,8 +76,6 @@ export const TRACE = {
   outInterface: 12,
   policy: 16,
 } as const;
-/** NFTA_VERDICT_CODE and NFTA_VERDICT_CHAIN. */
-export const VERDICT = { code: 1, chain: 2 } as const;
 
 /** NFTA_LIST_ELEM. */
 export const LIST_ITEM = 1;
