@@ -26,6 +26,7 @@ export function probePlan(family: IPFamily, semantics: ModeSemantics): Forwardin
     nodePortAddresses: { [family]: { kind: "list", addresses: [`${from}9`] } },
     serviceCIDRs: { [family]: [all] },
     masqueradeAll: false,
+    resetStaleTCP: true,
     semantics,
   });
   toEnd(planner.replan(probeState(family, all, from), "all", { get: () => undefined }));

@@ -37,6 +37,7 @@ export function planOfEveryKind(family: IPFamily, name = "web"): ForwardingPlan 
       detector: { kind: "cidrs", cidrs: [pods] },
       nodePortAddresses: { kind: "list", addresses: [node] },
       serviceCIDRs: [family === "IPv4" ? "10.96.0.0/12" : "fd00:10:96::/108"],
+      resetStaleTCP: true,
     },
     healthChecks: new Map(),
     foreignClusterIPs: new Set([ADDRESSES[family].service(200)]),
