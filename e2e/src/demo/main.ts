@@ -17,7 +17,7 @@ const OFFERED = ["iptables", "nftables"] as const;
 
 const usage = `Usage: npm run demo [-- --keep] [-- --console] [-- --memory] [-- --mode MODE]
   --keep    leaves everything running to look around in, until Ctrl-C
-  --console leaves it running, and opens the console in the browser on its services, until Ctrl-C
+  --console leaves it running, and opens the console in the browser on its services and its node's kernel, until Ctrl-C
   --memory  plays on the kernel in memory and on local ports, even where the real kernel can be used
   --mode    ${OFFERED.join(" or ")} on the real kernel; default ${OFFERED[0]}`;
 

@@ -67,6 +67,7 @@ async function stageOf({ lab, folder, agent, mode }: Parts, opened: AsyncDisposa
       return listed.flatMap(({ stdout: listing }) => linesOf(listing));
     },
     manifests: folder.manifests,
+    node: { namespace: lab.namespace("node-a"), mode: mode.name },
     tour: tourOf({ lab, folder, agent, mode }),
     close: async () => {
       await opened.disposeAsync();

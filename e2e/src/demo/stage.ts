@@ -1,3 +1,4 @@
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Host, RawObject } from "@fairlead/testkit";
 
 export interface Ask {
@@ -49,6 +50,8 @@ export interface Stage {
   rules(): Promise<readonly string[]>;
   /** The folder of manifests that the agent follows; absent: there is none. */
   readonly manifests?: string;
+  /** The node that has the rules; absent: there is none, or no kernel. */
+  readonly node?: { readonly namespace: NetworkNamespace; readonly mode: string };
   /** How to look around in it while it is there; nothing where there is nothing to enter. */
   readonly tour: readonly string[];
   /** Ends it. Gives what was left behind: nothing, if all is well. */
