@@ -3,8 +3,14 @@
  * decision, planning and transaction, beside what an endpoint of one service costs there. Median of the rounds, by the
  * clock and in processor time of the process; the part of the kernel by the clock; the longest turn in processor time.
  *
- *     node --conditions=@fairlead/source bench/learn.ts [services] [endpoints] [CIDRs]
+ * Beside it what is made anew with each CIDR, whatever their number: the file of the last known, and with
+ * excluded-clients the list of all excluded addresses.
+ *
+ *     node --conditions=@fairlead/source bench/learn.ts [services] [endpoints] [CIDRs] [all | excluded-clients]
  */
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createNftablesBackend, nftablesFacts } from "@fairlead/backend-nftables";
 import { inSlices, systemClock } from "@fairlead/base";
 import {
@@ -18,10 +24,13 @@ import {
 import { LiveNetworks } from "@fairlead/intake";
 import { openNftables } from "@fairlead/kernel";
 import { createNamespace, netlinkIn } from "@fairlead/kernel/netns";
-import { type NetworksDecision, networkSource } from "@fairlead/networks";
+import { type LastKnown, type NetworksDecision, networkSource } from "@fairlead/networks";
 import { endpointSlice, service } from "@fairlead/testkit";
+import type { Log } from "../src/log/log.ts";
+import { KnownKeeper } from "../src/networks/known-keeper.ts";
 
-const [services = 10_000, endpoints = 10, cidrs = 1_000] = process.argv.slice(2).map(Number);
+const [services = 10_000, endpoints = 10, cidrs = 1_000] = process.argv.slice(2, 5).map(Number);
+const excludedFrontends = process.argv[5] === "excluded-clients" ? "excluded-clients" : "all";
 const ROUNDS = 15;
 /** Milliseconds that changes are gathered for: nothing more comes here. */
 const DEBOUNCE = 0;
@@ -45,13 +54,19 @@ for (let at = 0; at < services; at++) {
   put(at);
 }
 
+const folder = await mkdtemp(join(tmpdir(), "fairlead-bench-learn-"));
+const file = join(folder, "networks.json");
+const complain = (message: string) => console.error(message);
+const log: Log = { info: complain, warn: complain, error: complain, verbose: () => {} };
+const keeper = new KnownKeeper(file, log);
+let lastKnown: (() => LastKnown) | undefined;
 let decided: (decision: NetworksDecision) => void = () => {};
 const live = new LiveNetworks({
   setup: {
     settings: {
       written: { own: [], excluded: [] },
       sources: { own: [], excluded: [networkSource("kube-ovn-subnets")] },
-      filter: { mixedServices: "own-endpoints", excludedFrontends: "all", ownershipAnnotation: true },
+      filter: { mixedServices: "own-endpoints", excludedFrontends, ownershipAnnotation: true },
       debounceMs: DEBOUNCE,
       removalDelayMs: 600_000,
       maxForeignPercent: 100,
@@ -61,9 +76,11 @@ const live = new LiveNetworks({
   clock: systemClock,
   onProblem: (_source, object, problem) => console.error(`${object}: ${problem}`),
   onDecided: () => {},
-  keep: () => {},
+  keep: (read) => {
+    lastKnown = read;
+  },
 });
-const [subnets] = live.subscriptions;
+const [subnets, vpcs] = live.subscriptions;
 const learn = (name: string, cidrBlock: string) =>
   subnets?.onChange({ type: "upsert", key: `/${name}`, object: { metadata: { name }, spec: { cidrBlock } } });
 
@@ -142,6 +159,7 @@ console.log(`${services} services of ${endpoints} endpoints, ${cidrs} CIDRs`);
 live.start({ onFirst: () => {}, onChange: (next) => decided(next) });
 const first = await decision(() => {
   subnets?.onState?.("listed");
+  vpcs?.onState?.("absent");
   live.synced("services");
   live.synced("endpointSlices");
 });
@@ -153,7 +171,8 @@ await backend.sync(planner.plan("IPv4"));
 await measured(`${cidrs} CIDRs at once`, 1, async () => {
   await sync(
     await decision(() => {
-      for (let n = 0; n < cidrs; n++) learn(`many-${n}`, `10.${n >> 8}.${n & 255}.0/24`);
+      // None beside another: those would be one region.
+      for (let n = 0; n < cidrs; n++) learn(`many-${n}`, `10.${n >> 7}.${(n & 127) * 2}.0/24`);
     }),
   );
 });
@@ -161,9 +180,28 @@ await measured("one service's endpoint moves", ROUNDS, async (round) => {
   put(round, `10.200.0.${round}`);
   await sync();
 });
-await measured("one more CIDR with one service in it", ROUNDS, async (round) => {
-  const cidr = `${address(services - 1 - round, 0)}/32`;
-  await sync(await decision(() => learn(`one-${round}`, cidr)));
+// Where the endpoints of a service fill a CIDR it has all of them, and the service is foreign, not mixed.
+const length = Number.isInteger(Math.log2(endpoints)) ? 32 - Math.log2(endpoints) : 32;
+const oneMore = (round: number) => {
+  const cidr = `${address(services - 1 - round, 0)}/${length}`;
+  return decision(() => learn(`one-${round}`, cidr));
+};
+await measured("one more CIDR with one service in it", ROUNDS, async (round) => sync(await oneMore(round)));
+let filter = first.filter;
+const untouched = async (round: number) => {
+  ({ filter } = await decision(() => learn(`nobody-${round}`, `10.199.${2 * round}.0/24`)));
+};
+await measured("one more CIDR with no service in it, decided only", ROUNDS, untouched);
+await measured("the same, and its list of all excluded clients", ROUNDS, async (round) => {
+  await untouched(ROUNDS + round);
+  filter.excludedClients?.("IPv4");
 });
+await measured("the same, and the file of the last known", ROUNDS, async (round) => {
+  await untouched(2 * ROUNDS + round);
+  if (lastKnown !== undefined) keeper.keep(lastKnown);
+  await keeper.flush();
+});
+console.log(`the file has ${(await stat(file)).size} bytes`);
 clearInterval(turns);
 live.stop();
+await rm(folder, { recursive: true });

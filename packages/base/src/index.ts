@@ -12,6 +12,7 @@ export {
 export { canonicalIPv4Leniently, ipv4Number, ipv4Text } from "./ip/ipv4.ts";
 export { type Groups, ipv6Groups, ipv6GroupsLeniently, ipv6Text, ipv6TextOfTools, mappedIPv4 } from "./ip/ipv6.ts";
 export { PrefixMap } from "./ip/prefix-map.ts";
+export { PrefixRegions } from "./ip/prefix-regions.ts";
 export type { Protocol } from "./ip/protocol.ts";
 export {
   type AddressRange,
@@ -24,7 +25,7 @@ export {
   overlap,
   rangesOverlap,
 } from "./ip/range.ts";
-export { numberRangeCIDRs, rangeCIDRs } from "./ip/range-cidrs.ts";
+export { rangeCIDRs } from "./ip/range-cidrs.ts";
 export { isLoopback, isUnspecified } from "./ip/special.ts";
 export { bracketed, hostCIDR, prefixLengthOf, socketText } from "./ip/text.ts";
 export { type AddressWords, addressWords, masked, prefixMask, wordsText } from "./ip/words.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressWords, contains, containsCIDR, PrefixMap, prefixLengthOf } from "../src/index.ts";
+import { addressWords, contains, containsCIDR, PrefixMap, PrefixRegions, prefixLengthOf } from "../src/index.ts";
 
 const MANY = { numRuns: 2_000 };
 
@@ -96,4 +96,55 @@ test("a change leaves the map before it as it was; one that says nothing new giv
 
 test("what is no CIDR is refused", () => {
   expect(() => PrefixMap.empty().get("ten")).toThrow(RangeError);
+});
+
+describe("regions", () => {
+  interface Named {
+    readonly cidr: string;
+    readonly wanted: boolean;
+  }
+  const changes = fc.array(fc.tuple(cidr, fc.constantFrom(true, false, undefined)), { maxLength: 30 });
+  const regions = () => new PrefixRegions<Named>(({ wanted }) => wanted);
+
+  /** The fewest CIDRs of 10.0.0.0/26, by looking at each address. */
+  function naive(wanted: (low: number) => boolean, first = 0, length = 26): readonly string[] {
+    const size = 2 ** (32 - length);
+    const all = Array.from({ length: size }, (_, at) => wanted(first + at));
+    if (all.every((one) => one)) return [`10.0.0.${first}/${length}`];
+    if (!all.includes(true)) return [];
+    return [...naive(wanted, first, length + 1), ...naive(wanted, first + size / 2, length + 1)];
+  }
+
+  test("are where a wanted value decides, and the same as of a fresh start after any changes", () => {
+    fc.assert(
+      fc.property(changes, (list) => {
+        const known = regions();
+        let map = PrefixMap.empty<Named>();
+        for (const [one, wanted] of list) {
+          map = wanted === undefined ? map.without(one) : map.with(one, { cidr: one, wanted });
+          const wants = (low: number) => map.find(addressWords(`10.0.0.${low}`))?.wanted === true;
+          expect(map.regions("IPv4", known)).toEqual(naive(wants));
+          expect(map.regions("IPv6", known)).toEqual(map.regions("IPv6", regions()));
+        }
+        for (const one of map.regions("IPv6", known)) {
+          const [first = "", length = ""] = one.split("/");
+          expect(map.find(addressWords(first))?.wanted).toBe(true);
+          expect(prefixLengthOf(one)).toBe(Number(length));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("of IPv6: what is within another one is cut out of it, halves are put together", () => {
+    const of = (...cidrs: readonly (readonly [string, boolean])[]) => {
+      let map = PrefixMap.empty<Named>();
+      for (const [one, wanted] of cidrs) map = map.with(one, { cidr: one, wanted });
+      return map.regions("IPv6", regions());
+    };
+    expect(of(["fd00::/64", true], ["fd00:0:0:1::/64", true])).toEqual(["fd00::/63"]);
+    expect(of(["fd00::/32", true], ["fd00:0:8000::/34", false])).toEqual(["fd00::/33", "fd00:0:c000::/34"]);
+    expect(of(["fd00::/32", false], ["fd00::/33", true], ["fd00:0:8000::/33", true])).toEqual(["fd00::/32"]);
+    expect(of(["::/0", true])).toEqual(["::/0"]);
+  });
 });

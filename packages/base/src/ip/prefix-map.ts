@@ -1,4 +1,6 @@
+import type { IPFamily } from "./family.ts";
 import { beneath, bitAt, has, type Prefix, type PrefixNode, put, remove } from "./prefix-node.ts";
+import type { PrefixRegions } from "./prefix-regions.ts";
 import { addressRange } from "./range.ts";
 import { prefixLengthOf } from "./text.ts";
 import type { AddressWords } from "./words.ts";
@@ -82,6 +84,11 @@ export class PrefixMap<Value extends object> {
     const node = beneath(this.#root(prefix.words), prefix);
     // Where halves are whole their parents are nodes.
     return node?.full === true && node.length === prefix.length;
+  }
+
+  /** Where a value that is wanted decides: the fewest CIDRs of a family, sorted. Costs the change since maps before. */
+  regions(family: IPFamily, regions: PrefixRegions<Value>): readonly string[] {
+    return regions.under(this.#roots[family]);
   }
 
   #root(words: AddressWords): PrefixNode<Value> | undefined {

@@ -91,7 +91,8 @@ function made<Value>(
   return { word: words[0] ?? 0, mask: masks[0] ?? 0, words, masks, length, value, zero, one, full };
 }
 
-function shortened({ words }: Prefix, length: number): Prefix {
+/** @param length at most its own */
+export function shortened({ words }: Prefix, length: number): Prefix {
   const masks = prefixMask(words.length, length);
   return { words: masked(words, masks), masks, length };
 }

@@ -16,7 +16,7 @@ export function rangeCIDRs(start: string, end: string): readonly string[] | unde
 }
 
 /** The same of addresses as numbers of their family's width; none where the last one is before the first. */
-export function numberRangeCIDRs(family: IPFamily, first: bigint, last: bigint): readonly string[] {
+function numberRangeCIDRs(family: IPFamily, first: bigint, last: bigint): readonly string[] {
   const bits = ADDRESS_BITS[family];
   const cidrs: string[] = [];
   for (let from = first; from <= last; ) {

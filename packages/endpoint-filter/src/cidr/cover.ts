@@ -1,5 +1,4 @@
 import type { CIDR } from "./cidr.ts";
-import { compare } from "./segments.ts";
 
 export function overlaps(a: CIDR, b: CIDR): boolean {
   return a.family === b.family && a.first <= b.last && b.first <= a.last;
@@ -14,4 +13,9 @@ export function covers(cidrs: readonly CIDR[], target: CIDR): boolean {
     if (last >= next) next = last + 1n;
   }
   return next > target.last;
+}
+
+function compare(a: bigint, b: bigint): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

@@ -6,10 +6,10 @@ import {
   ipv6Groups,
   mappedIPv4,
   PrefixMap,
+  PrefixRegions,
   prefixLengthOf,
 } from "@fairlead/base";
 import { parseCIDR } from "./cidr.ts";
-import { regionsOf } from "./regions.ts";
 
 /** Whose a CIDR is: another network's, or this proxy's own inside of one. */
 export type CIDRSide = "excluded" | "own";
@@ -82,16 +82,13 @@ export class CIDRSides {
 
   /** Addresses of a family for which an excluded CIDR decides: the fewest CIDRs, sorted; the same list each time. */
   regions(family: IPFamily): readonly string[] {
-    this.#regions[family] ??= this.#regionsOf(family);
+    this.#regions[family] ??= this.#cidrs.regions(family, EXCLUDED);
     return this.#regions[family];
   }
-
-  #regionsOf(family: IPFamily): readonly string[] {
-    const networks = Array.from(this.#cidrs.values()).flatMap(({ cidr }) => parseCIDR(cidr)?.network ?? []);
-    const ofFamily = networks.filter((network) => network.family === family);
-    return regionsOf(ofFamily, ({ text }) => this.side(text) === "excluded");
-  }
 }
+
+/** For all sides, since one is made from the other: only what changed is looked at. */
+const EXCLUDED = new PrefixRegions<Sided>(({ side }) => side === "excluded");
 
 function withSide(cidrs: PrefixMap<Sided>, cidr: string, side: CIDRSide): PrefixMap<Sided> {
   return cidrs.with(cidr, { cidr, side });
