@@ -47,6 +47,8 @@ describe("fairlead console beside the running agent, in a browser", () => {
     expect(text).toMatch(
       /10\.144\.\d+\.\d+:\d+\s+tcp 10\.96\.67\.75:80\s+default\/nginx-calico\s+10\.144\.\d+\.\d+:80/,
     );
+    // It is counted as one that was not there before.
+    await page.until(/New connections a second: [\d.]+ now, [\d.]+ to (?!0 )[\d.]+ in \d+ s/);
   });
 
   test("doctor: what of the node is good and what is not, without a look at any API server", async () => {
