@@ -80,6 +80,8 @@ describe("matches", () => {
     ["-p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN", {}, false],
     ["-p tcp -m tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG NONE", {}, false],
     ["-p tcp -m tcp --tcp-flags FIN,ACK NONE", {}, true],
+    ["-p tcp -m tcp --dport 80 ! --tcp-flags FIN,SYN,RST,ACK SYN", {}, false],
+    ["-p tcp -m tcp --dport 81 ! --tcp-flags FIN,SYN,RST,ACK SYN", { state: "ESTABLISHED" }, false],
     ["-m physdev --physdev-is-in", {}, false],
     ["-m physdev ! --physdev-is-in", {}, true],
   ])("%s %o", (words, fields, expected) => expect(matches(words, fields)).toBe(expected));

@@ -23,6 +23,10 @@ const compare = (operator: "<" | "<=" | ">" | ">=" | "!=", port: number): readon
   { kind: "cmp", operator, from: 0, value: portHex(port) },
 ];
 
+const firstPacket = statements.pastTheFirst.map((one) =>
+  one.kind === "cmp" ? { ...one, operator: "==" as const } : one,
+);
+
 const cases: readonly Case[] = [
   {
     name: "payload: the source address",
@@ -68,6 +72,13 @@ const cases: readonly Case[] = [
     no: [{ destination: "10.0.0.1" }],
   },
   { name: "meta: the mark", match: hasMark(0x4000), yes: [{ mark: 0x4001 }], no: [{ mark: 0x3fff }, {}] },
+  {
+    name: "payload: the flags of TCP's first packet",
+    match: firstPacket,
+    yes: [{}],
+    no: [],
+  },
+  { name: "payload: the flags of its others", match: statements.pastTheFirst, yes: [], no: [{}] },
   { name: "ct: a new connection", match: statements.newConnection, yes: [{}], no: [{ state: "ESTABLISHED" }] },
   {
     name: "ct: what belongs to none",
