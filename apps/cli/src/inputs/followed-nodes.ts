@@ -11,8 +11,7 @@ type FollowedOptions = Omit<ClusterValues, "node" | "file">;
 
 interface Followed {
   readonly setup: AgentSetup;
-  /** Undefined: what its agents learn of networks is not followed. */
-  readonly cluster: LiveCluster | undefined;
+  readonly cluster: LiveCluster;
 }
 
 /** A cluster that is read once, when it is asked for, and followed from then on: planned for any of its nodes. */
@@ -43,7 +42,6 @@ export class FollowedNodes implements Disposable {
   ): Promise<T | undefined> {
     this.#followed ??= await this.#follow(node);
     const { setup, cluster } = this.#followed;
-    if (cluster === undefined) return undefined;
     const { signal } = this.#down;
     await Promise.race([cluster.ready, aborted(signal)]);
     if (signal.aborted || !cluster.nodes.has(node)) return undefined;
@@ -58,7 +56,6 @@ export class FollowedNodes implements Disposable {
   /** @param nodeName whose plan is made at once */
   async #follow(nodeName: string): Promise<Followed> {
     const setup = agentSetup(this.#options, this.#context);
-    if (setup.networks !== undefined) return { setup, cluster: undefined };
     const connection = await orFailure(NO_CLUSTER, apiConnection(this.#options, this.#context));
     const cluster = new LiveCluster({
       setup,
