@@ -7,7 +7,13 @@ import { plannerOptions } from "./support/golden.ts";
 import { meaning } from "./support/meaning.ts";
 import { openLive, openWorld } from "./support/world.ts";
 
-const LISTS = [["10.244.0.0/16"], ["10.244.0.0/17", "10.245.0.0/16"], []] as const;
+/** In the last one CIDRs that are no wider one together follow each other. */
+const LISTS = [
+  ["10.244.0.0/16"],
+  ["10.244.0.0/17", "10.245.0.0/16"],
+  [],
+  ["10.244.128.0/17", "10.245.0.0/16"],
+] as const;
 const options = (cidrs: readonly string[]) => ({ filter: dividingFilter(cidrs) });
 
 test("whatever the history of services and CIDRs, packets fare as after a fresh start", async () => {

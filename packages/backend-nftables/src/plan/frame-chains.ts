@@ -7,7 +7,7 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { FOREIGN } from "./frame-sets.ts";
+import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
 import { RESET_OR_DROP } from "./names.ts";
 
@@ -114,15 +114,14 @@ function masquerading({ family, mark }: PlanContext): NftChain {
 }
 
 /** Clients that another network serves itself are sent back before anything happens to their packets. */
-function excluded({ family, foreignClusterIPs, excludedClients = [] }: PlanContext): readonly NftRule[] {
-  if (foreignClusterIPs.length === 0) return [];
-  const toForeign = lookUp(family, ["daddr"], FOREIGN);
+function excluded(context: PlanContext): readonly NftRule[] {
+  if (!tellsClients(context)) return [];
+  const { family } = context;
+  const fromThem = [...lookUp(family, ["daddr"], FOREIGN), ...lookUp(family, ["saddr"], EXCLUDED)];
   // The node may have an address in the other network.
   const notFromNode = addressTypeIs("saddr", "local", "!=");
-  return excludedClients.map((cidr) => ({
-    expressions: [...addressIn(family, "saddr", cidr), ...toForeign, ...notFromNode, ...verdict({ kind: "return" })],
-    comment: "Another network serves these clients",
-  }));
+  const expressions = [...fromThem, ...notFromNode, ...verdict({ kind: "return" })];
+  return [{ expressions, comment: "Another network serves these clients" }];
 }
 
 /** ClusterIPs that another network serves, to whomever it does. */

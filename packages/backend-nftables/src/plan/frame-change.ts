@@ -1,7 +1,7 @@
 import type { NftBatch } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 import { frameChains } from "./frame-chains.ts";
-import { frameElements, frameSets } from "./frame-sets.ts";
+import { EXCLUDED, excludedElements, frameElements, frameSets, tellsClients } from "./frame-sets.ts";
 import type { ElementChanges } from "./pool-changes.ts";
 
 /** Whether the chains that services share are the same in both, so that a change can go from one to the other. */
@@ -24,9 +24,19 @@ export function changeFrame(before: PlanContext, after: PlanContext, batch: NftB
     batch.flushChain(chain.name);
     for (const rule of chain.rules) batch.addRule(chain.name, rule);
   }
+  changeExcluded(before, after, had, batch);
   const stays = new Set(has.map(({ name }) => name));
   for (const name of had) if (!stays.has(name)) batch.deleteSet(name);
   changeElements(before, after, stays, elements);
+}
+
+/** The kernel takes an interval by its two ends, and checks each against all: they go and come together. */
+function changeExcluded(before: PlanContext, after: PlanContext, had: ReadonlySet<string>, batch: NftBatch): void {
+  const was = had.has(EXCLUDED);
+  const same = JSON.stringify(before.excludedClients) === JSON.stringify(after.excludedClients);
+  if (!tellsClients(after) || (was && same)) return;
+  if (was) batch.flushSet(EXCLUDED);
+  batch.addElements(EXCLUDED, excludedElements(after));
 }
 
 function changeElements(

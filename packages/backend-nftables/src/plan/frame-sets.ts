@@ -1,4 +1,11 @@
-import { addressHex, type DataType, type NftFamily, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import {
+  addressHex,
+  type DataType,
+  intervalElements,
+  type NftFamily,
+  type NftSet,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 
 /** A set without its elements. */
@@ -7,12 +14,21 @@ export type EmptySet = Omit<NftSet, "elements">;
 /** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
 export const FOREIGN = "foreign-cluster-ips";
 
+/** Whom another network serves itself at those; there only while both are. */
+export const EXCLUDED = "excluded-clients";
+
 export function addressType(family: NftFamily): DataType {
   return family === "ip" ? "ipv4_addr" : "ipv6_addr";
 }
 
+/** Whether clients are told apart at the ClusterIPs of other networks. */
+export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanContext): boolean {
+  return foreignClusterIPs.length > 0 && excludedClients.length > 0;
+}
+
 /** kube-proxy's sets and maps, without their elements. */
-export function frameSets({ family, nodePortAddresses, foreignClusterIPs }: PlanContext): readonly EmptySet[] {
+export function frameSets(context: PlanContext): readonly EmptySet[] {
+  const { family, nodePortAddresses, foreignClusterIPs } = context;
   const address = addressType(family);
   const frontend: NftSet["key"] = [address, "inet_proto", "inet_service"];
   const nodePort: NftSet["key"] = ["inet_proto", "inet_service"];
@@ -35,10 +51,18 @@ export function frameSets({ family, nodePortAddresses, foreignClusterIPs }: Plan
     vmap("service-ips", frontend, "ClusterIP, ExternalIP and LoadBalancer IP traffic"),
     vmap("service-nodeports", nodePort, "NodePort traffic"),
     ...(foreignClusterIPs.length === 0 ? [] : [set(FOREIGN, [address], "ClusterIPs that another network serves")]),
+    ...(tellsClients(context)
+      ? [{ ...set(EXCLUDED, [address], "clients that another network serves"), flags: ["interval"] as const }]
+      : []),
   ];
 }
 
-/** What the sets have that does not come from groups. */
+/** Intervals are no single elements: they are written all together. */
+export function excludedElements(context: PlanContext): readonly SetElement[] {
+  return tellsClients(context) ? intervalElements(context.excludedClients ?? []) : [];
+}
+
+/** What the other sets have that does not come from groups. */
 export function frameElements(context: PlanContext): ReadonlyMap<string, readonly SetElement[]> {
   const { nodePortAddresses, foreignClusterIPs } = context;
   const addresses = (list: readonly string[]) => list.map((address) => ({ key: addressHex(address) }));

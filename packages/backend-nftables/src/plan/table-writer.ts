@@ -1,4 +1,12 @@
-import type { Hex, NftBatch, NftChain, NftRule, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import {
+  elementKey,
+  type NftBatch,
+  type NftChain,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
 
 /** What a table is written into: a batch, or a table in memory. `NftBatch` fits. */
@@ -26,7 +34,7 @@ export function beginTable(batch: NftBatch, titled: Titled): void {
 /** A table that is written in memory. */
 export class TableInMemory implements TableWriter {
   readonly #chains = new Map<string, NftChain & { readonly rules: NftRule[] }>();
-  readonly #sets = new Map<string, NftSet & { readonly elements: Map<Hex, SetElement> }>();
+  readonly #sets = new Map<string, NftSet & { readonly elements: Map<string, SetElement> }>();
 
   readonly #titled: Titled;
 
@@ -47,7 +55,7 @@ export class TableInMemory implements TableWriter {
   }
 
   addElements(set: string, elements: Iterable<SetElement>): void {
-    for (const element of elements) this.#sets.get(set)?.elements.set(element.key, element);
+    for (const element of elements) this.#sets.get(set)?.elements.set(elementKey(element), element);
   }
 
   table(): NftTable {

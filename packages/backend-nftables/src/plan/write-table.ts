@@ -4,7 +4,7 @@ import type { PlanContext } from "./context.ts";
 import { ElementBuffers } from "./element-buffers.ts";
 import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
-import { frameElements, frameSets } from "./frame-sets.ts";
+import { EXCLUDED, excludedElements, frameElements, frameSets } from "./frame-sets.ts";
 import { type Entry, groupParts } from "./group-parts.ts";
 import { type PlacedBefore, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
@@ -37,6 +37,8 @@ export function* writeTable(
   for (const set of frameSets(context)) to.addSet(set);
   for (const chain of chains) to.addChain(chain);
   for (const [set, list] of frameElements(context)) for (const element of list) elements.add(set, element);
+  const clients = excludedElements(context);
+  if (clients.length > 0) to.addElements(EXCLUDED, clients);
   const entries: Entry[] = [];
   for (const group of groups) {
     entries.push(...(yield* writeGroup(group, before, programmed, to, elements)));

@@ -1,6 +1,7 @@
 import { nextTurn } from "@fairlead/base";
 import {
   decodeElements,
+  elementKey,
   type Hex,
   type NftFamily,
   type NftSet,
@@ -52,11 +53,6 @@ async function elementsOf(socket: NetlinkSocket, request: Buffer, what: string):
     await nextTurn();
   }
   throw new Error(`netlink: ${what} changes faster than it can be read`);
-}
-
-/** Where an interval ends and the next one begins, the key alone stands there twice. */
-function elementKey({ key, intervalEnd }: SetElement): string {
-  return intervalEnd ? `${key} end` : key;
 }
 
 /** Keys in one request: the answer fits into one datagram. */

@@ -1,5 +1,13 @@
 import { type Clock, systemClock } from "@fairlead/base";
-import type { Hex, NftBatch, NftFamily, NftSet, NftTable, SetElement } from "@fairlead/netfilter/nft";
+import {
+  elementKey,
+  type Hex,
+  type NftBatch,
+  type NftFamily,
+  type NftSet,
+  type NftTable,
+  type SetElement,
+} from "@fairlead/netfilter/nft";
 import type { NftablesClient } from "../../nftables/client.ts";
 import { answerOfCommitLost, errnoOf, NftablesError } from "../../nftables/error.ts";
 import { AnswersLost } from "../../nftables/exchange.ts";
@@ -8,7 +16,7 @@ import type { Argv } from "../../runner/runner.ts";
 import { type Fault, Faults } from "../faults.ts";
 import { remember } from "./packets.ts";
 import { FakeRuleset } from "./ruleset.ts";
-import { elementKey, type FakeSet, isThere, listed, listedElement, listedSet } from "./state.ts";
+import { type FakeSet, isThere, listed, listedElement, listedSet } from "./state.ts";
 import { Watchers } from "./watchers.ts";
 import { tableKey } from "./work.ts";
 

@@ -1,6 +1,6 @@
-import type { SetElement } from "@fairlead/netfilter/nft";
+import { elementKey, type SetElement } from "@fairlead/netfilter/nft";
 import { timed } from "./sets.ts";
-import { elementKey, type FakeSet, isThere } from "./state.ts";
+import { type FakeSet, isThere } from "./state.ts";
 
 /**
  * What a rule that updates a dynamic set does (nft_dynset_eval): renews what is there, and adds what is not.

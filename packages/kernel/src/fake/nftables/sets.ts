@@ -1,7 +1,7 @@
-import { type Hex, lengthOf, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
+import { elementKey, type Hex, lengthOf, type NftSet, type SetElement } from "@fairlead/netfilter/nft";
 import { isTooLong } from "./chains.ts";
 import { checkTarget } from "./expressions.ts";
-import { elementKey, type FakeElement, type FakeSet, type FakeTable, isThere } from "./state.ts";
+import { type FakeElement, type FakeSet, type FakeTable, isThere } from "./state.ts";
 import { chainOf, countElement } from "./uses.ts";
 import type { Refused, Work } from "./work.ts";
 

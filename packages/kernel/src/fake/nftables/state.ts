@@ -32,11 +32,6 @@ export function emptyTable(family: NftFamily, name: string, comment?: string): F
   return { family, name, ...(comment !== undefined && { comment }), chains: new Map(), sets: new Map() };
 }
 
-/** Where an interval ends and the next one begins, the key alone stands there twice. */
-export function elementKey({ key, intervalEnd }: Pick<SetElement, "key" | "intervalEnd">): string {
-  return intervalEnd ? `${key} end` : key;
-}
-
 /** What is there at that time. */
 export function isThere({ until }: FakeElement, now: number): boolean {
   return until === undefined || until > now;

@@ -1,6 +1,7 @@
 import { parseCIDRLeniently } from "@fairlead/base";
 import type { Verdict } from "../expressions/verdict.ts";
-import { bytesOf, type Hex, hexOf } from "../hex.ts";
+import type { Hex } from "../hex.ts";
+import { elementKey, lastOfPrefix, nextHex } from "../intervals.ts";
 import type { NftSet, SetElement } from "../model.ts";
 import type { DataType } from "../types.ts";
 import type { ListedElement } from "./phrases.ts";
@@ -19,7 +20,9 @@ export function elementsOf({ key: types, data, flags }: Facts, listed: readonly 
     const mapped = value === undefined ? {} : { value: mappedValue(data, value) };
     const [first, behind] = flags.includes("interval") ? intervalOf(types, key) : [valueHex(types, key), undefined];
     elements.set(first, { key: first, ...mapped, ...rest });
-    if (behind !== undefined) elements.set(`${behind} end`, { key: behind, intervalEnd: true });
+    if (behind === undefined) continue;
+    const end = { key: behind, intervalEnd: true } as const;
+    elements.set(elementKey(end), end);
   }
   return elements;
 }
@@ -39,7 +42,7 @@ function intervalOf(types: readonly DataType[], text: string): readonly [first: 
   // Intervals of concatenations are another kind of set.
   if (types.length !== 1) throw new NotKnown(text);
   const [first, last] = firstAndLast(types, text);
-  return [first, next(last)];
+  return [first, nextHex(last)];
 }
 
 function firstAndLast(types: readonly DataType[], text: string): readonly [first: Hex, last: Hex] {
@@ -51,20 +54,4 @@ function firstAndLast(types: readonly DataType[], text: string): readonly [first
   }
   const [low = "", high = low] = text.split("-");
   return [valueHex(types, low), valueHex(types, high)];
-}
-
-function lastOfPrefix(first: Hex, length: number): Hex {
-  const bytes = bytesOf(first);
-  return hexOf(bytes.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * at)))));
-}
-
-/** The value behind one; undefined behind the highest. */
-function next(hex: Hex): Hex | undefined {
-  const bytes = bytesOf(hex);
-  for (let at = bytes.length - 1; at >= 0; at -= 1) {
-    const byte = bytes[at] ?? 0;
-    bytes[at] = byte + 1;
-    if (byte < 0xff) return hexOf(bytes);
-  }
-  return undefined;
 }
