@@ -3,7 +3,11 @@ import { ConsumerError, type Publisher, publisher } from "./publisher.ts";
 import type { OnReport } from "./report.ts";
 import { otherName } from "./resources.ts";
 
-/** A publisher for each resource that is subscribed. */
+/**
+ * A publisher for each resource that is subscribed.
+ *
+ * @throws TypeError when a resource is subscribed twice: only one of them would hear of it
+ */
 export function publishersOf<S, E, N, C>(
   to: Subscriptions<S, E, N, C>,
   onReport: OnReport,
@@ -14,7 +18,10 @@ export function publishersOf<S, E, N, C>(
   if (to.node) publishers.push(publisher("node", to.node, onReport));
   if (to.serviceCIDRs) publishers.push(publisher("serviceCIDRs", to.serviceCIDRs, onReport));
   for (const other of to.others ?? []) publishers.push(publisher(otherName(other.resource), other, onReport));
-  return new Map(publishers.map((one) => [one.resource, one]));
+  const byResource = new Map(publishers.map((one) => [one.resource, one]));
+  const twice = publishers.find((one) => byResource.get(one.resource) !== one);
+  if (twice !== undefined) throw new TypeError(`${twice.resource} is subscribed twice; let one subscription tell both`);
+  return byResource;
 }
 
 /**

@@ -93,3 +93,15 @@ test("in a folder that is followed a definition may come, change and go", async 
   await rm(join(folder, "definition.yaml"));
   await one.until(() => keys() === "/guessed");
 });
+
+test("a resource that is subscribed twice is an error: only one of them would hear of it", async () => {
+  const { other } = consumer();
+  const source = createManifestsSnapshot({
+    paths: ["-"],
+    nodeName: "node-a",
+    readStandardInput: async () => Buffer.of(),
+  });
+  await expect(source.run({ others: [other, other] }, new AbortController().signal)).rejects.toThrow(
+    / is subscribed twice; let one subscription tell both$/,
+  );
+});
