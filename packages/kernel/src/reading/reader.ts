@@ -1,14 +1,16 @@
+import { systemClock } from "@fairlead/base";
 import type { SavedRules, SetState, VirtualServerState } from "@fairlead/netfilter";
-import { NFT_FAMILY, type NftTable } from "@fairlead/netfilter/nft";
+import { NFT_FAMILY, type NftFamily, type NftTable } from "@fairlead/netfilter/nft";
 import type { NodeAddresses } from "../addresses/addresses.ts";
 import { createNodeAddresses, type NodeAddressesOptions } from "../addresses/open.ts";
 import type { IPFamily } from "../family.ts";
 import { createIpset } from "../ipset/open.ts";
 import { openIpvsSession } from "../ipvs/session.ts";
 import { createLinks } from "../links/open.ts";
-import { openRouteListening } from "../netlink/listening.ts";
+import { openListening, openRouteListening } from "../netlink/listening.ts";
 import { openGenericSocket, openNetfilterSocket, openRouteSocket, openTransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "../nftables/client.ts";
+import { HeldTable } from "../nftables/held-table.ts";
 import { openNftables } from "../nftables/open.ts";
 import { isNftTableThere } from "../nftables/table-there.ts";
 import type { Runner } from "../runner/runner.ts";
@@ -17,7 +19,7 @@ import { RulesReader } from "./rules.ts";
 import { readingRunner } from "./runner.ts";
 import { readingOnly, readsLinks, readsNftables, readsServers, readsSets } from "./sockets.ts";
 
-/** What a kernel holds for a service proxy, for somebody who must not change it. Nothing is kept open but sockets. */
+/** What a kernel holds for a service proxy, for somebody who must not change it. Kept are sockets, and tables that were asked for. */
 export interface KernelReader {
   /**
    * All rules of iptables of a family, in the variant that the host uses; those of the last time where they are few and
@@ -31,7 +33,7 @@ export interface KernelReader {
   /** The same, of nf_tables only. */
   generation(): Promise<number>;
   hasNftTable(family: IPFamily, name: string): Promise<boolean>;
-  /** undefined: there is no such table. */
+  /** As it is until it is asked for again; undefined: there is no such table. What changes it costs that change only. */
   nftTable(family: IPFamily, name: string): Promise<NftTable | undefined>;
   servers(): Promise<readonly VirtualServerState[]>;
   /** Those of the names that there are. */
@@ -52,6 +54,21 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
   const runner = readingRunner(unbounded);
   let opened: Promise<NftablesClient> | undefined;
   const nftables = () => (opened ??= openNftables({ open: readingOnly(openTransactionSocket, readsNftables) }));
+  const held = new Map<string, HeldTable>();
+  const table = (family: NftFamily, name: string): HeldTable => {
+    const known = held.get(`${family} ${name}`);
+    if (known !== undefined) return known;
+    const made = new HeldTable({
+      family,
+      name,
+      read: async () => (await nftables()).table(family, name),
+      generation: async () => (await nftables()).generation(),
+      listen: openListening,
+      clock: systemClock,
+    });
+    held.set(`${family} ${name}`, made);
+    return made;
+  };
   const rules = new RulesReader(runner, async () => (await nftables()).generation());
   const sets = createIpset(runner, { open: readingOnly(openNetfilterSocket, readsSets) });
   const openRoutes = readingOnly(openRouteSocket, readsLinks);
@@ -61,7 +78,7 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
     rulesGeneration: () => rules.generation(),
     generation: async () => (await nftables()).generation(),
     hasNftTable: async (family, name) => (await isNftTableThere(family, name)) === true,
-    nftTable: async (family, name) => (await nftables()).table(NFT_FAMILY[family], name),
+    nftTable: (family, name) => table(NFT_FAMILY[family], name).table(),
     async servers() {
       const session = await openIpvsSession(readingOnly(openGenericSocket, readsServers));
       try {
@@ -74,7 +91,10 @@ export function openKernelReader(unbounded: Runner, options: NodeAddressesOption
     addressesOf: (device) => links.addresses(device),
     addresses: createNodeAddresses(runner, { open: openRoutes, listen: openRouteListening, ...options }),
     setting: (key) => createSysctl().read(key),
-    close: async () => (await opened)?.close(),
+    async close() {
+      for (const one of held.values()) one.close();
+      await (await opened)?.close();
+    },
   };
 }
 

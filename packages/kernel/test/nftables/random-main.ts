@@ -1,7 +1,10 @@
-import { ruleText } from "@fairlead/netfilter/nft";
+import { systemClock } from "@fairlead/base";
+import { type NftTable, ruleText } from "@fairlead/netfilter/nft";
 import fc from "fast-check";
 import { FakeNftables } from "../../src/fake/index.ts";
 import { type NftablesClient, NftablesError, openNftables } from "../../src/index.ts";
+import { openListening } from "../../src/netlink/listening.ts";
+import { HeldTable } from "../../src/nftables/held-table.ts";
 import { Draft } from "./draft.ts";
 
 /**
@@ -136,7 +139,10 @@ async function after(client: NftablesClient, work: readonly Step[]): Promise<str
     () => "taken",
     (error: unknown) => (error instanceof NftablesError ? error.message : String(error)),
   );
-  const table = await client.table("ip", TABLE);
+  return JSON.stringify([outcome, listed(await client.table("ip", TABLE))], undefined, 1);
+}
+
+function listed(table: NftTable | undefined) {
   const chains = Array.from(table?.chains.values() ?? [], ({ name, rules }) => [
     name,
     ...rules.map((rule) => ruleText(rule, { family: "ip", sets: new Map(), ...table })),
@@ -146,16 +152,36 @@ async function after(client: NftablesClient, work: readonly Step[]): Promise<str
     data,
     Array.from(elements.values(), (element) => JSON.stringify(element)).sort(),
   ]);
-  return JSON.stringify([outcome, chains, sets], undefined, 1);
+  // A copy that follows has what is new at the end.
+  return [
+    chains.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
+    sets.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  ];
 }
 
 const real = await openNftables();
+let [readings, looks] = [0, 0];
+const held = new HeldTable({
+  family: "ip",
+  name: TABLE,
+  read: () => {
+    readings += 1;
+    return real.table("ip", TABLE);
+  },
+  generation: () => real.generation(),
+  listen: openListening,
+  clock: systemClock,
+});
 await fc.assert(
   fc.asyncProperty(history, async (transactions) => {
     const fake = new FakeNftables();
     await Promise.all([real.commit(begin()), fake.commit(begin())]);
     for (const work of transactions) {
       const [expected, found] = [await after(real, work), await after(fake, work)];
+      const copy = JSON.stringify(listed(await held.table()));
+      looks += 1;
+      const whole = JSON.stringify(listed(await real.table("ip", TABLE)));
+      if (copy !== whole) throw new Error(`the kernel has\n${whole}\nand the copy that follows\n${copy}`);
       if (expected !== found) {
         const messages = Array.from({ length: draft(work).count }, (_, at) =>
           JSON.stringify(draft(work).objectOf(at + 1)),
@@ -166,4 +192,6 @@ await fc.assert(
   }),
   { numRuns: Number(RUNS) },
 );
+held.close();
 await real.close();
+if (readings > looks / 2) throw new Error(`the copy was read anew ${readings} times in ${looks} looks`);
