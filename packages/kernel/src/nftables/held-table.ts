@@ -10,7 +10,9 @@ const { GENERATION, MESSAGES, SUBSYSTEM } = nftNumbers;
 const HEADER = 20;
 /** Longest datagram that the kernel tells something with. */
 const LONGEST = 1 << 16;
-/** For so many milliseconds the copy follows: of what packets are remembered by, and of what runs out, nobody is told. */
+/**
+ * For so many milliseconds the copy follows: of what packets put into sets, and of what runs out there, nobody is told.
+ */
 const MOST_AGE_MS = 600_000;
 /** How often the whole is read again since somebody wrote meanwhile. */
 const READINGS = 3;

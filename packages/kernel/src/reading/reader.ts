@@ -19,7 +19,10 @@ import { RulesReader } from "./rules.ts";
 import { readingRunner } from "./runner.ts";
 import { readingOnly, readsLinks, readsNftables, readsServers, readsSets } from "./sockets.ts";
 
-/** What a kernel holds for a service proxy, for somebody who must not change it. Kept are sockets, and tables that were asked for. */
+/**
+ * What a kernel holds for a service proxy, for somebody who must not change it. Kept are sockets, rules where they are
+ * few, and tables that were asked for.
+ */
 export interface KernelReader {
   /**
    * All rules of iptables of a family, in the variant that the host uses; those of the last time where they are few and
@@ -33,7 +36,11 @@ export interface KernelReader {
   /** The same, of nf_tables only. */
   generation(): Promise<number>;
   hasNftTable(family: IPFamily, name: string): Promise<boolean>;
-  /** As it is until it is asked for again; undefined: there is no such table. What changes it costs that change only. */
+  /**
+   * As it is until it is asked for again: from the second time on that costs what has changed.
+   *
+   * @returns undefined: there is no such table
+   */
   nftTable(family: IPFamily, name: string): Promise<NftTable | undefined>;
   servers(): Promise<readonly VirtualServerState[]>;
   /** Those of the names that there are. */
