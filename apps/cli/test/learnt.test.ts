@@ -45,6 +45,14 @@ describe("what an agent would learn of the networks' objects in the files", () =
     expect((await ask(["ownership"], [], ...LEARN)).out).toMatch(/default\/ovn +IPv4 +ours/);
   });
 
+  test("a Vpc among the files says which VPC is the default one", async () => {
+    const { spec, ...other } = subnet("main-default", "10.16.0.0/16");
+    const ofMain = { ...other, spec: { ...spec, vpc: "main" } };
+    const vpc = { apiVersion: "kubeovn.io/v1", kind: "Vpc", metadata: { name: "main" }, status: { default: true } };
+    expect((await ask(["ownership"], [ofMain], ...LEARN)).out).toMatch(/default\/ovn +IPv4 +ours/);
+    expect((await ask(["ownership"], [ofMain, vpc], ...LEARN)).out).toMatch(/default\/ovn +IPv4 +foreign/);
+  });
+
   test("plan and explain know it, too", async () => {
     const more = [subnet("ovn-default", "10.16.0.0/16")];
     const plan = await ask(["plan"], more, ...LEARN, "-o", "json");
