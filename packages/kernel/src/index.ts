@@ -17,6 +17,7 @@ export { detectVariant } from "./iptables/detect.ts";
 export { IptablesError, type IptablesErrorDetails, type IptablesErrorKind } from "./iptables/error.ts";
 export { createGlance, type Glance } from "./iptables/glance.ts";
 export { type IptablesOptions, openIptables, openIptablesInUse } from "./iptables/open.ts";
+export { areTablesThere, type TablesThere } from "./iptables/tables-there.ts";
 export { createTally, type Tally } from "./iptables/tally.ts";
 export type { Variant } from "./iptables/variant.ts";
 export type { IpvsadmClient, IpvsTimeouts } from "./ipvs/client.ts";

@@ -1,6 +1,7 @@
 import { tableName } from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import {
+  areTablesThere,
   createConntrack,
   createGlance,
   createIpset,
@@ -40,7 +41,7 @@ export function realKernel(log: Log): Kernel {
   const detect = () => (variant ??= detectVariant(runner));
   return {
     iptables: (family) => openIptables(runner, { family, detect, glance: createGlance, tally: createTally }),
-    iptablesInUse: (family) => openIptablesInUse(runner, { family }),
+    iptablesInUse: (family) => openIptablesInUse(runner, { family, areThere: areTablesThere }),
     ipvs: {
       servers: createIpvsadm(runner, { open: openGenericSocket }),
       sets: createIpset(runner, { open: openNetfilterSocket }),

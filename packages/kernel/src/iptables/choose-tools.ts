@@ -4,6 +4,7 @@ import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import { detectVariant } from "./detect.ts";
 import { explain, notInstalled } from "./explain.ts";
+import type { TablesThere } from "./tables-there.ts";
 import { findTools, type Tools } from "./tools.ts";
 import type { Variant } from "./variant.ts";
 
@@ -60,13 +61,23 @@ async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
  * The tools of all variants in which this network namespace has something. Legacy tables are looked for without making
  * the kernel create them.
  *
- * @throws IptablesError of kind "not-installed" where there are no tools at all
+ * @param areThere asked first, as each tool is a process; default: nothing is known
+ * @throws IptablesError of kind "not-installed" where there are no tools for what may be there
  */
-export async function toolsInUse(runner: Runner, family: IPFamily): Promise<readonly Tools[]> {
-  const [nft, legacy] = await bothTools(runner, family);
+export async function toolsInUse(
+  runner: Runner,
+  family: IPFamily,
+  areThere: TablesThere = async () => undefined,
+): Promise<readonly Tools[]> {
+  const [nftTables, legacyTables] = await Promise.all([areThere(family, "nft"), areThere(family, "legacy")]);
+  if (nftTables === false && legacyTables === false) return [];
+  const [nft, legacy] = await Promise.all([
+    nftTables === false ? undefined : findTools(runner, family, "nft"),
+    legacyTables === false ? undefined : findTools(runner, family, "legacy"),
+  ]);
   if (nft === undefined && legacy === undefined) throw notInstalled();
-  const used = [nft, legacy !== undefined && (await hasTables(runner, legacy)) ? legacy : undefined];
-  return used.filter((tools) => tools !== undefined);
+  const hasLegacy = legacy !== undefined && (legacyTables ?? (await hasTables(runner, legacy)));
+  return [nft, hasLegacy ? legacy : undefined].filter((tools) => tools !== undefined);
 }
 
 async function bothTools(

@@ -18,6 +18,7 @@ import type { IptablesClient } from "./client.ts";
 import { explain, isNoChain } from "./explain.ts";
 import type { Glance } from "./glance.ts";
 import { PayloadTail } from "./payload-tail.ts";
+import type { TablesThere } from "./tables-there.ts";
 import type { Tally } from "./tally.ts";
 import type { Tools } from "./tools.ts";
 import type { Variant } from "./variant.ts";
@@ -56,13 +57,14 @@ export async function openIptables(runner: Runner, options: IptablesOptions): Pr
  * The clients of all variants in which this network namespace has something, for whoever tidies up: what a host's tools
  * were yesterday, they need not be today.
  *
- * @throws IptablesError of kind "not-installed" where there are no tools at all
+ * @param options `areThere`: as `toolsInUse` has it
+ * @throws IptablesError of kind "not-installed" where there are no tools for what may be there
  */
 export async function openIptablesInUse(
   runner: Runner,
-  options: Omit<IptablesOptions, "variant">,
+  options: Omit<IptablesOptions, "variant"> & { readonly areThere?: TablesThere },
 ): Promise<readonly IptablesClient[]> {
-  const used = await toolsInUse(runner, options.family);
+  const used = await toolsInUse(runner, options.family, options.areThere);
   return used.map((tools) => client(runner, tools, options));
 }
 

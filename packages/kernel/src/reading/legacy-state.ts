@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { IPFamily } from "../family.ts";
 import { createGlance, FEW_ENTRIES } from "../iptables/glance.ts";
+import { LEGACY_TABLE_NAMES } from "../iptables/tables-there.ts";
 
-/** Tables that there are: to ask about another would make the kernel create it. */
-const TABLE_NAMES = { IPv4: "/proc/self/net/ip_tables_names", IPv6: "/proc/self/net/ip6_tables_names" } as const;
 const TABLES = ["filter", "nat", "mangle", "raw", "security"] as const;
 
 /**
@@ -14,7 +13,7 @@ const TABLES = ["filter", "nat", "mangle", "raw", "security"] as const;
 export function createLegacyState(family: IPFamily): () => Promise<string | undefined> {
   const glance = createGlance(family, "legacy");
   return async () => {
-    const names = (await readFile(TABLE_NAMES[family], "utf8").catch(() => undefined))?.split("\n");
+    const names = (await readFile(LEGACY_TABLE_NAMES[family], "utf8").catch(() => undefined))?.split("\n");
     if (names === undefined) return undefined;
     const states: string[] = [];
     for (const table of TABLES.filter((one) => names.includes(one))) {

@@ -1,6 +1,14 @@
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { FakeRunner, type ProgramAnswer } from "../../src/fake/index.ts";
-import { createRunner, detectVariant, IptablesError, openIptables, openIptablesInUse } from "../../src/index.ts";
+import {
+  createRunner,
+  detectVariant,
+  IptablesError,
+  openIptables,
+  openIptablesInUse,
+  type TablesThere,
+} from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
 import { kernelSuite } from "../kernel-test.ts";
 
@@ -70,6 +78,47 @@ describe("the variants that are in use", () => {
 
   test("no tools at all is an error", async () => {
     await expect(inUse({})).rejects.toMatchObject({ kind: "not-installed" });
+  });
+
+  test.for<[string, boolean | undefined, boolean | undefined, readonly string[], number]>([
+    ["no tool is asked where nothing is there", false, false, [], 0],
+    ["nft's only where it has something", true, false, ["nft"], 1],
+    ["legacy's only where it has something", false, true, ["legacy"], 1],
+    ["what is not known is asked", undefined, undefined, ["nft"], 3],
+  ])("%s", async ([, nft, legacy, expected, processes]) => {
+    const runner = new FakeRunner({ ...both, "iptables-legacy-save": "" });
+    const areThere: TablesThere = async (_, variant) => (variant === "nft" ? nft : legacy);
+    const clients = await openIptablesInUse(runner, { family: "IPv4", areThere });
+    expect(clients.map(({ variant }) => variant)).toEqual(expected);
+    expect(runner.faults.calls).toHaveLength(processes);
+  });
+
+  test("tables that are there, and no tools for them, are an error", async () => {
+    const opened = openIptablesInUse(new FakeRunner({}), { family: "IPv4", areThere: async () => true });
+    await expect(opened).rejects.toMatchObject({ kind: "not-installed" });
+  });
+
+  kernelSuite("on the kernel", () => {
+    test.for<["nft" | "legacy", "iptables" | "ip6tables"]>([
+      ["nft", "iptables"],
+      ["legacy", "iptables"],
+      ["nft", "ip6tables"],
+      ["legacy", "ip6tables"],
+    ])("%s: %s' first table is seen", async ([variant, program], { skip }) => {
+      await using namespace = await createNamespace();
+      if (namespace.as === "user") skip("in a user namespace it cannot be read which legacy tables there are");
+      const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
+      const seen = async () => {
+        const script = fileURLToPath(new URL("tables-there-main.ts", import.meta.url));
+        const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", script] as const;
+        return JSON.parse((await runner.run(argv)).stdout);
+      };
+      const nothing = { IPv4: { nft: false, legacy: false }, IPv6: { nft: false, legacy: false } };
+      expect(await seen()).toEqual(nothing);
+      await runner.run([`${program}-${variant}-restore`, "-w", "5"], { input: "*mangle\n:OWN - [0:0]\nCOMMIT\n" });
+      const family = program === "iptables" ? "IPv4" : "IPv6";
+      expect(await seen()).toEqual({ ...nothing, [family]: { ...nothing[family], [variant]: true } });
+    });
   });
 });
 
