@@ -61,7 +61,7 @@ test("what could not be kept leads to a list, and no process listens", async () 
   await timers.advance(5_000);
   expect(lists()).toBe(2);
   told.push(new NetlinkError("reading", ENOBUFS));
-  await timers.advance(1_000);
+  await timers.advance(2_000);
   expect([lists(), calls]).toEqual([3, []]);
   await end();
   expect(closed).toBe(1);

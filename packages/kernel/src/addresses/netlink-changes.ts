@@ -15,8 +15,8 @@ interface RouteNetlink {
   readonly open: OpenNetlink;
 }
 
-/** Milliseconds between two looks whether something was told: a system call each. */
-const PAUSE_MS = 200;
+/** Milliseconds between two looks whether something was told: a system call each, also in an idle minute. */
+const PAUSE_MS = 1_000;
 /** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
 const LONGEST = 1 << 16;
 
