@@ -15,6 +15,11 @@ export function notIn(modes: readonly string[], why: string): (shape: ClusterSha
   return ({ mode }) => (modes.includes(mode) ? why : undefined);
 }
 
+/** For `Spec.unfit`: the spec is for clusters whose first family is IPv4. @param why it cannot be carried in IPv6 */
+export function onlyIPv4(why: string): (shape: ClusterShape) => string | undefined {
+  return ({ families }) => (families[0] === "IPv4" ? undefined : why);
+}
+
 /** An ability that the shape has. @throws Error when the provider has promised what it cannot do */
 export function able<T>(method: T | undefined): T {
   if (method === undefined) throw new Error("the cluster's shape names an ability that it does not have");

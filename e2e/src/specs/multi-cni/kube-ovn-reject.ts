@@ -5,7 +5,7 @@ import { requireTool, tool } from "../../tools/fairlead.ts";
 import { each, restoreAgents } from "../every-node.ts";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
-import { needs, onlyIn } from "../needs.ts";
+import { needs, onlyIn, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { ONE_IS_AN_ANSWER } from "../tool-on.ts";
@@ -46,7 +46,7 @@ export const kubeOVNReject: Spec = {
   unfit: (shape) =>
     onlyIn(["ipvs"], "kube-ovn has it beside ipvs mode only")(shape) ??
     needs("learn")(shape) ??
-    (shape.families[0] === "IPv4" ? undefined : "its set is of IPv4"),
+    onlyIPv4("its set is of IPv4")(shape),
   run: async (scene) => {
     const [first] = scene.nodes;
     const { caller, by } = await nearAndFar(scene);

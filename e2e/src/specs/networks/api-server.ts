@@ -1,6 +1,6 @@
 import { networkResource } from "../../control-plane/network-resources.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
-import { needs } from "../needs.ts";
+import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
@@ -15,7 +15,7 @@ export const apiServer: Spec = {
   suite: "networks",
   eachFamily: false,
   alone: true,
-  unfit: (shape) => needs("learn")(shape) ?? (shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4"),
+  unfit: (shape) => needs("learn")(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
     const { caller, atOurs, foreign } = await openOthers(scene);
     const [first] = scene.nodes;

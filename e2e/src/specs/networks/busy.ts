@@ -4,7 +4,7 @@ import { expectAnswers } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
-import { able, needs } from "../needs.ts";
+import { able, needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { allow, install, learnFrom, make, subnet, untilLearnt, untilStage, untilState } from "./learning.ts";
@@ -30,8 +30,7 @@ export const tooManyRequests: Spec = {
   suite: "networks",
   eachFamily: false,
   alone: true,
-  unfit: (shape) =>
-    needs("learn")(shape) ?? needs("busy")(shape) ?? (shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4"),
+  unfit: (shape) => needs("learn")(shape) ?? needs("busy")(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene) => {
     const { caller, by, atOurs, foreign } = await openOthers(scene);
     const [first] = scene.nodes;

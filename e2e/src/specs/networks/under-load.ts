@@ -6,7 +6,7 @@ import { startTraffic, type Way, withoutFailure } from "../faults/traffic.ts";
 import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { nearAndFar } from "../near-and-far.ts";
-import { needs } from "../needs.ts";
+import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { untilLeft, untilServed } from "./hand-over.ts";
@@ -21,8 +21,7 @@ const PORTS = [
 const TRAFFIC_MS = 15 * 60_000;
 
 function unfit(shape: ClusterShape): string | undefined {
-  const ipv4 = shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4";
-  return needs("learn")(shape) ?? needsExcluded(shape) ?? ipv4;
+  return needs("learn")(shape) ?? needsExcluded(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape);
 }
 
 /** The CRDs, the role, and the objects of the networks that are here, in place of flags. */

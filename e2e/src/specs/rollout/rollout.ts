@@ -5,6 +5,7 @@ import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
 import { withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
+import { onlyIPv4 } from "../needs.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, whole } from "../whole-kubernetes.ts";
@@ -59,7 +60,7 @@ const OTHERS_ENDPOINT = "10.244.9.9";
 const founding: Spec = {
   ...common,
   name: "the founding case's manifest, with only the image changed: it serves, and leaves OVN's services alone",
-  unfit: (shape) => needsKubelets(shape) ?? (shape.families[0] === "IPv4" ? undefined : "its CIDRs are IPv4"),
+  unfit: (shape) => needsKubelets(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
     const manifest = (await readFile(foundingCase, "utf8")).replace(/server: .*/, `server: ${cluster.apiServer.url}`);

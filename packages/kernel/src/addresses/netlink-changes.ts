@@ -1,8 +1,8 @@
-import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
+import { sleep, slices, type Timers } from "@fairlead/base";
 import { addressIn, deviceIn, encodeDeviceDump, indexIn, isAboutDevice } from "../links/messages.ts";
 import { TYPES } from "../links/numbers.ts";
 import { dump } from "../netlink/dump.ts";
-import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
+import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { decodeReplies, type Reply } from "../netlink/messages.ts";
 import type { OpenNetlink } from "../netlink/socket.ts";
 import type { AddressChange } from "./change.ts";
@@ -17,8 +17,6 @@ interface RouteNetlink {
 
 /** Milliseconds between two looks whether something was told: a system call each, also in an idle minute. */
 const PAUSE_MS = 1_000;
-/** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
-const LONGEST = 1 << 16;
 
 /**
  * Begins to hear of addresses and devices.
@@ -47,33 +45,20 @@ async function* heard(
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<AddressChange | undefined, void, void> {
-  const room = Buffer.alloc(LONGEST);
+  const room = Buffer.alloc(LONGEST_TOLD);
   // A sync in ipvs mode adds thousands of addresses.
   const yielding = slices();
   try {
     while (!signal.aborted) {
-      for (let bytes = receive(socket, room); bytes !== undefined; bytes = receive(socket, room)) {
-        if (bytes.length === 0) yield undefined;
-        for (const reply of decodeReplies(bytes)) {
-          const change = changeIn(bytes, reply, names);
-          if (change !== undefined) yield change;
-        }
+      for (let bytes = receiveOrLost(socket, room); bytes !== undefined; bytes = receiveOrLost(socket, room)) {
+        if (bytes === "lost") yield undefined;
+        else yield* changesIn(bytes, names);
         await yielding();
       }
       await sleep(timers, PAUSE_MS, signal);
     }
   } finally {
     socket.close();
-  }
-}
-
-/** Nothing in a datagram: something was lost. */
-function receive(socket: ListeningSocket, room: Buffer): Buffer | undefined {
-  try {
-    return socket.receive(room);
-  } catch (error) {
-    if (errorCode(error) !== "ENOBUFS") throw error;
-    return Buffer.alloc(0);
   }
 }
 
@@ -88,6 +73,13 @@ async function deviceNames(open: OpenNetlink): Promise<Map<number, string>> {
     await socket.close();
   }
   return names;
+}
+
+function* changesIn(bytes: Buffer, names: Map<number, string>): Generator<AddressChange, void, void> {
+  for (const reply of decodeReplies(bytes)) {
+    const change = changeIn(bytes, reply, names);
+    if (change !== undefined) yield change;
+  }
 }
 
 /** @param names of devices by their numbers; kept up */

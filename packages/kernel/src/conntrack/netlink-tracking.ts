@@ -1,7 +1,7 @@
-import { errorCode, IP_FAMILIES, sleep, slices, type Timers } from "@fairlead/base";
+import { IP_FAMILIES, sleep, slices, type Timers } from "@fairlead/base";
 import type { Protocol } from "../family.ts";
 import { NetlinkError } from "../netlink/error.ts";
-import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
+import { GROUPS, type ListeningSocket, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, type OpenNetlink } from "../netlink/socket.ts";
 import type { Connection, ConnectionEvent } from "./connection.ts";
@@ -81,19 +81,10 @@ async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Conne
 /** What was told until now, in turns. */
 async function* reported(socket: ListeningSocket, room: Buffer): AsyncGenerator<ConnectionEvent, void, void> {
   const yielding = slices();
-  for (let bytes = receive(socket, room); bytes !== undefined; bytes = receive(socket, room)) {
+  for (let bytes = receiveOrLost(socket, room); bytes !== undefined; bytes = receiveOrLost(socket, room)) {
     if (bytes === "lost") yield { kind: "lost" };
     else yield* eventsIn(bytes);
     await yielding();
-  }
-}
-
-function receive(socket: ListeningSocket, room: Buffer): Buffer | "lost" | undefined {
-  try {
-    return socket.receive(room);
-  } catch (error) {
-    if (errorCode(error) === "ENOBUFS") return "lost";
-    throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
+import { errorCode } from "@fairlead/base";
 import { bind, openDescriptor, type Protocol } from "./descriptor.ts";
 import { NetlinkError } from "./error.ts";
 import { optionsOf } from "./options.ts";
@@ -27,6 +28,19 @@ export type OpenListening = (groups: readonly number[]) => Promise<ListeningSock
 export const GROUPS = { conntrack: [1, 2, 3], nftables: [7], nftrace: [9], links: [1], addresses: [5, 9] } as const;
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
+
+/** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
+export const LONGEST_TOLD = 1 << 16;
+
+/** `ListeningSocket.receive` for whoever goes on where more was told than could be kept. */
+export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "lost" | undefined {
+  try {
+    return socket.receive(into);
+  } catch (error) {
+    if (errorCode(error) === "ENOBUFS") return "lost";
+    throw error;
+  }
+}
 
 /**
  * Opens a socket that hears of groups of nfnetlink, once it joins.

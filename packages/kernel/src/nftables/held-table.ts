@@ -1,15 +1,13 @@
-import { type Clock, errorCode, slices } from "@fairlead/base";
+import { type Clock, slices } from "@fairlead/base";
 import { Attributes } from "@fairlead/netfilter/netlink";
 import { type NftFamily, type NftTable, nftNumbers, UnreadableNft } from "@fairlead/netfilter/nft";
-import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
+import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { CopyLost, TableCopy, type TableMessage, tableMessage } from "./table-changes.ts";
 
 const { GENERATION, MESSAGES, SUBSYSTEM } = nftNumbers;
 
 /** nlmsghdr and nfgenmsg. */
 const HEADER = 20;
-/** Longest datagram that the kernel tells something with. */
-const LONGEST = 1 << 16;
 /**
  * For so many milliseconds the copy follows: of what packets put into sets, and of what runs out there, nobody is told.
  */
@@ -34,7 +32,7 @@ export interface HeldTableParts {
  */
 export class HeldTable {
   readonly #parts: HeldTableParts;
-  readonly #room = Buffer.alloc(LONGEST);
+  readonly #room = Buffer.alloc(LONGEST_TOLD);
   #socket: ListeningSocket | undefined;
   #copy: TableCopy | undefined;
   /** Up to which the copy has everything. */
@@ -104,12 +102,9 @@ export class HeldTable {
   }
 
   #receive(): Buffer | undefined {
-    try {
-      return this.#socket?.receive(this.#room);
-    } catch (error) {
-      if (errorCode(error) !== "ENOBUFS") throw error;
-      throw new CopyLost("more was told than could be kept");
-    }
+    const bytes = this.#socket && receiveOrLost(this.#socket, this.#room);
+    if (bytes === "lost") throw new CopyLost("more was told than could be kept");
+    return bytes;
   }
 
   #take(bytes: Buffer): void {

@@ -1,5 +1,5 @@
-import { errorCode, sleep, slices, type Timers } from "@fairlead/base";
-import { GROUPS, type ListeningSocket, type OpenListening } from "../netlink/listening.ts";
+import { sleep, slices, type Timers } from "@fairlead/base";
+import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 import { NewsReader } from "./news.ts";
 import { concerns, type NftablesNews, type NftablesWatchOptions } from "./watch.ts";
 
@@ -18,14 +18,12 @@ export interface Surroundings {
 const PAUSE_MS = 100;
 /** Milliseconds until listening is tried again after an error. */
 const RESTART_MS = 1_000;
-/** Longest datagram that the kernel tells something with (NLMSG_GOODSIZE, and single messages may be larger). */
-const LONGEST = 1 << 16;
 
 /** One who watches, on a socket of its own. */
 export class Listener {
   readonly #socket: ListeningSocket;
   readonly #reader: NewsReader;
-  readonly #room = Buffer.alloc(LONGEST);
+  readonly #room = Buffer.alloc(LONGEST_TOLD);
   #lost = false;
 
   constructor(socket: ListeningSocket, ownPort: () => number | undefined) {
@@ -65,14 +63,11 @@ export class Listener {
   }
 
   #receive(): Buffer | undefined {
-    try {
-      return this.#socket.receive(this.#room);
-    } catch (error) {
-      if (errorCode(error) !== "ENOBUFS") throw error;
-      this.#reader.reset();
-      this.lose();
-      return Buffer.alloc(0);
-    }
+    const bytes = receiveOrLost(this.#socket, this.#room);
+    if (bytes !== "lost") return bytes;
+    this.#reader.reset();
+    this.lose();
+    return Buffer.alloc(0);
   }
 }
 

@@ -1,4 +1,4 @@
-import { errorCode, sleep, slices, systemClock, type Timers } from "@fairlead/base";
+import { sleep, slices, systemClock, type Timers } from "@fairlead/base";
 import {
   decodeTrace,
   type NftBatch,
@@ -7,7 +7,14 @@ import {
   type NftTraceEvent,
   nftNumbers,
 } from "@fairlead/netfilter/nft";
-import { GROUPS, type ListeningSocket, type OpenListening, openListening } from "../netlink/listening.ts";
+import {
+  GROUPS,
+  type ListeningSocket,
+  LONGEST_TOLD,
+  type OpenListening,
+  openListening,
+  receiveOrLost,
+} from "../netlink/listening.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { type OpenTransactions, openTransactionSocket } from "../netlink/socket.ts";
 import { attributes } from "./listing.ts";
@@ -75,31 +82,20 @@ export async function openPacketTracing(batch: NftBatch, options: PacketTracingO
 
 /** Milliseconds between two looks whether something was told. */
 const PAUSE_MS = 50;
-/** Longest datagram that the kernel tells something with. */
-const LONGEST = 1 << 16;
 
 async function* eventsOf(
   socket: ListeningSocket,
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<NftTraceEvent | "lost", void, void> {
-  const room = Buffer.alloc(LONGEST);
+  const room = Buffer.alloc(LONGEST_TOLD);
   const yielding = slices();
   while (!signal.aborted) {
-    const bytes = receive(socket, room);
+    const bytes = receiveOrLost(socket, room);
     if (bytes === undefined) await sleep(timers, PAUSE_MS, signal);
     else if (bytes === "lost") yield bytes;
     else yield* told(bytes);
     await yielding();
-  }
-}
-
-function receive(socket: ListeningSocket, room: Buffer): Buffer | "lost" | undefined {
-  try {
-    return socket.receive(room);
-  } catch (error) {
-    if (errorCode(error) === "ENOBUFS") return "lost";
-    throw error;
   }
 }
 

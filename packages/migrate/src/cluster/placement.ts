@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, itemsOf } from "@fairlead/core";
 import { otherProxy, type Placement, PROXY_LABEL, type ProxyName } from "../plan/state.ts";
+import { podSpecOf } from "./pod-spec.ts";
 
 interface Requirement {
   readonly key: string;
@@ -68,8 +69,7 @@ function bareTerms(daemonSet: unknown): readonly Fields[] {
 }
 
 function termsOf(daemonSet: unknown): readonly Fields[] {
-  const spec = fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
-  const affinity = fieldsOf(fieldsOf(spec["affinity"])["nodeAffinity"]);
+  const affinity = fieldsOf(fieldsOf(podSpecOf(daemonSet)["affinity"])["nodeAffinity"]);
   const required = fieldsOf(affinity["requiredDuringSchedulingIgnoredDuringExecution"]);
   return itemsOf(required["nodeSelectorTerms"]).map(fieldsOf);
 }

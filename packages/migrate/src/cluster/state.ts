@@ -10,6 +10,7 @@ import {
 } from "../plan/state.ts";
 import { FAIRLEAD, MANAGED_BY_LABEL, MANAGER, MANIFESTS_ANNOTATION, OPTIONS_ANNOTATION } from "./names.ts";
 import { placementOf } from "./placement.ts";
+import { podSpecOf } from "./pod-spec.ts";
 
 /** Objects of the API server, as they came. */
 export interface ClusterObjects {
@@ -29,7 +30,7 @@ export interface ClusterObjects {
 export function migrationState(objects: ClusterObjects, manifests?: string): MigrationState {
   const { kubeProxy, fairlead } = objects;
   const pods = podsByNode(objects);
-  const selector = fieldsOf(podSpec(kubeProxy)["nodeSelector"]);
+  const selector = fieldsOf(podSpecOf(kubeProxy)["nodeSelector"]);
   const nodes = objects.nodes.filter((node) => isServed(node, selector)).sort(workersFirst);
   return {
     kubeProxy: { placement: placementOf("kube-proxy", kubeProxy) },
@@ -137,10 +138,6 @@ function isCurrent(pod: unknown, daemonSet: unknown): boolean {
 function generations(daemonSet: unknown): { readonly generation: unknown; readonly observed: unknown } {
   const { metadata, status } = fieldsOf(daemonSet);
   return { generation: fieldsOf(metadata)["generation"], observed: fieldsOf(status)["observedGeneration"] };
-}
-
-function podSpec(daemonSet: unknown): Fields {
-  return fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
 }
 
 function nameOf(object: unknown): string {

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { type Fields, fieldsOf, itemsOf, textOf } from "@fairlead/core";
+import { podSpecOf } from "../cluster/pod-spec.ts";
 
 /** How kube-proxy's container is started, and from where it has its configuration. */
 export interface KubeProxySetup {
@@ -24,7 +25,7 @@ export interface MountedFile {
 
 /** Whether a DaemonSet, straight from JSON, looks like kube-proxy's for Linux: by its program or its image. */
 export function isKubeProxy(daemonSet: unknown): boolean {
-  const pod = fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
+  const pod = podSpecOf(daemonSet);
   const system = fieldsOf(pod["nodeSelector"])["kubernetes.io/os"] ?? "linux";
   const containers = itemsOf(pod["containers"]).map(fieldsOf);
   return (
@@ -38,7 +39,7 @@ export function isKubeProxy(daemonSet: unknown): boolean {
 
 /** Reads kube-proxy's DaemonSet, straight from JSON. */
 export function kubeProxySetup(daemonSet: unknown): KubeProxySetup {
-  const pod = fieldsOf(fieldsOf(fieldsOf(fieldsOf(daemonSet)["spec"])["template"])["spec"]);
+  const pod = podSpecOf(daemonSet);
   const containers = itemsOf(pod["containers"]).map(fieldsOf);
   const container = containers.find(({ name }) => name === "kube-proxy") ?? containers[0] ?? {};
   const [, ...ownArguments] = textsOf(container["command"]);
