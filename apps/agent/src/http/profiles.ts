@@ -1,19 +1,18 @@
-import type { Readable } from "node:stream";
-import { getHeapSnapshot } from "node:v8";
+import type { Session } from "node:inspector/promises";
 import { sleep, systemClock } from "@fairlead/base";
 import { PLAIN_TEXT } from "./answers.ts";
 import type { Answer, Handler } from "./app.ts";
 
-/** Profiles of this process, in the formats that Chrome's DevTools and editors open. */
+/** Profiles of this process, in the formats that Chrome's DevTools and editors open. Neither has contents of memory. */
 export interface Profiles {
   /** A .cpuprofile of the next seconds, or of those until `stop` aborts. */
   cpu(seconds: number, stop: AbortSignal): Promise<string>;
-  /** A .heapsnapshot; the process stands still while it is taken and needs as much memory again. */
-  heap(): Readable;
+  /** A .heapprofile: a sample of what is allocated, by the functions that allocated it. */
+  heap(): Promise<string>;
 }
 
 const INDEX = `/debug/pprof/profile?seconds=30  CPU profile (.cpuprofile)
-/debug/pprof/heap                heap snapshot (.heapsnapshot)
+/debug/pprof/heap                sampled allocation profile (.heapprofile)
 `;
 const LONGEST_SECONDS = 300;
 const attachment = (name: string) => ({
@@ -24,7 +23,7 @@ const attachment = (name: string) => ({
 
 /** What stands in for Go's /debug/pprof; only with enableProfiling. */
 export function profileRoutes(profiles: Profiles): Readonly<Record<string, Handler>> {
-  let [busy, reading] = [false, false];
+  let busy = false;
   const profile: Handler = async ({ query, gone }) => {
     const seconds = Number(query.get("seconds") ?? "30");
     if (!(seconds > 0 && seconds <= LONGEST_SECONDS))
@@ -37,16 +36,11 @@ export function profileRoutes(profiles: Profiles): Readonly<Record<string, Handl
       busy = false;
     }
   };
-  const heap: Handler = () => {
-    // Until it is read or its reader is gone it takes as much memory as the heap.
-    if (reading) return text(409, "a heap snapshot is being read already\n");
-    const body = profiles.heap();
-    reading = true;
-    body.once("close", () => {
-      reading = false;
-    });
-    return { status: 200, headers: attachment("fairlead-proxy.heapsnapshot"), body };
-  };
+  const heap: Handler = async () => ({
+    status: 200,
+    headers: attachment("fairlead-proxy.heapprofile"),
+    body: await profiles.heap(),
+  });
   return {
     "/debug/pprof/": () => text(200, INDEX),
     "/debug/pprof/profile": profile,
@@ -58,21 +52,44 @@ function text(status: number, body: string): Answer {
   return { status, headers: PLAIN_TEXT, body };
 }
 
-/** Profiles by Node's own inspector, which is loaded when somebody asks. */
-export const nodeProfiles: Profiles = {
-  async cpu(seconds, stop) {
-    const { Session } = await import("node:inspector/promises");
-    const session = new Session();
-    session.connect();
-    try {
-      await session.post("Profiler.enable");
-      await session.post("Profiler.start");
-      await sleep(systemClock, seconds * 1_000, stop);
-      const { profile } = await session.post("Profiler.stop");
+/** Bytes between two samples of what is allocated; Go's profiles have one in 512 kB, of larger heaps. */
+const SAMPLING_BYTES = 131_072;
+
+/** Profiles by Node's own inspector. From now on allocations are sampled, as a Go process does from its start. */
+export function nodeProfiles(): Profiles {
+  const sampling = startSampling();
+  // Reported to whoever asks.
+  sampling.catch(() => {});
+  return {
+    async cpu(seconds, stop) {
+      const session = await connect();
+      try {
+        await session.post("Profiler.enable");
+        await session.post("Profiler.start");
+        await sleep(systemClock, seconds * 1_000, stop);
+        const { profile } = await session.post("Profiler.stop");
+        return JSON.stringify(profile);
+      } finally {
+        session.disconnect();
+      }
+    },
+    async heap() {
+      const { profile } = await (await sampling).post("HeapProfiler.getSamplingProfile");
       return JSON.stringify(profile);
-    } finally {
-      session.disconnect();
-    }
-  },
-  heap: getHeapSnapshot,
-};
+    },
+  };
+}
+
+async function startSampling(): Promise<Session> {
+  const session = await connect();
+  await session.post("HeapProfiler.startSampling", { samplingInterval: SAMPLING_BYTES });
+  return session;
+}
+
+/** The inspector is loaded only here: without enableProfiling nothing needs it. */
+async function connect(): Promise<Session> {
+  const { Session } = await import("node:inspector/promises");
+  const session = new Session();
+  session.connect();
+  return session;
+}

@@ -51,7 +51,7 @@ export function openServers(
       slis: sliMetrics(startedAt),
       build: config.features.statusz ? { version, follows: KUBE_PROXY_RELEASE, startedAt } : undefined,
       flags: config.features.flagz ? config.flags : undefined,
-      ...(config.enableProfiling ? { profiles: nodeProfiles } : {}),
+      ...(config.enableProfiling ? { profiles: nodeProfiles() } : {}),
     },
     clock,
   );

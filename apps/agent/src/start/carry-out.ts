@@ -10,6 +10,7 @@ import { modes } from "../modes/index.ts";
 import { chooseMode } from "./choose-mode.ts";
 import { cleanUp, cleanUpInstance } from "./cleanup.ts";
 import { openFamilies } from "./families.ts";
+import { heapSnapshotSignal } from "./heap-snapshot.ts";
 import { runLocal } from "./local.ts";
 import { runOnNode } from "./node.ts";
 import { lockNode } from "./node-lock.ts";
@@ -38,6 +39,7 @@ async function act(config: AgentConfig, log: Log, out: (text: string) => void): 
     writeConfig(action.path, action.text);
     return 0;
   }
+  if (action.kind === "run") heapSnapshotSignal(config, log);
   if (action.kind === "run" && config.userspace.only) return runLocal(config, log, out);
   if (action.kind === "run" && config.shadow !== undefined) {
     const { runShadow } = await import("./shadow.ts");
