@@ -1,8 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Argv, CommandError, createRunner, type Runner } from "@fairlead/kernel";
-import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
+import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
@@ -57,27 +56,6 @@ describe("what other networks left on the node", () => {
     const { out } = await fairlead(HOST, { ...noCluster, runner });
     expect(out).toContain("! Calico with BPF: its maps of services are pinned on this node: cali_v4_nat_fe3\n");
     expect(out).toContain("! Cilium in kube-proxy's place: its maps of services are pinned on this node: cilium_lb4");
-  });
-});
-
-const support = await namespaceSupport();
-const { CI = "" } = process.env;
-
-describe.skipIf(CI === "" && !support.ok)(`on a real kernel${support.ok ? "" : ` (${support.reason})`}`, () => {
-  let namespace: NetworkNamespace;
-
-  beforeAll(async () => {
-    namespace = await createNamespace();
-  });
-  afterAll(() => namespace.dispose());
-
-  test("Cilium's chains are found in the namespace's own rules", async () => {
-    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    const sign = "Cilium in kube-proxy's place: there are its chains: CILIUM_INPUT";
-    const noCluster = { runner, env: { KUBECONFIG: "/does/not/exist" } };
-    expect((await fairlead(HOST, noCluster)).out).not.toContain(sign);
-    await runner.run(["iptables-nft", "-N", "CILIUM_INPUT"]);
-    expect((await fairlead(HOST, noCluster)).out).toContain(sign);
   });
 });
 

@@ -1,27 +1,12 @@
-import type { ForwardingPlan } from "@fairlead/core";
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { compareRuleSets } from "@fairlead/netfilter";
 import { nodeEnvironment } from "@fairlead/testkit";
 import { createTracer, landings } from "@fairlead/trace";
 import { describe, expect, test } from "vitest";
 import { createIptablesBackend } from "../src/index.ts";
-import { changeOf, clusterIPGroup, endpoints, planOf } from "./support/groups.ts";
-import { kernelTest } from "./support/real-kernel.ts";
+import { changeOf } from "./support/groups.ts";
+import { FLAT, fresh, planWith } from "./support/large-sets.ts";
 import { RecordingPort } from "./support/recording-port.ts";
-
-/** Endpoints up to which a set has one chain. */
-const FLAT = 5_000;
-
-function planWith(count: number, affinity = false): ForwardingPlan {
-  const more = affinity ? { affinitySeconds: 60 } : {};
-  return planOf([clusterIPGroup("large", "10.96.0.80", endpoints(count), more)]);
-}
-
-async function fresh(plan: ForwardingPlan) {
-  const fake = new FakeIptables({ family: "IPv4", variant: "nft" });
-  await createIptablesBackend(fake).sync(plan);
-  return fake.ruleSet();
-}
 
 const PACKET = { family: "IPv4", protocol: "tcp", source: "10.144.1.9", sport: 40_000, dport: 80 } as const;
 
@@ -99,20 +84,3 @@ function nameIn(command: object): unknown {
   const { chain, rule } = command as { chain: string; rule?: { target?: { chain?: string } } };
   return rule?.target?.chain ?? chain;
 }
-
-kernelTest("a large set on the real kernel: comes, grows, shrinks and goes", async (kernel) => {
-  const port = await kernel.open("IPv4", "nft");
-  let now = 0;
-  const backend = createIptablesBackend(port, { clock: { monotonic: () => (now += 60_000) } });
-  let plan = planWith(10);
-  await backend.sync(plan);
-  for (const count of [FLAT + 1_000, FLAT + 1_001, 3]) {
-    const next = planWith(count, true);
-    await backend.apply(next, changeOf(plan, next));
-    plan = next;
-  }
-  const wanted = new Map([...(await fresh(plan))].filter(([table]) => table === "nat"));
-  expect(compareRuleSets(wanted, new Map([["nat", await port.save("nat")]]))).toEqual([]);
-  await backend.cleanup();
-  expect([...(await port.chains("nat"))].filter((chain) => chain.startsWith("KUBE-"))).toEqual([]);
-});

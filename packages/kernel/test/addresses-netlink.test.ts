@@ -1,40 +1,6 @@
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { FakeRunner } from "../src/fake/index.ts";
-import { createNodeAddresses, createRunner } from "../src/index.ts";
-import { createNamespace } from "../src/netns/index.ts";
-import { kernelTest } from "./kernel-test.ts";
-
-const MAIN = fileURLToPath(new URL("addresses-main.ts", import.meta.url));
-
-/** Devices that are up and down, other scopes, the other end of a tunnel, and what kube-ipvs0 has. */
-const COMMANDS = [
-  "link set lo up",
-  "link add a0 type veth peer name a1",
-  "link add kube-ipvs0 type veth peer name b1",
-  "link set a0 up",
-  "link set a1 up",
-  "address add 192.0.2.1/24 dev a0",
-  "address add 192.0.2.2/32 dev a0",
-  "address add 192.0.2.3 peer 198.51.100.3/32 dev a0",
-  "address add 2001:db8::1/64 dev a0 nodad",
-  "address add 192.0.2.9/32 scope host dev a1",
-  "address add 192.0.2.10/32 scope 77 dev a1",
-  "address add 192.0.2.77/24 dev b1",
-  "address add 10.96.0.1/32 dev kube-ipvs0",
-].join("\n");
-
-kernelTest("the node's addresses by netlink are those that `ip` lists, in its order", async () => {
-  await using namespace = await createNamespace();
-  const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-  await runner.run(["ip", "-batch", "-"], { input: `${COMMANDS}\n` });
-  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-  const { stdout } = await runner.run(argv);
-  const listed = await createNodeAddresses(runner).list();
-  expect(JSON.parse(stdout)).toEqual(listed);
-  expect(listed.filter(({ family }) => family === "IPv4").map(({ address }) => address)).toContain("192.0.2.3");
-  expect(new Set(listed.map(({ up }) => up))).toEqual(new Set([true, false]));
-});
+import { createNodeAddresses } from "../src/index.ts";
 
 test("where netlink cannot be had they come from `ip`", async () => {
   const runner = new FakeRunner({

@@ -3,9 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FakeSysctl } from "../src/fake/index.ts";
-import { createRunner, createSysctl, type Sysctl } from "../src/index.ts";
-import { createNamespace } from "../src/netns/index.ts";
-import { kernelSuite } from "./kernel-test.ts";
+import { createSysctl, type Sysctl } from "../src/index.ts";
 
 let root = "";
 beforeAll(async () => {
@@ -63,42 +61,4 @@ test("in memory, read-only", async () => {
     reason: expect.stringContaining("read-only"),
   });
   expect(await sysctl.set("net/a", 0)).toMatchObject({ outcome: "kept" });
-});
-
-kernelSuite("on the kernel", () => {
-  const script = `
-    import { createSysctl } from "@fairlead/kernel";
-    const key = "net/ipv4/conf/all/route_localnet";
-    const sysctl = createSysctl();
-    console.log(JSON.stringify([await sysctl.set(key, process.argv[1]), await sysctl.read(key)]));`;
-  const node = [
-    process.execPath,
-    "--no-warnings",
-    "--conditions=@fairlead/source",
-    "--input-type=module",
-    "-e",
-    script,
-  ];
-
-  async function setInside(value: string, wrap: readonly string[] = []) {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: [...namespace.argvPrefix, ...wrap] });
-    const [program = "node", ...args] = node;
-    const { stdout } = await runner.run([program, ...args, value]);
-    return JSON.parse(stdout) as unknown;
-  }
-
-  test("a setting of the namespace", async () => {
-    expect(await setInside("1")).toEqual([{ outcome: "changed", before: "0", value: "1" }, "1"]);
-  });
-
-  test("a value that the kernel refuses", async () => {
-    expect(await setInside("many")).toEqual([{ outcome: "refused", reason: expect.stringContaining("EINVAL") }, "0"]);
-  });
-
-  test("/proc/sys read-only, as in a container", async () => {
-    const mount = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"';
-    const result = await setInside("1", ["unshare", "-m", "--", "sh", "-c", mount, "sh"]);
-    expect(result).toEqual([{ outcome: "refused", reason: expect.stringContaining("/proc/sys is read-only") }, "0"]);
-  });
 });

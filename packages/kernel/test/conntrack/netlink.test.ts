@@ -1,33 +1,14 @@
-import { join } from "node:path";
 import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { describe, expect, test } from "vitest";
-import { withCommandFile } from "../../src/conntrack/command-file.ts";
 import { decodeEntry, encodeDeletion, encodeDump } from "../../src/conntrack/messages.ts";
 import { createNetlinkConntrack } from "../../src/conntrack/netlink.ts";
 import { FakeRunner } from "../../src/fake/index.ts";
-import { type ConntrackFlow, createConntrack, createRunner, type Runner } from "../../src/index.ts";
+import { type ConntrackFlow, createConntrack } from "../../src/index.ts";
 import { decodeReplies } from "../../src/netlink/messages.ts";
-import { createNamespace } from "../../src/netns/index.ts";
-import { kernelSuite } from "../kernel-test.ts";
 import { done, message, result, scripted } from "../netlink/scripted.ts";
-import { cases, check, checkZones, flow, type Sweep, track, tracked, v6 } from "./cases.ts";
-import { type Kind, keyOf } from "./sweep-all.ts";
+import { flow, v6 } from "./cases.ts";
+import { original, port, reply, tuple } from "./tuples.ts";
 
-const port = (number: number) => Buffer.from([number >> 8, number & 0xff]);
-
-/** One direction of an entry, as the kernel writes it. */
-function tuple(type: number, source: readonly number[], destination: readonly number[], ports: [number, number]) {
-  const [from, to] = source.length === 4 ? [1, 2] : [3, 4];
-  return nest(
-    type,
-    nest(1, attribute(from, Buffer.from(source)), attribute(to, Buffer.from(destination))),
-    nest(2, attribute(1, Buffer.from([17])), attribute(2, port(ports[0])), attribute(3, port(ports[1]))),
-  );
-}
-
-const CLIENT = [10, 1, 1, 1];
-const original = tuple(1, CLIENT, [10, 96, 0, 10], [1000, 53]);
-const reply = tuple(2, [10, 144, 0, 5], CLIENT, [5353, 1000]);
 const id = attribute(12, Buffer.from([1, 2, 3, 4]));
 /** CTA_ZONE, of an entry that is in one. */
 const zone = (number: number) => attribute(18, port(number));
@@ -144,62 +125,3 @@ describe("netlink", () => {
     ]);
   });
 });
-
-const driver = join(import.meta.dirname, "sweep-main.ts");
-
-async function sweepIn(runner: Runner, doomed: readonly ConntrackFlow[], kinds?: readonly Kind[]) {
-  const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", driver] as const;
-  const { stdout } = await runner.run(argv, { input: JSON.stringify({ doomed, kinds }) });
-  return JSON.parse(stdout) as { readonly seen: readonly string[]; readonly cpuMilliseconds: number };
-}
-
-kernelSuite("netlink on the kernel", () => {
-  test.for(cases)("delete $name", async (given) => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix });
-    for (const [number, one] of tracked.entries()) await track(runner, one, number);
-    const sweep: Sweep = async (doomed) => (await sweepIn(runner, doomed)).seen;
-    await check(sweep, given);
-  });
-
-  test("entries in other networks' zones are not touched", async () => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix });
-    await checkZones(runner, async (doomed) => (await sweepIn(runner, doomed)).seen);
-  });
-
-  // Making the entries takes longest.
-  test("1,000 different flows of 100,000 entries, in one pass over the table", { timeout: 120_000 }, async () => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix });
-    const udp: readonly Kind[] = [{ family: "IPv4", protocol: "UDP" }];
-    const service = (number: number) => `10.96.${number >> 8}.${number & 0xff}`;
-    const stale = Array.from({ length: 1_000 }, (_, number) =>
-      flow({ originalDestination: service(number), replySource: "10.145.0.1" }),
-    );
-    const serving = Array.from({ length: 99_000 }, (_, number) =>
-      flow({ originalDestination: service(number % 1_000) }),
-    );
-    const entries = [...serving, ...stale].map((one, number) => insertion(one, number));
-    // It prints each entry.
-    const silent = ["sh", "-c", 'exec conntrack -R "$0" >/dev/null'] as const;
-    await withCommandFile(entries, (path) => runner.run([...silent, path]));
-    const { seen, cpuMilliseconds } = await sweepIn(runner, stale, udp);
-    expect(seen).toHaveLength(100_000);
-    process.stdout.write(`${Math.round(cpuMilliseconds)} ms of CPU for 1,000 stale flows among 100,000\n`);
-    // A second is the aim, on a quiet machine; a pass for each flow would take minutes anywhere.
-    expect(cpuMilliseconds).toBeLessThan(10_000);
-    const left = await sweepIn(runner, [], udp);
-    expect(left.seen).toHaveLength(99_000);
-    expect(new Set(left.seen)).toEqual(new Set(serving.map(keyOf)));
-  });
-});
-
-/** A line for `conntrack -R`; each number is another client. */
-function insertion(one: ConntrackFlow, number: number): string {
-  const source = `10.144.${(number >> 8) & 0xff}.${number & 0xff}`;
-  const sourcePort = 20_000 + (number >> 16);
-  const original = `-s ${source} -d ${one.originalDestination} --sport ${sourcePort} --dport ${one.originalPort}`;
-  const reply = `-r ${one.replySource} -q ${source} --reply-port-src ${one.replyPort} --reply-port-dst ${sourcePort}`;
-  return `-I -p udp -t 1000 ${original} ${reply}\n`;
-}

@@ -3,10 +3,8 @@ import { describe, expect, test } from "vitest";
 import { parseFlow } from "../../src/conntrack/parse-flow.ts";
 import { createConntrackTools } from "../../src/conntrack/tools.ts";
 import { FakeConntrack, FakeRunner } from "../../src/fake/index.ts";
-import { type ConntrackFlow, createRunner } from "../../src/index.ts";
-import { createNamespace } from "../../src/netns/index.ts";
-import { kernelSuite } from "../kernel-test.ts";
-import { cases, check, checkZones, flow, track, tracked, v6 } from "./cases.ts";
+import type { ConntrackFlow } from "../../src/index.ts";
+import { cases, check, flow, tracked, v6 } from "./cases.ts";
 import { sweepAll } from "./sweep-all.ts";
 
 describe("in memory", () => {
@@ -22,21 +20,6 @@ describe("in memory", () => {
     conntrack.faults.failCall(2, { kind: "kill", transactions: 1 });
     await expect(conntrack.sweep("IPv4", "UDP", (flows) => flows)).rejects.toMatchObject({ reason: "signal" });
     expect(conntrack.entries).toEqual([flow(), v6]);
-  });
-});
-
-kernelSuite("conntrack-tools on the kernel", () => {
-  test.for(cases)("delete $name", async (given) => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix });
-    for (const [client, entry] of tracked.entries()) await track(runner, entry, client);
-    await check((doomed) => sweepAll(createConntrackTools(runner), doomed), given);
-  });
-
-  test("entries in other networks' zones are not touched", async () => {
-    await using namespace = await createNamespace();
-    const runner = createRunner({ prefix: namespace.argvPrefix });
-    await checkZones(runner, (doomed) => sweepAll(createConntrackTools(runner), doomed));
   });
 });
 
