@@ -4,17 +4,20 @@
  */
 const layers = require("./tooling/layers.json");
 
-const room = (name) => `^packages/${name}/`;
-const others = (...allowed) => `^(packages/(?!(${allowed.join("|")})/)|apps/|e2e/)`;
-const sources = (name) => ({ path: `^packages/${name}/src/`, pathNot: "\\.test\\.ts$" });
+/** The test ground stands alongside the packages: the lab below, specs and benchmarks on it. */
+const GROUND = ["lab", "e2e", "bench"];
 
-/** @param {string} name @param {string[]} may rooms that its sources may import, beside itself */
+const room = (name) => (GROUND.includes(name) ? `^${name}/` : `^packages/${name}/`);
+const others = (...allowed) => `^(packages/(?!(${allowed.join("|")})/)|(apps|${GROUND.join("|")})/)`;
+const sources = (name) => ({ path: `${room(name)}src/`, pathNot: "\\.test\\.ts$" });
+
+/** @param {string} name @param {string[]} may rooms that its sources may import, in addition to itself */
 const layer = (name, ...may) => ({
   name: `layer-${name}`,
   comment: `${name} imports ${may.length === 0 ? "no other room" : may.join(", ")}`,
   severity: "error",
   from: sources(name),
-  to: { path: others(name, ...may) },
+  to: { path: others(name, ...may), pathNot: room(name) },
 });
 
 module.exports = {
@@ -48,10 +51,17 @@ module.exports = {
       },
     },
     {
+      name: "ground-of-two-floors",
+      comment: "Specs and benchmarks stand on the lab, not on each other",
+      severity: "error",
+      from: { path: "^(e2e|bench)/" },
+      to: { path: "^(e2e|bench)/", pathNot: "^$1/" },
+    },
+    {
       name: "one-importer-of-execa",
       comment: "Processes are started by the runner of @fairlead/kernel (and by the private test ground)",
       severity: "error",
-      from: { pathNot: [room("kernel"), "^e2e/"] },
+      from: { pathNot: [room("kernel"), "^(lab|e2e)/"] },
       to: { path: "node_modules/execa" },
     },
     {
@@ -62,15 +72,15 @@ module.exports = {
     },
     {
       name: "apps-are-leaves",
-      comment: "Nothing imports an app; only the test ground builds images as releases do",
+      comment: "Nothing imports an app; only the lab builds images as releases do",
       severity: "error",
-      from: { path: "^(packages|e2e|bench)/" },
+      from: { path: "^(packages|lab|e2e|bench)/" },
       to: { path: "^(apps|deploy/(?!src/image/))" },
     },
     {
       name: "images-are-leaves",
       severity: "error",
-      from: { path: "^(packages|bench)/" },
+      from: { path: "^(packages|e2e|bench)/" },
       to: { path: "^deploy/" },
     },
     {

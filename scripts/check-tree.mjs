@@ -10,7 +10,7 @@ const LEFTOVER =
 
 /** A mode is one value: what depends on it stands in a folder `modes`. */
 const MODE = /\bmode [!=]== "(?:iptables|ipvs|nftables|userspace)"/;
-const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|e2e|bench)\/src\/(?!(?:.*\/)?modes\/)/;
+const MODES_ROOM = /^(?:(?:packages|apps)\/[^/]+|lab|e2e|bench)\/src\/(?!(?:.*\/)?modes\/)/;
 
 /** Plain data at a module's top has a name in capitals. Only what stands on one line is looked at. */
 const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]*);$/;

@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Where the test runs that were asked for leave their counts (tooling/vitest.ts). */
 function reports(checks) {
   const rooms = ["packages", "apps"].flatMap((top) => readdirSync(`${root}${top}`).map((name) => `${top}/${name}`));
-  const folders = checks.tests === undefined ? [] : [...rooms, "bench", "deploy"];
+  const folders = checks.tests === undefined ? [] : [...rooms, "lab", "bench", "deploy"];
   return [
     ...folders.map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` })),
     ...(checks["kernel tests"] === undefined ? [] : [{ folder: "e2e", file: `${root}e2e/.vitest/report.json` }]),

@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { missingHere } from "@fairlead/e2e/support/machine";
 import type { Argv } from "@fairlead/kernel";
 import { createNamespace } from "@fairlead/kernel/netns";
+import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
 import { whileItRuns } from "../src/proxy/ended.ts";
 import { type RunningProxy, withProxy } from "../src/proxy/running.ts";

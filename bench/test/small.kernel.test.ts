@@ -1,6 +1,6 @@
-import { missingControlPlane } from "@fairlead/e2e/control-plane/programs";
-import { DEFAULT_KUBERNETES } from "@fairlead/e2e/control-plane/versions";
-import { missingHere } from "@fairlead/e2e/support/machine";
+import { missingControlPlane } from "@fairlead/lab/control-plane/programs";
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
+import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
 import { runBench } from "../src/measure/bench.ts";
 import { rowsOf } from "../src/report/rows.ts";

@@ -1,12 +1,12 @@
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
+import { lackingPrograms, lackText } from "@fairlead/lab/support/lack";
 import { describe, expect, test } from "vitest";
 import { type Actions, commandLine } from "../src/command/command-line.ts";
 import { checkKeep } from "../src/command/keep.ts";
 import { type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
 import { planSpecs } from "../src/command/plan.ts";
 import { readRequest } from "../src/command/request.ts";
-import type { ClusterShape } from "../src/provider/cluster.ts";
 import type { Spec } from "../src/specs/spec.ts";
-import { lackingPrograms, lackText } from "../src/support/lack.ts";
 
 describe("options", () => {
   test("what is not given has its default", () => {

@@ -1,7 +1,7 @@
 import { conformanceTable, differences, expectedWays, type Mode, runCase, type Subjects } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { fakeIptables } from "../src/conformance/iptables-subjects.ts";
-import { fakeIpvs } from "../src/conformance/ipvs-subjects.ts";
+import { fakeIptables } from "../src/cases/conformance/iptables-subjects.ts";
+import { fakeIpvs } from "../src/cases/conformance/ipvs-subjects.ts";
 
 describe.each<[name: string, mode: Mode, subjects: Subjects]>([
   ["iptables (nft)", "iptables", fakeIptables("nft")],

@@ -1,13 +1,13 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ownPrefix } from "@fairlead/lab/support/owned-folders";
+import { isRunning, processId } from "@fairlead/lab/support/processes";
+import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { takeDown } from "../src/command/down.ts";
 import { newRunId, openRunFolder } from "../src/command/run-folder.ts";
-import { ownPrefix } from "../src/support/owned-folders.ts";
-import { isRunning, processId } from "../src/support/processes.ts";
-import { RUN_VARIABLE } from "../src/support/run-variable.ts";
 
 let parent: string;
 

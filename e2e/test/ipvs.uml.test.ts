@@ -1,8 +1,8 @@
+import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { missingForUml } from "@fairlead/lab/uml/missing";
 import { beforeAll, describe, expect, test } from "vitest";
-import { requireTool } from "../src/tools/fairlead.ts";
-import { suites } from "../src/uml/guest/suites.ts";
-import { missingForUml } from "../src/uml/missing.ts";
-import { runGuest } from "../src/uml/run-guest.ts";
+import { runGuest } from "../src/guest/run-guest.ts";
+import { suites } from "../src/guest/suites.ts";
 
 /**
  * ipvs mode where there is a kernel that has IPVS: User-Mode Linux, in two guests side by side, which have one core

@@ -1,6 +1,6 @@
+import { takeInventory } from "@fairlead/lab/support/inventory";
+import { missingHere } from "@fairlead/lab/support/machine";
 import { expect, test } from "vitest";
-import { takeInventory } from "../src/support/inventory.ts";
-import { missingHere } from "../src/support/machine.ts";
 
 /**
  * Everything that needs a real kernel, one suite after the other. Where the machine cannot run it, one line says why;

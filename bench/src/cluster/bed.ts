@@ -1,16 +1,16 @@
 import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { waitUntil } from "@fairlead/e2e/agent/wait-until";
-import { objectPath } from "@fairlead/e2e/control-plane/api-client";
-import { ETCD } from "@fairlead/e2e/control-plane/argv";
-import { type ControlPlane, startControlPlane } from "@fairlead/e2e/control-plane/control-plane";
-import type { ControlPlanePaths } from "@fairlead/e2e/control-plane/programs";
-import { relayArgv } from "@fairlead/e2e/control-plane/relay";
-import { applyLines, applySettings, runnerIn } from "@fairlead/e2e/lab/apply";
-import { ANYWHERE, address, route, up, veth } from "@fairlead/e2e/lab/ip-lines";
-import { kernelSettings } from "@fairlead/e2e/lab/settings";
-import { startDaemon } from "@fairlead/e2e/support/daemon";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
+import { ETCD } from "@fairlead/lab/control-plane/argv";
+import { type ControlPlane, startControlPlane } from "@fairlead/lab/control-plane/control-plane";
+import type { ControlPlanePaths } from "@fairlead/lab/control-plane/programs";
+import { relayArgv } from "@fairlead/lab/control-plane/relay";
+import { startDaemon } from "@fairlead/lab/support/daemon";
+import { applyLines, applySettings, runnerIn } from "@fairlead/lab/wire/apply";
+import { ANYWHERE, address, route, up, veth } from "@fairlead/lab/wire/ip-lines";
+import { kernelSettings } from "@fairlead/lab/wire/settings";
 import { Etcd } from "./etcd.ts";
 import { nodeObject } from "./objects.ts";
 

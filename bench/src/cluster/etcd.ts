@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
+import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 
 /** etcd's own limits for one transaction are 128 operations and 1.5 MB. */
 const OPERATIONS = 128;

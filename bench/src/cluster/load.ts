@@ -1,4 +1,4 @@
-import { type ApiClient, type ApiObject, objectPath } from "@fairlead/e2e/control-plane/api-client";
+import { type ApiClient, type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { Bed } from "./bed.ts";
 import {
   addressPath,

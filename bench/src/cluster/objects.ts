@@ -1,4 +1,4 @@
-import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
+import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 
 /** How much there is. */
 export interface Size {

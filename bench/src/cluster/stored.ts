@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ApiObject } from "@fairlead/e2e/control-plane/api-client";
+import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
 import type { StoredObject } from "./etcd.ts";
 import { type Size, serviceObject, sliceCount, sliceObject } from "./objects.ts";
 

@@ -1,4 +1,4 @@
-import { comparison } from "@fairlead/e2e/ipvs-bench/table";
+import { comparison } from "../ipvs/table.ts";
 import { runBench } from "../measure/bench.ts";
 import { watchOtherWork } from "../measure/company.ts";
 import { runIpvsBench } from "../measure/ipvs.ts";

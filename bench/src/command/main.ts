@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import { DEFAULT_KUBERNETES } from "@fairlead/e2e/control-plane/versions";
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
 import { Command, CommanderError, Option } from "commander";
 import { type BenchOptions, numberFrom, type OtherWork, sizesFrom } from "../measure/options.ts";
 import { bench } from "./bench.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { applyLines, runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { applyLines, runnerIn } from "@fairlead/lab/wire/apply";
 import { fill } from "../cluster/load.ts";
 import { POD_RANGE, podAddress, SERVICE_PORT, type Size, serviceAddress, TARGET_PORT } from "../cluster/objects.ts";
 import { median } from "../measure/figures.ts";

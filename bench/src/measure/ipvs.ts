@@ -1,8 +1,8 @@
-import { requireAgent } from "@fairlead/e2e/agent/agent-file";
-import { measureIpvs } from "@fairlead/e2e/ipvs-bench/run";
-import { type Measured, PROXIES } from "@fairlead/e2e/ipvs-bench/settings";
-import { kernelDifferences } from "@fairlead/e2e/ipvs-bench/table";
-import { missingForUml } from "@fairlead/e2e/uml/missing";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { missingForUml } from "@fairlead/lab/uml/missing";
+import { measureIpvs } from "../ipvs/run.ts";
+import { type Measured, PROXIES } from "../ipvs/settings.ts";
+import { kernelDifferences } from "../ipvs/table.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
 import type { BenchOptions } from "./options.ts";
 import type { Progress } from "./prepare.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { requireAgent } from "@fairlead/e2e/agent/agent-file";
-import { controlPlanePrograms } from "@fairlead/e2e/control-plane/programs";
-import { ownPrefix } from "@fairlead/e2e/support/owned-folders";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
+import { ownPrefix } from "@fairlead/lab/support/owned-folders";
 import { type Bed, openBed } from "../cluster/bed.ts";
 import { startProxy } from "../proxy/running.ts";
 import { settledAgent } from "../proxy/settled-agent.ts";

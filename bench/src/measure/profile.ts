@@ -1,6 +1,6 @@
 import { mkdir, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { waitUntil } from "@fairlead/e2e/agent/wait-until";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { fill } from "../cluster/load.ts";
 import type { Size } from "../cluster/objects.ts";
 import { startProxy } from "../proxy/running.ts";

@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { COUNTERS } from "@fairlead/backend-iptables";
-import { runnerIn } from "@fairlead/e2e/lab/apply";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { runnerIn } from "@fairlead/lab/wire/apply";
 import { startProxy } from "../proxy/running.ts";
 import { fairlead, loopFigures, loopProbe, type Subject } from "../proxy/subject.ts";
 import { recordingPath, type Variant } from "../proxy/tools.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
+import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
 import { atOnce, fill, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size } from "../cluster/objects.ts";
 import { type RunningProxy, withProxy } from "../proxy/running.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiClient } from "@fairlead/e2e/control-plane/api-client";
-import { objectPath } from "@fairlead/e2e/control-plane/api-client";
+import type { ApiClient } from "@fairlead/lab/control-plane/api-client";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { atOnce, createSlices, deleteSlices, moveEndpoints } from "../cluster/load.ts";
 import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
 import type { RunningProxy } from "../proxy/running.ts";

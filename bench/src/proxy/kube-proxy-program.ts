@@ -1,4 +1,4 @@
-import { type ProgramSet, providePrograms } from "@fairlead/e2e/control-plane/program-set";
+import { type ProgramSet, providePrograms } from "@fairlead/lab/control-plane/program-set";
 
 const programs: ProgramSet<"kube-proxy"> = {
   programs: { "kube-proxy": { package: "k8s.io/kubernetes/cmd/kube-proxy" } },

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
-import { runnerIn } from "@fairlead/e2e/lab/apply";
-import { type Daemon, startDaemon } from "@fairlead/e2e/support/daemon";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { type Daemon, startDaemon } from "@fairlead/lab/support/daemon";
+import { runnerIn } from "@fairlead/lab/wire/apply";
 import type { Bed } from "../cluster/bed.ts";
 import { keptLog, whileItRuns } from "./ended.ts";
 import { childrenAmong, readProcesses } from "./processes.ts";

@@ -1,4 +1,4 @@
-import { comparison } from "@fairlead/e2e/ipvs-bench/table";
+import { comparison } from "../ipvs/table.ts";
 import type { GrowthPoint } from "../measure/growth.ts";
 import type { Machine } from "../measure/machine.ts";
 import type { IpvsResult, Result } from "../measure/result.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
+import { namedAgent } from "@fairlead/lab/agent/agent-file";
+import { hasTool } from "@fairlead/lab/tools/fairlead";
 import { execa } from "execa";
-import { namedAgent } from "../agent/agent-file.ts";
-import { hasTool } from "../tools/fairlead.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 

@@ -1,5 +1,5 @@
+import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/versions";
 import { Command } from "commander";
-import { DEFAULT_KUBERNETES } from "../control-plane/versions.ts";
 import type { RawOptions } from "./options.ts";
 
 /** What the command line can ask for. */
@@ -15,7 +15,7 @@ export function commandLine(actions: Actions): Command {
   const program = new Command("pnpm e2e")
     .description("Specs of Fairlead on clusters with a real control plane, real pod networks and a real kernel")
     .option("--provider <name>", "netns, kind or kind-published", "netns")
-    .option("--cni <names>", "pod networks, side by side: the folders of e2e/src/cni", "bridge")
+    .option("--cni <names>", "pod networks, side by side: the folders of lab/src/cni", "bridge")
     .option(
       "--exclude-cni <names>",
       "which of them Fairlead leaves alone, and elsewhere; default: those with their own load balancer",

@@ -1,12 +1,12 @@
 import { readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { waitUntil } from "../agent/wait-until.ts";
-import { cacheFolder } from "../control-plane/program-set.ts";
-import { removeGroups } from "../provider/kind/machine.ts";
-import { removeAbandoned } from "../support/owned-folders.ts";
-import { isRunning, processesWith, signal } from "../support/processes.ts";
-import { RUN_VARIABLE } from "../support/run-variable.ts";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { cacheFolder } from "@fairlead/lab/control-plane/program-set";
+import { removeGroups } from "@fairlead/lab/provider/kind/machine";
+import { removeAbandoned } from "@fairlead/lab/support/owned-folders";
+import { isRunning, processesWith, signal } from "@fairlead/lab/support/processes";
+import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
 import { type RunRecord, runRecords } from "./run-folder.ts";
 
 const END_MS = 20_000;

@@ -1,4 +1,4 @@
-import type { Cluster, ClusterShape } from "../provider/cluster.ts";
+import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { UsageError } from "./options.ts";
 import type { RunFolder } from "./run-folder.ts";
 

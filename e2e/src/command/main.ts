@@ -1,6 +1,6 @@
+import { controlPlanePrograms } from "@fairlead/lab/control-plane/programs";
+import { messageOf } from "@fairlead/lab/support/errors";
 import { CommanderError } from "commander";
-import { controlPlanePrograms } from "../control-plane/programs.ts";
-import { messageOf } from "../support/errors.ts";
 import { commandLine } from "./command-line.ts";
 import { takeDown } from "./down.ts";
 import { kubernetesOption, readOptions, UsageError } from "./options.ts";

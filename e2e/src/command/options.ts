@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
 import type { IPFamily } from "@fairlead/core";
-import { DEFAULT_KUBERNETES, kubernetesVersion } from "../control-plane/versions.ts";
-import { modes } from "../modes/index.ts";
-import { MAX_NODES } from "../provider/netns/addresses.ts";
+import { DEFAULT_KUBERNETES, kubernetesVersion } from "@fairlead/lab/control-plane/versions";
+import { modes } from "@fairlead/lab/modes/index";
+import { MAX_NODES } from "@fairlead/lab/provider/netns/addresses";
+import { messageOf } from "@fairlead/lab/support/errors";
 import type { SoakSettings } from "../specs/soak/soak.ts";
 import { SUBJECTS, SUITES, type Subject, type Suite } from "../specs/spec.ts";
-import { messageOf } from "../support/errors.ts";
 
 /** What the command line asks for, checked as far as it can be without looking at the machine. */
 export interface RunOptions {

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { ClusterShape } from "../provider/cluster.ts";
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { titleOf } from "../report/outcome.ts";
 import { type Spec, type Subject, type Suite, subjectsOf } from "../specs/spec.ts";
 

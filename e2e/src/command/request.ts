@@ -1,8 +1,8 @@
-import type { CniFlavour } from "../cni/flavour.ts";
-import { loadFlavour } from "../cni/load.ts";
-import { ELSEWHERE } from "../provider/flavours.ts";
-import { providers } from "../provider/index.ts";
-import type { ClusterRequest, Provider } from "../provider/provider.ts";
+import type { CniFlavour } from "@fairlead/lab/cni/flavour";
+import { loadFlavour } from "@fairlead/lab/cni/load";
+import { ELSEWHERE } from "@fairlead/lab/provider/flavours";
+import { providers } from "@fairlead/lab/provider/index";
+import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
 import { type RunOptions, UsageError } from "./options.ts";
 
 /** A cluster to be built for each mode. */

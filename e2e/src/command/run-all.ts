@@ -1,8 +1,8 @@
-import type { Cluster } from "../provider/cluster.ts";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
+import { messageOf } from "@fairlead/lab/support/errors";
 import { keepArtefacts } from "../report/artefacts.ts";
 import type { Outcome, Result } from "../report/outcome.ts";
 import { runSpec } from "../specs/run-spec.ts";
-import { messageOf } from "../support/errors.ts";
 import { familyField, type PlannedSpec } from "./plan.ts";
 
 export interface RunAll {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { type ProcessId, processId } from "../support/processes.ts";
+import { type ProcessId, processId } from "@fairlead/lab/support/processes";
 
 /** What a run keeps on disk while it lasts. Its name is the run's id. */
 export interface RunFolder {

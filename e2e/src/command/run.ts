@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AGENT_VARIABLE, requireAgent, settleAgent } from "../agent/agent-file.ts";
-import type { ClusterRequest, Provider } from "../provider/provider.ts";
+import { AGENT_VARIABLE, requireAgent, settleAgent } from "@fairlead/lab/agent/agent-file";
+import type { ClusterRequest, Provider } from "@fairlead/lab/provider/provider";
+import { lackText } from "@fairlead/lab/support/lack";
+import { RUN_VARIABLE } from "@fairlead/lab/support/run-variable";
 import { junit } from "../report/junit.ts";
 import { count, type Outcome } from "../report/outcome.ts";
 import { progressLine, resultTable, summaryLine } from "../report/table.ts";
 import { specsFor } from "../specs/index.ts";
-import { lackText } from "../support/lack.ts";
-import { RUN_VARIABLE } from "../support/run-variable.ts";
 import { buildPrograms } from "./build-programs.ts";
 import { checkKeep, keepRunning } from "./keep.ts";
 import { watchLeftovers } from "./leftovers.ts";

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, request } from "node:http";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { startAgent } from "@fairlead/lab/agent/agent-process";
+import { agentFolder } from "@fairlead/lab/agent/manifests";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { nginxCalico, type RawObject } from "@fairlead/testkit";
-import { requireAgent } from "../agent/agent-file.ts";
-import { startAgent } from "../agent/agent-process.ts";
-import { agentFolder } from "../agent/manifests.ts";
-import { waitUntil } from "../agent/wait-until.ts";
 import { localChecks } from "./checks/local.ts";
 import { leftovers } from "./leftovers.ts";
 import { localObjects } from "./local-objects.ts";

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { errorText } from "@fairlead/base";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import { missingHere } from "@fairlead/lab/support/machine";
 import { clientA } from "@fairlead/testkit";
-import { modeNamed } from "../modes/index.ts";
-import { missingHere } from "../support/machine.ts";
 import { openConsole } from "./console.ts";
 import { localStage } from "./local-stage.ts";
 import { memoryStage } from "./memory-stage.ts";

@@ -1,3 +1,4 @@
+import type { Mode } from "@fairlead/lab/modes/mode";
 import {
   clusterObjects,
   endpointSlice,
@@ -14,7 +15,6 @@ import {
   webA2,
   webB1,
 } from "@fairlead/testkit";
-import type { Mode } from "../modes/mode.ts";
 
 /** The founding case's two services: one of this proxy's network, one of the other. */
 export const NGINX_CALICO_IP = "10.96.67.75";

@@ -1,8 +1,8 @@
+import type { AgentProcess } from "@fairlead/lab/agent/agent-process";
+import type { AgentFolder } from "@fairlead/lab/agent/manifests";
+import { type Mode, servesLocalhost } from "@fairlead/lab/modes/mode";
+import type { Lab } from "@fairlead/lab/two-nodes/lab";
 import { clientA } from "@fairlead/testkit";
-import type { AgentProcess } from "../agent/agent-process.ts";
-import type { AgentFolder } from "../agent/manifests.ts";
-import type { Lab } from "../lab/lab.ts";
-import { type Mode, servesLocalhost } from "../modes/mode.ts";
 import { NGINX_CALICO_IP, WEB } from "./services.ts";
 
 interface Running {

@@ -1,4 +1,4 @@
-import type { Client } from "../provider/node.ts";
+import type { Client } from "@fairlead/lab/provider/node";
 import type { Target } from "./expect.ts";
 
 const TIMEOUT_MS = 10_000;

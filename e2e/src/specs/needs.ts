@@ -1,4 +1,4 @@
-import type { Ability, ClusterShape } from "../provider/cluster.ts";
+import type { Ability, ClusterShape } from "@fairlead/lab/provider/cluster";
 
 /** For `Spec.unfit`: why a cluster without the ability cannot carry a spec. @param hint what would bring it */
 export function needs(ability: Ability, hint = "this provider has none"): (shape: ClusterShape) => string | undefined {

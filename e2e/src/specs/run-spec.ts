@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
-import { objectPath } from "../control-plane/api-client.ts";
-import type { Cluster, NetworkShape } from "../provider/cluster.ts";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
+import type { Cluster, NetworkShape } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "./scene.ts";
 import { createService } from "./service.ts";
 import type { Figures, Spec } from "./spec.ts";

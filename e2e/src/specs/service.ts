@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import { type ApiClient, type ApiObject, objectPath } from "../control-plane/api-client.ts";
+import { type ApiClient, type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 
 /** `spec` of a core/v1 Service, as far as a spec wants to say it. */
 export type ServiceSpec = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { IPFamily } from "@fairlead/core";
-import type { Cluster, ClusterShape } from "../provider/cluster.ts";
+import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import type { Scene } from "./scene.ts";
 
 export const SUITES = [

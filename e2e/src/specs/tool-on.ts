@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { kubeconfig } from "../control-plane/users.ts";
-import { networkCIDRs } from "../provider/netns/proxy-flags.ts";
-import type { ClusterNode } from "../provider/node.ts";
-import { requireTool, tool } from "../tools/fairlead.ts";
+import { kubeconfig } from "@fairlead/lab/control-plane/users";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import type { Scene } from "./scene.ts";
 
 /** Exit code 1: something differs, and what that is was said. */

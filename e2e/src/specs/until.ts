@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { restAfter } from "../agent/wait-until.ts";
+import { restAfter } from "@fairlead/lab/agent/wait-until";
 
 /**
  * How long a change may take until clients see it, API server and endpoint slice controller included: a second, but for

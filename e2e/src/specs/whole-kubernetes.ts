@@ -1,4 +1,4 @@
-import type { Cluster, ClusterShape, WholeKubernetes } from "../provider/cluster.ts";
+import type { Cluster, ClusterShape, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 
 export const ROLLOUT_MS = 300_000;
 

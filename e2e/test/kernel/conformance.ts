@@ -1,12 +1,12 @@
 import type { IPFamily } from "@fairlead/core";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import type { RuleSet } from "@fairlead/netfilter";
 import { conformanceTable, differences, expectedWays, packetFamily, tracedWays } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { type CaseGroup, groupCases } from "../../src/conformance/groups.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { type ProgrammedLab, programmedLab } from "../../src/conformance/programmed-lab.ts";
-import { strays } from "../../src/conformance/strays.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { type ProgrammedLab, programmedLab } from "../../src/cases/conformance/programmed-lab.ts";
+import { strays } from "../../src/cases/conformance/strays.ts";
 
 describe("conformance with real packets", () => {
   let lab: Lab;

@@ -1,13 +1,13 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { inflict } from "@fairlead/lab/faults/iptables-rules";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { labPorts, NGINX_CALICO_IP, objects } from "@fairlead/lab/one-node/objects";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { inflict } from "../../src/faults/iptables-rules.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswers } from "../../src/one-node/ask.ts";
-import { labPorts, NGINX_CALICO_IP, objects } from "../../src/one-node/objects.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { requireTool } from "../../src/tools/fairlead.ts";
-import { type PageReader, readConsole } from "../../src/tools/page-reader.ts";
 
 describe("fairlead console beside the running agent, in a browser", () => {
   let lab: Lab;

@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { ConsoleClient } from "@fairlead/lab/tools/console-client";
 import { nginxCalico } from "@fairlead/testkit";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { NGINX_CALICO_IP } from "../../src/demo/services.ts";
-import { ConsoleClient } from "../../src/tools/console-client.ts";
 
 const main = fileURLToPath(new URL("../../src/demo/main.ts", import.meta.url));
 

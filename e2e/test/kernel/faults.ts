@@ -1,16 +1,16 @@
 import { join } from "node:path";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { halfRestore } from "@fairlead/lab/faults/half-restore";
+import { deleteChainsArgv, flushArgv } from "@fairlead/lab/faults/iptables";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { labPorts, late, nobody, objects, web } from "@fairlead/lab/one-node/objects";
+import { rulesOf } from "@fairlead/lab/one-node/rules";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { startTraffic } from "@fairlead/lab/one-node/traffic";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, NETWORKS, NODE_A, outside } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { halfRestore } from "../../src/faults/half-restore.ts";
-import { deleteChainsArgv, flushArgv } from "../../src/faults/iptables.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswers } from "../../src/one-node/ask.ts";
-import { labPorts, late, nobody, objects, web } from "../../src/one-node/objects.ts";
-import { rulesOf } from "../../src/one-node/rules.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { startTraffic } from "../../src/one-node/traffic.ts";
 
 describe("the agent and faults of the real kernel", () => {
   let lab: Lab;

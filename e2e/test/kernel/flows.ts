@@ -1,11 +1,11 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { applySettings } from "@fairlead/lab/wire/apply";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { flowObjects, flowPorts } from "../../src/flows/calls.ts";
-import { flowsTold, REMEMBERED } from "../../src/flows/told.ts";
-import { applySettings } from "../../src/lab/apply.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { requireTool } from "../../src/tools/fairlead.ts";
+import { flowObjects, flowPorts } from "../../src/cases/flows/calls.ts";
+import { flowsTold, REMEMBERED } from "../../src/cases/flows/told.ts";
 
 /** As /proc/net/netlink has it. */
 const NETLINK_NETFILTER = "12";

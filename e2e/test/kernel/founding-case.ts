@@ -1,11 +1,11 @@
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "@fairlead/lab/one-node/objects";
+import { rulesOf } from "@fairlead/lab/one-node/rules";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, nginxCalico, ovnClient } from "@fairlead/testkit";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswers } from "../../src/one-node/ask.ts";
-import { NGINX_CALICO_IP, NGINX_OVN_IP, objects } from "../../src/one-node/objects.ts";
-import { rulesOf } from "../../src/one-node/rules.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 

@@ -1,15 +1,15 @@
 import type { Argv } from "@fairlead/kernel";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { flushArgv } from "@fairlead/lab/faults/iptables";
+import { whoAnswersAt } from "@fairlead/lab/one-node/ask";
+import { labPorts, nobody, objects, web } from "@fairlead/lab/one-node/objects";
+import { type FirstProxy, labelled, openPair, type Pair } from "@fairlead/lab/one-node/pair";
+import { rulesOf } from "@fairlead/lab/one-node/rules";
+import { startTraffic, type Way } from "@fairlead/lab/one-node/traffic";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, NODE_A, outside, type Workload, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { flushArgv } from "../../src/faults/iptables.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswersAt } from "../../src/one-node/ask.ts";
-import { labPorts, nobody, objects, web } from "../../src/one-node/objects.ts";
-import { type FirstProxy, labelled, openPair, type Pair } from "../../src/one-node/pair.ts";
-import { rulesOf } from "../../src/one-node/rules.ts";
-import { startTraffic, type Way } from "../../src/one-node/traffic.ts";
 
 const families = ["IPv4", "IPv6"] as const;
 /** The named one's. */

@@ -1,9 +1,8 @@
 import { errorText, type IPFamily } from "@fairlead/base";
+import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { type Host, NETWORKS, outside, webA1 } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
 
 /** Of a family: the tool, the sets' names, a ClusterIP and what services are in. */
 const FAMILIES = {

@@ -1,22 +1,22 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
+import { type AgentFolder, agentFolder } from "@fairlead/lab/agent/manifests";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
+import { type Damage, inflict } from "@fairlead/lab/faults/iptables-rules";
+import { type NamespaceApi, startApi } from "@fairlead/lab/one-node/api";
+import { type KubeProxy, startKubeProxy } from "@fairlead/lab/one-node/kube-proxy";
+import { PLAIN_TOOL } from "@fairlead/lab/support/plain-tool";
+import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { LazySaveParser } from "@fairlead/netfilter";
 import { clusterObjects, conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type AgentFolder, agentFolder } from "../../src/agent/manifests.ts";
-import { waitUntil } from "../../src/agent/wait-until.ts";
-import { type CaseGroup, groupCases } from "../../src/conformance/groups.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { kubeconfig, USERS } from "../../src/control-plane/users.ts";
-import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { PLAIN_TOOL } from "../../src/support/plain-tool.ts";
-import { type NamespaceApi, startApi } from "../../src/take-over/api.ts";
-import { type KubeProxy, startKubeProxy } from "../../src/take-over/kube-proxy.ts";
-import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
-import { compare } from "../../src/tracer/compare.ts";
-import { packetsFor } from "../../src/tracer/recorded.ts";
+import { type CaseGroup, groupCases } from "../../src/cases/conformance/groups.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { compare } from "../../src/cases/tracer/compare.ts";
+import { packetsFor } from "../../src/cases/tracer/recorded.ts";
 
 const START_MS = 60_000;
 /** Packets that are on their way at once. */

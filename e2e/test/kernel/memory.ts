@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { web } from "@fairlead/lab/one-node/objects";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, clusterObjects, ovnA, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswers } from "../../src/one-node/ask.ts";
-import { web } from "../../src/one-node/objects.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const states = { serving: [ovnA], empty: [] } as const;

@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
+import { type Script, startScript } from "@fairlead/lab/support/script";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { groupCases } from "../../src/conformance/groups.ts";
-import { nftTable } from "../../src/conformance/nft-table.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { strays } from "../../src/conformance/strays.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { type Script, startScript } from "../../src/support/script.ts";
+import { groupCases } from "../../src/cases/conformance/groups.ts";
+import { nftTable } from "../../src/cases/conformance/nft-table.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { strays } from "../../src/cases/conformance/strays.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../src/conformance/program-nft-main.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../src/cases/conformance/program-nft-main.ts", import.meta.url));
 
 describe.each([
   ["conformance in nftables mode with real packets", ""],

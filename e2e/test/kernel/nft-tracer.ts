@@ -1,12 +1,12 @@
 import type { IPFamily } from "@fairlead/core";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { applySettings } from "@fairlead/lab/wire/apply";
 import { tableText } from "@fairlead/netfilter/nft";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { applySettings } from "../../src/lab/apply.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { nftTables } from "../../src/tracer/arbitrary-nft.ts";
-import { PORTS, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
-import { compare } from "../../src/tracer/compare.ts";
+import { nftTables } from "../../src/cases/tracer/arbitrary-nft.ts";
+import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-packets.ts";
+import { compare } from "../../src/cases/tracer/compare.ts";
 
 /** FAIRLEAD_TRACE_PAIRS, FAIRLEAD_TRACE_SEED: more pairs of packet and table, or others. */
 const { FAIRLEAD_TRACE_PAIRS: pairs = "500", FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;

@@ -1,11 +1,11 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { type Damage, inflict } from "@fairlead/lab/faults/iptables-rules";
+import { labPorts, objects } from "@fairlead/lab/one-node/objects";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { fairlead, requireTool } from "@fairlead/lab/tools/fairlead";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { NETWORKS } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { labPorts, objects } from "../../src/one-node/objects.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { fairlead, requireTool } from "../../src/tools/fairlead.ts";
 
 describe("fairlead verify --repair beside the running agent", () => {
   let lab: Lab;

@@ -1,3 +1,5 @@
+import { type Damage, inflict } from "@fairlead/lab/faults/iptables-rules";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import {
   type ConformanceCase,
   conformanceTable,
@@ -7,12 +9,10 @@ import {
   tracedWays,
 } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { groupCases } from "../../src/conformance/groups.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { type ProgrammedLab, programmedLab } from "../../src/conformance/programmed-lab.ts";
-import { strays } from "../../src/conformance/strays.ts";
-import { type Damage, inflict } from "../../src/faults/iptables-rules.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
+import { groupCases } from "../../src/cases/conformance/groups.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { type ProgrammedLab, programmedLab } from "../../src/cases/conformance/programmed-lab.ts";
+import { strays } from "../../src/cases/conformance/strays.ts";
 
 /** For each kind of assertion a row that makes it, and what takes the ground from under it. */
 const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [

@@ -1,13 +1,13 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import type { KubeProxyMode } from "@fairlead/lab/one-node/kube-proxy";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { conformanceTable } from "@fairlead/testkit";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { IPTABLES_DAMAGES, iptablesAsNow, NFTABLES_DAMAGES, tableAsNow } from "../../src/shadow/damages.ts";
-import { damagesTold } from "../../src/shadow/damages-told.ts";
-import { heldBy } from "../../src/shadow/held.ts";
-import { statesAgree } from "../../src/shadow/states-agree.ts";
-import type { KubeProxyMode } from "../../src/take-over/kube-proxy.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { IPTABLES_DAMAGES, iptablesAsNow, NFTABLES_DAMAGES, tableAsNow } from "../../src/cases/shadow/damages.ts";
+import { damagesTold } from "../../src/cases/shadow/damages-told.ts";
+import { heldBy } from "../../src/cases/shadow/held.ts";
+import { statesAgree } from "../../src/cases/shadow/states-agree.ts";
 
 const LIMIT_MS = 3_600_000;
 

@@ -1,8 +1,8 @@
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clusterObjects, webA1, workload } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const dns = workload(15, { endpoints: [webA1], protocol: "UDP" });

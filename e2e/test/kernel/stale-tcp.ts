@@ -1,10 +1,10 @@
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { type Held, hold, vanish } from "@fairlead/lab/one-node/held";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import { clientA, clusterObjects, NODE_A, outside, webA1, webB1, workload } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { type Held, hold, vanish } from "../../src/stale-tcp/held.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 const BOTH = ["IPv4", "IPv6"] as const;

@@ -1,14 +1,14 @@
 import type { IPFamily } from "@fairlead/core";
 import { createNfacct } from "@fairlead/kernel";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
+import { applySettings } from "@fairlead/lab/wire/apply";
 import { parseSave, renderRuleSet } from "@fairlead/netfilter";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { applySettings } from "../../src/lab/apply.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { PORTS, sentPackets } from "../../src/tracer/arbitrary-packets.ts";
-import { ruleSets } from "../../src/tracer/arbitrary-rules.ts";
-import { compare } from "../../src/tracer/compare.ts";
-import { packetsFor, portsOf, recordings, withKnownCounters } from "../../src/tracer/recorded.ts";
+import { PORTS, sentPackets } from "../../src/cases/tracer/arbitrary-packets.ts";
+import { ruleSets } from "../../src/cases/tracer/arbitrary-rules.ts";
+import { compare } from "../../src/cases/tracer/compare.ts";
+import { packetsFor, portsOf, recordings, withKnownCounters } from "../../src/cases/tracer/recorded.ts";
 
 /** FAIRLEAD_TRACE_PAIRS, FAIRLEAD_TRACE_SEED: more pairs of packet and rule set, or others. */
 const { FAIRLEAD_TRACE_PAIRS: pairs = "500", FAIRLEAD_TRACE_SEED: seed = "1" } = process.env;

@@ -1,5 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { requireAgent } from "@fairlead/lab/agent/agent-file";
+import { PATIENCE_MS, waitUntil } from "@fairlead/lab/agent/wait-until";
+import { whoAnswers } from "@fairlead/lab/one-node/ask";
+import { fetchBytes, serveBytes } from "@fairlead/lab/one-node/bytes";
+import { labPorts, NGINX_CALICO_IP, NGINX_OVN_IP, objects, web } from "@fairlead/lab/one-node/objects";
+import { rulesOf } from "@fairlead/lab/one-node/rules";
+import { openScene, type Scene } from "@fairlead/lab/one-node/scene";
+import { startTraffic } from "@fairlead/lab/one-node/traffic";
+import { type Script, startScript } from "@fairlead/lab/peer/script";
+import { type Lab, openLab } from "@fairlead/lab/two-nodes/lab";
 import {
   clientA,
   clusterObjects,
@@ -16,21 +26,11 @@ import {
   workload,
 } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requireAgent } from "../../src/agent/agent-file.ts";
-import { PATIENCE_MS, waitUntil } from "../../src/agent/wait-until.ts";
-import { groupCases } from "../../src/conformance/groups.ts";
-import { portsOf } from "../../src/conformance/ports.ts";
-import { strays } from "../../src/conformance/strays.ts";
-import { type Lab, openLab } from "../../src/lab/lab.ts";
-import { whoAnswers } from "../../src/one-node/ask.ts";
-import { labPorts, NGINX_CALICO_IP, NGINX_OVN_IP, objects, web } from "../../src/one-node/objects.ts";
-import { rulesOf } from "../../src/one-node/rules.ts";
-import { openScene, type Scene } from "../../src/one-node/scene.ts";
-import { startTraffic } from "../../src/one-node/traffic.ts";
-import { fetchBytes, serveBytes } from "../../src/userspace/bytes.ts";
-import { type Script, startScript } from "../../src/userspace/script.ts";
+import { groupCases } from "../../src/cases/conformance/groups.ts";
+import { portsOf } from "../../src/cases/conformance/ports.ts";
+import { strays } from "../../src/cases/conformance/strays.ts";
 
-const RELAY_HOST = fileURLToPath(new URL("../../src/userspace/relay-host-main.ts", import.meta.url));
+const RELAY_HOST = fileURLToPath(new URL("../../src/cases/conformance/relay-host-main.ts", import.meta.url));
 const USERSPACE = { flags: ["--proxy-mode=userspace", "--proxy-port-range=20000-29999"] };
 
 describe("the conformance table in userspace mode, with real packets", () => {

@@ -1,6 +1,6 @@
 import type { IPFamily } from "@fairlead/core";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { endpointSlice } from "@fairlead/testkit";
-import { objectPath } from "../../control-plane/api-client.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderPrefix } from "../../support/folder-prefix.ts";
+import { folderPrefix } from "@fairlead/lab/support/folder-prefix";
 import { notIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures, Spec } from "../spec.ts";

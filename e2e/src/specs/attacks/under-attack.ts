@@ -1,4 +1,4 @@
-import type { AgentStart, ClusterNode } from "../../provider/node.ts";
+import type { AgentStart, ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

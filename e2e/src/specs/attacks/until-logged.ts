@@ -1,4 +1,4 @@
-import type { ClusterNode } from "../../provider/node.ts";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { until } from "../until.ts";
 
 /**

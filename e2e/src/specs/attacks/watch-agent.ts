@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { NODE_PORTS } from "../../provider/cluster.ts";
-import type { ClusterNode } from "../../provider/node.ts";
-import { forgetPeak, peakMiB } from "../../support/memory.ts";
-import { isRunning, processId } from "../../support/processes.ts";
+import { NODE_PORTS } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { forgetPeak, peakMiB } from "@fairlead/lab/support/memory";
+import { isRunning, processId } from "@fairlead/lab/support/processes";
 import { able } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { flushArgv } from "../../faults/iptables.ts";
-import { noteOthersRules } from "../../faults/others-rules.ts";
-import type { Client } from "../../provider/node.ts";
+import { flushArgv } from "@fairlead/lab/faults/iptables";
+import { noteOthersRules } from "@fairlead/lab/faults/others-rules";
+import type { Client } from "@fairlead/lab/provider/node";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { needsExcluded } from "../multi-cni/networks.ts";
 import { openOwners } from "../multi-cni/owners.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { cutArgv } from "../../faults/cut-connections.ts";
-import { PLAIN_TOOL } from "../../support/plain-tool.ts";
+import { cutArgv } from "@fairlead/lab/faults/cut-connections";
+import { PLAIN_TOOL } from "@fairlead/lab/support/plain-tool";
 import { able, needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

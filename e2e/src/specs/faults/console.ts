@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { kubeconfig } from "../../control-plane/users.ts";
-import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
-import type { ClusterNode } from "../../provider/node.ts";
-import { requireTool } from "../../tools/fairlead.ts";
-import { installKubectl } from "../../tools/kubectl/install.ts";
-import { type PageReader, readConsole } from "../../tools/page-reader.ts";
+import { kubeconfig } from "@fairlead/lab/control-plane/users";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { requireTool } from "@fairlead/lab/tools/fairlead";
+import { installKubectl } from "@fairlead/lab/tools/kubectl/install";
+import { type PageReader, readConsole } from "@fairlead/lab/tools/page-reader";
 import { able, needs, onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { IP_FAMILIES } from "@fairlead/base";
-import { type NftTarget, nftFaults, nftTable } from "../../faults/nftables.ts";
-import { noteOthersRules } from "../../faults/others-rules.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import { type NftTarget, nftFaults, nftTable } from "@fairlead/lab/faults/nftables";
+import { noteOthersRules } from "@fairlead/lab/faults/others-rules";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Spec } from "../spec.ts";

@@ -1,5 +1,5 @@
-import type { ClusterShape } from "../../provider/cluster.ts";
-import type { ClusterNode, NodeProxy } from "../../provider/node.ts";
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode, NodeProxy } from "@fairlead/lab/provider/node";
 import { expectAnswers } from "../expect.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "../../provider/node.ts";
+import type { Client } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { Figures } from "../spec.ts";
 

@@ -1,5 +1,5 @@
-import type { ClusterShape } from "../../provider/cluster.ts";
-import type { ClusterNode, Removable } from "../../provider/node.ts";
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode, Removable } from "@fairlead/lab/provider/node";
 import { each } from "../every-node.ts";
 import { expectAnswers } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";

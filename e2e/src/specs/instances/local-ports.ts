@@ -1,5 +1,5 @@
-import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage, PORTS } from "../faults/stage.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";

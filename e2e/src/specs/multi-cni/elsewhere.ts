@@ -1,5 +1,5 @@
-import { objectPath } from "../../control-plane/api-client.ts";
-import type { ClusterShape } from "../../provider/cluster.ts";
+import { objectPath } from "@fairlead/lab/control-plane/api-client";
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

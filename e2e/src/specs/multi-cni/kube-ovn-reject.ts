@@ -1,7 +1,7 @@
-import { SERVICE_CIDRS } from "../../provider/netns/addresses.ts";
-import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
-import type { ClusterNode } from "../../provider/node.ts";
-import { requireTool, tool } from "../../tools/fairlead.ts";
+import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/addresses";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
+import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { each, restoreAgents } from "../every-node.ts";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";

@@ -1,4 +1,4 @@
-import type { ClusterShape, NetworkShape } from "../../provider/cluster.ts";
+import type { ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 
 /** The networks that Fairlead serves, and one that it leaves alone. */
 export function excludedNetwork({ networks }: ClusterShape): NetworkShape {

@@ -1,4 +1,4 @@
-import { networkResource } from "../../control-plane/network-resources.ts";
+import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { needs, onlyIPv4 } from "../needs.ts";
 import type { Scene } from "../scene.ts";

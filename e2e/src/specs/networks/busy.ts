@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { networkResource } from "../../control-plane/network-resources.ts";
+import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import { expectAnswers } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";

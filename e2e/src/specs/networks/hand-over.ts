@@ -1,5 +1,5 @@
-import type { ProbeResult } from "../../lab/peer/protocol.ts";
-import type { Client } from "../../provider/node.ts";
+import type { ProbeResult } from "@fairlead/lab/peer/protocol";
+import type { Client } from "@fairlead/lab/provider/node";
 import type { Target } from "../expect.ts";
 
 /** A service that changes hands, as somebody sees it who asks it all the while. */

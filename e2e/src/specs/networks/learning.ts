@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { parse } from "yaml";
-import { type ApiObject, objectPath } from "../../control-plane/api-client.ts";
-import type { ClusterNode } from "../../provider/node.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
 import type { Scene } from "../scene.ts";
 

@@ -1,5 +1,5 @@
-import type { ApiObject } from "../../control-plane/api-client.ts";
-import { networkResources } from "../../control-plane/network-resources.ts";
+import type { ApiObject } from "@fairlead/lab/control-plane/api-client";
+import { networkResources } from "@fairlead/lab/control-plane/network-resources";
 import { needs } from "../needs.ts";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { networkResource } from "../../control-plane/network-resources.ts";
-import type { ClusterShape } from "../../provider/cluster.ts";
+import { networkResource } from "@fairlead/lab/control-plane/network-resources";
+import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched } from "../expect.ts";
 import { startTraffic, type Way, withoutFailure } from "../faults/traffic.ts";
 import { excludedNetwork, needsExcluded } from "../multi-cni/networks.ts";

@@ -1,6 +1,6 @@
 import { CommandError, type RunOptions } from "@fairlead/kernel";
-import type { Cluster } from "../../provider/cluster.ts";
-import { requireTool, tool } from "../../tools/fairlead.ts";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
+import { requireTool, tool } from "@fairlead/lab/tools/fairlead";
 import { whole } from "../whole-kubernetes.ts";
 
 /** What a command line of `fairlead` ended with; 1 is an answer. */

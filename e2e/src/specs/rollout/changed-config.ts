@@ -1,5 +1,5 @@
+import type { Cluster, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { parseDocument } from "yaml";
-import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
 import { until } from "../until.ts";
 import { kubectlSystem, whole } from "../whole-kubernetes.ts";
 

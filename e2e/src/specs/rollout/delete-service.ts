@@ -1,6 +1,6 @@
-import { modeNamed } from "../../modes/index.ts";
-import type { Cluster } from "../../provider/cluster.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { ServiceHandle } from "../service.ts";
 

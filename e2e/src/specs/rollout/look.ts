@@ -1,6 +1,6 @@
-import type { Cluster } from "../../provider/cluster.ts";
-import { networkCIDRs } from "../../provider/netns/proxy-flags.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
+import { networkCIDRs } from "@fairlead/lab/provider/netns/proxy-flags";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { Spec } from "../spec.ts";
 import { needsKubelets, whole } from "../whole-kubernetes.ts";

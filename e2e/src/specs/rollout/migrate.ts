@@ -1,7 +1,7 @@
 import { CommandError } from "@fairlead/kernel";
-import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
-import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import type { Cluster, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { withoutFailure } from "../faults/traffic.ts";
 import type { Spec } from "../spec.ts";
 import { until } from "../until.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { Cluster, WholeKubernetes } from "../../provider/cluster.ts";
-import { FAIRLEAD_IMAGE } from "../../provider/kind/fairlead.ts";
+import type { Cluster, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
 import { withoutFailure } from "../faults/traffic.ts";
 import { endpointAt } from "../multi-cni/endpoint-at.ts";
 import { expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";

@@ -1,6 +1,6 @@
-import type { ByHand } from "../../faults/by-hand.ts";
-import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import type { ByHand } from "@fairlead/lab/faults/by-hand";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers, expectLost, expectRefused, expectUntouched, type Target } from "../expect.ts";
 import { each } from "../faults/stage.ts";
 import { expectNoTrace } from "../multi-cni/untouched.ts";

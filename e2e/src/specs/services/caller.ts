@@ -1,5 +1,5 @@
-import { modeNamed } from "../../modes/index.ts";
-import type { Client } from "../../provider/node.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { Client } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 
 type Source = { readonly seen: string } | { readonly notSeen: string };

@@ -1,4 +1,4 @@
-import { DNS_PORT, type DnsRecord, type Pod } from "../../provider/cluster.ts";
+import { DNS_PORT, type DnsRecord, type Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import { able, needs } from "../needs.ts";

@@ -1,4 +1,4 @@
-import type { Pod } from "../../provider/cluster.ts";
+import type { Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers } from "../expect.ts";
 import { expectBytes } from "../expect-bytes.ts";
 import { nearAndFar } from "../near-and-far.ts";

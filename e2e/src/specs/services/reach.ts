@@ -1,6 +1,6 @@
-import { modeNamed } from "../../modes/index.ts";
-import { servesLocalhost } from "../../modes/mode.ts";
-import type { Cluster, Pod } from "../../provider/cluster.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import { servesLocalhost } from "@fairlead/lab/modes/mode";
+import type { Cluster, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, type Target } from "../expect.ts";
 import { nearAndFar } from "../near-and-far.ts";
 import type { Scene } from "../scene.ts";

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { providePrograms } from "../../control-plane/program-set.ts";
-import type { Cluster } from "../../provider/cluster.ts";
-import { suite } from "../../provider/kind/programs.ts";
+import { providePrograms } from "@fairlead/lab/control-plane/program-set";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
+import { suite } from "@fairlead/lab/provider/kind/programs";
 import type { Figures, Spec } from "../spec.ts";
 import { backToFairlead, needsKubelets, removeProxy, whole } from "../whole-kubernetes.ts";
 import { type GinkgoResult, readGinkgo } from "./ginkgo.ts";

@@ -1,5 +1,5 @@
-import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import type { Scene } from "../scene.ts";
 import type { Tool } from "../tool-on.ts";
 import { findingsIn } from "./findings.ts";

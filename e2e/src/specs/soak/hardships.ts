@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { modeNamed } from "../../modes/index.ts";
-import type { Cluster } from "../../provider/cluster.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { Cluster } from "@fairlead/lab/provider/cluster";
 import { cutConnections } from "../faults/api-server.ts";
 import { each } from "../faults/stage.ts";
 import { able } from "../needs.ts";

@@ -1,7 +1,7 @@
 import type { IPFamily } from "@fairlead/core";
-import { NEIGHBOUR } from "../../faults/neighbour.ts";
-import { modeNamed } from "../../modes/index.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import { NEIGHBOUR } from "@fairlead/lab/faults/neighbour";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { each } from "../faults/stage.ts";
 import { endure } from "./hardships.ts";
 import type { Damage, SoakModel, SoakPod, SoakStep } from "./model.ts";

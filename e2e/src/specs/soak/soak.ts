@@ -1,7 +1,7 @@
-import { modeNamed } from "../../modes/index.ts";
-import type { Cluster, ClusterShape } from "../../provider/cluster.ts";
-import { messageOf } from "../../support/errors.ts";
-import { residentMiB } from "../../support/memory.ts";
+import { modeNamed } from "@fairlead/lab/modes/index";
+import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
+import { messageOf } from "@fairlead/lab/support/errors";
+import { residentMiB } from "@fairlead/lab/support/memory";
 import { startTraffic } from "../faults/traffic.ts";
 import { onlyIn } from "../needs.ts";
 import type { Scene } from "../scene.ts";

@@ -1,5 +1,5 @@
-import type { Pod } from "../../provider/cluster.ts";
-import type { ClusterNode } from "../../provider/node.ts";
+import type { Pod } from "@fairlead/lab/provider/cluster";
+import type { ClusterNode } from "@fairlead/lab/provider/node";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { openStage } from "../faults/stage.ts";
 import type { Way } from "../faults/traffic.ts";

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerLines } from "../../../support/answer-lines.ts";
+import { answerLines } from "@fairlead/lab/support/answer-lines";
 
 /**
  * Asks /livez ten times a second, as a kubelet would on a connection of its own each time, and each time a server of

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerLines } from "../../../support/answer-lines.ts";
+import { answerLines } from "@fairlead/lab/support/answer-lines";
 
 /**
  * Sends requests without waiting for answers, many on each connection, again and again. By turns a connection reads

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
-import { leadOn } from "../../../control-plane/lead-on.ts";
-import { answerLines } from "../../../support/answer-lines.ts";
+import { leadOn } from "@fairlead/lab/control-plane/lead-on";
+import { answerLines } from "@fairlead/lab/support/answer-lines";
 
 /**
  * An API server without TLS that notes who shows it credentials, and leads everything on to the real one with its own.

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:net";
-import { answerLines } from "../../../support/answer-lines.ts";
+import { answerLines } from "@fairlead/lab/support/answer-lines";
 import { becomeNobody } from "./nobody.ts";
 
 /**

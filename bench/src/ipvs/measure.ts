@@ -1,0 +1,140 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
+import type { Daemon } from "@fairlead/lab/support/daemon";
+import type { Accounting } from "./accounting.ts";
+import { addressesOf, type LoadEndpoint, newAddress, slice } from "./load.ts";
+import { type MeasuredNode, openNode } from "./measured-node.ts";
+import { type BenchSettings, type Measured, NODE_NAME, type ProxyName, type Step } from "./settings.ts";
+
+const PATIENCE_MS = 1_800_000;
+/** After a step, until nobody does anything about it any more. */
+const QUIET_MS = 4_000;
+
+export interface Measuring {
+  readonly settings: BenchSettings;
+  readonly api: ApiClient;
+  readonly accounting: Accounting;
+  readonly folder: string;
+}
+
+/** Takes one proxy through the whole work on a kernel that holds nothing, and leaves the API's objects as they were. */
+export async function measure(proxy: ProxyName, measuring: Measuring): Promise<Measured> {
+  const node = await openNode(proxy, measuring.settings, measuring.folder);
+  const work = new Work(node, measuring);
+  try {
+    const fullSync = await work.start();
+    const changes: Step[] = [];
+    for (let count = 0; count < measuring.settings.changes; count++) {
+      changes.push(await work.change(count, { address: newAddress(count), node: "other-0" }));
+    }
+    const firstLocal = await work.change(measuring.settings.changes, { address: newAddress(999), node: NODE_NAME });
+    const restart = await work.start();
+    const residentMiB = await work.residentMiB();
+    const kernel = await heldBy(node);
+    return { proxy, fullSync, restart, changes, firstLocal, residentMiB, kernel };
+  } finally {
+    await work.end();
+    await node.dispose();
+  }
+}
+
+class Work {
+  readonly #node: MeasuredNode;
+  readonly #measuring: Measuring;
+  readonly #changed = new Set<number>();
+  #proxy: Daemon | undefined;
+
+  constructor(node: MeasuredNode, measuring: Measuring) {
+    this.#node = node;
+    this.#measuring = measuring;
+  }
+
+  /** Ends the proxy if it runs, and starts it. */
+  async start(): Promise<Step> {
+    await this.#proxy?.stop("SIGKILL");
+    return this.#step(async () => {
+      this.#proxy = await this.#node.start();
+      await waitUntil("the first complete sync", PATIENCE_MS, () => this.#isComplete());
+    });
+  }
+
+  /** One endpoint of a service gives way to another. */
+  async change(index: number, endpoint: LoadEndpoint): Promise<Step> {
+    const { api, settings } = this.#measuring;
+    const [, ...others] = addressesOf(index, settings.endpoints);
+    const object = slice(index, [endpoint, ...others]);
+    this.#changed.add(index);
+    const wanted = hexadecimal(endpoint.address);
+    return this.#step(async () => {
+      await api.patch(objectPath(object), { endpoints: object["endpoints"] });
+      await waitUntil(`${endpoint.address} among the destinations`, PATIENCE_MS, async () =>
+        (await this.#node.virtualServers()).includes(wanted) ? true : undefined,
+      );
+    });
+  }
+
+  async residentMiB(): Promise<number> {
+    const status = await readFile(`/proc/${this.#proxy?.pid}/status`, "utf8");
+    return Math.round(Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024);
+  }
+
+  /** Ends the proxy; the services are as they were. */
+  async end(): Promise<void> {
+    await this.#proxy?.stop("SIGKILL");
+    const { api, settings } = this.#measuring;
+    for (const index of this.#changed) {
+      const object = slice(index, addressesOf(index, settings.endpoints));
+      await api.patch(objectPath(object), { endpoints: object["endpoints"] });
+    }
+  }
+
+  async #step(work: () => Promise<void>): Promise<Step> {
+    const before = await this.#cpuSeconds();
+    await this.#measuring.accounting.since();
+    const started = performance.now();
+    await work();
+    const seconds = (performance.now() - started) / 1000;
+    await sleep(QUIET_MS);
+    const cpuSeconds = (await this.#cpuSeconds()) - before;
+    return { seconds, cpuSeconds, processes: await this.#measuring.accounting.since() };
+  }
+
+  /**
+   * Of the running proxy and those of its children that have ended; a proxy that was not there before counts from 0.
+   */
+  async #cpuSeconds(): Promise<number> {
+    const stat = await readFile(`/proc/${this.#proxy?.pid}/stat`, "utf8").catch(() => "");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return ticks / 100;
+  }
+
+  /** It says itself that it has synced, and the kernel has every virtual server and destination. */
+  async #isComplete(): Promise<true | undefined> {
+    await sleep(200);
+    const { services, endpoints } = this.#measuring.settings;
+    const lines = (await this.#node.virtualServers()).split("\n").filter((line) => / (?:rr|Masq) /.test(line));
+    if (lines.length < services * (1 + endpoints)) return undefined;
+    // Asked last: an answer may cost the proxy processes.
+    const synced = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{.*\})? [1-9]/m;
+    return synced.test(await this.#node.metrics()) ? true : undefined;
+  }
+}
+
+/** `10.250.0.1` → `0AFA0001:1F90`, as /proc/net/ip_vs has it with the load's port */
+function hexadecimal(address: string): string {
+  const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
+  return `${bytes.join("")}:1F90`.toUpperCase();
+}
+
+/** Virtual servers, destinations that serve, set members and rules. */
+async function heldBy({ runner }: MeasuredNode): Promise<readonly string[]> {
+  const listings = [["ipvsadm", "--save", "-n"], ["ipset", "save"], ["iptables-save"]] as const;
+  const texts = await Promise.all(listings.map(async (argv) => (await runner.run(argv)).stdout));
+  return texts
+    .flatMap((text) => text.split("\n"))
+    .filter((line) => /^(?:-[Aa]|add) /.test(line) && !line.endsWith(" -w 0"))
+    .sort();
+}

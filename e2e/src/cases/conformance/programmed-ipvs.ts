@@ -1,0 +1,108 @@
+import { createIpvsBackend, DEVICE, type IpvsPort, requiredSysctls } from "@fairlead/backend-ipvs";
+import { IP_FAMILIES } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
+import {
+  createIpset,
+  createIpvsadm,
+  createLinks,
+  type IpsetClient,
+  type IptablesClient,
+  kernelVersion,
+  openIptables,
+} from "@fairlead/kernel";
+import { netlinkIn } from "@fairlead/kernel/netns";
+import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import { applySettings } from "@fairlead/lab/wire/apply";
+import type { RuleSet } from "@fairlead/netfilter";
+import { ipvsEnvironment } from "@fairlead/testkit";
+import type { Environment } from "@fairlead/trace";
+import type { CaseGroup } from "./groups.ts";
+import { syncGroup } from "./sync-group.ts";
+
+/** The backend's port, with rules and all sets that can be read as well. */
+type NodePort = IpvsPort & { readonly rules: IptablesClient; readonly sets: IpsetClient };
+
+/** What node-a's kernel holds, ready for the tracer. */
+export interface IpvsNodeState {
+  readonly ruleSets: Readonly<Record<IPFamily, RuleSet>>;
+  readonly environment: Environment;
+}
+
+/** node-a of a lab with everything that ipvs mode programs. */
+export interface ProgrammedIpvs {
+  /** Takes node-a through the group's history and gives what its kernel then holds. */
+  program(group: CaseGroup): Promise<IpvsNodeState>;
+  /** Removes everything that was programmed. */
+  cleanup(): Promise<void>;
+}
+
+/**
+ * How virtual servers, sets and addresses are read and written: by netlink as an agent does, or by the tools where it
+ * cannot.
+ */
+export type Way = "netlink" | "tools";
+
+/**
+ * What the backends of both families reach of node-a, in the order of `families`, with the mode's kernel settings made.
+ *
+ * @throws IptablesError when the legacy variant is not to be had here
+ */
+export async function ipvsPorts(lab: Lab, way: Way = "netlink"): Promise<readonly NodePort[]> {
+  const runner = lab.runner("node-a");
+  const rules = await Promise.all(IP_FAMILIES.map((family) => openIptables(runner, { family, variant: "legacy" })));
+  const { generic, netfilter, route } = netlinkIn(lab.namespace("node-a"));
+  const tools = { servers: createIpvsadm(runner), sets: createIpset(runner), links: createLinks(runner) };
+  const netlink = {
+    servers: createIpvsadm(runner, { open: generic }),
+    sets: createIpset(runner, { open: netfilter }),
+    links: createLinks(runner, { open: route }),
+  };
+  const shared = way === "netlink" ? netlink : tools;
+  const required = requiredSysctls({ strictARP: false, kernel: kernelVersion() });
+  const settings = required.map(({ name, value }) => [name.replaceAll(".", "/"), value]);
+  await applySettings(runner, Object.fromEntries(settings));
+  return rules.map((client) => ({ ...shared, rules: client }));
+}
+
+/** @throws IptablesError as `ipvsPorts` */
+export async function programmedIpvs(lab: Lab, way: Way): Promise<ProgrammedIpvs> {
+  const ports = await ipvsPorts(lab, way);
+  const backends = ports.map((port) => createIpvsBackend(port));
+  return {
+    program: async (group) => {
+      await syncGroup(group, backends);
+      return read(ports);
+    },
+    cleanup: async () => {
+      for (const backend of backends) await backend.cleanup();
+    },
+  };
+}
+
+async function read(ports: readonly NodePort[]): Promise<IpvsNodeState> {
+  const [port] = ports;
+  if (port === undefined) throw new Error("no family to read");
+  const [v4, v6] = await Promise.all(ports.map(({ rules }) => readRuleSet(rules)));
+  const [servers, sets, addresses] = await Promise.all([
+    collect(port.servers.save()),
+    collect(port.sets.save()),
+    port.links.addresses(DEVICE),
+  ]);
+  return {
+    ruleSets: { IPv4: v4 ?? new Map(), IPv6: v6 ?? new Map() },
+    environment: ipvsEnvironment({ servers, sets, addresses: addresses ?? [] }),
+  };
+}
+
+async function readRuleSet(client: IptablesClient): Promise<RuleSet> {
+  return new Map([
+    ["filter", await client.save("filter")],
+    ["nat", await client.save("nat")],
+  ]);
+}
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}

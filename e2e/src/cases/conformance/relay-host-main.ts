@@ -1,0 +1,40 @@
+import { createInterface } from "node:readline";
+import { createTraffic, createUserspaceBackend, type RelayingBackend } from "@fairlead/backend-userspace";
+import { IP_FAMILIES } from "@fairlead/base";
+import { createRunner, openIptables } from "@fairlead/kernel";
+import { conformanceTable } from "@fairlead/testkit";
+import { groupCases } from "./groups.ts";
+import { syncGroup } from "./sync-group.ts";
+
+/**
+ * Runs on a node of the lab: userspace mode serves from where its process is. Each line is the number of a group of the
+ * conformance table; it is programmed as by an agent that starts anew, and the line is said back. Cleans up at its end.
+ */
+const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(createRunner(), { family })));
+const groups = groupCases(conformanceTable);
+// Clients on the node take theirs from 33000 on.
+const PORT_RANGE = { from: 20_000, to: 29_999 };
+/** On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked. */
+const UDP_IDLE_TIMEOUT = 10_000;
+let backends: readonly RelayingBackend[] = [];
+
+const input = createInterface({ input: process.stdin });
+for await (const line of input) {
+  const group = groups[Number(line)];
+  if (group === undefined) throw new Error(`there is no group ${line}`);
+  for (const backend of backends) backend.close();
+  const { localhostNodePorts } = group.options;
+  const traffic = createTraffic();
+  backends = clients.map((client) =>
+    createUserspaceBackend(client, {
+      localhostNodePorts,
+      portRange: PORT_RANGE,
+      udpIdleTimeout: UDP_IDLE_TIMEOUT,
+      traffic,
+    }),
+  );
+  await syncGroup(group, backends);
+  process.stdout.write(`${line}\n`);
+}
+for (const backend of backends) await backend.cleanup();
+process.exit(0);

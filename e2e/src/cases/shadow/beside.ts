@@ -1,0 +1,97 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type AgentProcess, startAgent } from "@fairlead/lab/agent/agent-process";
+import { agentFolder } from "@fairlead/lab/agent/manifests";
+import { waitUntil } from "@fairlead/lab/agent/wait-until";
+import { kubeconfig, USERS } from "@fairlead/lab/control-plane/users";
+import { startApi } from "@fairlead/lab/one-node/api";
+import { type KubeProxyMode, startKubeProxy } from "@fairlead/lab/one-node/kube-proxy";
+import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import { clusterObjects, type RawObject } from "@fairlead/testkit";
+import { agrees, askShadow, kindsOf, type ShadowPage } from "./page.ts";
+
+/** A busy machine takes its time to start both, and a guest for every sync of kube-proxy. */
+const AGREED_MS = 600_000;
+/** Each question is a process, which in a guest takes its time from those that are to agree. */
+const AGREED_PAUSE_MS = 1_000;
+
+export interface BesideSettings extends KubeProxyMode {
+  /** The real kube-proxy. */
+  readonly program: string;
+  /** More flags for the shadow. */
+  readonly flags?: readonly string[];
+}
+
+/** The real kube-proxy on node-a of a lab, and a shadow beside it. */
+export interface Beside extends AsyncDisposable {
+  readonly shadow: AgentProcess;
+  put(objects: readonly RawObject[]): Promise<void>;
+  /** Waits until all was looked at since that moment (of Date) and nothing differs. */
+  agreed(since: number): Promise<ShadowPage>;
+  /** Waits until a difference (of the kind) is told, and gives after how many milliseconds. */
+  told(what: string, withinMs: number, kind?: string): Promise<number>;
+  /** With SIGKILL: whatever is done to the kernel stays. */
+  killKubeProxy(): Promise<void>;
+}
+
+export async function openBeside(
+  lab: Lab,
+  { program, flags = [], ...mode }: BesideSettings,
+  objects: readonly RawObject[],
+): Promise<Beside> {
+  await using opening = new AsyncDisposableStack();
+  const { path } = await agentFolder([]);
+  opening.defer(() => rm(path, { recursive: true }));
+  const { url, put, stop } = await startApi(lab.namespace("node-a"), [...clusterObjects, ...objects]);
+  opening.defer(stop);
+  const access = join(path, "kubeconfig");
+  await writeFile(access, kubeconfig({ server: url, token: USERS.proxy.token }));
+  const folder = join(path, "kube-proxy");
+  const kubeProxy = await startKubeProxy(lab, { ...mode, program, kubeconfig: access, folder });
+  const killKubeProxy = () => kubeProxy.stop("SIGKILL");
+  opening.defer(killKubeProxy);
+  const shadow = startAgent(lab.namespace("node-a"), {
+    flags: [
+      "--shadow",
+      `--config=${join(folder, "config.conf")}`,
+      "--hostname-override=node-a",
+      "--v=2",
+      ...OWN,
+      ...flags,
+    ],
+  });
+  opening.defer(async () => void (await shadow.kill()));
+  const opened = opening.move();
+  const page = () => askShadow(lab.runner("node-a"));
+  const until = (what: string, withinMs: number, holds: (seen: ShadowPage) => boolean, pauseMs?: number) =>
+    waitUntil(
+      what,
+      withinMs,
+      async () => {
+        const seen = await page();
+        return seen !== undefined && holds(seen) ? seen : undefined;
+      },
+      pauseMs,
+    ).catch(async (error: unknown) => {
+      const seen = JSON.stringify((await page()) ?? "no page", undefined, 1);
+      const all = [seen, shadow.log(), await kubeProxy.log()].map((text) => text.slice(-20_000));
+      throw new Error(`${what}: ${all.join("\n")}`, { cause: error });
+    });
+  return {
+    shadow,
+    put,
+    agreed: (since) => until("the shadow to agree", AGREED_MS, (seen) => agrees(seen, since), AGREED_PAUSE_MS),
+    told: async (what, withinMs, kind) => {
+      const began = performance.now();
+      await until(`${what} to be told`, withinMs, (seen) =>
+        kind === undefined ? kindsOf(seen).length > 0 : kindsOf(seen).includes(kind),
+      );
+      return Math.round(performance.now() - began);
+    },
+    killKubeProxy,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** The test's services have no annotation that says whose they are. */
+const OWN = ["--ownership-annotation=false"];

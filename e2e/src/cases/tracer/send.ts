@@ -1,0 +1,79 @@
+import { socketText } from "@fairlead/base";
+import type { IPFamily } from "@fairlead/core";
+import { type Connection, listConnections } from "@fairlead/kernel";
+import type { ProbeResult } from "@fairlead/lab/peer/protocol";
+import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import { NODE_A, SECOND_NODE_ADDRESS } from "@fairlead/testkit";
+import type { SentPacket } from "./arbitrary-packets.ts";
+
+/** How long a refusal may take that is to come, and one that is not. */
+const PATIENCE_MS = 5_000;
+const SILENCE_MS = 300;
+
+export interface Shipment extends SentPacket {
+  readonly sourcePort: number;
+  /** Whether the tracer says that the sender will hear of it: then it is worth waiting. */
+  readonly answered: boolean;
+}
+
+/** What the kernel of node-a did with a packet. */
+export type Fate =
+  | { readonly verdict: "reject" | "drop" }
+  | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean };
+
+/**
+ * Sends all packets at once. What was accepted stands in node-a's connection tracking, translation and masquerade
+ * included; what was refused is known to the sender; the rest was dropped.
+ */
+export async function sendAll(lab: Lab, packets: readonly Shipment[], family: IPFamily): Promise<readonly Fate[]> {
+  const results = await Promise.all(packets.map((packet) => sendOne(lab, packet)));
+  const runner = lab.runner("node-a");
+  const connections = new Map<string, Connection>();
+  for (const protocol of ["TCP", "UDP"] as const) {
+    for await (const connection of listConnections(runner, family, protocol)) {
+      connections.set(keyOf(protocol, connection.original.source, connection.original.sourcePort), connection);
+    }
+  }
+  return packets.map((packet, at) => {
+    const connection = connections.get(keyOf(packet.protocol, packet.source, packet.sourcePort));
+    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
+  });
+}
+
+async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
+  const { from, protocol, source, sourcePort, destination: to, port, answered } = packet;
+  const own = from === NODE_A ? {} : { source };
+  const timeoutMs = answered ? PATIENCE_MS : SILENCE_MS;
+  const [result] = await lab
+    .peer(from)
+    .send({ protocol, to, port, ...own, sourcePort, count: 1, parallel: 1, timeoutMs });
+  return result;
+}
+
+function keyOf(protocol: string, source: string, port: number): string {
+  return `${protocol} ${source} ${port}`;
+}
+
+function stopped(result: ProbeResult | undefined): "reject" | "drop" {
+  if (result?.kind === "refused") return "reject";
+  if (result?.kind === "lost") return "drop";
+  throw new Error(`no connection, and yet: ${JSON.stringify(result)}`);
+}
+
+function fateOf(packet: Shipment, { reply }: Connection, result: ProbeResult | undefined): Fate {
+  const { family, from, source, sourcePort } = packet;
+  const own = ownAddresses(family);
+  const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;
+  if (masqueraded && !own.includes(reply.destination)) throw new Error(`masqueraded as ${reply.destination}`);
+  // What the node sends to itself is a connection before INPUT is asked.
+  const looped = from === NODE_A && [...own, ...LOOPBACK].includes(reply.source);
+  if (looped && result?.kind !== "answer") return { verdict: stopped(result) };
+  return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
+}
+
+/** Where a REDIRECT of the node's own packets leads. */
+export const LOOPBACK = ["127.0.0.1", "::1"];
+
+export function ownAddresses(family: IPFamily): readonly string[] {
+  return [NODE_A.addresses[family], SECOND_NODE_ADDRESS[family]];
+}

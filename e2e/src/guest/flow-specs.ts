@@ -1,0 +1,31 @@
+import { openScene } from "@fairlead/lab/one-node/scene";
+import { applySettings } from "@fairlead/lab/wire/apply";
+import { flowObjects } from "../cases/flows/calls.ts";
+import { flowsTold, REMEMBERED } from "../cases/flows/told.ts";
+import type { Spec } from "./suite.ts";
+
+/** `fairlead flows` beside a real IPVS. */
+export const flowSpecs: readonly Spec[] = [
+  {
+    name: "ipvs flows: every connection of a service is told with service, endpoint and owner, and no other",
+    run: async (lab) => {
+      await applySettings(lab.runner("node-a"), REMEMBERED);
+      const scene = await openScene(lab, flowObjects, { flags: ["--proxy-mode=ipvs"] });
+      try {
+        const { made, told, code } = await flowsTold(lab, scene.folder.manifests, false);
+        const problems = [...without(made.lines, told, "missing"), ...without(told, made.lines, "invented")];
+        if (code !== 0) problems.push(`exit code ${code}`);
+        if (made.connections < 1_000) problems.push(`only ${made.connections} connections were made`);
+        return problems;
+      } finally {
+        await scene.close();
+      }
+    },
+  },
+];
+
+/** The lines that stand more often in one list than in the other. */
+function without(lines: readonly string[], others: readonly string[], what: string): readonly string[] {
+  const left = Map.groupBy(others, (line) => line);
+  return lines.filter((line) => left.get(line)?.pop() === undefined).map((line) => `${what}: ${line}`);
+}

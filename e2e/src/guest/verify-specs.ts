@@ -1,0 +1,109 @@
+import { socketText } from "@fairlead/base";
+import { agentFolder } from "@fairlead/lab/agent/manifests";
+import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults/ipvs";
+import { fairlead } from "@fairlead/lab/tools/fairlead";
+import type { Lab } from "@fairlead/lab/two-nodes/lab";
+import {
+  clusterObjects,
+  NETWORKS,
+  NODE_A,
+  type RawObject,
+  SECOND_NODE_ADDRESS,
+  webA1,
+  webB1,
+  workload,
+} from "@fairlead/testkit";
+import type { Finding, ServiceReport } from "@fairlead/verify";
+import { type ServedNode, serveNode } from "./served.ts";
+import { problemsOf, type Report, type Suite } from "./suite.ts";
+
+const web = workload(11, { endpoints: [webA1, webB1], nodePort: true });
+const objects: readonly RawObject[] = [...clusterObjects, ...web.objects];
+
+const { port } = web;
+const address = web.clusterIP.IPv4;
+const target = { address, port, destination: socketText(webA1.addresses.IPv4, 8080), other: "10.96.9.9" };
+
+/** Kind and object of the finding. */
+type Found = readonly [kind: Finding["kind"], where: string];
+
+interface Damage {
+  readonly what: string;
+  readonly fault: IpvsFault;
+  readonly found: Found;
+}
+
+const virtualServer = `virtual server TCP ${address}:${port}`;
+
+const damages: readonly Damage[] = [
+  { what: "an address missing on kube-ipvs0", fault: "addressDeleted", found: ["missing", "kube-ipvs0"] },
+  { what: "an address too many on kube-ipvs0", fault: "addressAdded", found: ["extra", "kube-ipvs0"] },
+  { what: "kube-ipvs0 gone", fault: "deviceDeleted", found: ["missing", "kube-ipvs0"] },
+  { what: "a set entry removed", fault: "entryRemoved", found: ["missing", "ipset KUBE-CLUSTER-IP"] },
+  { what: "a set entry added", fault: "entryAdded", found: ["extra", "ipset KUBE-CLUSTER-IP"] },
+  { what: "a virtual server removed", fault: "serverRemoved", found: ["missing", virtualServer] },
+  {
+    what: "a virtual server added",
+    fault: "serverAdded",
+    found: ["extra", `virtual server TCP ${address}:${port + 1}`],
+  },
+  { what: "a scheduler changed", fault: "schedulerChanged", found: ["different", virtualServer] },
+  { what: "a weight changed", fault: "weightChanged", found: ["different", virtualServer] },
+  { what: "a destination removed", fault: "destinationRemoved", found: ["missing", virtualServer] },
+  { what: "a destination added", fault: "destinationAdded", found: ["extra", virtualServer] },
+  { what: "a rule removed", fault: "ruleRemoved", found: ["missing", "nat KUBE-MARK-MASQ"] },
+];
+
+const HEALTHY = "ipvs verify: a healthy node: nothing differs";
+
+/** What people break in ipvs mode, as `fairlead verify` tells it; the backend restores it each time. */
+export const verify: Suite = {
+  names: [HEALTHY, ...damages.map(nameOf)],
+  run: async function* (lab): AsyncGenerator<Report> {
+    const folder = await agentFolder(objects);
+    const node = await serveNode(lab, objects);
+    try {
+      const look = () => findingsIn(lab, folder.manifests);
+      yield { name: HEALTHY, problems: await problemsOf(look()) };
+      for (const damage of damages)
+        yield { name: nameOf(damage), problems: await problemsOf(inflict(lab, node, damage, look)) };
+    } finally {
+      await node.cleanup();
+      await folder.remove();
+    }
+  },
+};
+
+function nameOf({ what }: Damage): string {
+  return `ipvs verify: ${what}`;
+}
+
+async function inflict(
+  lab: Lab,
+  node: ServedNode,
+  { fault, found: [kind, where] }: Damage,
+  look: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  await lab.runner("node-a").run(["sh", "-c", ipvsFaults[fault](target)]);
+  const findings = await look();
+  await node.repair();
+  const reported = findings.some((one) => one.startsWith(`${kind} ${where}: `));
+  return reported ? [] : [`no "${kind} ${where}" among: ${findings.join("; ")}`];
+}
+
+/** What verify finds in IPv4, the family that is served here: `missing kube-ipvs0: 10.96.2.11`. */
+async function findingsIn(lab: Lab, manifests: string): Promise<readonly string[]> {
+  const cidrs = ["--cluster-cidr", NETWORKS.calico.IPv4, "--exclude-cluster-cidr", NETWORKS.ovn.IPv4];
+  const node = [
+    "--node",
+    NODE_A.name,
+    "--node-address",
+    NODE_A.addresses.IPv4,
+    "--node-address",
+    SECOND_NODE_ADDRESS.IPv4,
+  ];
+  const { out } = await fairlead(lab, "verify", "--mode", "ipvs", "-f", manifests, ...node, ...cidrs, "-o", "json");
+  const reports: readonly { readonly family: string; readonly services: readonly ServiceReport[] }[] = JSON.parse(out);
+  const own = reports.filter(({ family }) => family === "IPv4").flatMap(({ services }) => services);
+  return own.flatMap(({ findings }) => findings.map(({ kind, where, what }) => `${kind} ${where}: ${what}`));
+}

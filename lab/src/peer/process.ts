@@ -1,0 +1,76 @@
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { execa } from "execa";
+import { RUN_VARIABLE } from "../support/run-variable.ts";
+import type { PeerReply, PeerSettings, Probe, ProbeResult } from "./protocol.ts";
+
+/** A process inside a namespace that serves and sends. */
+export interface Peer {
+  readonly name: string;
+  /** @throws Error when the peer has ended or could not send */
+  send(probe: Probe): Promise<readonly ProbeResult[]>;
+  stop(): Promise<void>;
+}
+
+const SCRIPT = fileURLToPath(new URL("main.ts", import.meta.url));
+
+interface Waiting {
+  readonly resolve: (results: readonly ProbeResult[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Starts a peer and waits until it listens. */
+export async function startPeer(namespace: NetworkNamespace, settings: PeerSettings): Promise<Peer> {
+  const child = startScript(namespace, settings);
+  const waiting = new Map<number, Waiting>();
+  const ready = Promise.withResolvers<void>();
+  const lines = createInterface({ input: child.stdout });
+  lines.on("line", (line) => (line === "ready" ? ready.resolve() : settle(waiting, JSON.parse(line))));
+  const ended = child.then(({ stderr }) => {
+    const error = new Error(`peer ${settings.name} ended: ${stderr}`);
+    ready.reject(error);
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  });
+  await ready.promise;
+  let next = 0;
+  return {
+    name: settings.name,
+    send: (probe) =>
+      new Promise((resolve, reject) => {
+        const id = next++;
+        waiting.set(id, { resolve, reject });
+        child.stdin.write(`${JSON.stringify({ id, probe })}\n`);
+      }),
+    stop: async () => {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
+  const { NODE_COMPILE_CACHE, [RUN_VARIABLE]: run } = process.env;
+  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
+  const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, JSON.stringify(settings)];
+  return execa(program, args, {
+    stdin: "pipe",
+    buffer: { stdout: false, stderr: true },
+    reject: false,
+    // A peer must not inherit what the test runner sets for its own workers.
+    extendEnv: false,
+    env: {
+      PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+      ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
+      ...(run !== undefined && { [RUN_VARIABLE]: run }),
+    },
+  });
+}
+
+function settle(waiting: Map<number, Waiting>, reply: PeerReply): void {
+  const call = waiting.get(reply.id);
+  waiting.delete(reply.id);
+  if ("failure" in reply) call?.reject(new Error(reply.failure));
+  else call?.resolve(reply.results);
+}

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { createRunner } from "@fairlead/kernel";
+import { loadFlavour } from "../../cni/load.ts";
+import { createApiClient } from "../../control-plane/api-client.ts";
+import type { ControlPlane } from "../../control-plane/control-plane.ts";
+import { applyLines, applySettings, runnerIn } from "../../wire/apply.ts";
+import { kernelSettings } from "../../wire/settings.ts";
+import { openCluster, type ReachControlPlane } from "../netns/cluster.ts";
+import type { GuestSettings } from "./calls.ts";
+import { fabricEndLines, fabricPair, guestLines } from "./link.ts";
+import { clusterCalls } from "./server.ts";
+import { answerOver } from "./wire.ts";
+
+/**
+ * Runs in the guest: a cluster of namespaces whose control plane is outside, for the machine's side to work with. Ends
+ * when that side closes the connection. Usage: main.ts SETTINGS-FILE FOLDER
+ */
+const [, , settingsFile = "", folder = ""] = process.argv;
+const settings: GuestSettings = JSON.parse(await readFile(settingsFile, "utf8"));
+const runner = createRunner();
+await applySettings(runner, kernelSettings("fabric"));
+await applyLines(runner, guestLines);
+
+const machine = connect(settings.port, settings.host);
+await new Promise((resolve, reject) => machine.on("connect", resolve).on("error", reject));
+const ended = new Promise((resolve) => machine.on("close", resolve));
+
+const progress = Promise.withResolvers<(line: string) => void>();
+const cluster = progress.promise.then(async (notify) =>
+  openCluster({
+    shape: settings.shape,
+    flavours: await Promise.all(settings.request.cni.map(loadFlavour)),
+    folder,
+    progress: notify,
+    controlPlane: reachControlPlane,
+  }),
+);
+progress.resolve(answerOver(machine, clusterCalls(cluster)));
+await ended;
+process.exit(0);
+
+async function reachControlPlane(...[{ fabric }, opened]: Parameters<ReachControlPlane>): Promise<ControlPlane> {
+  await applyLines(runner, fabricPair(fabric.pid));
+  await applyLines(runnerIn(fabric), fabricEndLines);
+  const { host, port, ca, url, token } = settings.apiServer;
+  const api = createApiClient({ at: { host, port }, ca, token });
+  opened.defer(async () => api.close());
+  const elsewhere = async () => {
+    throw new Error("the control plane is not in the guest");
+  };
+  return {
+    api,
+    url,
+    token,
+    ca,
+    proxyKubeconfig: settings.proxyKubeconfig,
+    stopApiServer: elsewhere,
+    startApiServer: elsewhere,
+    dispose: async () => {},
+  };
+}

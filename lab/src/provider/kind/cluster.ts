@@ -1,0 +1,154 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import type { CniFlavour } from "../../cni/flavour.ts";
+import { kubernetesVersion } from "../../control-plane/versions.ts";
+import { startPeer } from "../../peer/process.ts";
+import { orDispose } from "../../support/or-dispose.ts";
+import { type Cluster, type ClusterShape, NODE_PORTS } from "../cluster.ts";
+import { followServices } from "../install-flavour.ts";
+import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRESS } from "../netns/addresses.ts";
+import { clusterState } from "../netns/state.ts";
+import type { ClusterNode } from "../node.ts";
+import type { ClusterRequest, Progress } from "../provider.ts";
+import { openApi } from "./api.ts";
+import { openOutside } from "./edge.ts";
+import { agentOn, buildFairleadImage, installFairlead } from "./fairlead.ts";
+import { createKindCluster, type KindCluster, type KindNode, type NewCluster } from "./kind-cluster.ts";
+import { addKubeProxy } from "./kube-proxy.ts";
+import { type Machine, openMachine } from "./machine.ts";
+import { installNetworks, NODE_FOLDER } from "./networks/install.ts";
+import { numberedPods } from "./pods.ts";
+import { SharedStart } from "./shared-start.ts";
+import type { Source } from "./source.ts";
+
+export interface ClusterParts {
+  readonly source: Source;
+  readonly shape: ClusterShape;
+  readonly flavours: readonly CniFlavour[];
+  readonly request: ClusterRequest;
+  /** Of the run. */
+  readonly id: string;
+  readonly folder: string;
+  readonly progress: Progress;
+}
+
+/** Builds everything; what was opened is closed again when something fails. */
+export function openCluster(parts: ClusterParts): Promise<Cluster> {
+  return orDispose((opened) => build(parts, opened));
+}
+
+async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise<Cluster> {
+  const { shape, request, folder } = parts;
+  const { families } = shape;
+  const { images, machine, kind, workers, outside, networks, reached, start } = await openWithFairlead(parts, opened);
+  const { api, url, token, kubeconfig } = reached;
+  const [nodes, sender] = await Promise.all([
+    Promise.all(workers.map((node, index) => openNode(kind, node, index, { shape, start }, opened))),
+    peerIn(outside, "outside", opened),
+  ]);
+  const pods = numberedPods({ api, families, inNetwork: networks.podSpec });
+  opened.defer(pods.dispose);
+  const index = ({ name }: ClusterNode) => workers.findIndex((worker) => worker.name === name) + 1;
+  const gates = gateCounter();
+  return {
+    ...shape,
+    nodes,
+    api,
+    outside: {
+      name: "outside",
+      addresses: familiesOnly(families, OUTSIDE_ADDRESS),
+      send: (probe) => sender.send(probe),
+    },
+    strangerAddresses: familiesOnly(families, STRANGER_ADDRESS),
+    apiServer: { url, token, run: (argv, options) => machine.runner.run(argv, options), ...notOurs },
+    kubernetes: {
+      version: kubernetesVersion(request.kubernetes),
+      kubeconfig,
+      kubectl: kind.kubectl,
+      kubectlProgram: images.programs.kubectl,
+      addFairlead: () => start.apply({}),
+      addKubeProxy: () => addKubeProxy(kind, shape.mode),
+    },
+    startPod: pods.start,
+    gateAddress: (node, family) => gateAddress[family](index(node), gates()),
+    tour: tourOf(machine, kind, kubeconfig),
+    state: () => clusterState({ nodes: pairs(workers, nodes), networks: networks.running, folder }),
+    dispose: () => opened.disposeAsync(),
+  };
+}
+
+/** A cluster with its pod networks, and Fairlead serving on every node. */
+async function openWithFairlead(parts: ClusterParts, opened: AsyncDisposableStack) {
+  const { shape, flavours, request, folder, progress } = parts;
+  const { families } = shape;
+  const [images, archive] = await Promise.all([
+    parts.source.images(request.kubernetes, progress),
+    buildFairleadImage(folder, progress),
+  ]);
+  const machine = await openMachine(parts.id, folder);
+  opened.defer(() => machine.dispose());
+  progress("Docker runs, in a network of its own");
+  const shared = join(folder, "networks");
+  await mkdir(shared);
+  const kind = await createKindCluster(machine, images, wantedCluster(parts, shared), folder);
+  progress(`kind has made ${kind.nodes.map(({ name }) => name).join(", ")}`);
+  const workers = kind.nodes.filter((node) => node !== kind.controlPlane);
+  const outside = await openOutside(machine, { all: kind.nodes, workers }, families, opened);
+  const reached = await openApi(machine, kind, folder, opened);
+  for (const one of images.archives) await kind.loadImage(one);
+  const { api } = reached;
+  const { installers } = parts.source;
+  const ground = { installers, cluster: kind, machine, api, flavours, families, request, folder: shared, progress };
+  const networks = await installNetworks(ground, opened);
+  progress("the pod networks are set up");
+  await kind.loadImage(archive);
+  const how = { overlay: request.overlay ?? shape.mode, apiServer: reached.url };
+  const start = new SharedStart((one) => installFairlead(kind, shape, images.programs.kubectl, { ...how, start: one }));
+  await start.apply({});
+  await followServices(shape, networks.running, reached.kubeconfig);
+  progress("Fairlead serves on every node");
+  return { images, machine, kind, workers, outside, networks, reached, start };
+}
+
+const notOurs = {
+  stop: () => Promise.reject(new Error("the API server of kind is the kubelet's to stop")),
+  start: () => Promise.reject(new Error("the API server of kind is the kubelet's to start")),
+};
+
+function wantedCluster({ shape, flavours, request }: ClusterParts, shared: string): NewCluster {
+  const podCIDRs = shape.families.map((family) => flavours[0]?.podCIDRs[family] ?? "");
+  const mounts = [{ hostPath: shared, containerPath: NODE_FOLDER }];
+  return { families: shape.families, workers: request.nodes, podCIDRs, mounts };
+}
+
+async function openNode(
+  kind: KindCluster,
+  node: KindNode,
+  index: number,
+  { shape, start }: { readonly shape: ClusterShape; readonly start: SharedStart },
+  opened: AsyncDisposableStack,
+): Promise<ClusterNode> {
+  const { name, addresses, namespace, runner } = node;
+  const [peer, agent] = await Promise.all([peerIn(namespace, name, opened), agentOn(kind, node, shape, start)]);
+  const zone = `zone-${index + 1}`;
+  return { name, zone, addresses, agent, send: (probe) => peer.send(probe), run: (argv) => runner.run(argv) };
+}
+
+async function peerIn(namespace: NetworkNamespace, name: string, opened: AsyncDisposableStack) {
+  const peer = await startPeer(namespace, { name, listen: NODE_PORTS });
+  opened.defer(() => peer.stop());
+  return peer;
+}
+
+function tourOf({ argvPrefix }: Machine, { nodes }: KindCluster, kubeconfig: string): readonly string[] {
+  const inside = argvPrefix.join(" ");
+  const shells = nodes.map((node) => `${node.name}: ${node.namespace.argvPrefix.join(" ")} bash`);
+  return [`the machine: ${inside} bash; there KUBECONFIG=${kubeconfig}`, ...shells];
+}
+
+function pairs(workers: readonly KindNode[], nodes: readonly ClusterNode[]) {
+  return nodes.flatMap((node) =>
+    workers.filter(({ name }) => name === node.name).map((worker) => [worker, node] as const),
+  );
+}

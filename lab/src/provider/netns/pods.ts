@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import type { PodNetwork } from "../../cni/flavour.ts";
+import { type ApiClient, objectPath } from "../../control-plane/api-client.ts";
+import { startPeer } from "../../peer/process.ts";
+import { startDaemon } from "../../support/daemon.ts";
+import { startScript } from "../../support/script.ts";
+import { runnerIn } from "../../wire/apply.ts";
+import { type DnsQuestion, type DnsRecord, POD_PORTS, type WantedPod } from "../cluster.ts";
+import type { ClusterNode } from "../node.ts";
+import { podHandle, podStarter } from "../pod-handle.ts";
+import { podObject } from "../pod-object.ts";
+import { dnsServerArgv, lookUp } from "./dns-server.ts";
+import { type Ground, type GroundNode, podNamespace } from "./ground.ts";
+import { podStatus } from "./pod-object.ts";
+
+/** What pods are made of. */
+export interface PodGround {
+  readonly ground: Ground;
+  readonly api: ApiClient;
+  readonly networks: ReadonlyMap<string, PodNetwork>;
+  /** For logs. */
+  readonly folder: string;
+  /** @throws Error when it is none of this cluster */
+  groundNode(node: ClusterNode): GroundNode;
+}
+
+/** Starts pods, and numbers them by node and network. */
+export function numberedPods(place: PodGround) {
+  const counts = new Map<string, number>();
+  return podStarter((wanted, undo) => {
+    const node = place.groundNode(wanted.node);
+    const key = `${node.name} ${wanted.network}`;
+    const index = (counts.get(key) ?? 0) + 1;
+    counts.set(key, index);
+    return openPod(place, wanted, { node, index }, undo);
+  });
+}
+
+async function openPod(
+  { ground, api, networks, folder }: PodGround,
+  wanted: WantedPod,
+  { node, index }: { readonly node: GroundNode; readonly index: number },
+  undo: AsyncDisposableStack,
+) {
+  const network = networks.get(wanted.network);
+  if (network === undefined) throw new Error(`there is no pod network ${wanted.network} in this cluster`);
+  const name = `${node.name.slice("node-".length)}${index}-${wanted.network}`;
+  const namespace = undo.use(await podNamespace(ground));
+  const runner = runnerIn(namespace);
+  const toAttach = { name, node, index, namespace, runner };
+  const addresses = await network.attach(toAttach);
+  undo.defer(() => network.detach(toAttach));
+  const peer = await startPeer(namespace, { name, listen: POD_PORTS });
+  undo.defer(() => peer.stop());
+  const object = podObject(name, wanted, { containers: [{ name: "peer", image: "peer" }] });
+  const path = objectPath(object);
+  const setReady = (ready: boolean) => api.patch(`${path}/status`, podStatus(addresses, node.addresses, ready));
+  await api.create(object);
+  undo.defer(() => api.delete(path));
+  await setReady(wanted.ready ?? true);
+  return {
+    ...podHandle({ name, wanted, addresses, api, path, peer, setReady }),
+    serveDns: async (records: readonly DnsRecord[]) => {
+      const logFile = join(folder, `${name}-dns.log`);
+      const server = await startDaemon(namespace, { name: `${name}-dns`, argv: dnsServerArgv(records), logFile });
+      undo.defer(() => server.stop());
+    },
+    startScript: async (file: string, args?: readonly string[]) => {
+      const script = await startScript(namespace, file, args);
+      undo.defer(() => script.stop());
+      return script;
+    },
+    lookUp: (server: string, question: DnsQuestion) => lookUp(runner, server, question),
+  };
+}
