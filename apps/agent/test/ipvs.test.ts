@@ -78,7 +78,7 @@ test("what drains is looked after without any other reason to sync", async () =>
 
 test.each([
   ["ipvsadm --clear", ({ ipvs }: RunningAgent) => ipvs.servers.clear()],
-  ["the device deleted", ({ ipvs }: RunningAgent) => ipvs.links.meddle(`link del dev ${DEVICE}`)],
+  ["the device deleted", ({ ipvs }: RunningAgent) => ipvs.links.meddle({ kind: "delete-device", device: DEVICE })],
   ["a set emptied", ({ ipvs }: RunningAgent) => ipvs.sets.meddle({ kind: "flush", set: "KUBE-CLUSTER-IP" })],
   ["rules flushed", ({ tables }: RunningAgent) => tables.IPv4.flush("nat")],
 ])("%s by hand: restored within syncPeriod", async (_what, meddle) => {
@@ -92,16 +92,16 @@ test.each([
 });
 
 test.each([
-  ["the device deleted", `link del dev ${DEVICE}`, { gone: true }],
-  ["an address taken off", `addr del 10.96.67.75/32 dev ${DEVICE}`, { gone: true, address: "10.96.67.75" }],
+  ["the device deleted", { kind: "delete-device" }, { gone: true }],
+  ["an address taken off", { kind: "delete-address", address: "10.96.67.75" }, { gone: true, address: "10.96.67.75" }],
   [
     "another network's address put on",
-    `addr add 10.96.95.98/32 dev ${DEVICE}`,
+    { kind: "add-address", address: "10.96.95.98" },
     { gone: false, address: "10.96.95.98" },
   ],
-])("%s by hand: told by the kernel, and repaired at once", async (_what, deed, change) => {
+] as const)("%s by hand: told by the kernel, and repaired at once", async (_what, deed, change) => {
   const one = await serving();
-  one.ipvs.links.meddle(deed);
+  one.ipvs.links.meddle({ ...deed, device: DEVICE });
   one.addresses.notify(change);
   await one.clock.advance(2_000);
   expect([...(one.ipvs.links.device(DEVICE) ?? [])]).toEqual(["10.96.67.75"]);

@@ -4,8 +4,6 @@ import {
   deleteChains,
   type Links,
   payloadText,
-  renderServerCommand,
-  renderSetCommand,
   restoreLines,
   ruleKey,
   type ServerCommand,
@@ -79,7 +77,7 @@ async function removeServers(port: IpvsPort, excludeCIDRs: readonly string[]): P
   for await (const server of port.servers.save()) {
     if (owned(server)) commands.push({ kind: "delete-server", server });
   }
-  if (commands.length > 0) await port.servers.restore(payloadText(commands.map(renderServerCommand), nextTurn));
+  if (commands.length > 0) await port.servers.change(commands, nextTurn);
 }
 
 async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
@@ -87,14 +85,16 @@ async function removeAddresses({ links, rules }: IpvsPort): Promise<void> {
   if (present === undefined) return;
   const services = [...present].filter((address) => !address.startsWith("fe80:"));
   const ours = services.filter((address) => familyOf(address) === rules.family);
-  const lines =
-    ours.length === services.length ? [DELETE_DEVICE] : ours.map((address) => addressCommand("del", address));
-  if (lines.length > 0) await links.batch(payloadText(lines, nextTurn));
+  const commands =
+    ours.length === services.length
+      ? [DELETE_DEVICE]
+      : ours.map((address) => addressCommand("delete-address", address));
+  if (commands.length > 0) await links.change(commands, nextTurn);
 }
 
 async function removeSets(port: IpvsPort): Promise<void> {
   const { family } = port.rules;
   const present = await readSets(port, family);
   const commands = [...present.keys()].map((set): SetCommand => ({ kind: "destroy", set: setName(set, family) }));
-  if (commands.length > 0) await port.sets.restore(payloadText(commands.map(renderSetCommand), nextTurn));
+  if (commands.length > 0) await port.sets.change(commands, nextTurn);
 }

@@ -1,6 +1,5 @@
 import { inSlices } from "@fairlead/base";
-import type { DestinationKey, VirtualServerKey } from "@fairlead/netfilter";
-import { payloadText, renderServerCommand } from "@fairlead/netfilter";
+import type { DestinationKey, ServerCommand, VirtualServerKey } from "@fairlead/netfilter";
 import type { Draining } from "./draining.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { IpvsPort } from "./port.ts";
@@ -66,14 +65,12 @@ export async function endDrained(
   }
   draining.checked();
   if (gone.length === 0) return;
-  await port.servers.restore(payloadText(deletions(gone), options.turn));
+  await port.servers.change(deletions(gone), options.turn);
   for (const { server, destinations } of gone) await inSlices(draining.remove(server, destinations), options);
 }
 
-function* deletions(gone: readonly Gone[]): Generator<string, void, void> {
+function* deletions(gone: readonly Gone[]): Generator<ServerCommand, void, void> {
   for (const { server, destinations } of gone) {
-    for (const destination of destinations) {
-      yield renderServerCommand({ kind: "delete-destination", server, destination });
-    }
+    for (const destination of destinations) yield { kind: "delete-destination", server, destination };
   }
 }

@@ -1,7 +1,9 @@
 import type {
   IptablesPort,
-  Payload,
+  LinkCommand,
+  ServerCommand,
   ServerConnections,
+  SetCommand,
   SetState,
   VirtualServerKey,
   VirtualServerState,
@@ -10,6 +12,8 @@ import type {
 // What this backend asks of the kernel. `@fairlead/kernel` has the clients and the fakes; both fit by shape, so that
 // this package imports neither.
 
+type Turn = () => Promise<void>;
+
 /** The virtual servers of this network namespace, both families. */
 export interface ServersPort {
   /** `ipvsadm --save -n`, server by server. */
@@ -17,13 +21,12 @@ export interface ServersPort {
   /** `ipvsadm --list -n`: the connections of these servers' destinations; servers without one may be left out. */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
-   * One `ipvsadm --restore`. No transaction: the kernel takes line by line, lines that it refuses are skipped and told
-   * on stderr, and the exit code is 0 all the same.
+   * Does these commands, one after the other. No transaction: what the kernel refuses is skipped.
    *
-   * @throws an Error when the process failed or said anything on stderr; the lines before and after a refused one may
-   * count
+   * @param turn gives the event loop its turn now and then
+   * @throws an Error when a command was refused; those before and after it may count
    */
-  restore(payload: Payload): Promise<void>;
+  change(commands: Iterable<ServerCommand>, turn: Turn): Promise<void>;
 }
 
 /** The ipsets of this network namespace, both families. */
@@ -31,11 +34,11 @@ export interface SetsPort {
   /** `ipset save`, set by set; of these names only. */
   save(names: Iterable<string>): AsyncIterable<SetState>;
   /**
-   * One `ipset -exist restore`: what is there already, or gone, is no error. No transaction.
+   * Does these commands, one after the other: what is there already, or gone, is no error. No transaction.
    *
-   * @throws an Error for the first line that fails; the lines before it count, those after it do not
+   * @throws an Error for the first command that fails; those before it count, those after it may
    */
-  restore(payload: Payload): Promise<void>;
+  change(commands: readonly SetCommand[], turn: Turn): Promise<void>;
 }
 
 /** Devices and their addresses. */
@@ -46,11 +49,11 @@ export interface LinksPort {
    */
   addresses(device: string): Promise<ReadonlySet<string> | undefined>;
   /**
-   * One `ip -batch -`. No transaction.
+   * Does these commands, one after the other. No transaction.
    *
-   * @throws an Error for the first line that fails; the lines before it count, those after it do not
+   * @throws an Error for the first command that fails; those before it count, those after it may
    */
-  batch(payload: Payload): Promise<void>;
+  change(commands: Iterable<LinkCommand>, turn: Turn): Promise<void>;
 }
 
 /** The iptables of one family. Without `saveTables` one table is read after the other. */

@@ -1,8 +1,7 @@
 import {
   type CommandSource,
+  type LinkCommand,
   payloadText,
-  renderServerCommand,
-  renderSetCommand,
   restoreLines,
   type ServerCommand,
   type SetCommand,
@@ -44,52 +43,50 @@ export interface Written {
  * @throws what the port throws; the steps before the one that failed are done
  */
 export async function carryOut(port: IpvsPort, work: Work, { turn }: ResolvedOptions): Promise<Written> {
-  const text = (lines: Iterable<string>) => payloadText(lines, turn);
-  const members = await changeSets(port, work.setsFirst, text);
-  const first = await writeRules(port, work.rulesFirst, text);
-  const added = addressLines(work.createDevice, "add", work.addressAdditions);
-  if (added.length > 0) await port.links.batch(text(added));
-  const servers = await changeServers(port, work.servers, text);
-  const removed = addressLines(false, "del", work.addressRemovals);
-  if (removed.length > 0) await port.links.batch(text(removed));
-  const last = await writeRules(port, work.rulesLast, text);
-  const gone = await changeSets(port, work.setsLast, text);
+  const members = await changeSets(port, work.setsFirst, turn);
+  const first = await writeRules(port, work.rulesFirst, turn);
+  const additions = work.addressAdditions.map((address) => addressCommand("add-address", address));
+  await changeLinks(port, work.createDevice ? [CREATE_DEVICE, ...additions] : additions, turn);
+  const servers = await changeServers(port, work.servers, turn);
+  const removals = work.addressRemovals.map((address) => addressCommand("delete-address", address));
+  await changeLinks(port, removals, turn);
+  const last = await writeRules(port, work.rulesLast, turn);
+  const gone = await changeSets(port, work.setsLast, turn);
   return {
     members: members + gone,
-    addresses: work.addressAdditions.length + work.addressRemovals.length,
+    addresses: additions.length + removals.length,
     servers,
     rules: first || last,
   };
 }
 
-type Text = (lines: Iterable<string>) => AsyncIterable<string>;
+type Turn = ResolvedOptions["turn"];
 
-async function changeSets({ sets }: IpvsPort, commands: readonly SetCommand[], text: Text): Promise<number> {
-  if (commands.length > 0) await sets.restore(text(commands.map(renderSetCommand)));
+async function changeSets({ sets }: IpvsPort, commands: readonly SetCommand[], turn: Turn): Promise<number> {
+  if (commands.length > 0) await sets.change(commands, turn);
   return commands.length;
 }
 
-async function writeRules({ rules }: IpvsPort, sections: readonly CommandSource[], text: Text): Promise<boolean> {
-  if (sections.length > 0) await rules.restore(text(restoreLines(sections)));
+async function writeRules({ rules }: IpvsPort, sections: readonly CommandSource[], turn: Turn): Promise<boolean> {
+  if (sections.length > 0) await rules.restore(payloadText(restoreLines(sections), turn));
   return sections.length > 0;
 }
 
-async function changeServers({ servers }: IpvsPort, commands: Iterable<ServerCommand>, text: Text): Promise<number> {
+async function changeLinks({ links }: IpvsPort, commands: readonly LinkCommand[], turn: Turn): Promise<void> {
+  if (commands.length > 0) await links.change(commands, turn);
+}
+
+async function changeServers({ servers }: IpvsPort, commands: Iterable<ServerCommand>, turn: Turn): Promise<number> {
   const iterator = commands[Symbol.iterator]();
   const first = iterator.next();
   if (first.done === true) return 0;
   let count = 0;
-  function* lines(): Generator<string> {
+  function* counted(): Generator<ServerCommand> {
     for (let step = first; step.done !== true; step = iterator.next()) {
       count++;
-      yield renderServerCommand(step.value);
+      yield step.value;
     }
   }
-  await servers.restore(text(lines()));
+  await servers.change(counted(), turn);
   return count;
-}
-
-function addressLines(createDevice: boolean, change: "add" | "del", addresses: readonly string[]): string[] {
-  const lines = addresses.map((address) => addressCommand(change, address));
-  return createDevice ? [CREATE_DEVICE, ...lines] : lines;
 }

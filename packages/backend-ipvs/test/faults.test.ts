@@ -67,7 +67,7 @@ describe("a fault at any process: what served goes on serving, and the next sync
   test("what ipvsadm skips in silence is found when read back", async () => {
     const node = new FakeNode();
     const port = node.port("IPv4");
-    const deaf = { ...port, servers: { ...readers(node), restore: async () => {} } };
+    const deaf = { ...port, servers: { ...readers(node), change: async () => {} } };
     const world = openWorld();
     world.change([[1, webState()]]);
     await expect(createIpvsBackend(deaf).sync(world.plan)).rejects.toThrow("not as they were written");

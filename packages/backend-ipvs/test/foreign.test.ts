@@ -6,6 +6,10 @@ import { FakeNode, objectsOf, weights } from "./support/fake-node.ts";
 import { live } from "./support/live.ts";
 import { worldOptions } from "./support/world.ts";
 
+const deletesDevice = (node: FakeNode) => node.links.meddle({ kind: "delete-device", device: DEVICE });
+const deletesAddress = (node: FakeNode) =>
+  node.links.meddle({ kind: "delete-address", device: DEVICE, address: "10.96.3.1" });
+
 function commands(...lines: readonly string[]): ServerCommand[] {
   return lines.flatMap((line) => parseServerCommand(line) ?? []);
 }
@@ -21,7 +25,10 @@ function nodeWithOthers(): FakeNode {
     ),
   );
   node.sets.meddle({ kind: "create", set: { name: "KUBE-ROUTER-X", type: "hash:ip", family: "IPv4" } });
-  node.links.meddle("link add dev dummy0 type dummy", "addr add 192.0.2.200/32 dev dummy0");
+  node.links.meddle(
+    { kind: "add-device", device: "dummy0" },
+    { kind: "add-address", device: "dummy0", address: "192.0.2.200" },
+  );
   return node;
 }
 
@@ -115,8 +122,8 @@ describe("what is found by looking", () => {
       (node: FakeNode) => node.sets.meddle({ kind: "del", set: "KUBE-CLUSTER-IP", member: "10.96.3.1,tcp:80" }),
     ],
     ["a member added", (node: FakeNode) => node.sets.meddle({ kind: "add", set: "KUBE-IPVS-IPS", member: "10.0.0.1" })],
-    ["an address deleted", (node: FakeNode) => node.links.meddle(`addr del 10.96.3.1/32 dev ${DEVICE}`)],
-    ["the device deleted", (node: FakeNode) => node.links.meddle(`link del dev ${DEVICE}`)],
+    ["an address deleted", deletesAddress],
+    ["the device deleted", deletesDevice],
     ["rules flushed", (node: FakeNode) => node.rules.IPv4.flush("filter")],
     [
       "a rule added in between",

@@ -1,5 +1,6 @@
+import { slices } from "@fairlead/base";
 import type { PlanEndpoint } from "@fairlead/core";
-import { type Destination, parseServerCommand, type VirtualServer } from "@fairlead/netfilter";
+import type { Destination, ServerCommand, VirtualServer } from "@fairlead/netfilter";
 import { expect, test } from "vitest";
 import { createIpvsBackend, type ServersPort } from "../src/index.ts";
 import { FakeNode } from "./support/fake-node.ts";
@@ -27,15 +28,16 @@ function world() {
       },
     });
   const held = new Map<string, { server: VirtualServer; destinations: Map<string, Destination> }>();
-  const take = (line: string) => {
-    const command = parseServerCommand(line);
-    if (command === undefined) return;
+  const take = (command: ServerCommand) => {
     if (command.kind === "add-server") held.set("one", { server: command.server, destinations: new Map() });
     if (!("destination" in command)) return;
     const { destination } = command;
     if (command.kind === "delete-destination") held.get("one")?.destinations.delete(destination.address);
     else held.get("one")?.destinations.set(destination.address, watched(destination as Destination));
   };
+  let now = 0;
+  // 64 steps are a slice.
+  const clock = { monotonic: () => (now += 10 / 64) };
   const servers: ServersPort = {
     async *save() {
       for (const { server, destinations } of held.values())
@@ -48,17 +50,17 @@ function world() {
         yield { ...server, destinations: counted };
       }
     },
-    async restore(payload) {
-      for await (const piece of payload) {
+    async change(commands, turn) {
+      const yielding = slices({ clock, turn });
+      for (const command of commands) {
         const before = reads;
-        for (const line of piece.trimEnd().split("\n")) take(line);
+        take(command);
         reads = before;
+        const turned = yielding();
+        if (turned !== undefined) await turned;
       }
     },
   };
-  let now = 0;
-  // 64 steps are a slice.
-  const clock = { monotonic: () => (now += 10 / 64) };
   const backend = createIpvsBackend({ ...new FakeNode().port("IPv4"), servers }, { turn, clock });
   const longest = async (work: () => Promise<unknown>) => {
     [reads, most] = [0, 0];

@@ -30,7 +30,7 @@ test("rules that nobody has touched are not read again, and looking starts no pr
 
 test("what else is missing is repaired without a process", async () => {
   const made = await seen();
-  made.node.links.meddle(`link del dev ${DEVICE}`);
+  made.node.links.meddle({ kind: "delete-device", device: DEVICE });
   expect(await made.backend.intact(made.world.plan)).toBe(false);
   expect(await made.node.processes(() => made.sync())).toEqual([]);
   expect(await made.differences()).toEqual([]);

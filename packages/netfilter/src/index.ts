@@ -25,6 +25,8 @@ export {
   unlinkCommands,
 } from "./kube-proxy/removal.ts";
 export { EACH_TOLD, expectChange, type Glances, glancesAt, witnessed } from "./kube-proxy/witnessed.ts";
+export type * from "./links/links.ts";
+export { renderLinkCommand } from "./links/render.ts";
 export { type ListOptions, listedTexts, parseList } from "./listing/list.ts";
 export { BlockScanner, type BlockSink, type RuleBlock } from "./listing/rule-blocks.ts";
 export {
@@ -48,7 +50,7 @@ export type * from "./rule/rule.ts";
 export { type CompareOptions, compareRuleSets, type RuleSetDifference } from "./text/compare.ts";
 export { canonicalRule, isWritable, isWritableKey, ruleEquals, ruleKey } from "./text/key.ts";
 export { atLine, parseChainLine, parseTableLine, readRule } from "./text/line.ts";
-export { payloadText, restoreLines } from "./text/payload.ts";
+export { commandText, payloadText, restoreLines } from "./text/payload.ts";
 export { renderCommand, renderFill, renderRuleSet, renderTable, renderTables, stateCommands } from "./text/render.ts";
 export { renderRule } from "./text/render-rule.ts";
 export { parseRestore } from "./text/restore.ts";

@@ -3,8 +3,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import {
   ConnectionReader,
+  type LinkCommand,
   parseServerCommand,
   parseSetCommand,
+  renderLinkCommand,
   renderServerCommand,
   renderSetCommand,
   type ServerCommand,
@@ -128,3 +130,19 @@ test.each(["-A -t nowhere -s rr", "-A 10.96.0.1:1", "-Z -t 10.96.0.1:1", "nonsen
     expect(() => parseServerCommand(line)).toThrow();
   },
 );
+
+test.each<[LinkCommand, string]>([
+  [{ kind: "add-device", device: "kube-ipvs0" }, "link add dev kube-ipvs0 type dummy"],
+  [{ kind: "delete-device", device: "kube-ipvs0" }, "link del dev kube-ipvs0"],
+  [{ kind: "add-address", device: "kube-ipvs0", address: "10.96.0.1" }, "addr add 10.96.0.1/32 dev kube-ipvs0"],
+  [{ kind: "delete-address", device: "kube-ipvs0", address: "fd00::1" }, "addr del fd00::1/128 dev kube-ipvs0"],
+])("%j is a line for ip -batch", (command, line) => {
+  expect(renderLinkCommand(command)).toBe(line);
+});
+
+test.each<LinkCommand>([
+  { kind: "add-device", device: "a b" },
+  { kind: "add-address", device: "kube-ipvs0", address: "10.96.0.1 dev eth0" },
+])("%j can't be written", (command) => {
+  expect(() => renderLinkCommand(command)).toThrow();
+});

@@ -13,6 +13,7 @@ import {
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import { kernelVersion } from "@fairlead/kernel";
+import type { VirtualServer } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import type { KeepsChain, Mode, ServedNode, Serving } from "./mode.ts";
@@ -20,7 +21,14 @@ import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
-const PROBE = { server: "-t 198.51.100.0:20000", scheduler: "rr" };
+const PROBE: VirtualServer = {
+  family: "IPv4",
+  protocol: "TCP",
+  address: "198.51.100.0",
+  port: 20_000,
+  scheduler: "rr",
+  flags: [],
+};
 
 export const ipvsMode: Mode = {
   facts: ipvsFacts,
@@ -44,8 +52,11 @@ async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | u
   const { servers, sets, links } = kernel.ipvs;
   try {
     for await (const set of sets.save()) if (set.name === "") break;
-    await servers.restore(`-A ${PROBE.server} -s ${scheduler}\n-D ${PROBE.server}\n`);
-    if ((await links.addresses(DEVICE)) === undefined) await links.batch(`link add dev ${DEVICE} type dummy\n`);
+    await servers.change([
+      { kind: "add-server", server: { ...PROBE, scheduler } },
+      { kind: "delete-server", server: PROBE },
+    ]);
+    if ((await links.addresses(DEVICE)) === undefined) await links.change([{ kind: "add-device", device: DEVICE }]);
     return undefined;
   } catch (error) {
     return `${errorChainText(error)}; needed are ipvsadm, ipset, ip and: modprobe -a ${modules.join(" ")}`;

@@ -1,12 +1,10 @@
-import { hostCIDR } from "@fairlead/base";
+import type { LinkCommand } from "@fairlead/netfilter";
 import { DEVICE } from "./names.ts";
 
-/**
- * Lines of `ip -batch`. The device stays down, as upstream's does: its addresses count as the node's own all the same.
- */
-export const CREATE_DEVICE = `link add dev ${DEVICE} type dummy`;
-export const DELETE_DEVICE = `link del dev ${DEVICE}`;
+/** The device stays down, as upstream's does: its addresses count as the node's own all the same. */
+export const CREATE_DEVICE: LinkCommand = { kind: "add-device", device: DEVICE };
+export const DELETE_DEVICE: LinkCommand = { kind: "delete-device", device: DEVICE };
 
-export function addressCommand(change: "add" | "del", address: string): string {
-  return `addr ${change} ${hostCIDR(address)} dev ${DEVICE}`;
+export function addressCommand(kind: "add-address" | "delete-address", address: string): LinkCommand {
+  return { kind, device: DEVICE, address };
 }

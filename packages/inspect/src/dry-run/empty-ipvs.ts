@@ -1,6 +1,15 @@
 import type { IpvsPort } from "@fairlead/backend-ipvs";
 import type { IPFamily } from "@fairlead/core";
-import { ServerReader } from "@fairlead/netfilter";
+import {
+  commandText,
+  type Destination,
+  renderLinkCommand,
+  renderServerCommand,
+  renderServerKey,
+  renderSetCommand,
+  type ServerCommand,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
 import { emptyRules } from "./empty-rules.ts";
 import type { ProgramTexts } from "./program-texts.ts";
 
@@ -9,28 +18,30 @@ import type { ProgramTexts } from "./program-texts.ts";
  * are given back as well, since the backend reads them again to see what the kernel made of them.
  */
 export function emptyIpvs(family: IPFamily, texts: ProgramTexts): IpvsPort {
-  const servers: string[] = [];
+  const made = new Map<string, VirtualServerState & { readonly destinations: Destination[] }>();
+  const make = (command: ServerCommand) => {
+    const key = renderServerKey(command.server);
+    if (command.kind === "add-server") made.set(key, { ...command.server, destinations: [] });
+    if (command.kind === "add-destination") made.get(key)?.destinations.push(command.destination);
+    return renderServerCommand(command);
+  };
   return {
     servers: {
       save: async function* () {
-        const reader = new ServerReader();
-        for (const line of servers) {
-          const server = reader.push(line);
-          if (server !== undefined) yield server;
-        }
-        const last = reader.end();
-        if (last !== undefined) yield last;
+        yield* made.values();
       },
       async *connections() {},
-      restore: async (payload) => {
-        let text = "";
-        for await (const piece of payload) text += piece;
-        servers.push(...text.split("\n").filter((line) => line !== ""));
-        await texts.add(["ipvsadm", "--restore"], [text]);
-      },
+      change: (commands, turn) => texts.add(["ipvsadm", "--restore"], commandText(commands, make, turn)),
     },
-    sets: { async *save() {}, restore: (payload) => texts.add(["ipset", "-exist", "restore"], payload) },
-    links: { addresses: async () => undefined, batch: (payload) => texts.add(["ip", "-batch", "-"], payload) },
+    sets: {
+      async *save() {},
+      change: (commands, turn) =>
+        texts.add(["ipset", "-exist", "restore"], commandText(commands, renderSetCommand, turn)),
+    },
+    links: {
+      addresses: async () => undefined,
+      change: (commands, turn) => texts.add(["ip", "-batch", "-"], commandText(commands, renderLinkCommand, turn)),
+    },
     rules: emptyRules(family, texts),
   };
 }

@@ -1,5 +1,5 @@
-import type { SetState } from "@fairlead/netfilter";
-import type { Input } from "../runner/runner.ts";
+import type { SetCommand, SetState } from "@fairlead/netfilter";
+import type { Turn } from "../runner/commands.ts";
 
 /** The ipsets of this network namespace. */
 export interface IpsetClient {
@@ -12,12 +12,13 @@ export interface IpsetClient {
    */
   save(names?: Iterable<string>): AsyncIterable<SetState>;
   /**
-   * One `ipset -exist restore`, or the same without a process where few members change: what is there already, or gone,
-   * is no error. No transaction.
+   * Does these commands as one `ipset -exist restore`, or without a process where few members change: what is there
+   * already, or gone, is no error. No transaction.
    *
-   * @throws CommandError for the first line that fails. Lines before it count, but for additions (deletions) to one set
-   *   that stand right before a line that the tool itself refuses: it collects those, and had not sent them yet
+   * @param turn gives the event loop its turn now and then; default `nextTurn`
+   * @throws CommandError for the first command that fails. Those before it count, but for additions (deletions) to one
+   *   set that stand right before one that the tool itself refuses: it collects those, and had not sent them yet
    * @throws NetlinkError for the first of few members that is refused; those before it count, those after it may
    */
-  restore(payload: Input): Promise<void>;
+  change(commands: readonly SetCommand[], turn?: Turn): Promise<void>;
 }

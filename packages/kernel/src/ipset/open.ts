@@ -1,17 +1,18 @@
-import { parseSetCommand, SetReader, type SetState } from "@fairlead/netfilter";
+import { renderSetCommand, type SetCommand, SetReader, type SetState } from "@fairlead/netfilter";
 import { sendAcknowledged } from "../netlink/acknowledged.ts";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
+import { runCommands } from "../runner/commands.ts";
 import { read } from "../runner/read.ts";
-import type { Input, Runner } from "../runner/runner.ts";
+import type { Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import type { IpsetClient } from "./client.ts";
 import { decodeMembers, decodeSet } from "./decode.ts";
 import { encodeMember, encodeSetDump, type MemberCommand } from "./messages.ts";
 
-/** Milliseconds one restore may take. */
-const RESTORE_TIMEOUT = 600_000;
+/** Up to so many members go by netlink, one message each; the tool puts more of them into one. */
+const FEW = 2_000;
 
 export interface IpsetOptions {
   /**
@@ -23,9 +24,6 @@ export interface IpsetOptions {
 
 /** The client of ipset. */
 export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetClient {
-  const restore = async (input: Input) => {
-    await runner.run(["ipset", "-exist", "restore"], { input, timeoutMs: RESTORE_TIMEOUT });
-  };
   let missing = open === undefined;
   const opened = async (way: OpenNetlink) => {
     const socket = await way().catch(() => undefined);
@@ -38,20 +36,27 @@ export function createIpset(runner: Runner, { open }: IpsetOptions = {}): IpsetC
       if (names !== undefined && socket !== undefined) yield* namedSets(socket, names);
       else yield* chosen(read(lines(runner.stream(["ipset", "save"])), new SetReader()), names);
     },
-    restore: async (input) => {
-      if (missing || open === undefined) return restore(input);
-      const { text, rest } = await beginning(input);
-      const commands = rest === undefined ? memberCommands(text) : undefined;
-      if (commands === undefined) return restore(joined(text, rest));
-      const socket = await opened(open);
-      if (socket === undefined) return restore(text);
+    change: async (commands, turn) => {
+      const members = missing || open === undefined ? undefined : fewMembers(commands);
+      const socket = members && open && (await opened(open));
+      if (members === undefined || socket === undefined) {
+        await runCommands(runner, ["ipset", "-exist", "restore"], commands, renderSetCommand, turn);
+        return;
+      }
       try {
-        await sendAcknowledged(socket, commands.map(encodeMember), "changing the members of ipsets");
+        await sendAcknowledged(socket, members.map(encodeMember), "changing the members of ipsets");
       } finally {
         await socket.close();
       }
     },
   };
+}
+
+/** The commands where they are few, and all of them about members. */
+function fewMembers(commands: readonly SetCommand[]): readonly MemberCommand[] | undefined {
+  if (commands.length > FEW) return undefined;
+  const members = commands.filter((command) => "member" in command);
+  return members.length === commands.length ? members : undefined;
 }
 
 async function* chosen(sets: AsyncIterable<SetState>, names: Iterable<string> | undefined): AsyncGenerator<SetState> {
@@ -84,55 +89,4 @@ async function dumpSet(socket: NetlinkSocket, name: string): Promise<SetState | 
     throw error;
   }
   return set && { ...set, members };
-}
-
-/** More than this is many. */
-const FEW_CHARACTERS = 65_536;
-
-interface Beginning {
-  readonly text: string;
-  /** Undefined: that was all. */
-  readonly rest: AsyncIterator<string> | undefined;
-}
-
-async function beginning(input: Input): Promise<Beginning> {
-  const pieces = typeof input === "string" ? [input] : input;
-  const iterator = (async function* () {
-    yield* pieces;
-  })();
-  let text = "";
-  for (;;) {
-    const next = await iterator.next();
-    if (next.done === true) return { text, rest: undefined };
-    text += next.value;
-    if (text.length > FEW_CHARACTERS) return { text, rest: iterator };
-  }
-}
-
-async function* joined(text: string, rest: AsyncIterator<string> | undefined): AsyncGenerator<string, void, void> {
-  yield text;
-  for (let next = await rest?.next(); next !== undefined && next.done !== true; next = await rest?.next()) {
-    yield next.value;
-  }
-}
-
-/** Undefined where one of them is about something else, or no command. */
-function memberCommands(text: string): readonly MemberCommand[] | undefined {
-  const commands: MemberCommand[] = [];
-  for (const line of text.split("\n")) {
-    if (line === "") continue;
-    const command = commandIn(line);
-    if (command === undefined || !("member" in command)) return undefined;
-    commands.push(command);
-  }
-  return commands;
-}
-
-function commandIn(line: string) {
-  try {
-    return parseSetCommand(line);
-  } catch {
-    // The tool says what is wrong with it.
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
-import type { ServerConnections, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
-import type { Input } from "../runner/runner.ts";
+import type { ServerCommand, ServerConnections, VirtualServerKey, VirtualServerState } from "@fairlead/netfilter";
+import type { Turn } from "../runner/commands.ts";
 
 /** Seconds; 0 or absent leaves one as it is. */
 export interface IpvsTimeouts {
@@ -24,12 +24,15 @@ export interface IpvsadmClient {
    */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
-   * One `ipvsadm --restore`. No transaction: lines that the kernel refuses are skipped, told on stderr, and the tool
-   * exits with 0 all the same; a line that the tool itself refuses ends it there.
+   * Does these commands, one after the other. No transaction: what the kernel refuses is skipped; a command that
+   * ipvsadm itself would refuse is the last one.
    *
-   * @throws CommandError when it failed or said anything on stderr; the lines before and after a refused one may count
+   * @param turn gives the event loop its turn now and then; default `nextTurn`
+   * @throws CommandError when `ipvsadm --restore` failed or said anything on stderr; the commands before and after a
+   *   refused one may count
+   * @throws Error that names the commands that were refused, where they went by netlink; all others count
    */
-  restore(payload: Input): Promise<void>;
+  change(commands: Iterable<ServerCommand>, turn?: Turn): Promise<void>;
   /** `ipvsadm --set`. */
   setTimeouts(timeouts: IpvsTimeouts): Promise<void>;
 }

@@ -24,7 +24,7 @@ const COMMAND_OF = {
 } as const satisfies Record<ServerCommand["kind"], number>;
 
 /**
- * What a line of `ipvsadm --restore` asks for.
+ * The request for one command.
  *
  * @param family number of IPVS's family of generic netlink
  * @throws RangeError for what ipvsadm would not ask the kernel for, and for options that have no field

@@ -1,6 +1,5 @@
 import type { OpenNetlink } from "../netlink/socket.ts";
-import type { Input, Runner } from "../runner/runner.ts";
-import { lines } from "../runner/text.ts";
+import type { Runner } from "../runner/runner.ts";
 import type { IpvsadmClient } from "./client.ts";
 import { type IpvsSession, openIpvsSession } from "./session.ts";
 import { createIpvsadmTool } from "./tool.ts";
@@ -27,10 +26,10 @@ export function createIpvsadm(runner: Runner, { open }: IpvsadmOptions = {}): Ip
         (own) => own.connections(servers),
         () => tool.connections(servers),
       ),
-    restore: async (payload) => {
+    change: async (commands, turn) => {
       const own = await session();
-      if (own === undefined) return tool.restore(payload);
-      await own.change(lines(pieces(payload))).finally(own.close);
+      if (own === undefined) return tool.change(commands, turn);
+      await own.change(commands, turn).finally(own.close);
     },
     setTimeouts: tool.setTimeouts,
   };
@@ -47,8 +46,4 @@ async function* read<Item>(
   } finally {
     await session?.close();
   }
-}
-
-async function* pieces(payload: Input): AsyncGenerator<string, void, void> {
-  yield* typeof payload === "string" ? [payload] : payload;
 }

@@ -1,4 +1,4 @@
-import { asError } from "@fairlead/base";
+import { asError, nextTurn, slices } from "@fairlead/base";
 import type {
   DestinationConnections,
   ServerCommand,
@@ -7,12 +7,13 @@ import type {
   VirtualServerKey,
   VirtualServerState,
 } from "@fairlead/netfilter";
-import { parseServerCommand } from "@fairlead/netfilter";
+import { renderServerCommand } from "@fairlead/netfilter";
 import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { genericFamily } from "../netlink/generic-family.ts";
 import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
+import type { Turn } from "../runner/commands.ts";
 import { decodeDestination, decodeServer } from "./decode.ts";
 import { encodeDestinationDump, encodeServerCommand, encodeServerDump } from "./messages.ts";
 
@@ -23,12 +24,12 @@ export interface IpvsSession {
   /** As `IpvsadmClient.connections`; servers without a destination are left out. */
   connections(servers: readonly VirtualServerKey[]): AsyncIterable<ServerConnections>;
   /**
-   * Lines of `ipvsadm --restore`, without their ends. The kernel takes one after the other, and goes on after one that
-   * it refuses; at a line that is not a command it ends.
+   * As `IpvsadmClient.change`.
    *
-   * @throws Error that names the lines that were refused; all others count
+   * @throws Error that names the commands that were refused; all others count, but for those after one that can't be
+   *   asked for
    */
-  change(lines: AsyncIterable<string>): Promise<void>;
+  change(commands: Iterable<ServerCommand>, turn?: Turn): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -43,7 +44,7 @@ export async function openIpvsSession(open: OpenNetlink): Promise<IpvsSession> {
     return {
       servers: () => servers(socket, family),
       connections: (wanted) => connections(socket, family, wanted),
-      change: (lines) => change(socket, family, lines),
+      change: (commands, turn) => change(socket, family, commands, turn),
       close: () => socket.close(),
     };
   } catch (error) {
@@ -99,43 +100,44 @@ async function destinationsOf(
   return found;
 }
 
-/** So many refused lines are named. */
+/** So many refused commands are named. */
 const NAMED = 5;
 
-async function change(socket: NetlinkSocket, family: number, lines: AsyncIterable<string>): Promise<void> {
+async function change(
+  socket: NetlinkSocket,
+  family: number,
+  commands: Iterable<ServerCommand>,
+  turn: Turn = nextTurn,
+): Promise<void> {
   const refused: Error[] = [];
-  let together: { readonly line: string; readonly request: Buffer }[] = [];
+  let together: { readonly command: ServerCommand; readonly request: Buffer }[] = [];
   const send = async () => {
     const refusals = await sendTogether(
       socket,
       together.map(({ request }) => request),
     );
-    refused.push(...refusals.map(({ at, errno }) => new NetlinkError(`ipvs: ${together[at]?.line}`, errno)));
+    for (const { at, errno } of refusals) {
+      const command = together[at]?.command;
+      if (command !== undefined) refused.push(new NetlinkError(`ipvs: ${renderServerCommand(command)}`, errno));
+    }
     together = [];
   };
-  for await (const line of lines) {
-    const request = requestOf(family, line);
-    if (request instanceof Error) refused.push(request);
-    else if (request !== undefined) together.push({ line, request });
-    if (request instanceof Error) break;
+  const yielding = slices({ turn });
+  for (const command of commands) {
+    try {
+      together.push({ command, request: encodeServerCommand(family, command) });
+    } catch (error) {
+      refused.push(asError(error));
+      break;
+    }
     if (together.length === AT_ONCE) await send();
+    const turned = yielding();
+    if (turned !== undefined) await turned;
   }
   await send();
   const [first, ...more] = refused;
   if (first === undefined) return;
   if (more.length === 0) throw first;
   const named = refused.slice(0, NAMED).map(({ message }) => message);
-  throw new AggregateError(refused, `${refused.length} lines were refused, first of all: ${named.join("; ")}`);
-}
-
-/**
- * Undefined for lines that say nothing of a server here; an error where it is no line, or none that can be asked for.
- */
-function requestOf(family: number, line: string): Buffer | Error | undefined {
-  try {
-    const command: ServerCommand | undefined = line === "" ? undefined : parseServerCommand(line);
-    return command && encodeServerCommand(family, command);
-  } catch (error) {
-    return asError(error);
-  }
+  throw new AggregateError(refused, `${refused.length} commands were refused, first of all: ${named.join("; ")}`);
 }

@@ -1,25 +1,28 @@
 import {
   ConnectionReader,
+  renderServerCommand,
   renderServerKey,
   type ServerConnections,
   ServerReader,
   type VirtualServerKey,
 } from "@fairlead/netfilter";
 import { CommandError } from "../runner/command-error.ts";
+import { runCommands } from "../runner/commands.ts";
 import { read } from "../runner/read.ts";
-import type { Argv, Input, Runner } from "../runner/runner.ts";
+import type { Argv, Runner } from "../runner/runner.ts";
 import { lines } from "../runner/text.ts";
 import type { IpvsadmClient } from "./client.ts";
-
-/** Milliseconds one restore may take: a full sync of a large cluster on a slow machine. */
-const RESTORE_TIMEOUT = 600_000;
 
 /** Everything by `ipvsadm`. */
 export function createIpvsadmTool(runner: Runner): IpvsadmClient {
   return {
     save: () => read(lines(runner.stream(["ipvsadm", "--save", "-n"])), new ServerReader()),
     connections: (servers) => connections(runner, servers),
-    restore: (payload) => restore(runner, payload),
+    change: async (commands, turn) => {
+      const argv: Argv = ["ipvsadm", "--restore"];
+      const { stderr } = await runCommands(runner, argv, commands, renderServerCommand, turn);
+      if (stderr.trim() !== "") throw new CommandError({ argv, reason: "exit", exitCode: 0, stderr });
+    },
     setTimeouts: async ({ tcp = 0, tcpFin = 0, udp = 0 }) => {
       await runner.run(["ipvsadm", "--set", String(tcp), String(tcpFin), String(udp)]);
     },
@@ -49,10 +52,4 @@ async function* connectionsOf(runner: Runner, server: VirtualServerKey): AsyncGe
   } catch (error) {
     if (!(error instanceof CommandError) || !error.stderr.includes("No such service")) throw error;
   }
-}
-
-async function restore(runner: Runner, input: Input): Promise<void> {
-  const argv: Argv = ["ipvsadm", "--restore"];
-  const { stderr } = await runner.run(argv, { input, timeoutMs: RESTORE_TIMEOUT });
-  if (stderr.trim() !== "") throw new CommandError({ argv, reason: "exit", exitCode: 0, stderr });
 }

@@ -1,4 +1,5 @@
-import type { Input } from "../runner/runner.ts";
+import type { LinkCommand } from "@fairlead/netfilter";
+import type { Turn } from "../runner/commands.ts";
 
 /** Devices of this network namespace and their addresses. */
 export interface LinksClient {
@@ -10,11 +11,12 @@ export interface LinksClient {
    */
   addresses(device: string): Promise<ReadonlySet<string> | undefined>;
   /**
-   * One `ip -batch -`, or the same without a process: of lines that make or delete a dummy device, or add or delete an
-   * address (`LinkCommand`). No transaction.
+   * Makes and deletes dummy devices, adds and deletes addresses, in this order. No transaction.
    *
-   * @throws CommandError for the first line that fails; the lines before it count, those after it do not
+   * @param turn gives the event loop its turn now and then; default `nextTurn`
+   * @throws CommandError for the first command that `ip -batch -` fails at; the commands before it count, those after
+   *   it do not
    * @throws NetlinkError for the first that is refused; those before it count, those after it may
    */
-  batch(payload: Input): Promise<void>;
+  change(commands: Iterable<LinkCommand>, turn?: Turn): Promise<void>;
 }

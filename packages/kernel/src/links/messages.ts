@@ -1,8 +1,8 @@
 import { addressBytes, bytesText } from "@fairlead/base";
+import type { AddressCommand, DeviceCommand } from "@fairlead/netfilter";
 import { attribute, findAttribute, nest, type Range } from "@fairlead/netfilter/netlink";
 import { ADDRESS_FAMILIES } from "../netlink/address-families.ts";
 import { encodeMessage, FLAGS } from "../netlink/messages.ts";
-import type { AddressCommand, DeviceCommand } from "./command.ts";
 import { ADDRESS_PART, CREATE, LINK_PART, TYPES } from "./numbers.ts";
 
 /** ifinfomsg: family, type, index, flags, change. Zeros: the device is told by its name. */
@@ -28,10 +28,10 @@ export function encodeDevice({ kind, device }: DeviceCommand): Buffer {
  * @param index the device's number
  * @throws Error when it is no address
  */
-export function encodeAddress({ kind, address, prefixLength }: AddressCommand, index: number): Buffer {
+export function encodeAddress({ kind, address }: AddressCommand, index: number): Buffer {
   const bytes = addressBytes(address);
   const header = Buffer.alloc(ADDRESS_HEADER_SIZE);
-  header.set([bytes.length === 4 ? ADDRESS_FAMILIES.IPv4 : ADDRESS_FAMILIES.IPv6, prefixLength]);
+  header.set([bytes.length === 4 ? ADDRESS_FAMILIES.IPv4 : ADDRESS_FAMILIES.IPv6, bytes.length * 8]);
   header.writeUInt32LE(index, HEADER_REST);
   // Both: where they differ, `address` is the other end's.
   const attributes = Buffer.concat([attribute(ADDRESS_PART.local, bytes), attribute(ADDRESS_PART.address, bytes)]);

@@ -1,12 +1,10 @@
+import { renderLinkCommand } from "@fairlead/netfilter";
 import type { NetlinkSocket, OpenNetlink } from "../netlink/socket.ts";
 import { CommandError } from "../runner/command-error.ts";
-import type { Input, Runner } from "../runner/runner.ts";
-import { lines } from "../runner/text.ts";
+import { runCommands } from "../runner/commands.ts";
+import type { Runner } from "../runner/runner.ts";
 import type { LinksClient } from "./client.ts";
 import { changeLinks, readAddresses } from "./session.ts";
-
-/** Milliseconds one batch may take. */
-const BATCH_TIMEOUT = 600_000;
 
 /** Characters that a listing of a hundred thousand addresses stays below. */
 const MAX_LISTING = 64 * 1024 * 1024;
@@ -28,20 +26,16 @@ export function createLinks(runner: Runner, { open }: LinksOptions = {}): LinksC
       const socket = await opened();
       return socket === undefined ? listed(runner, device) : closing(socket, readAddresses(socket, device));
     },
-    batch: async (input) => {
+    change: async (commands, turn) => {
       const socket = await opened();
-      if (socket === undefined) await runner.run(["ip", "-batch", "-"], { input, timeoutMs: BATCH_TIMEOUT });
-      else await closing(socket, changeLinks(socket, lines(pieces(input))));
+      if (socket !== undefined) return closing(socket, changeLinks(socket, commands, turn));
+      await runCommands(runner, ["ip", "-batch", "-"], commands, renderLinkCommand, turn);
     },
   };
 }
 
 function closing<Result>(socket: NetlinkSocket, work: Promise<Result>): Promise<Result> {
   return work.finally(() => socket.close());
-}
-
-async function* pieces(input: Input): AsyncGenerator<string, void, void> {
-  yield* typeof input === "string" ? [input] : input;
 }
 
 async function listed(runner: Runner, device: string): Promise<ReadonlySet<string> | undefined> {

@@ -1,9 +1,11 @@
+import { nextTurn, slices } from "@fairlead/base";
+import { type LinkCommand, renderLinkCommand } from "@fairlead/netfilter";
 import { AT_ONCE, sendTogether } from "../netlink/acknowledged.ts";
 import { dump } from "../netlink/dump.ts";
 import { NetlinkError } from "../netlink/error.ts";
 import { decodeReplies } from "../netlink/messages.ts";
 import { DATAGRAM_SIZE, type NetlinkSocket } from "../netlink/socket.ts";
-import { type LinkCommand, parseLinkCommand } from "./command.ts";
+import type { Turn } from "../runner/commands.ts";
 import { addressIn, encodeAddress, encodeAddressDump, encodeDevice, encodeDeviceRequest, indexIn } from "./messages.ts";
 
 /** `LinksClient.addresses` by netlink. */
@@ -18,38 +20,41 @@ export async function readAddresses(socket: NetlinkSocket, device: string): Prom
   return found;
 }
 
-/** `LinksClient.batch` by netlink, its lines without their ends. */
-export async function changeLinks(socket: NetlinkSocket, lines: AsyncIterable<string>): Promise<void> {
+/** `LinksClient.change` by netlink. */
+export async function changeLinks(
+  socket: NetlinkSocket,
+  commands: Iterable<LinkCommand>,
+  turn: Turn = nextTurn,
+): Promise<void> {
   const batch = new Batch(socket);
-  for await (const line of lines) if (line !== "") await batch.add(line, commandIn(line));
+  const yielding = slices({ turn });
+  for (const command of commands) {
+    await batch.add(command);
+    const turned = yielding();
+    if (turned !== undefined) await turned;
+  }
   await batch.send();
-}
-
-function commandIn(line: string): LinkCommand {
-  const command = parseLinkCommand(line);
-  if (command === undefined) throw new Error(`no change of a dummy device or of an address: ${line}`);
-  return command;
 }
 
 /** Requests that go together. */
 class Batch {
   readonly #socket: NetlinkSocket;
   readonly #indexes = new Map<string, number>();
-  #together: { readonly line: string; readonly request: Buffer }[] = [];
+  #together: { readonly command: LinkCommand; readonly request: Buffer }[] = [];
 
   constructor(socket: NetlinkSocket) {
     this.#socket = socket;
   }
 
-  async add(line: string, command: LinkCommand): Promise<void> {
-    if (command.kind === "add-device" || command.kind === "delete-device") {
+  async add(command: LinkCommand): Promise<void> {
+    if (!("address" in command)) {
       this.#indexes.delete(command.device);
-      this.#together.push({ line, request: encodeDevice(command) });
+      this.#together.push({ command, request: encodeDevice(command) });
       // A device has its number once it is there.
       return this.send();
     }
     const index = this.#indexes.get(command.device) ?? (await this.#indexOf(command.device));
-    this.#together.push({ line, request: encodeAddress(command, index) });
+    this.#together.push({ command, request: encodeAddress(command, index) });
     if (this.#together.length === AT_ONCE) await this.send();
   }
 
@@ -57,11 +62,14 @@ class Batch {
   async send(): Promise<void> {
     const together = this.#together;
     this.#together = [];
-    const [refusal] = await sendTogether(
+    const refusals = await sendTogether(
       this.#socket,
       together.map(({ request }) => request),
     );
-    if (refusal !== undefined) throw new NetlinkError(`ip ${together[refusal.at]?.line}`, refusal.errno);
+    for (const { at, errno } of refusals) {
+      const command = together[at]?.command;
+      if (command !== undefined) throw new NetlinkError(`ip ${renderLinkCommand(command)}`, errno);
+    }
   }
 
   async #indexOf(device: string): Promise<number> {

@@ -1,4 +1,4 @@
-import { renderServerCommand, type ServerCommand, type VirtualServer } from "@fairlead/netfilter";
+import { parseServerCommand, renderServerCommand, type ServerCommand, type VirtualServer } from "@fairlead/netfilter";
 import { attribute, nest } from "@fairlead/netfilter/netlink";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../../src/fake/index.ts";
@@ -35,9 +35,9 @@ const clientOf = (...answers: readonly Buffer[]) => {
   return { kernel, client: createIpvsadm(noTool, { open: kernel.open }) };
 };
 
-const lineOf = (command: ServerCommand) => `${renderServerCommand(command)}\n`;
-const addWeb = lineOf({ kind: "add-server", server: WEB });
-const addDns = lineOf({ kind: "add-server", server: DNS });
+const addWeb: ServerCommand = { kind: "add-server", server: WEB };
+const addDns: ServerCommand = { kind: "add-server", server: DNS };
+const commandOf = (line: string) => parseServerCommand(line) ?? expect.fail(`no command: ${line}`);
 
 async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = [];
@@ -108,9 +108,9 @@ describe("virtual servers by netlink", () => {
     ]);
   });
 
-  test("lines become requests, 100 to a datagram, of which the last one alone is acknowledged", async () => {
+  test("commands become requests, 100 to a datagram, of which the last one alone is acknowledged", async () => {
     const { kernel, client } = clientOf(result(0, 99), result(0, 0));
-    await client.restore(addWeb.repeat(101));
+    await client.change(Array(101).fill(addWeb));
     const [, first, second] = kernel.sent;
     const single = encodeServerCommand(FAMILY, { kind: "add-server", server: WEB });
     expect([first?.length, second?.length]).toEqual([100 * single.length, single.length]);
@@ -118,23 +118,22 @@ describe("virtual servers by netlink", () => {
     expect(kernel.closed()).toBe(1);
   });
 
-  test("what is refused is told with its line, and what follows counts", async () => {
+  test("what is refused is named, and what follows counts", async () => {
     const { client } = clientOf(result(17, 0), result(2, 1), result(0, 2));
-    const restored = client.restore(`${addWeb}-D -t 10.96.0.9:1\n${addDns}`);
-    await expect(restored).rejects.toThrow(
-      "2 lines were refused, first of all: ipvs: -A -t 10.96.0.1:443 -s mh -p 600 -b mh-port: EEXIST: file already exists; ipvs: -D -t 10.96.0.9:1: ENOENT",
+    const changed = client.change([addWeb, commandOf("-D -t 10.96.0.9:1"), addDns]);
+    await expect(changed).rejects.toThrow(
+      "2 commands were refused, first of all: ipvs: -A -t 10.96.0.1:443 -s mh -p 600 -b mh-port: EEXIST: file already exists; ipvs: -D -t 10.96.0.9:1: ENOENT",
     );
   });
 
   test.each([
-    ["nonsense", "no virtual server: nonsense"],
     ["-A -t 10.96.0.1:0 -s rr", "Zero port"],
     ["-a -t 10.96.0.1:443 -r [fd00::1]:1 -m -w 1", "Different address family"],
     ["-A -t 10.96.0.1:443 -s rr -b mh-port", "scheduler rr has no flag mh-port"],
     ["-A -t 10.96.0.1:443 -s rr -o", "have no field: -o"],
   ])("it ends at %s: what came before counts", async (line, error) => {
     const { kernel, client } = clientOf(result(0, 0));
-    await expect(client.restore(`${addWeb}${line}\n${addDns}`)).rejects.toThrow(error);
+    await expect(client.change([addWeb, commandOf(line), addDns])).rejects.toThrow(error);
     expect(kernel.sent).toHaveLength(2);
   });
 
@@ -149,7 +148,7 @@ describe("virtual servers by netlink", () => {
         return "";
       },
     });
-    await createIpvsadm(tool, { open }).restore(addWeb);
-    expect(written).toEqual([`--restore: ${addWeb}`]);
+    await createIpvsadm(tool, { open }).change([addWeb]);
+    expect(written).toEqual([`--restore: ${renderServerCommand(addWeb)}\n`]);
   });
 });

@@ -1,6 +1,7 @@
-/** What a tool without transactions makes of its input: the same on the fake and on the real kernel. */
+/** What becomes of commands without a transaction: the same on the fake and on the real kernel. */
 export interface LineCase {
   readonly name: string;
+  /** The commands as the tool reads them. */
   readonly input: readonly string[];
   /** What the error says; absent: none. */
   readonly error?: RegExp;
@@ -64,7 +65,6 @@ export const IPVSADM_CASES: readonly LineCase[] = [
     left: [WEB],
   },
   { name: "a server goes with its destinations", input: [WEB, POD, "-D -t 10.96.0.1:443", WEB], left: [WEB] },
-  { name: "no command: it ends there", input: [WEB, "nonsense", OTHER], error: /ipvsadm -h/, left: [WEB] },
   {
     name: "two families in one server: it ends there",
     input: [WEB, "-a -t 10.96.0.1:443 -r [fd00::1]:1 -m -w 1", OTHER],
@@ -72,7 +72,6 @@ export const IPVSADM_CASES: readonly LineCase[] = [
     left: [WEB],
   },
   { name: "port 0: it ends there", input: [WEB, "-A -t 10.96.0.8:0 -s rr", OTHER], error: /Zero port/, left: [WEB] },
-  { name: "empty lines are nothing", input: [WEB, "", OTHER], left: [WEB, OTHER] },
 ];
 
 const SET = "create A hash:ip,port family inet hashsize 1024 maxelem 65536";
@@ -131,15 +130,4 @@ export const IPSET_CASES: readonly LineCase[] = [
     left: [CREATED],
   },
   { name: "no set to flush", input: [SET, "flush B"], error: /line 2.*does not exist/, left: [CREATED] },
-  {
-    name: "no command",
-    input: [SET, "add A 1.2.3.4,tcp:80", "nonsense"],
-    error: /unknown argument nonsense/,
-    left: [CREATED],
-  },
-  {
-    name: "empty lines and remarks are nothing",
-    input: [SET, "", "# remark", "add A 1.2.3.4,tcp:80"],
-    left: [CREATED, "add A 1.2.3.4,tcp:80"],
-  },
 ];

@@ -1,17 +1,23 @@
-import { renderServerCommand, type SetState, type VirtualServerState } from "@fairlead/netfilter";
+import {
+  parseServerCommand,
+  parseSetCommand,
+  renderServerCommand,
+  type SetState,
+  type VirtualServerState,
+} from "@fairlead/netfilter";
 import { expect } from "vitest";
 import type { IpsetClient, IpvsadmClient } from "../../src/index.ts";
 import type { LineCase } from "./cases.ts";
 
 export async function checkIpvsadm(client: IpvsadmClient, row: LineCase): Promise<void> {
-  await checkError(client.restore(text(row)), row);
+  await checkError(client.change(row.input.flatMap((line) => parseServerCommand(line) ?? [])), row);
   const left: string[] = [];
   for await (const server of client.save()) left.push(...serverLines(server));
   expect(left.sort()).toEqual([...row.left].sort());
 }
 
 export async function checkIpset(client: IpsetClient, row: LineCase): Promise<void> {
-  await checkError(client.restore(text(row)), row);
+  await checkError(client.change(row.input.map(parseSetCommand)), row);
   const left: string[] = [];
   for await (const set of client.save()) left.push(...setLines(set));
   expect(left.sort()).toEqual([...row.left].sort());
@@ -20,10 +26,6 @@ export async function checkIpset(client: IpsetClient, row: LineCase): Promise<vo
 async function checkError(work: Promise<void>, { error }: LineCase): Promise<void> {
   if (error === undefined) await expect(work).resolves.toBeUndefined();
   else await expect(work).rejects.toThrow(error);
-}
-
-function text({ input }: LineCase): string {
-  return input.map((line) => `${line}\n`).join("");
 }
 
 function serverLines({ destinations, ...server }: VirtualServerState): string[] {

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { parseSetCommand } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
 import { FakeRunner } from "../../src/fake/index.ts";
 import { createIpset, createRunner, type Runner } from "../../src/index.ts";
@@ -42,16 +43,16 @@ const LEFT = [
   "add P 10.96.0.1,tcp:443",
 ];
 
-async function restore(runner: Runner, lines: readonly string[]): Promise<void> {
+async function change(runner: Runner, lines: readonly string[]): Promise<void> {
   const argv = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", MAIN] as const;
-  await runner.run(argv, { input: `${lines.join("\n")}\n` });
+  await runner.run(argv, { input: JSON.stringify(lines.map(parseSetCommand)) });
 }
 
 kernelTest("members of every type come and go by netlink; what is there already, or gone, is no error", async () => {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
   await runner.run(["ipset", "restore"], { input: `${SETS.join("\n")}\n` });
-  await restore(runner, CHANGES);
+  await change(runner, CHANGES);
   const { stdout } = await runner.run(["ipset", "save", "-sorted"]);
   expect(
     stdout
@@ -82,7 +83,7 @@ kernelTest("sets are listed by netlink as ipset prints them, those that are not 
 kernelTest("a set that is not there is an error", async () => {
   await using namespace = await createNamespace();
   const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-  await expect(restore(runner, ["add A 10.96.0.1,tcp:80"])).rejects.toThrow(/changing the members of ipsets: ENOENT/);
+  await expect(change(runner, ["add A 10.96.0.1,tcp:80"])).rejects.toThrow(/changing the members of ipsets: ENOENT/);
 });
 
 describe("ipset's client", () => {
@@ -100,12 +101,11 @@ describe("ipset's client", () => {
 
   test.each([
     ["sets are made", "create A hash:ip family inet hashsize 1024 maxelem 65536\nadd A 10.96.0.1\n"],
-    ["a line is no command", "nonsense\n"],
     ["there are many members", "add A 10.96.0.1\n".repeat(5_000)],
     ["netlink cannot be had", "add A 10.96.0.1\n"],
   ])("runs the tool where %s", async (_, input) => {
     written.length = 0;
-    await createIpset(runner(), { open: unreachable }).restore(input);
+    await createIpset(runner(), { open: unreachable }).change(input.trimEnd().split("\n").map(parseSetCommand));
     expect(written).toEqual([`-exist restore: ${input}`]);
   });
 });

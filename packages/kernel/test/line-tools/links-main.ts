@@ -12,7 +12,7 @@ const noProcess: Runner = {
   },
 };
 const links = createLinks(noProcess, { open: openRouteSocket });
-const refused = await links.batch(await text(process.stdin)).then(
+const refused = await links.change(JSON.parse(await text(process.stdin))).then(
   () => undefined,
   (error: unknown) => String(error),
 );

@@ -8,4 +8,4 @@ const noProcess: Runner = {
     throw new Error(`a process was started: ${argv.join(" ")}`);
   },
 };
-await createIpset(noProcess, { open: openNetfilterSocket }).restore(await text(process.stdin));
+await createIpset(noProcess, { open: openNetfilterSocket }).change(JSON.parse(await text(process.stdin)));

@@ -45,16 +45,18 @@ if (withoutIpvs === undefined) {
   process.stderr.write(`ipvsadm's rows run on the fake alone: ${withoutIpvs}\n`);
 }
 
-kernelTest("addresses of a device, and a batch that stops half way", () =>
+kernelTest("addresses of a device, and a change that stops half way", () =>
   inNamespace(async (runner) => {
+    const device = "a0";
     const links = createLinks(runner);
+    const add = (...addresses: readonly string[]) =>
+      links.change(addresses.map((address) => ({ kind: "add-address", device, address })));
     expect(await links.addresses("nope")).toBeUndefined();
-    await links.batch(
-      "link add dev a0 type veth peer name a1\naddr add 10.96.0.1/32 dev a0\naddr add fd00:96::1/128 dev a0\n",
+    await runner.run(["ip", "link", "add", device, "type", "veth", "peer", "name", "a1"]);
+    await add("10.96.0.1", "fd00:96::1");
+    await expect(add("10.96.0.2", "10.96.0.1", "10.96.0.3")).rejects.toThrow(
+      /(?:File exists|already assigned)[\s\S]*Command failed -:2/,
     );
-    await expect(
-      links.batch("addr add 10.96.0.2/32 dev a0\naddr add 10.96.0.1/32 dev a0\naddr add 10.96.0.3/32 dev a0\n"),
-    ).rejects.toThrow(/(?:File exists|already assigned)[\s\S]*Command failed -:2/);
-    expect(await links.addresses("a0")).toEqual(new Set(["10.96.0.1", "10.96.0.2", "fd00:96::1"]));
+    expect(await links.addresses(device)).toEqual(new Set(["10.96.0.1", "10.96.0.2", "fd00:96::1"]));
   }),
 );

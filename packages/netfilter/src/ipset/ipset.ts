@@ -25,7 +25,7 @@ export interface SetState {
   readonly members: ReadonlySet<SetMember>;
 }
 
-/** One line of `ipset restore`. */
+/** A change of one set or member: a netlink request, or one line of `ipset restore`. */
 export type SetCommand =
   | { readonly kind: "create"; readonly set: SetDefinition }
   | { readonly kind: "add" | "del"; readonly set: string; readonly member: SetMember }

@@ -48,7 +48,7 @@ export interface DestinationConnections extends Destination {
   readonly inactive: number;
 }
 
-/** One line of `ipvsadm --restore`. */
+/** A change of one virtual server or destination: a netlink request, or one line of `ipvsadm --restore`. */
 export type ServerCommand =
   | { readonly kind: "add-server" | "edit-server"; readonly server: VirtualServer }
   | { readonly kind: "delete-server"; readonly server: VirtualServerKey }

@@ -28,6 +28,23 @@ export async function* payloadText(
 }
 
 /**
+ * Commands as the text that a tool reads, one a line.
+ *
+ * @param turn gives the event loop its turn, between two pieces
+ */
+export function commandText<Command>(
+  commands: Iterable<Command>,
+  render: (command: Command) => string,
+  turn: () => Promise<void>,
+): AsyncGenerator<string, void, undefined> {
+  return payloadText(rendered(commands, render), turn);
+}
+
+function* rendered<Command>(commands: Iterable<Command>, render: (command: Command) => string): Generator<string> {
+  for (const command of commands) yield render(command);
+}
+
+/**
  * The lines of an iptables-restore payload, now and then several of them with their line ends between: each section is
  * a transaction of its table. Sections without a command are left out; a section and its commands are asked for when
  * those before it are written.

@@ -1,9 +1,8 @@
-import { parseSetCommand, type SetCommand, type SetState } from "@fairlead/netfilter";
+import type { SetCommand, SetState } from "@fairlead/netfilter";
 import type { IpsetClient } from "../../ipset/client.ts";
-import type { Argv, Input } from "../../runner/runner.ts";
-import { gather } from "../fake-runner.ts";
+import type { Argv } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
-import { type LineOutcome, type LineTool, runLineTool } from "./outcome.ts";
+import { type Executor, execute, type Outcome } from "./outcome.ts";
 
 export interface FakeIpsetOptions {
   readonly faults?: Faults;
@@ -48,22 +47,16 @@ export class FakeIpset implements IpsetClient {
     yield* sets.filter(({ name }) => wanted === undefined || wanted.has(name));
   }
 
-  async restore(payload: Input): Promise<void> {
-    if (!this.#netlink) return this.#runTool(payload);
-    const text = await gather(payload);
-    if (!text.split("\n").every((line) => line === "" || line.startsWith("add ") || line.startsWith("del "))) {
-      return this.#runTool(text);
+  async change(commands: readonly SetCommand[]): Promise<void> {
+    if (!this.#netlink || !commands.every((command) => "member" in command)) {
+      return execute(this.faults, ["ipset", "-exist", "restore"], commands, this.#session());
     }
     // Each member is a message of its own there.
-    const take = (line: string, number: number) => {
+    const take = (command: SetCommand, number: number) => {
       const session = this.#session();
-      return session.take(line, number) ?? session.end?.();
+      return session.take(command, number) ?? session.end?.();
     };
-    return runLineTool(this.faults, ["netlink", "ipset"], text, { take });
-  }
-
-  #runTool(payload: Input): Promise<void> {
-    return runLineTool(this.faults, ["ipset", "-exist", "restore"], payload, this.#session());
+    return execute(this.faults, ["netlink", "ipset"], commands, { take });
   }
 
   /** What another process does with `ipset -exist restore`: no call of ours, no fault. */
@@ -74,21 +67,17 @@ export class FakeIpset implements IpsetClient {
     }
   }
 
-  /** Additions (deletions) to one set are collected and sent together; a line that the tool refuses loses them. */
-  #session(): LineTool {
+  /** Additions (deletions) to one set are collected and sent together; a command that the tool refuses loses them. */
+  #session(): Executor<SetCommand> {
     let collected: { readonly command: SetCommand; readonly number: number }[] = [];
-    const send = (): LineOutcome => {
+    const send = (): Outcome => {
       for (const { command, number } of collected.splice(0)) {
         const refused = this.#carryOut(command);
         if (refused !== undefined) return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
       }
       return undefined;
     };
-    const take = (line: string, number: number): LineOutcome => {
-      if (line === "" || line.startsWith("#")) return undefined;
-      const command = readCommand(line);
-      if (command === undefined)
-        return { stop: `ipset v7.17: No command specified: unknown argument ${line}`, exitCode: 2 };
+    const take = (command: SetCommand, number: number): Outcome => {
       const refused = this.#check(command);
       if (refused !== undefined) {
         collected = [];
@@ -136,14 +125,6 @@ export class FakeIpset implements IpsetClient {
     const present = this.#sets.get(set.name);
     if (present === undefined) this.#sets.set(set.name, { ...set, members: new Set() });
     else if (present.type !== set.type) return "Set cannot be created: set with the same name already exists";
-    return undefined;
-  }
-}
-
-function readCommand(line: string): SetCommand | undefined {
-  try {
-    return parseSetCommand(line);
-  } catch {
     return undefined;
   }
 }

@@ -2,7 +2,6 @@ import { familyOf, socketText } from "@fairlead/base";
 import {
   type Destination,
   type DestinationKey,
-  parseServerCommand,
   renderServerKey,
   type ServerCommand,
   type ServerConnections,
@@ -12,9 +11,9 @@ import {
 } from "@fairlead/netfilter";
 import type { IpvsadmClient, IpvsTimeouts } from "../../ipvs/client.ts";
 import { CommandError } from "../../runner/command-error.ts";
-import type { Argv, Input } from "../../runner/runner.ts";
+import type { Argv } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
-import { type LineOutcome, runLineTool } from "./outcome.ts";
+import { execute, type Outcome } from "./outcome.ts";
 
 export interface FakeIpvsadmOptions {
   readonly faults?: Faults;
@@ -65,10 +64,10 @@ export class FakeIpvsadm implements IpvsadmClient {
     );
   }
 
-  async restore(payload: Input): Promise<void> {
+  async change(commands: Iterable<ServerCommand>): Promise<void> {
     const argv = this.#call("restore");
     if (!this.#supported) await this.#do(argv, () => {});
-    await runLineTool(this.faults, argv, payload, { take: (line) => this.#take(line) });
+    await execute(this.faults, argv, commands, { take: (command) => this.#carryOut(command) });
   }
 
   setTimeouts({ tcp = 0, tcpFin = 0, udp = 0 }: IpvsTimeouts): Promise<void> {
@@ -122,18 +121,7 @@ export class FakeIpvsadm implements IpvsadmClient {
     };
   }
 
-  #take(line: string): LineOutcome {
-    if (line === "") return undefined;
-    let command: ServerCommand | undefined;
-    try {
-      command = parseServerCommand(line);
-    } catch {
-      return { stop: "Try `ipvsadm -h' or 'ipvsadm --help' for more information.", exitCode: 255 };
-    }
-    return command && this.#carryOut(command);
-  }
-
-  #carryOut(command: ServerCommand): LineOutcome {
+  #carryOut(command: ServerCommand): Outcome {
     const key = renderServerKey(command.server);
     const present = this.#servers.get(key);
     switch (command.kind) {
@@ -148,7 +136,7 @@ export class FakeIpvsadm implements IpvsadmClient {
     }
   }
 
-  #put(key: string, server: VirtualServer, present?: FakeServer): LineOutcome {
+  #put(key: string, server: VirtualServer, present?: FakeServer): Outcome {
     if (server.port === 0 && server.persistenceSeconds === undefined) {
       return { stop: "Zero port specified for non-persistent service", exitCode: 2 };
     }
@@ -157,7 +145,7 @@ export class FakeIpvsadm implements IpvsadmClient {
     return undefined;
   }
 
-  #delete(key: string, present: FakeServer | undefined): LineOutcome {
+  #delete(key: string, present: FakeServer | undefined): Outcome {
     if (present === undefined) return { skip: "No such service" };
     for (const destination of present.destinations.values()) {
       this.#connections.delete(destinationKey(present.server, destination));
@@ -169,7 +157,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   #destination(
     command: Extract<ServerCommand, { readonly destination: DestinationKey }>,
     present: FakeServer | undefined,
-  ): LineOutcome {
+  ): Outcome {
     const { server, destination } = command;
     const mixed = familyOf(destination.address) !== server.family;
     if (mixed && command.kind === "add-destination") {

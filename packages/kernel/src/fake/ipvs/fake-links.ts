@@ -1,8 +1,8 @@
+import type { LinkCommand } from "@fairlead/netfilter";
 import type { LinksClient } from "../../links/client.ts";
-import { parseLinkCommand } from "../../links/command.ts";
-import type { Argv, Input } from "../../runner/runner.ts";
+import type { Argv } from "../../runner/runner.ts";
 import { Faults, singleStep } from "../faults.ts";
-import { type LineOutcome, runLineTool } from "./outcome.ts";
+import { execute, type Outcome } from "./outcome.ts";
 
 export interface FakeLinksOptions {
   readonly faults?: Faults;
@@ -27,10 +27,10 @@ export class FakeLinks implements LinksClient {
   }
 
   /** What another process does with `ip -batch`: no call of ours, no fault. */
-  meddle(...commands: readonly string[]): void {
+  meddle(...commands: readonly LinkCommand[]): void {
     for (const command of commands) {
-      const refused = this.#take(command, 1);
-      if (refused !== undefined && "stop" in refused) throw new Error(refused.stop);
+      const refused = this.#carryOut(command);
+      if (refused !== undefined) throw new Error(refused);
     }
   }
 
@@ -42,25 +42,22 @@ export class FakeLinks implements LinksClient {
     });
   }
 
-  async batch(payload: Input): Promise<void> {
-    await runLineTool(this.faults, this.#netlink ? ["netlink", "ip"] : ["ip", "-batch", "-"], payload, {
-      take: (line, number) => this.#take(line, number),
+  async change(commands: Iterable<LinkCommand>): Promise<void> {
+    await execute(this.faults, this.#netlink ? ["netlink", "ip"] : ["ip", "-batch", "-"], commands, {
+      take: (command, number) => this.#take(command, number),
     });
   }
 
-  #take(line: string, number: number): LineOutcome {
-    const refused = line === "" ? undefined : this.#carryOut(line);
+  #take(command: LinkCommand, number: number): Outcome {
+    const refused = this.#carryOut(command);
     return refused === undefined ? undefined : { stop: `${refused}\nCommand failed -:${number}`, exitCode: 1 };
   }
 
-  #carryOut(line: string): string | undefined {
-    const command = parseLinkCommand(line);
-    if (command === undefined) return `Object "${line.split(" ")[0]}" is unknown, try "ip help".`;
-    const { device } = command;
-    if (command.kind === "add-device") return this.#addDevice(device);
-    if (command.kind === "delete-device")
-      return this.#devices.delete(device) ? undefined : `Cannot find device "${device}"`;
-    const { kind, address } = command;
+  #carryOut(command: LinkCommand): string | undefined {
+    const { kind, device } = command;
+    if (kind === "add-device") return this.#addDevice(device);
+    if (!("address" in command)) return this.#devices.delete(device) ? undefined : `Cannot find device "${device}"`;
+    const { address } = command;
     const addresses = this.#devices.get(device);
     if (addresses === undefined) return `Cannot find device "${device}"`;
     if (kind === "delete-address")
