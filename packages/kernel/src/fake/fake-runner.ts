@@ -49,7 +49,7 @@ export class FakeRunner implements Runner {
 }
 
 /** All of an input as one text. */
-export async function gather(input: Input): Promise<string> {
+async function gather(input: Input): Promise<string> {
   if (typeof input === "string") return input;
   let text = "";
   for await (const piece of input) text += piece;
