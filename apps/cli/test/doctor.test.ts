@@ -15,6 +15,28 @@ const plainUser: Runner = {
   },
 };
 
+test("proxies of other network namespaces are none of this node's", async () => {
+  const answers = new Map([
+    ["ps -e -o pid=,comm=", "    7 kube-proxy\n   19 kube-proxy\n   23 kube-proxy\n"],
+    ["readlink /proc/self/ns/net", "net:[4026531840]\n"],
+    ["readlink /proc/7/ns/net", "net:[4026531840]\n"],
+    ["readlink /proc/19/ns/net", "net:[4026532335]\n"],
+  ]);
+  const runner: Runner = {
+    ...plainUser,
+    run: async (argv, options) => {
+      const stdout = answers.get(argv.join(" "));
+      return stdout === undefined ? plainUser.run(argv, options) : { stdout, stderr: "" };
+    },
+  };
+  const { out } = await fairlead(["doctor", "--cluster-cidr", "10.144.0.0/16"], {
+    runner,
+    env: { KUBECONFIG: "/does/not/exist" },
+  });
+  // Of the third one it cannot be told.
+  expect(out).toContain("proxies on this node: kube-proxy (process 7), kube-proxy (process 23)");
+});
+
 test("what a plain user may not look at is unknown, never good", async () => {
   const { out, code } = await fairlead(["doctor", "--cluster-cidr", "10.144.0.0/16", "--mode", "ipvs"], {
     runner: plainUser,

@@ -64,6 +64,17 @@ describe("over the real kube-proxy's rules", () => {
   );
 });
 
+test.each([
+  ["127.0.0.1", [], "nat OUTPUT"],
+  ["10.201.0.10", [], "nat OUTPUT"],
+  ["127.0.0.1", ["--in-interface", "eth0"], "nat PREROUTING"],
+  ["127.0.0.1", ["--in-interface", "lo"], "nat PREROUTING"],
+])("from %s %j the packet begins at %s", async (from, more, chain) => {
+  const { out } = await over(iptables, "--from", from, "--to", "10.96.1.10:80", ...more);
+  expect(out).toContain(`${chain} `);
+  expect(out).not.toContain(chain === "nat OUTPUT" ? "nat PREROUTING" : "nat OUTPUT");
+});
+
 test("what cannot be decided is told, never guessed", async () => {
   const rules =
     "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -m limit --limit 6/min -j ACCEPT\nCOMMIT\n";

@@ -1,4 +1,4 @@
-import { familyOf, parseAddress } from "@fairlead/base";
+import { familyOf, isLoopback, parseAddress } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { type NftTable, readTables, readTablesFromJson } from "@fairlead/netfilter/nft";
 import type { Environment } from "./environment.ts";
@@ -20,7 +20,7 @@ const OUTER_INTERFACE = "eth0";
  *
  * @param rules what iptables-save, ip6tables-save, nft list or nft -j list printed
  * @param packet `SOURCE→ADDRESS:PORT[/PROTOCOL]`, or `->`; the protocol is tcp unless it says otherwise, the source
- * port 40000. A source that is one of the environment's local addresses sends it from this host; any other packet comes
+ * port 40000. A source on loopback, or one of the environment's local addresses, sends it from this host; any other packet comes
  * in by the interface that leads back to it, eth0 where that is not known
  * @throws RangeError for a packet that is none
  * @throws RuleParseError, SyntaxError for rules that are none
@@ -38,7 +38,7 @@ function packetOf(text: string, { localAddresses = [], outInterface }: Environme
   if (source === undefined || destination === undefined) throw refusal(text, FORM);
   const family = familyOf(source);
   if (familyOf(destination) !== family) throw refusal(text, "must have both addresses of one family");
-  const own = new Set(localAddresses).has(source);
+  const own = isLoopback(source) || new Set(localAddresses).has(source);
   return {
     family,
     protocol: protocol.toLowerCase(),

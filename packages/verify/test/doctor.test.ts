@@ -115,6 +115,13 @@ describe("the doctor", () => {
       { rules: [{ variant: "nft", readable: true, proxy: 40, others: 0, dropping: ["FORWARD"] }] },
       ["warning policies: FORWARD of filter drop what no rule accepts"],
     ],
+    [
+      "two hundred tables with names of two hundred characters",
+      { nftTables: Array.from({ length: 200 }, (_, at) => `ip ${String(at).padEnd(200, "x")}`) },
+      [
+        `warning nft tables of others: ${[0, 1, 2, 3, 4].map((at) => `ip ${String(at).padEnd(56, "x")}…`).join(", ")}, and 195 more`,
+      ],
+    ],
     ["firewalld", { nftTables: ["inet firewalld"] }, ["warning nft tables of others: inet firewalld"]],
     [
       "kube-proxy's nftables mode",

@@ -48,8 +48,8 @@ function hashedAndCut(text: string): string {
   return base.length > LONGEST_BASE ? `${base.slice(0, LONGEST_BASE - 3)}...` : base;
 }
 
-/** NFTNL_UDATA_COMMENT_MAXLEN without its zero byte. */
-const LONGEST_COMMENT = 127;
+/** Bytes, NFTNL_UDATA_COMMENT_MAXLEN: the zero byte behind it does not count. */
+const LONGEST_COMMENT = 128;
 
 /** A comment that `nft` prints and reads again: nothing ends its quotes or its line, and it is as long as it may be. */
 export function commentText(text: string): string {

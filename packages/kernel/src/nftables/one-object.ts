@@ -44,7 +44,10 @@ export async function readRule(
   const found = await readOne(socket, place, { what: "rule", chain, handle });
   if (found === undefined) return undefined;
   const { rule } = decodeForeignRule(found, ip);
-  const names = rule.expressions.flatMap((one) => (one.kind === "lookup" || one.kind === "dynset" ? [one.set] : []));
+  const names = rule.expressions.flatMap((one) => {
+    if (one.kind === "lookup" || one.kind === "dynset") return [one.set];
+    return one.kind === "objref" && "map" in one ? [one.map] : [];
+  });
   const sets = new Map<string, NftSet>();
   for (const name of new Set(names)) {
     for (const [own, set] of await readSet(socket, place, name)) sets.set(own, set);

@@ -16,6 +16,10 @@ table ip strangers {
   set pairs { type ipv4_addr . inet_service; flags interval; elements = { 10.0.0.0/8 . 80-90 } }
   set interfaces { type iface_index; }
   map others { type ipv4_addr : verdict; elements = { 10.3.0.1 : drop, * : accept } }
+  counter c1 { }
+  quota q1 { over 10 mbytes }
+  limit l1 { rate 10/second }
+  map counters { type inet_service : counter; elements = { 80 : "c1" } }
   set marks { typeof meta mark; elements = { 0x7 } }
   chain input { type filter hook input priority 5; policy drop; }
   chain own { }
@@ -52,6 +56,12 @@ input jump own
 own fib saddr type local accept
 own quota over 10 mbytes drop
 own ct count over 5 drop
+own tcp dport 80 counter name "c1" accept
+own quota name "q1" drop
+own limit name "l1" accept
+own ip saddr 10.0.0.1 counter name tcp dport map @counters
+own meta mark set 0x4000
+own counter name tcp dport map { 443 : "c1" } accept
 nat ip saddr 10.0.0.0/8 ip daddr != 10.0.0.0/8 masquerade fully-random
 nat ip saddr 10.9.0.1 snat to 192.0.2.9
 early tcp dport 8080 redirect to :80

@@ -56,6 +56,12 @@ kernelSuite("anybody's tables by netlink", () => {
       "[ rt ] 0x05000000 drop",
       "[ log ] drop",
       "[ quota ] drop",
+      'meta l4proto tcp th dport 80 counter name "c1" accept',
+      'quota name "q1" drop',
+      'limit name "l1" accept',
+      "ip saddr 10.0.0.1 meta l4proto tcp counter name th dport map @counters",
+      'meta l4proto tcp counter name th dport map { 443 : "c1" } accept',
+      "meta mark set 0x00004000",
       "ip saddr 10.9.0.1 [ nat ]",
       "meta l4proto tcp ip saddr . th dport @pairs drop",
     ]) {
@@ -66,7 +72,7 @@ kernelSuite("anybody's tables by netlink", () => {
 
   test("sets with more to them than keys are left out, others are there", () => {
     expect(JSON.stringify(seen["strangers"]?.netlink[0]?.sets)).toBe(
-      '[["blocked",["0a010000","0a020000 end","c0000201","c0000208 end"]],["counted",["0a020001"]],["marks",["07000000"]]]',
+      '[["blocked",["0a010000","0a020000 end","c0000201","c0000208 end"]],["counted",["0a020001"]],["counters",["0050"]],["marks",["07000000"]]]',
     );
   });
 

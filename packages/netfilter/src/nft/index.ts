@@ -17,6 +17,7 @@ export type {
   SetElement,
   SetFlag,
 } from "./model.ts";
+export type { NamedObject } from "./named-objects.ts";
 export { type BatchObject, NftBatch } from "./netlink/batch.ts";
 export {
   decodeChain,

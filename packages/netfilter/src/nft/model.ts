@@ -2,6 +2,7 @@ import type { Expression } from "./expressions/index.ts";
 import type { Verdict } from "./expressions/verdict.ts";
 import type { NftFamily } from "./family.ts";
 import type { Hex } from "./hex.ts";
+import type { NamedObject } from "./named-objects.ts";
 import type { DataType } from "./types.ts";
 
 /** A table as the kernel holds it. */
@@ -47,6 +48,8 @@ export interface NftSet {
   /** One type, or the parts of a concatenation. */
   readonly key: readonly DataType[];
   readonly data?: "verdict" | readonly DataType[];
+  /** In place of `data`: the map leads to named objects of this kind. */
+  readonly objects?: NamedObject;
   readonly flags: readonly SetFlag[];
   /** After which an element goes that has no time of its own, milliseconds. */
   readonly timeout?: number;
@@ -75,6 +78,8 @@ export interface SetElement {
   readonly key: Hex;
   /** A map's value. */
   readonly value?: Hex | Verdict;
+  /** The name of the object that a map of named objects leads to. */
+  readonly object?: string;
   /** After which it goes, milliseconds, where that is not what the set says. */
   readonly timeout?: number;
   /** Until it goes, milliseconds: what is read of a set with timeouts has it, and what is written may. */

@@ -121,6 +121,14 @@ export function flipMark(bits: number): readonly Expression[] {
   return changeMark("ffffffff", hostHex(bits));
 }
 
+/** `meta mark set 0x4000`. */
+export function replaceMark(mark: number): readonly Expression[] {
+  return [
+    { kind: "immediate", to: 0, value: hostHex(mark) },
+    { kind: "meta", key: "mark", from: 0 },
+  ];
+}
+
 function changeMark(mask: Hex, xor: Hex): readonly Expression[] {
   return [
     { kind: "meta", key: "mark", to: 0 },

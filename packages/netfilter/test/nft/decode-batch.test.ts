@@ -56,6 +56,18 @@ function written(): NftBatch {
     .deleteTable();
 }
 
+/** `nft` takes comments of as many bytes; kube-proxy's are cut there. */
+test.each(["table", "chain", "rule", "set", "element"] as const)("a comment of 128 bytes of a %s is whole", (what) => {
+  const comment = "x".repeat(128);
+  const batch = new NftBatch("ip", "t");
+  if (what === "table") batch.addTable(comment);
+  else if (what === "chain") batch.addChain({ name: "c", comment });
+  else if (what === "rule") batch.addRule("c", { ...RULE, comment });
+  else if (what === "set") batch.addSet({ ...SET, comment });
+  else batch.addElements("s", [{ key: "0a000001", value: { kind: "drop" }, comment }]);
+  expect(JSON.stringify(decodeBatch(batch.finish()).requests)).toContain(`"comment":"${comment}"`);
+});
+
 test("a transaction is read as it was written", () => {
   const { requests, commits } = decodeBatch(written().finish());
   expect(requests).toEqual(changes.map((change, at) => ({ sequence: at + 1, family: "ip6", table: "t", change })));

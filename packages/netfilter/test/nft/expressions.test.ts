@@ -77,6 +77,14 @@ const arbitraries: {
     { requiredKeys: ["kind", "family", "address"] },
   ),
   numgen: fc.record({ kind: constant("numgen"), modulus: number, to: register }),
+  objref: fc.oneof(
+    fc.record({
+      kind: constant("objref"),
+      object: fc.constantFrom("counter", "quota", "limit", "synproxy", "secmark", "ct helper", "ct timeout"),
+      name,
+    }),
+    fc.record({ kind: constant("objref"), map: name, from: register }),
+  ),
   payload: fc.record({
     kind: constant("payload"),
     base: fc.constantFrom("network", "transport"),
@@ -123,6 +131,7 @@ test("what is not known in a kind is refused, not left out", () => {
   expect(decode("bitwise", (to) => to.u32(1, 1).u32(2, 1).u32(6, 1))).toBeUndefined();
   expect(decode("reject", (to) => to.u32(1, 0).u8(2, 3), "ip6")).toBeUndefined();
   expect(decode("fib", (to) => to.u32(1, 1).u32(2, 1).u32(3, 1))).toBeUndefined();
+  expect(decode("objref", (to) => to.u32(1, 6).text(2, "tunnel"))).toBeUndefined();
   expect(decode("masq", (to) => to.u32(1, 4))).toBeUndefined();
 });
 

@@ -78,7 +78,6 @@ test("what is not known is kept as it stands there", () => {
     "jhash ip saddr . ip daddr mod 2 vmap { 0 : goto a, 1 : goto a }",
     "redirect to :8080",
     "icmp type echo-request",
-    "meta mark set 0x00000005",
     "snat to 1.2.3.4",
   ]);
   // The steps behind it are known again.
@@ -144,6 +143,42 @@ test.each([
   const tables = inChain(`${statement} ${rest}`);
   expect(unknownIn(tables)).toEqual([statement]);
   expect(ruleTexts(tables)).toEqual([`${statement} ${rest}`.trim()]);
+});
+
+/** A table with each kind of named objects, its rules in a chain `c`; `nft list` and `nft -j list` printed it. */
+describe("named objects", () => {
+  const RULES = [
+    'tcp dport 80 counter name "c1" accept',
+    'quota name "q1" drop',
+    'limit name "l1" accept',
+    'tcp dport 21 ct helper set "h1"',
+    'ct timeout set "t1"',
+    'ct expectation set "e1"',
+    'synproxy name "y1"',
+    "counter name tcp dport map @m1",
+    "quota name ip saddr map @m2 drop",
+    'counter name tcp dport map { 443 : "c1" } accept',
+    "meta mark set 0x00004000",
+    "meta mark set 0x00000001 counter packets 0 bytes 0",
+  ];
+
+  test.each([
+    ["text", readTables(fixture("objects.nft"))],
+    ["JSON", readTablesFromJson(JSON.parse(fixture("objects.json")))],
+  ])("are read from %s", (_, tables) => {
+    expect(unknownIn(tables)).toEqual([]);
+    const asListed = (rule: string) => rule.replace("meta l4proto tcp ", "").replace("th dport", "tcp dport");
+    expect(ruleTexts(tables).map(asListed)).toEqual(RULES);
+    const [m1, m2] = ["m1", "m2"].map((name) => tables[0]?.sets.get(name));
+    expect(m1).toMatchObject({ objects: "counter", elements: new Map([["0050", { key: "0050", object: "c1" }]]) });
+    expect(m2).toMatchObject({ objects: "quota" });
+  });
+
+  test('secmark is read, which nft lists as "meta secmark set"', () => {
+    const tables = inChain('meta secmark set "s1" accept');
+    expect(unknownIn(tables)).toEqual([]);
+    expect(ruleTexts(tables)).toEqual(['meta secmark set "s1" accept']);
+  });
 });
 
 test("a set of types that are not known is left out, and its rules say so", () => {

@@ -1,5 +1,5 @@
 /** Statements that let the packet on and change nothing that rules ask for, as nft lists them in text and in JSON. */
-export const NEUTRAL = /^(?:log\b|counter\b|meta (?:nftrace|priority|pkttype) set |\{"(?:log|counter)":)/;
+export const NEUTRAL = /^(?:log\b|meta (?:nftrace|priority|pkttype) set |\{"log":)/;
 
 /**
  * Fields that a match begins with in nft's text; with `set` behind them it is a statement that changes the packet, with

@@ -1,6 +1,15 @@
-import { addressHex, type Expression, hexOf, hostHex, type NftSet, portHex, statements } from "@fairlead/netfilter/nft";
+import {
+  addressHex,
+  type Expression,
+  hexOf,
+  hostHex,
+  type NamedObject,
+  type NftSet,
+  portHex,
+  statements,
+} from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
-import { type Environment, type Packet, trace } from "../../src/index.ts";
+import { type Environment, explore, type Packet, trace } from "../../src/index.ts";
 import { HOST, ownPacket, packet } from "../rule-set.ts";
 import { intervals, setOf, tableOf } from "./tables.ts";
 
@@ -301,4 +310,48 @@ test("a protocol that has no name here is told by its number", () => {
   const table = tableOf({ "prerouting filter": [[...rule, ...drop]] });
   const { sport: _, dport: __, ...sent } = packet({ protocol: "47" });
   expect(trace({ nftables: [table] }, sent, HOST)).toMatchObject([{ verdict: "drop" }]);
+});
+
+describe("named objects", () => {
+  const named = (object: NamedObject): Expression => ({ kind: "objref", object, name: "o" });
+  const through = (rule: readonly Expression[], sent = packet(), sets: readonly NftSet[] = []) =>
+    explore({ nftables: [tableOf({ "prerouting filter": [rule] }, sets)] }, sent, HOST);
+  const ends = ({ outcomes }: ReturnType<typeof through>) => outcomes.map(({ verdict: end }) => end).sort();
+
+  test.each(["counter", "ct helper", "ct timeout", "secmark", "ct expectation"] as const)(
+    "a %s lets the packet on",
+    (object) => {
+      const found = through([named(object), ...drop]);
+      expect(ends(found)).toEqual(["drop"]);
+      expect(found.undecided).toEqual([]);
+    },
+  );
+
+  test("an expectation ends the rule where the connection is known already (nft_ct_expect_obj_eval)", () => {
+    expect(ends(through([named("ct expectation"), ...drop], packet({ state: "ESTABLISHED" })))).toEqual(["accept"]);
+  });
+
+  test.each(["quota", "limit"] as const)("whether a %s is used up is not known: both ways are there", (object) => {
+    expect(ends(through([named(object), ...drop]))).toEqual(["accept", "drop"]);
+  });
+
+  test("synproxy answers TCP itself, and leaves the rest", () => {
+    expect(through([named("synproxy"), ...drop]).undecided).toHaveLength(1);
+    expect(ends(through([named("synproxy"), ...drop], packet({ protocol: "udp" })))).toEqual(["accept"]);
+  });
+
+  test("a map of objects ends the rule where it has none for the packet", () => {
+    const element = (address: string) => [addressHex(address), { key: addressHex(address), object: "o" }] as const;
+    const map = (address: string): NftSet => ({
+      name: "m",
+      key: ["ipv4_addr"],
+      objects: "counter",
+      flags: [],
+      elements: new Map([element(address)]),
+    });
+    const rule: readonly Expression[] = [load("ip", "saddr", 0), { kind: "objref", map: "m", from: 0 }, ...drop];
+    expect(ends(through(rule, packet(), [map("192.0.2.9")]))).toEqual(["drop"]);
+    expect(ends(through(rule, packet(), [map("192.0.2.10")]))).toEqual(["accept"]);
+    expect(through(rule).undecided).toHaveLength(1);
+  });
 });

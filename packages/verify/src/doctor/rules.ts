@@ -1,4 +1,5 @@
 import { AS_ROOT, bad, type Check, good, unknown, warning } from "./diagnosis.ts";
+import { named } from "./named.ts";
 
 /** What is looked at of the rules that the node holds, of the proxy and of others. */
 export const ruleChecks: readonly Check[] = [iptables, otherVariant, policies, otherTables, traceRules];
@@ -91,7 +92,7 @@ function otherTables(facts: Parameters<Check>[0]): ReturnType<Check> {
   if (nftTables.length === 0) return good(check, "none");
   return warning(
     check,
-    nftTables.join(", "),
+    named(nftTables),
     "make sure that these tables do not drop what services need; they are asked beside iptables",
   );
 }

@@ -113,10 +113,20 @@ async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean
   const fairlead = here ? await nodeLockProcess(serviceProxyName).catch(() => undefined) : undefined;
   const listed = textOf(await attempt("ps", "-e", "-o", "pid=,comm=")) ?? "";
   const others = [...listed.matchAll(/^ *(\d+) (kube-proxy|cilium-agent|kube-router)$/gm)];
+  const seen = (isBeside ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name }));
+  const isHere = await Promise.all(seen.map(({ pid }) => sharesNetwork(attempt, pid)));
   return [
     ...(fairlead === undefined ? [] : [{ pid: fairlead, name: "fairlead-proxy" }]),
-    ...(isBeside ? [] : others).map(([, pid, name = ""]) => ({ pid: Number(pid), name })),
+    ...seen.filter((_, at) => isHere[at]),
   ];
+}
+
+/** Whether a process writes the rules that are looked at: one of another network namespace (kind, a test) does not. */
+async function sharesNetwork(attempt: Attempt, pid: number): Promise<boolean> {
+  const [own, its] = await Promise.all(
+    ["self", pid].map(async (process) => textOf(await attempt("readlink", `/proc/${process}/ns/net`))),
+  );
+  return own === undefined || its === undefined || own === its;
 }
 
 /** The first process namespace's number in every kernel (PROC_PID_INIT_INO of linux/proc_ns.h). */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { familyOf } from "@fairlead/base";
+import { familyOf, isLoopback } from "@fairlead/base";
 import type { IPFamily, Protocol } from "@fairlead/core";
 import { OUTER_INTERFACE, outsideAddress } from "@fairlead/inspect";
 import { type Environment, type Packet, routing } from "@fairlead/trace";
@@ -85,7 +85,7 @@ function senderOf(
   if (from === "node") {
     const known = options.rules === undefined || options["node-address"].length > 0;
     // What a host sends to an address of its own it sends from there.
-    const source = own.includes(address) ? address : own[0];
+    const source = own.includes(address) || isLoopback(address) ? address : own[0];
     if (source === undefined || !known)
       throw new UsageError(`--from=node: no ${family} address of the node is known; give --node-address`);
     return { source };
@@ -94,7 +94,9 @@ function senderOf(
   if (from === "pod") return arriving(podAddress(options, family));
   if (isIP(from) === 0) throw new UsageError(`--from=${from}: must be an address, pod, node or outside`);
   if (familyOf(from) !== family) throw new UsageError(`--from=${from}: must be ${family}, as --to is`);
-  return own.includes(from) ? { source: from } : arriving(from);
+  // Only the host itself sends from loopback: such a packet begins at OUTPUT and comes in again by lo.
+  const isOwn = own.includes(from) || isLoopback(from);
+  return isOwn && options["in-interface"] === undefined ? { source: from } : arriving(from);
 }
 
 function somebodyOutside(options: Values, family: IPFamily): string {

@@ -13,6 +13,7 @@ export function verdictOf(expression: Expression): Verdict | undefined {
 
 /** The set that an expression looks into or writes to. */
 function setOf(expression: Expression): string | undefined {
+  if (expression.kind === "objref") return "map" in expression ? expression.map : undefined;
   return expression.kind === "lookup" || expression.kind === "dynset" ? expression.set : undefined;
 }
 

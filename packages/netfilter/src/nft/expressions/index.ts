@@ -12,6 +12,7 @@ import { type Masq, masq } from "./masq.ts";
 import { type Meta, meta } from "./meta.ts";
 import { type Nat, nat } from "./nat.ts";
 import { type Numgen, numgen } from "./numgen.ts";
+import { type Objref, objref } from "./objref.ts";
 import { type Payload, payload } from "./payload.ts";
 import { type Reject, reject } from "./reject.ts";
 import { type Unknown, unknown } from "./unknown.ts";
@@ -31,6 +32,7 @@ export type Expression =
   | Meta
   | Nat
   | Numgen
+  | Objref
   | Payload
   | Reject
   | Unknown;
@@ -52,6 +54,7 @@ export const expressionKinds: Kinds = {
   meta,
   nat,
   numgen,
+  objref,
   payload,
   reject,
   unknown,

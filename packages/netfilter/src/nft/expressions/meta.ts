@@ -1,3 +1,4 @@
+import { DATA_TYPES } from "../types.ts";
 import type { ExpressionKind } from "./kind.ts";
 import { type Register, registerNumber, registerOf } from "./registers.ts";
 
@@ -38,8 +39,10 @@ export const meta: ExpressionKind<Meta> = {
       return;
     }
     const { text, type, length } = FACTS[expression.key];
-    if ("from" in expression) printer.say(`${text} set ${printer.value(expression.from, length).text}`);
-    else printer.load(expression.to, length, { text, type });
+    if ("from" in expression) {
+      const { constant, text: held } = printer.value(expression.from, length);
+      printer.say(`${text} set ${constant === undefined ? held : DATA_TYPES[type].text(constant)}`);
+    } else printer.load(expression.to, length, { text, type });
   },
 };
 

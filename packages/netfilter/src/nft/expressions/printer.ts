@@ -1,5 +1,6 @@
 import type { NftFamily } from "../family.ts";
 import type { Hex } from "../hex.ts";
+import type { NamedObject } from "../named-objects.ts";
 import type { DataType } from "../types.ts";
 import type { Register } from "./registers.ts";
 
@@ -26,6 +27,8 @@ export interface SetWords {
   readonly text: string;
   readonly keyLength: number;
   readonly valueLength: number;
+  /** What a map of named objects leads to. */
+  readonly objects?: NamedObject;
 }
 
 /** What a kind of expression prints with: words are said, and registers hold values for those that follow. */

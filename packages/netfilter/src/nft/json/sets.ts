@@ -1,4 +1,5 @@
 import { type NftSet, SET_FLAGS, type SetFlag } from "../model.ts";
+import { isNamedObject } from "../named-objects.ts";
 import { fieldFacts } from "../reading/fields.ts";
 import type { Operand } from "../reading/phrases.ts";
 import { dataTypes, NotKnown } from "../reading/values.ts";
@@ -19,7 +20,9 @@ export function setFactsIn(json: Json): Omit<NftSet, "elements"> {
     name: text(member(json, "name")) ?? "",
     key: typesIn(member(json, "type")),
     flags: listOf(member(json, "flags")).flatMap(flagIn),
-    ...(data !== undefined && { data: data === "verdict" ? "verdict" : typesIn(data) }),
+    ...(typeof data === "string" && isNamedObject(data)
+      ? { objects: data }
+      : data !== undefined && { data: data === "verdict" ? "verdict" : typesIn(data) }),
     ...(timeout !== undefined && { timeout: timeout * 1000 }),
     ...(size !== undefined && { size }),
     ...(comment !== undefined && { comment }),

@@ -1,3 +1,4 @@
+import { isNamedObject, type NamedObject } from "../named-objects.ts";
 import { maskOf } from "../reading/match.ts";
 import type { Operator, Phrase } from "../reading/phrases.ts";
 import { isObject, type Json, listOf, member, number, text } from "./json.ts";
@@ -12,8 +13,10 @@ import { verdictIn } from "./verdict.ts";
 export function phraseIn(json: Json): Phrase {
   const verdict = verdictIn(json);
   if (verdict !== undefined) return { kind: "verdict", verdict };
-  const [name, content] = isObject(json) ? (Object.entries(json)[0] ?? []) : [];
-  const read = READERS.get(name ?? "");
+  const [name = "", content] = isObject(json) ? (Object.entries(json)[0] ?? []) : [];
+  const object = isNamedObject(name) ? objectIn(name, content) : undefined;
+  if (object !== undefined) return object;
+  const read = READERS.get(name);
   if (read === undefined || content === undefined) throw notKnown(json);
   return read(content);
 }
@@ -28,6 +31,15 @@ const READERS: ReadonlyMap<string, (content: Json) => Phrase> = new Map([
   ["set", rememberIn],
   ["counter", (): Phrase => ({ kind: "counter" })],
 ]);
+
+/** `{"counter": "c"}`, `{"quota": {"map": {"key": …, "data": "@m"}}}`; undefined: a statement without an object. */
+function objectIn(object: NamedObject, content: Json | undefined): Phrase | undefined {
+  if (typeof content === "string") return { kind: "object", object, to: content };
+  const map = member(content, "map");
+  const set = setIn(member(map, "data"));
+  if (set === undefined) return undefined;
+  return { kind: "object", object, to: { key: operandIn(member(map, "key")), set } };
+}
 
 const OPERATORS: readonly Operator[] = ["==", "!=", "<", "<=", ">", ">=", "in", "!"];
 
@@ -56,8 +68,11 @@ function vmapIn(json: Json): Phrase {
   return { kind: "vmap", key: operandIn(member(json, "key")), set };
 }
 
-/** `meta mark set meta mark | 0x4000`. */
+/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`. */
 function mangleIn(json: Json): Phrase {
+  const mark = number(member(json, "value"));
+  if (mark !== undefined && member(json, "key", "meta", "key") === "mark")
+    return { kind: "mark", operator: "=", bits: mark };
   for (const operator of ["|", "^"] as const) {
     const [mark, bits] = listOf(member(json, "value", operator));
     const isMark = [member(json, "key"), mark].every((one) => member(one, "meta", "key") === "mark");

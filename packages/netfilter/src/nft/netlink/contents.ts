@@ -14,7 +14,7 @@ export function writeExpression(expression: Expression, to: AttributeWriter): vo
 
 /** An item of a set's list. */
 export function writeElement(element: SetElement, to: AttributeWriter): void {
-  const { key, value, intervalEnd, timeout, expires, comment } = element;
+  const { key, value, object, intervalEnd, timeout, expires, comment } = element;
   to.nest(numbers.ELEMENT.key, (inner) => inner.hex(numbers.DATA_VALUE, key));
   if (value !== undefined) {
     to.nest(numbers.ELEMENT.data, (inner) => {
@@ -25,5 +25,6 @@ export function writeElement(element: SetElement, to: AttributeWriter): void {
   if (intervalEnd) to.u32(numbers.ELEMENT.flags, numbers.INTERVAL_END);
   if (timeout !== undefined) to.u64(numbers.ELEMENT.timeout, BigInt(timeout));
   if (expires !== undefined) to.u64(numbers.ELEMENT.expiration, BigInt(expires));
+  if (object !== undefined) to.text(numbers.ELEMENT.object, object);
   if (comment !== undefined) to.hex(numbers.ELEMENT.userData, commentData("element", comment));
 }

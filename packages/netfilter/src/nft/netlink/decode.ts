@@ -15,6 +15,7 @@ import {
   type SetElement,
   type SetFlag,
 } from "../model.ts";
+import { type NamedObject, objectOf } from "../named-objects.ts";
 import { typesOf } from "../types.ts";
 import { foreignExpression } from "./foreign.ts";
 import * as numbers from "./numbers.ts";
@@ -106,6 +107,7 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
   const bits = of.u32(numbers.SET.flags) ?? 0;
   const key = typesOf(of.u32(numbers.SET.keyType) ?? 0);
   const data = (bits & SET_FLAGS.map) === 0 ? undefined : dataOf(of.u32(numbers.SET.dataType) ?? 0);
+  const objects = (bits & numbers.SET_OBJECT) === 0 ? undefined : objectsOf(of, name);
   if (key === undefined || data === "unknown") throw new UnreadableNft(`set ${name}: its types are not known`);
   if ((bits & numbers.UNREADABLE_SET_FLAGS) !== 0) throw new UnreadableNft(`set ${name}: its kind is not known`);
   onlyCounts(of, numbers.SET, `set ${name}`);
@@ -118,6 +120,7 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
     key,
     flags: FLAG_NAMES.filter((flag) => (bits & SET_FLAGS[flag]) !== 0),
     ...(data !== undefined && { data }),
+    ...(objects !== undefined && { objects }),
     ...(timeout > 0 && { timeout }),
     ...(size > 0 && { size }),
     ...(comment !== undefined && { comment }),
@@ -127,6 +130,12 @@ export function decodeSet(of: Attributes): Omit<NftSet, "elements"> {
 
 /** In the order in which nft lists them. */
 const FLAG_NAMES: readonly SetFlag[] = ["anonymous", "constant", "dynamic", "interval", "timeout"];
+
+function objectsOf(of: Attributes, name: string): NamedObject {
+  const objects = objectOf(of.u32(numbers.SET.objectType));
+  if (objects === undefined) throw new UnreadableNft(`set ${name}: its objects are not known`);
+  return objects;
+}
 
 function dataOf(type: number): NftSet["data"] | "unknown" {
   return type === numbers.VERDICT_TYPE ? "verdict" : (typesOf(type) ?? "unknown");
@@ -163,12 +172,14 @@ function decodeElement(item: Attributes, set: string): SetElement | undefined {
   if (key === undefined) return undefined;
   const data = item.nested(numbers.ELEMENT.data);
   const value: Hex | Verdict | undefined = data && (data.hex(numbers.DATA_VALUE) ?? decodeVerdict(data));
+  const object = item.text(numbers.ELEMENT.object);
   const comment = commentOf("element", item.hex(numbers.ELEMENT.userData));
   const [timeout, expires] = [item.u64(numbers.ELEMENT.timeout), item.u64(numbers.ELEMENT.expiration)];
   const isEnd = (flags & numbers.INTERVAL_END) !== 0;
   return {
     key,
     ...(value !== undefined && { value }),
+    ...(object !== undefined && { object }),
     ...(timeout !== undefined && { timeout: Number(timeout) }),
     ...(expires !== undefined && { expires: Number(expires) }),
     ...(isEnd && { intervalEnd: true as const }),

@@ -43,11 +43,14 @@ export const SET = {
   id: 10,
   timeout: 11,
   userData: 13,
+  objectType: 15,
   expression: 17,
   expressions: 18,
 } as const;
-/** NFT_SET_OBJECT, NFT_SET_CONCAT (intervals of concatenations): sets that are not read here. */
-export const UNREADABLE_SET_FLAGS = 0x40 | 0x80;
+/** NFT_SET_OBJECT: a map of named objects. */
+export const SET_OBJECT = 0x40;
+/** NFT_SET_CONCAT (intervals of concatenations): sets that are not read here. */
+export const UNREADABLE_SET_FLAGS = 0x80;
 export const SET_DESCRIPTION = { size: 1, concatenation: 2 } as const;
 export const ELEMENTS = { table: 1, set: 2, list: 3, setId: 4 } as const;
 export const ELEMENT = {
@@ -58,6 +61,7 @@ export const ELEMENT = {
   expiration: 5,
   userData: 6,
   expression: 7,
+  object: 9,
   expressions: 11,
 } as const;
 export const GENERATION = { id: 1, processId: 2, processName: 3 } as const;

@@ -20,12 +20,12 @@ function number(value: number): Hex {
 
 const COMMENT = { table: 0, chain: 0, rule: 0, element: 0, set: 7 } as const;
 
-/** Longest comment that nft takes, bytes with its zero byte (NFTNL_UDATA_COMMENT_MAXLEN). */
+/** Longest comment that nft takes, bytes without its zero byte (NFTNL_UDATA_COMMENT_MAXLEN). */
 const LONGEST_COMMENT = 128;
 
 /** A comment as the field of an object; what is longer than nft takes is cut. */
 export function commentData(of: keyof typeof COMMENT, comment: string): Hex {
-  const bytes = new TextEncoder().encode(comment).subarray(0, LONGEST_COMMENT - 1);
+  const bytes = new TextEncoder().encode(comment).subarray(0, LONGEST_COMMENT);
   return fields([COMMENT[of], `${hexOf(bytes)}00`]);
 }
 

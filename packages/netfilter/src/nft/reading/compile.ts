@@ -19,13 +19,13 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
       return matchExpressions(phrase, scope);
     case "vmap": {
       const { expressions, types } = loadOperand(phrase.key);
-      const set = setName(scope, phrase.set, types, "verdict");
+      const set = setName(scope, phrase.set, types, { data: "verdict" });
       return [...expressions, { kind: "lookup", set, from: 0, to: "verdict" }];
     }
     case "verdict":
       return statements.verdict(phrase.verdict);
     case "mark":
-      return phrase.operator === "|" ? statements.setMark(phrase.bits) : statements.flipMark(phrase.bits);
+      return MARKS[phrase.operator](phrase.bits);
     case "dnat":
       return translated(phrase.address, phrase.port, scope.family);
     case "dnat-map":
@@ -42,12 +42,20 @@ export function compile(phrase: Phrase, scope: Scope): readonly Expression[] {
       const { expressions } = loadOperand(phrase.key);
       return [...expressions, { kind: "dynset", set, operation, from: 0, ...(timeout !== undefined && { timeout }) }];
     }
+    case "object": {
+      const { object, to } = phrase;
+      if (typeof to === "string") return [{ kind: "objref", object, name: to }];
+      const { expressions, types } = loadOperand(to.key);
+      return [...expressions, { kind: "objref", map: setName(scope, to.set, types, { objects: object }), from: 0 }];
+    }
     case "counter":
       return [{ kind: "counter" }];
     default:
       return [{ kind: "unknown", text: phrase.text }];
   }
 }
+
+const MARKS = { "|": statements.setMark, "^": statements.flipMark, "=": statements.replaceMark } as const;
 
 const ADDRESS_OF = { ip: "ipv4_addr", ip6: "ipv6_addr" } as const;
 
@@ -65,7 +73,7 @@ function translatedByMap(
   const { expressions, types } = loadOperand(key);
   const address = ADDRESS_OF[scope.family];
   const withPort = typeof set === "string" ? scope.set(set).data?.length === 2 : mapsToPorts(set);
-  const name = setName(scope, set, types, withPort ? [address, "inet_service"] : [address]);
+  const name = setName(scope, set, types, { data: withPort ? [address, "inet_service"] : [address] });
   const port = lengthOf([address]) / 4;
   return [
     ...expressions,

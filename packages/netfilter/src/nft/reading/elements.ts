@@ -7,17 +7,18 @@ import type { DataType } from "../types.ts";
 import type { ListedElement } from "./phrases.ts";
 import { NotKnown, valueHex } from "./values.ts";
 
-type Facts = Pick<NftSet, "key" | "data" | "flags">;
+type Facts = Pick<NftSet, "key" | "data" | "objects" | "flags">;
 
 /**
  * The elements of a set, by their keys.
  *
  * @throws NotKnown for an element that is no value of the set's types
  */
-export function elementsOf({ key: types, data, flags }: Facts, listed: readonly ListedElement[]): NftSet["elements"] {
+export function elementsOf(facts: Facts, listed: readonly ListedElement[]): NftSet["elements"] {
+  const { key: types, flags } = facts;
   const elements = new Map<string, SetElement>();
   for (const { key, value, ...rest } of listed) {
-    const mapped = value === undefined ? {} : { value: mappedValue(data, value) };
+    const mapped = value === undefined ? {} : mappedTo(facts, value);
     const [first, behind] = flags.includes("interval") ? intervalOf(types, key) : [valueHex(types, key), undefined];
     elements.set(first, { key: first, ...mapped, ...rest });
     if (behind === undefined) continue;
@@ -30,6 +31,10 @@ export function elementsOf({ key: types, data, flags }: Facts, listed: readonly 
 /** Whether an anonymous set of these elements is one of intervals. */
 export function hasIntervals(listed: readonly ListedElement[]): boolean {
   return listed.some(({ key }) => key.includes("/") || /^[^\s-]+-[^\s-]+$/.test(key));
+}
+
+function mappedTo({ data, objects }: Facts, value: string | Verdict): Pick<SetElement, "value" | "object"> {
+  return objects !== undefined && typeof value === "string" ? { object: value } : { value: mappedValue(data, value) };
 }
 
 function mappedValue(data: NftSet["data"], value: string | Verdict): Hex | Verdict {

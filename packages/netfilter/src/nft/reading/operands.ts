@@ -27,8 +27,14 @@ export function loadOperand(operand: Operand): {
   return { expressions: [...before, ...loads], types };
 }
 
-export function setName(scope: Scope, set: ListedSet, key: readonly DataType[], data?: NftSet["data"]): string {
-  return typeof set === "string" ? scope.set(set).name : scope.anonymous(set, key, data);
+/** @param values that an anonymous map has */
+export function setName(
+  scope: Scope,
+  set: ListedSet,
+  key: readonly DataType[],
+  values?: Pick<NftSet, "data" | "objects">,
+): string {
+  return typeof set === "string" ? scope.set(set).name : scope.anonymous(set, key, values);
 }
 
 /** `tcp dport 80` compares the protocol too. */

@@ -1,4 +1,5 @@
 import type { Verdict } from "../expressions/verdict.ts";
+import type { NamedObject } from "../named-objects.ts";
 
 /** What a rule compares, looks up or draws. */
 export type Operand =
@@ -35,7 +36,7 @@ export type Phrase =
     }
   | { readonly kind: "vmap"; readonly key: Operand; readonly set: ListedSet }
   | { readonly kind: "verdict"; readonly verdict: Verdict }
-  | { readonly kind: "mark"; readonly operator: "|" | "^"; readonly bits: number }
+  | { readonly kind: "mark"; readonly operator: "|" | "^" | "="; readonly bits: number }
   | { readonly kind: "dnat"; readonly address: string; readonly port?: number }
   | { readonly kind: "dnat-map"; readonly key: Operand; readonly set: ListedSet }
   | { readonly kind: "masquerade"; readonly fullyRandom: boolean }
@@ -48,4 +49,10 @@ export type Phrase =
       readonly timeout?: number;
     }
   | { readonly kind: "counter" }
+  /** A named object, or the one that a map has for the key. */
+  | {
+      readonly kind: "object";
+      readonly object: NamedObject;
+      readonly to: string | { readonly key: Operand; readonly set: ListedSet };
+    }
   | { readonly kind: "unknown"; readonly text: string };

@@ -9,5 +9,5 @@ export interface Scope {
   /** @throws NotKnown when there is none of that name */
   set(name: string): Omit<NftSet, "elements">;
   /** Makes an anonymous set of these types, and gives its name. */
-  anonymous(listed: ListedSet & object, key: readonly DataType[], data?: NftSet["data"]): string;
+  anonymous(listed: ListedSet & object, key: readonly DataType[], values?: Pick<NftSet, "data" | "objects">): string;
 }

@@ -44,10 +44,15 @@ export class TableBuilder implements Scope {
     return set;
   }
 
-  anonymous(listed: readonly ListedElement[], key: readonly DataType[], data?: NftSet["data"]): string {
-    const name = `${data === undefined ? "__set" : "__map"}${this.#anonymous}`;
+  anonymous(
+    listed: readonly ListedElement[],
+    key: readonly DataType[],
+    values: Pick<NftSet, "data" | "objects"> = {},
+  ): string {
+    const kind = values.objects !== undefined ? "__objmap" : values.data !== undefined ? "__map" : "__set";
+    const name = `${kind}${this.#anonymous}`;
     const flags = ["anonymous", "constant", ...(hasIntervals(listed) ? (["interval"] as const) : [])] as const;
-    this.addSet({ name, key, ...(data !== undefined && { data }), flags }, listed);
+    this.addSet({ name, key, ...values, flags }, listed);
     this.#anonymous += 1;
     return name;
   }

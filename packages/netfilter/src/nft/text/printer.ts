@@ -57,7 +57,8 @@ class RulePrinter implements Printer {
     if (set === undefined) return { text: `@${name}`, keyLength: 64, valueLength: 64 };
     const data = set.data === undefined || set.data === "verdict" ? [] : set.data;
     const text = set.flags.includes("anonymous") ? setText(set) : `@${name}`;
-    return { text, keyLength: lengthOf(set.key), valueLength: lengthOf(data) };
+    const { objects } = set;
+    return { text, keyLength: lengthOf(set.key), valueLength: lengthOf(data), ...(objects && { objects }) };
   }
 
   compare(from: Register, operator: string, value: Hex): void {

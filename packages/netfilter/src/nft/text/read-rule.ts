@@ -1,4 +1,5 @@
 import { durationOf } from "../expressions/duration.ts";
+import type { NamedObject } from "../named-objects.ts";
 import { fieldFacts } from "../reading/fields.ts";
 import { maskOf } from "../reading/match.ts";
 import type { Operand, Operator, Phrase } from "../reading/phrases.ts";
@@ -71,7 +72,23 @@ function readPhrase(reader: TokenReader): Phrase {
   return { kind: "vmap", key: left, set };
 }
 
+/** `counter name "c"`, `ct helper set "h"`, `quota name ip saddr map @m`. */
+const OBJECT_WORDS: readonly (readonly [object: NamedObject, words: readonly string[]])[] = [
+  ...(["counter", "quota", "limit", "synproxy"] as const).map((object) => [object, [object, "name"]] as const),
+  ...(["helper", "timeout", "expectation"] as const).map((what) => [`ct ${what}`, ["ct", what, "set"]] as const),
+  ["secmark", ["meta", "secmark", "set"]],
+];
+
+function readObject(reader: TokenReader, object: NamedObject): Phrase {
+  if (reader.atQuoted) return { kind: "object", object, to: reader.next().text };
+  const key = readOperand(reader);
+  const set = reader.take("map") ? readSet(reader) : undefined;
+  if (set === undefined) throw new NotKnown(reader.peek());
+  return { kind: "object", object, to: { key, set } };
+}
+
 const ACTIONS: readonly { readonly words: readonly string[]; readonly read: (reader: TokenReader) => Phrase }[] = [
+  ...OBJECT_WORDS.map(([object, words]) => ({ words, read: (reader: TokenReader) => readObject(reader, object) })),
   { words: ["counter"], read: readCounter },
   { words: ["masquerade", "fully-random"], read: () => ({ kind: "masquerade", fullyRandom: true }) },
   { words: ["masquerade"], read: readMasquerade },
@@ -120,11 +137,11 @@ function readDnat(reader: TokenReader): Phrase {
   return { kind: "dnat-map", key, set };
 }
 
-/** `meta mark set meta mark | 0x4000`. */
+/** `meta mark set meta mark | 0x4000`, `meta mark set 0x4000`. */
 function readMark(reader: TokenReader): Phrase {
-  const operator = reader.take("meta", "mark") ? reader.next().text : "";
+  const operator = reader.take("meta", "mark") ? reader.next().text : "=";
   const bits = Number(reader.next().text);
-  if ((operator !== "|" && operator !== "^") || Number.isNaN(bits)) throw new NotKnown(operator);
+  if ((operator !== "|" && operator !== "^" && operator !== "=") || Number.isNaN(bits)) throw new NotKnown(operator);
   return { kind: "mark", operator, bits };
 }
 

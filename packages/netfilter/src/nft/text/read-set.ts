@@ -1,5 +1,6 @@
 import { durationOf } from "../expressions/duration.ts";
 import { type NftSet, SET_FLAGS, type SetFlag } from "../model.ts";
+import { isNamedObject } from "../named-objects.ts";
 import { fieldFacts } from "../reading/fields.ts";
 import type { ListedElement } from "../reading/phrases.ts";
 import { dataTypes, NotKnown } from "../reading/values.ts";
@@ -42,7 +43,7 @@ export function readSetBlock(
 function readTypes(
   tokens: readonly Token[],
   typeOfPart: (part: string) => DataType | undefined,
-): Pick<Facts, "key" | "data"> {
+): Pick<Facts, "key" | "data" | "objects"> {
   const [key = [], data] = cut(tokens, ":");
   const types = (side: readonly Token[]) =>
     cut(side, ".").map((part) => {
@@ -52,6 +53,8 @@ function readTypes(
       return type;
     });
   if (data === undefined) return { key: types(key) };
+  const objects = data.map(({ text }) => text).join(" ");
+  if (isNamedObject(objects)) return { key: types(key), objects };
   return { key: types(key), data: data[0]?.text === "verdict" ? "verdict" : types(data) };
 }
 

@@ -17,12 +17,13 @@ export function elementTexts(set: NftSet): readonly string[] {
 }
 
 function elementText({ data }: NftSet, key: string, element: SetElement): string {
-  const { value, timeout, expires, comment } = element;
+  const { value, object, timeout, expires, comment } = element;
   const words = [key];
   if (timeout !== undefined) words.push(`timeout ${durationText(timeout)}`);
   if (expires !== undefined) words.push(`expires ${durationText(expires)}`);
   if (comment !== undefined) words.push(`comment ${quoted(comment)}`);
   const said = words.join(" ");
+  if (object !== undefined) return `${said} : ${quoted(object)}`;
   if (value === undefined || data === undefined) return said;
   return `${said} : ${typeof value === "string" ? valueText(data === "verdict" ? [] : data, value) : verdictText(value)}`;
 }

@@ -32,7 +32,7 @@ export function* tableLines(table: NftTable): Generator<string, void, void> {
 }
 
 function* setLines(set: NftSet): Generator<string, void, void> {
-  yield `\t${set.data === undefined ? "set" : "map"} ${set.name} {`;
+  yield `\t${set.data === undefined && set.objects === undefined ? "set" : "map"} ${set.name} {`;
   yield `\t\t${typeText(set)}`;
   if (set.size !== undefined) yield `\t\tsize ${set.size}`;
   const flags = set.flags.filter((flag) => flag !== "anonymous");
@@ -48,7 +48,8 @@ function* setLines(set: NftSet): Generator<string, void, void> {
 }
 
 /** What numgen gives has no type of a name: the key is written by an expression that has it. */
-function typeText({ key, data }: NftSet): string {
+function typeText({ key, data, objects }: NftSet): string {
+  if (objects !== undefined) return `type ${key.join(" . ")} : ${objects}`;
   const value = data === undefined ? "" : ` : ${data === "verdict" ? "verdict" : data.join(" . ")}`;
   return key.includes("integer")
     ? `typeof ${key.map((type) => TYPEOF[type]).join(" . ")}${typeofValue(key, data)}`

@@ -51,6 +51,11 @@ export class TokenReader {
     return this.#at >= this.#tokens.length;
   }
 
+  /** Whether the next piece is a quoted text. */
+  get atQuoted(): boolean {
+    return this.#tokens[this.#at]?.quoted === true;
+  }
+
   /** The next piece's text, which stays; "" at the end. */
   peek(ahead = 0): string {
     return this.#tokens[this.#at + ahead]?.text ?? "";

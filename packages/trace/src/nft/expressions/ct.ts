@@ -5,7 +5,7 @@ import { BREAK } from "../place.ts";
 import type { Evaluate } from "./kind.ts";
 
 export const ct: Evaluate<"ct"> = ({ key, to }, { walk, registers }) => {
-  const state = stateOf(walk);
+  const state = connectionState(walk);
   if (key === "state") {
     registers.loadNumber(to, CT_STATES[state.toLowerCase()] ?? 0);
     return undefined;
@@ -17,7 +17,7 @@ export const ct: Evaluate<"ct"> = ({ key, to }, { walk, registers }) => {
 };
 
 /** Before connection tracking a packet has no entry, but for one that the host sent to itself. */
-function stateOf({ state, stage, looped }: Walk): Walk["state"] {
+export function connectionState({ state, stage, looped }: Walk): Walk["state"] {
   return stage?.tracked === false && !looped ? "INVALID" : state;
 }
 

@@ -13,6 +13,7 @@ import { masq } from "./masq.ts";
 import { meta } from "./meta.ts";
 import { nat } from "./nat.ts";
 import { numgen } from "./numgen.ts";
+import { objref } from "./objref.ts";
 import { payload } from "./payload.ts";
 import { reject } from "./reject.ts";
 import { unknown } from "./unknown.ts";
@@ -32,6 +33,7 @@ const evaluators: { readonly [Kind in Expression["kind"]]: Evaluate<Kind> } = {
   meta,
   nat,
   numgen,
+  objref,
   payload,
   reject,
   unknown,
