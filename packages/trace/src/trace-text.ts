@@ -20,8 +20,8 @@ const OUTER_INTERFACE = "eth0";
  *
  * @param rules what iptables-save, ip6tables-save, nft list or nft -j list printed
  * @param packet `SOURCE→ADDRESS:PORT[/PROTOCOL]`, or `->`; the protocol is tcp unless it says otherwise, the source
- * port 40000. A source on loopback, or one of the environment's local addresses, sends it from this host; any other packet comes
- * in by the interface that leads back to it, eth0 where that is not known
+ * port 40000. A source on loopback, or one of the environment's local addresses, sends it from this host; any other
+ * packet comes in by the interface that leads back to it, eth0 where that is not known
  * @throws RangeError for a packet that is none
  * @throws RuleParseError, SyntaxError for rules that are none
  * @throws PacketError as `explore`
