@@ -24,6 +24,8 @@ const ATTACK = `
   });
   setInterval(() => {}, 60_000);`;
 
+const ASK_LIVEZ = `fetch("http://127.0.0.1:10256/livez").then(({ status }) => console.log(status));`;
+
 test.each([
   [160, { clients: 20, relayed: 60 }],
   [1_024, { clients: 192, relayed: 576 }],
@@ -90,5 +92,25 @@ describe.skipIf(reason !== undefined)(`clients and descriptors${reason === undef
     const rules = (await inside().run(["iptables-save", "-t", "nat"])).stdout;
     expect(rules).toContain("default/second:http cluster IP");
     await attacking?.return(undefined);
+  });
+
+  test.each([
+    ["iptables", 64, ["iptables-save", "-t", "nat"]],
+    ["nftables", 40, ["nft", "list", "ruleset"]],
+  ] as const)("%s mode serves where %i files may be open", { timeout: 120_000 }, async (mode, files, list) => {
+    const limited = ["sh", "-c", `cd "$1" && shift && ulimit -n ${files} && exec "$@" 2>&1`, "sh", dir] as const;
+    const flags = [`--proxy-mode=${mode}`, "--manifests=manifests", `--state-dir=${mode}`, "-v=2"] as const;
+    const log: string[] = [];
+    let livez = 0;
+    for await (const line of stream(...limited, process.execPath, bundle, ...flags)) {
+      log.push(line);
+      if (line.includes("EMFILE")) break;
+      if (!line.includes('"Rules are in place" ipFamily="IPv4"')) continue;
+      livez = Number((await inside().run([process.execPath, "-e", ASK_LIVEZ])).stdout);
+      break;
+    }
+    expect(livez, log.join("\n")).toBe(200);
+    expect((await inside().run(list)).stdout).toContain("10.96.0.10");
+    await inside().run([process.execPath, bundle, "--cleanup", "--state-dir="]);
   });
 });

@@ -1,10 +1,10 @@
 import { Server } from "node:net";
 import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test, vi } from "vitest";
-import { Admission } from "../src/http/admission.ts";
 import { PLAIN_TEXT } from "../src/http/answers.ts";
 import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
+import { ConnectionLimit } from "../src/http/connection-limit.ts";
 import { listen } from "../src/http/listen.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 import { until } from "./support/until.ts";
@@ -31,7 +31,7 @@ function options(port: number, hardFail = false) {
       clock,
       log,
       signal: stop.signal,
-      admission: new Admission(),
+      limit: new ConnectionLimit(),
       onFailure,
     } as const,
   };

@@ -1,8 +1,9 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { Socket } from "node:net";
 import { type Clock, sleep } from "@fairlead/base";
-import { acceptMore } from "./acceptors.ts";
-import { Admission } from "./admission.ts";
 import { type App, requestListener } from "./app.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
+import { PacedConnection } from "./paced-connection.ts";
 
 export interface HostPort {
   /** An address without brackets; `0.0.0.0` and `::` listen on all. */
@@ -25,35 +26,27 @@ const HIGH_WATER_MARK = 4_096;
  */
 const BACKLOG = 4_096;
 
+/** Requests on one connection, after which the client has to make a new one. */
+const MOST_REQUESTS = 100;
+
+/** Milliseconds in which a request has to be complete. */
+const REQUEST_MS = 10_000;
+
 /**
  * Serves an app on one address.
  *
- * @param admission lets the clients in; servers that share it are bounded together
+ * @param limit servers that share it are bounded together
  * @throws Error with the code of listen(2), for example EADDRINUSE or EADDRNOTAVAIL
  */
-export async function listen(app: App, at: HostPort, ipv6Only = false, admission = new Admission()): Promise<Listener> {
-  return (await open(app, at, ipv6Only, admission)).listener;
-}
-
-/** The same for clients that come by the thousand: it takes more descriptors, and lets in more of them in a turn. */
-export async function listenForMany(app: App, at: HostPort, admission = new Admission()): Promise<Listener> {
-  const { server, listener } = await open(app, at, false, admission);
-  const closeMore = await acceptMore(server, { backlog: BACKLOG, highWaterMark: HIGH_WATER_MARK });
-  const close = () => {
-    closeMore();
-    return listener.close();
-  };
-  return { ...listener, close };
-}
-
-async function open(
+export async function listen(
   app: App,
   at: HostPort,
-  ipv6Only: boolean,
-  admission: Admission,
-): Promise<{ readonly server: Server; readonly listener: Listener }> {
-  const server = createServer({ highWaterMark: HIGH_WATER_MARK, requestTimeout: 10_000 }, requestListener(app));
-  admission.guard(server);
+  ipv6Only = false,
+  limit = new ConnectionLimit(),
+): Promise<Listener> {
+  const server = createServer({ highWaterMark: HIGH_WATER_MARK, requestTimeout: REQUEST_MS }, oneByOne(app));
+  server.maxRequestsPerSocket = MOST_REQUESTS;
+  serveInPieces(server, limit);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // Stays for good: a connection that cannot be accepted is lost, and no reason to end the process.
   server.on("error", reject);
@@ -61,7 +54,27 @@ async function open(
   await promise;
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : at.port;
-  return { server, listener: { address: { host: at.host, port }, close: () => closed(server) } };
+  return { address: { host: at.host, port }, close: () => closed(server) };
+}
+
+/** No client of these ports sends a request before it has the answer to the last one: one that does is cut. */
+function oneByOne(app: App): RequestListener {
+  const serve = requestListener(app);
+  return (request, response) => {
+    const pipelined = response.socket === null;
+    if (pipelined) request.socket.destroy();
+    else serve(request, response);
+  };
+}
+
+function serveInPieces(server: Server, limit: ConnectionLimit): void {
+  const serving = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    const connection = new PacedConnection(socket);
+    limit.add(connection);
+    for (const serve of serving) serve.call(server, connection);
+  });
 }
 
 async function closed(server: Server): Promise<void> {
@@ -78,7 +91,7 @@ export interface RetryingListenOptions {
   readonly signal: AbortSignal;
   /** Called for each failed attempt; true gives up. */
   readonly onError: (error: unknown) => boolean;
-  readonly admission: Admission;
+  readonly limit: ConnectionLimit;
 }
 
 /** Serves as soon as the address is free. Undefined: it gave up, or the signal aborted. */
@@ -89,7 +102,7 @@ export async function listenWhenFree(
 ): Promise<Listener | undefined> {
   while (!options.signal.aborted) {
     try {
-      return await listenForMany(app, at, options.admission);
+      return await listen(app, at, false, options.limit);
     } catch (error) {
       if (options.onError(error)) return undefined;
       await sleep(options.clock, options.every, options.signal);

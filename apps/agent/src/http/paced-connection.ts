@@ -1,26 +1,19 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { Turns } from "./turns.ts";
 
-/** Bytes that are parsed in one turn: an ordinary request, or no more than 20 of the shortest ones. */
+/** Bytes that are parsed in one turn of the event loop: an ordinary request, or no more than 20 of the shortest ones. */
 const PIECE_BYTES = 512;
 
 /**
- * A client's connection, of which a parser is given small pieces, each in a turn of its own. node:http parses all of
- * what was received at once and begins all the requests in it, 2,000 in one chunk; and nothing stops it half way.
+ * A client's connection, of which node:http is given a small piece in each turn of the event loop. It parses all of what
+ * was received at once, 2,000 pipelined requests in one chunk, and nothing stops it half way.
  */
 export class PacedConnection extends Duplex {
   readonly #socket: Socket;
-  readonly #turns: Turns;
-  readonly #onActive: () => void;
-  #served = false;
 
-  /** @param onActive called before each piece */
-  constructor(socket: Socket, turns: Turns, onActive: () => void) {
+  constructor(socket: Socket) {
     super({ readableHighWaterMark: PIECE_BYTES, writableHighWaterMark: socket.writableHighWaterMark });
     this.#socket = socket;
-    this.#turns = turns;
-    this.#onActive = onActive;
     socket.on("end", () => this.push(null));
     socket.on("timeout", () => this.emit("timeout"));
     socket.on("error", (error) => this.destroy(error));
@@ -44,21 +37,18 @@ export class PacedConnection extends Duplex {
   }
 
   override _read(): void {
-    const ask = () => this.#turns.ask(() => this.#give(), this.#served);
-    if (this.#socket.readableLength > 0) ask();
-    else this.#socket.once("readable", ask);
+    const soon = () => setImmediate(() => this.#give());
+    if (this.#socket.readableLength > 0) soon();
+    else this.#socket.once("readable", soon);
   }
 
   #give(): void {
     if (this.destroyed) return;
-    this.#onActive();
     const { readableLength } = this.#socket;
     const piece: unknown = readableLength === 0 ? null : this.#socket.read(Math.min(readableLength, PIECE_BYTES));
-    if (piece !== null) {
-      this.#served = true;
-      this.push(piece);
-    } else if (!this.#socket.readableEnded) {
-      // What could be read is the stream's end: it is told when somebody reads.
+    if (piece !== null) this.push(piece);
+    else if (!this.#socket.readableEnded) {
+      // What could be read is the stream's end, which comes when it is read.
       this.#socket.read(0);
       this._read();
     }

@@ -3,7 +3,7 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
 import { connectionReader } from "../connections/reader.ts";
 import { ProxyHealth } from "../health/proxy-health.ts";
-import { Admission } from "../http/admission.ts";
+import { ConnectionLimit } from "../http/connection-limit.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { addRelayMetrics } from "../metrics/relay-metrics.ts";
 import { liveNetworks } from "../networks/build.ts";
@@ -36,7 +36,7 @@ export function createComponents(parts: AgentParts) {
   });
   const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
   const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
-  const admission = new Admission(undefined, parts.maxClients);
+  const connectionLimit = new ConnectionLimit(parts.maxClients);
   return {
     families,
     state,
@@ -53,8 +53,10 @@ export function createComponents(parts: AgentParts) {
     }),
     known,
     networks: parts.networks && liveNetworks(parts, parts.networks, state, metrics.networks, known),
-    admission,
-    serviceHealth: new Map(families.map((family) => [family, serviceHealthServers(parts, family, health, admission)])),
+    connectionLimit,
+    serviceHealth: new Map(
+      families.map((family) => [family, serviceHealthServers(parts, family, health, connectionLimit)]),
+    ),
     allSynced: allSynced(families),
   };
 }

@@ -23,13 +23,13 @@ export function openServers(
   signal: AbortSignal,
   onHardFail: (reason: string) => void,
 ): void {
-  const { metrics, planner, health, admission, networks } = agent;
+  const { metrics, planner, health, connectionLimit, networks } = agent;
   const { bindAddressHardFail: hardFail } = config;
   const onFailure = (server: ServerName, reason: string) => {
     const notified = events?.report(serverNotListening(server, reason));
     if (hardFail) void Promise.race([notified, sleep(clock, LAST_EVENT_MS)]).then(() => onHardFail(reason));
   };
-  const common = { hardFail, clock, log, signal, admission, onFailure };
+  const common = { hardFail, clock, log, signal, limit: connectionLimit, onFailure };
   const startedAt = performance.timeOrigin;
   const healthz = healthApp({
     report: () => health.report(),

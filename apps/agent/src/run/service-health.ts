@@ -3,7 +3,7 @@ import type { IPFamily } from "@fairlead/core";
 import { healthCheckNotListening } from "../events/port-events.ts";
 import type { ProxyHealth } from "../health/proxy-health.ts";
 import { ServiceHealthServers } from "../health/service-health.ts";
-import type { Admission } from "../http/admission.ts";
+import type { ConnectionLimit } from "../http/connection-limit.ts";
 import { listen } from "../http/listen.ts";
 import type { AgentParts } from "./parts.ts";
 
@@ -12,11 +12,11 @@ export function serviceHealthServers(
   { log, events, clock, random }: Pick<AgentParts, "log" | "events" | "clock" | "random">,
   family: IPFamily,
   health: ProxyHealth,
-  admission: Admission,
+  limit: ConnectionLimit,
 ): ServiceHealthServers {
   return new ServiceHealthServers({
     family,
-    listen: (app, at, ipv6Only) => listen(app, at, ipv6Only, admission),
+    listen: (app, at, ipv6Only) => listen(app, at, ipv6Only, limit),
     clock,
     random,
     proxyHealthy: () => health.report().healthy,
