@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
-/** Bytes that are parsed in one turn of the event loop: an ordinary request, or no more than 20 of the shortest ones. */
+/** Bytes that are parsed in one turn of the event loop: an ordinary request, or up to 20 of the shortest ones. */
 const PIECE_BYTES = 512;
 
 /**
- * A client's connection, of which node:http is given a small piece in each turn of the event loop. It parses all of what
- * was received at once, 2,000 pipelined requests in one chunk, and nothing stops it half way.
+ * A client's connection that gives node:http a small piece in each turn of the event loop. By itself node:http parses
+ * all of what was received at once, 2,000 pipelined requests in one chunk, and nothing stops it half way.
  */
 export class PacedConnection extends Duplex {
   readonly #socket: Socket;
