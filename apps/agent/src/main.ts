@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { runCommandLine } from "./cli.ts";
 import { setUpEngine } from "./start/engine.ts";
 import { inspectorProblem } from "./start/inspector.ts";
+import { endProcess } from "./start/process.ts";
 
 const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
 if (problem !== undefined) {
@@ -15,4 +16,4 @@ const code = await runCommandLine(process.argv.slice(2), {
   err: (text) => process.stderr.write(text),
 });
 // Watchers and processes that are still there must not keep it.
-process.exit(code);
+await endProcess(code);

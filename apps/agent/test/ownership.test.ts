@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@fairlead/base/testing";
 import { Memory, type MemoryScope } from "@fairlead/endpoint-filter";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryKeeper } from "../src/ownership/keeper.ts";
-import { loadMemory } from "../src/ownership/memory-file.ts";
+import { loadMemory, replaceFile } from "../src/ownership/memory-file.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
 const SCOPE: MemoryScope = {
@@ -82,6 +82,15 @@ describe("the ownership memory", () => {
     one.apply([FOREIGN]);
     await one.flush();
     expect(await readFile(join(dir, "ownership.json"), "utf8")).toContain("default/ovn");
+  });
+
+  test("what stands where the new text is written first is neither followed nor waited for", async () => {
+    const path = join(dir, "ownership.json");
+    await writeFile(join(dir, "target"), "as it was");
+    await symlink(join(dir, "target"), `${path}.${process.pid}.tmp`);
+    await replaceFile(path, "new");
+    expect(await readFile(path, "utf8")).toBe("new");
+    expect(await readFile(join(dir, "target"), "utf8")).toBe("as it was");
   });
 
   test("a folder that cannot be written is told once, whatever changes", async () => {

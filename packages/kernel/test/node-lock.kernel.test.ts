@@ -85,6 +85,13 @@ describe("in one process", () => {
     expect(doubt).toMatch(/^the node's lock cannot be taken: ENOENT: .*\/proc\/none.*; E(?:EXIST|NOTDIR): /);
   });
 
+  test("a FIFO in the lock's place is not read", async () => {
+    const path = folder();
+    await mkdir(join(path, "lock"), { recursive: true });
+    await createRunner().run(["mkfifo", join(path, "lock/agent.lock")]);
+    expect((await acquire(path)).doubt).toContain(`${join(path, "lock/agent.lock")}: is not a regular file`);
+  });
+
   test.skipIf(process.geteuid?.() !== 0)("somebody else's folder is not used", async () => {
     const theirs = folder();
     await mkdir(join(theirs, "lock"), { recursive: true });

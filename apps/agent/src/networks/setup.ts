@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { errorChainText, errorCode } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions } from "@fairlead/endpoint-filter";
 import { type NetworksSetup, networksSettings } from "@fairlead/intake";
 import { type LastKnown, NOTHING_KNOWN, parseLastKnown } from "@fairlead/networks";
 import type { Log } from "../log/log.ts";
-import { stateFile } from "../ownership/state-file.ts";
+import { readStateFile, stateFile } from "../ownership/state-file.ts";
 
 /** Undefined: no network is learnt. */
 export async function setUpNetworks(
@@ -22,7 +21,7 @@ export async function setUpNetworks(
 async function loadKnown(path: string | undefined, log: Log): Promise<LastKnown> {
   if (path === undefined) return NOTHING_KNOWN;
   try {
-    const { known, reason } = parseLastKnown(await readFile(path, "utf8"));
+    const { known, reason } = parseLastKnown(await readStateFile(path));
     if (reason !== undefined) log.warn("Starting without the last known networks", { file: path, reason });
     return known;
   } catch (error) {

@@ -1,8 +1,9 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorChainText, errorCode } from "@fairlead/base";
 import { Memory, type MemoryScope, parseMemory } from "@fairlead/endpoint-filter";
 import type { Log } from "../log/log.ts";
+import { readStateFile } from "./state-file.ts";
 
 /**
  * Reads the memory back. Whatever is wrong with the file: an empty memory and one line.
@@ -12,7 +13,7 @@ import type { Log } from "../log/log.ts";
 export async function loadMemory(path: string | undefined, scope: MemoryScope, log: Log): Promise<Memory> {
   if (path === undefined) return Memory.empty;
   try {
-    const { memory, reason } = parseMemory(await readFile(path, "utf8"), scope);
+    const { memory, reason } = parseMemory(await readStateFile(path), scope);
     if (reason !== undefined) log.warn("Starting with an empty ownership memory", { file: path, reason });
     return memory;
   } catch (error) {
@@ -28,7 +29,9 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const beside = `${path}.${process.pid}.tmp`;
   try {
-    await writeFile(beside, text, { mode: 0o600 });
+    // What an agent that was killed left, or somebody put there.
+    await rm(beside, { force: true });
+    await writeFile(beside, text, { mode: 0o600, flag: "wx" });
     await rename(beside, path);
   } catch (error) {
     await rm(beside, { force: true });

@@ -4,6 +4,20 @@ import type { Log } from "../log/log.ts";
 /** Milliseconds after SIGTERM in which the process is gone, whatever it was in the middle of. */
 const SHUTDOWN_MS = 1_900;
 
+/** What Node's thread pool may be busy with for as long as a file or a name server wants. */
+const POOLED: readonly string[] = ["FSReqPromise", "FSReqCallback", "FileHandleCloseReq", "GetAddrInfoReqWrap"];
+
+/**
+ * Ends this process. process.exit waits for the thread pool: a read of a FIFO, or a name server that does not answer,
+ * would keep it, and SIGTERM would end nothing.
+ */
+export async function endProcess(code: number): Promise<void> {
+  const busy = process.getActiveResourcesInfo().some((resource) => POOLED.includes(resource));
+  // Loaded here only: --version and wrong flags are answered without it.
+  if (busy) await (await import("@fairlead/kernel")).exitAtOnce(code);
+  process.exit(code);
+}
+
 /** Aborts on SIGTERM and SIGINT. Rules stay as they are, so there is nothing that must be waited for. */
 export function stopSignal(log: Log): AbortSignal {
   const stop = new AbortController();
@@ -11,7 +25,7 @@ export function stopSignal(log: Log): AbortSignal {
     process.on(name, () => {
       log.verbose(1, "Told to stop", { signal: name });
       stop.abort();
-      setTimeout(() => process.exit(0), SHUTDOWN_MS).unref();
+      setTimeout(() => void endProcess(0), SHUTDOWN_MS).unref();
     });
   }
   return stop.signal;
@@ -39,7 +53,7 @@ export function failOnUnhandled(log: Log): void {
   const fail = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;
     log.error("Unhandled error", { error: errorChainText(error), ...(stack === undefined ? {} : { stack }) });
-    process.exit(1);
+    void endProcess(1);
   };
   process.on("uncaughtException", fail);
   process.on("unhandledRejection", fail);

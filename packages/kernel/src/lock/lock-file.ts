@@ -1,4 +1,14 @@
-import { chmodSync, closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync, type Stats } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  type Stats,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { errorCode } from "@fairlead/base";
 
@@ -10,7 +20,7 @@ export const LOCK_FILE = "agent.lock";
  * file may lock it.
  *
  * @returns its descriptor
- * @throws Error when the folder cannot be made, or belongs to somebody else
+ * @throws Error when the folder cannot be made, or belongs to somebody else, or the lock is no regular file
  */
 export function openLockFile(folder: string): number {
   makeFolder(folder);
@@ -18,9 +28,12 @@ export function openLockFile(folder: string): number {
   if (!found.isDirectory()) throw new Error(`${folder}: is not a folder`);
   if (found.uid !== process.geteuid?.()) throw new Error(`${folder}: belongs to user ${found.uid}`);
   if (isForOthers(found)) chmodSync(folder, 0o700);
-  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-  const descriptor = openSync(join(folder, LOCK_FILE), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const path = join(folder, LOCK_FILE);
+  const descriptor = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
   try {
+    // Who holds a lock is read from its file: from a FIFO that would take for ever.
+    if (!fstatSync(descriptor).isFile()) throw new Error(`${path}: is not a regular file`);
     fchmodSync(descriptor, 0o600);
     return descriptor;
   } catch (error) {
