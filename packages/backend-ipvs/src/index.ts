@@ -1,7 +1,7 @@
 export { createIpvsBackend, type DeviceChange, type IpvsModeBackend } from "./backend.ts";
 export { type IpvsCleanupOptions, removeIpvsMode } from "./cleanup.ts";
 export { ipvsFacts } from "./facts.ts";
-export type { IpvsOptions } from "./options.ts";
+export { configuredOptions, type IpvsOptions } from "./options.ts";
 export { CHAINS } from "./plan/frame.ts";
 export { DEVICE, IPVS_FILTER } from "./plan/names.ts";
 export { isScheduler, SCHEDULER_ANNOTATION, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";

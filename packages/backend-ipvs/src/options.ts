@@ -3,16 +3,20 @@ import type { IPFamily } from "@fairlead/core";
 import type { IpvsSettings } from "./plan/context.ts";
 import { isScheduler, SCHEDULERS, type Scheduler } from "./plan/schedulers.ts";
 
-/** What may be chosen when the backend is made; all of it has kube-proxy's default. */
-export interface IpvsOptions {
+/** What a configuration decides; `configuredOptions` makes it. */
+export interface ConfiguredOptions {
   /** Bit of the packet mark that asks for masquerading, 0…31. Default 14. */
-  readonly masqueradeBit?: number;
+  readonly masqueradeBit: number;
   /** The scheduler of services that ask for none themselves, one of `SCHEDULERS`. Default rr. */
-  readonly scheduler?: string;
+  readonly scheduler: string;
   /**
    * CIDRs in which virtual servers that this process did not make are never deleted (ipvs.excludeCIDRs). Default: none.
    */
-  readonly excludeCIDRs?: readonly string[];
+  readonly excludeCIDRs: readonly string[];
+}
+
+/** What may be chosen when the backend is made; all of it has kube-proxy's default. */
+export interface IpvsOptions extends Partial<ConfiguredOptions> {
   /**
    * Loads the kernel's scheduler before a service uses it that asks for another than the default; false: the kernel has
    * not got it, and the service gets the default. Default: the kernel is taken to have them all.
@@ -43,6 +47,18 @@ const DEFAULTS = {
   turn: nextTurn,
   onProblem: () => {},
 } as const satisfies Omit<ResolvedOptions, "family" | "scheduler">;
+
+/** The part of an agent's configuration (`AgentConfig` of @fairlead/config) that this mode reads. */
+interface Configuration {
+  readonly ipvs: ConfiguredOptions;
+}
+
+/** The options for a configuration: the same in the agent, which programs the node, and in the tools. */
+export function configuredOptions({
+  ipvs: { masqueradeBit, scheduler, excludeCIDRs },
+}: Configuration): ConfiguredOptions {
+  return { masqueradeBit, scheduler, excludeCIDRs };
+}
 
 /** @throws RangeError when masqueradeBit is no bit of a mark, or the scheduler none of `SCHEDULERS` */
 export function resolveOptions(family: IPFamily, options: IpvsOptions): ResolvedOptions {

@@ -1,7 +1,7 @@
 export { createNftablesBackend } from "./backend.ts";
 export { removeNftablesMode } from "./cleanup.ts";
 export { nftablesFacts } from "./facts.ts";
-export type { NftablesOptions } from "./options.ts";
+export { configuredOptions, type NftablesOptions } from "./options.ts";
 export type { PlanSettings } from "./plan/context.ts";
 export { instanceOfTable, tableName } from "./plan/names.ts";
 export { planTable, planTableSteps } from "./plan/table.ts";

@@ -1,18 +1,9 @@
 import { type Clock, type IPFamily, nextTurn, systemClock } from "@fairlead/base";
-import { DEFAULTS, type PlanSettings } from "./plan/context.ts";
+import { type ConfiguredOptions, DEFAULTS, type PlanSettings } from "./plan/context.ts";
 
-/** What may be chosen when the backend is made. */
-export interface NftablesOptions {
+/** What may be chosen when the backend is made; what a configuration decides, `configuredOptions` makes. */
+export interface NftablesOptions extends Partial<ConfiguredOptions> {
   readonly family: IPFamily;
-  /**
-   * The services that it is for (serviceProxyName); with a name it has a table of its own beside another proxy's.
-   * Default "".
-   */
-  readonly serviceProxyName?: string;
-  /** Bit of the packet mark that asks for masquerading, 0…31 (nftables.masqueradeBit). Default 14. */
-  readonly masqueradeBit?: number;
-  /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */
-  readonly masqueradeAll?: boolean;
   /** Gives the event loop its turn between pieces of work. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;
   /** Default the system's. */
@@ -26,6 +17,19 @@ export interface ResolvedOptions extends PlanSettings {
   readonly turn: () => Promise<void>;
   readonly clock: Pick<Clock, "monotonic">;
   readonly onForgottenClients: (reason: Error) => void;
+}
+
+/** The part of an agent's configuration (`AgentConfig` of @fairlead/config) that this mode reads. */
+interface Configuration extends Pick<ConfiguredOptions, "serviceProxyName"> {
+  readonly nftables: Pick<ConfiguredOptions, "masqueradeBit" | "masqueradeAll">;
+}
+
+/** The options for a configuration: the same in the agent, which writes the table, and in the tools. */
+export function configuredOptions({
+  serviceProxyName,
+  nftables: { masqueradeBit, masqueradeAll },
+}: Configuration): ConfiguredOptions {
+  return { serviceProxyName, masqueradeBit, masqueradeAll };
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */

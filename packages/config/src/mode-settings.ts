@@ -1,16 +1,19 @@
-export interface IptablesSettings {
+/** What every mode has. */
+interface CommonSettings {
   /** 0…31 */
   readonly masqueradeBit: number;
   readonly masqueradeAll: boolean;
-  readonly localhostNodePorts: boolean;
-  readonly syncPeriodMs: number;
-  readonly minSyncPeriodMs: number;
-}
-
-export interface IpvsSettings {
   readonly syncPeriodMs: number;
   /** 0: every change is written at once. */
   readonly minSyncPeriodMs: number;
+}
+
+export interface IptablesSettings extends CommonSettings {
+  readonly localhostNodePorts: boolean;
+}
+
+/** Masquerading is that of KubeProxyConfiguration's `iptables` block. */
+export interface IpvsSettings extends CommonSettings {
   /** A scheduler of the kernel, `rr` by default. */
   readonly scheduler: string;
   /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
@@ -24,13 +27,7 @@ export interface IpvsSettings {
   readonly fallback: boolean;
 }
 
-export interface NftablesSettings {
-  /** 0…31 */
-  readonly masqueradeBit: number;
-  readonly masqueradeAll: boolean;
-  readonly syncPeriodMs: number;
-  readonly minSyncPeriodMs: number;
-}
+export type NftablesSettings = CommonSettings;
 
 /** Looks over the proxy that serves this node, and programs nothing (--shadow). */
 export interface ShadowSettings {
@@ -38,7 +35,8 @@ export interface ShadowSettings {
   readonly gracePeriodMs: number;
 }
 
-export interface UserspaceSettings {
+/** Whatever is not here is that of the `iptables` block. */
+export interface UserspaceSettings extends IptablesSettings {
   /** Serve only on local ports and leave the kernel as it is (--userspace-only). */
   readonly only: boolean;
   /** Greater than 0. */

@@ -116,11 +116,7 @@ export interface AgentConfig {
   readonly clusterCIDRs: readonly string[];
   /** Canonical CIDRs and the words `primary`, `localhost`, `all`; never empty. */
   readonly nodePortAddresses: readonly string[];
-  /** Of the mode in use. */
-  readonly syncPeriodMs: number;
-  readonly minSyncPeriodMs: number;
-  readonly masqueradeAll: boolean;
-  readonly masqueradeBit: number;
+  /** Settings by mode; `config[config.mode]` are those in use. */
   readonly iptables: IptablesSettings;
   readonly ipvs: IpvsSettings;
   readonly nftables: NftablesSettings;

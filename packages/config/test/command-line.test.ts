@@ -19,7 +19,7 @@ describe("forms that pflag takes", () => {
     [["--masquerade-all", "--masquerade-all=false"], false],
     [["--masquerade-all="], false],
   ])("%j is %s", (argv, masqueradeAll) => {
-    expect(configOf(parse(argv)).masqueradeAll).toBe(masqueradeAll);
+    expect(configOf(parse(argv)).iptables.masqueradeAll).toBe(masqueradeAll);
   });
 
   test.each([
@@ -66,7 +66,7 @@ describe("forms that pflag takes", () => {
 
   test("empty arguments, as templates leave them, are nothing; empty values are defaults", () => {
     const result = parse(["", "--bind-address=", "--cluster-cidr=", "--proxy-mode", "", "--iptables-sync-period=", ""]);
-    expect(configOf(result)).toMatchObject({ mode: "iptables", clusterCIDRs: [], syncPeriodMs: 30_000 });
+    expect(configOf(result)).toMatchObject({ mode: "iptables", clusterCIDRs: [], iptables: { syncPeriodMs: 30_000 } });
     expect(configOf(result).detectLocal).toEqual({ kind: "none" });
   });
 });
@@ -181,9 +181,9 @@ describe("flags beside --config", () => {
   });
 
   test("a zero of ipvs.minSyncPeriod is zero in a file, the flag's default is a second", () => {
-    expect(configOf(parseFile("mode: ipvs")).minSyncPeriodMs).toBe(0);
-    expect(configOf(parse(["--proxy-mode=ipvs"])).minSyncPeriodMs).toBe(1_000);
-    expect(configOf(parse(["--proxy-mode=ipvs", "--ipvs-min-sync-period=0"])).minSyncPeriodMs).toBe(0);
-    expect(configOf(parse(["--iptables-min-sync-period=0s"])).minSyncPeriodMs).toBe(0);
+    expect(configOf(parseFile("mode: ipvs")).ipvs.minSyncPeriodMs).toBe(0);
+    expect(configOf(parse(["--proxy-mode=ipvs"])).ipvs.minSyncPeriodMs).toBe(1_000);
+    expect(configOf(parse(["--proxy-mode=ipvs", "--ipvs-min-sync-period=0"])).ipvs.minSyncPeriodMs).toBe(0);
+    expect(configOf(parse(["--iptables-min-sync-period=0s"])).iptables.minSyncPeriodMs).toBe(0);
   });
 });

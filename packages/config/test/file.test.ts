@@ -6,7 +6,7 @@ describe("values", () => {
     const config = configOf(
       parseFile("enableProfiling: yes", "bindAddressHardFail: on", "iptables: {masqueradeBit: 0x0e}"),
     );
-    expect(config).toMatchObject({ enableProfiling: true, bindAddressHardFail: true, masqueradeBit: 14 });
+    expect(config).toMatchObject({ enableProfiling: true, bindAddressHardFail: true, iptables: { masqueradeBit: 14 } });
   });
 
   test("JSON is YAML", () => {
@@ -34,15 +34,15 @@ describe("values", () => {
     );
     expect(config).toMatchObject({
       oomScoreAdj: 0,
-      masqueradeBit: 0,
+      iptables: { masqueradeBit: 0 },
       conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
     });
   });
 
   test("zeros that are the default", () => {
     const nftables = configOf(parseFile("mode: nftables", "nftables: {syncPeriod: 0s, minSyncPeriod: 0s}"));
-    expect(nftables).toMatchObject({ syncPeriodMs: 30_000, minSyncPeriodMs: 1_000 });
-    expect(configOf(parseFile("mode: ipvs", "ipvs: {syncPeriod: 0s}")).syncPeriodMs).toBe(30_000);
+    expect(nftables.nftables).toMatchObject({ syncPeriodMs: 30_000, minSyncPeriodMs: 1_000 });
+    expect(configOf(parseFile("mode: ipvs", "ipvs: {syncPeriod: 0s}")).ipvs.syncPeriodMs).toBe(30_000);
   });
 
   test("addresses follow the family of bindAddress, ports are appended", () => {

@@ -24,11 +24,13 @@ describe("the founding case", () => {
       clusterCIDRs: ["10.144.0.0/16"],
       detectLocal: { kind: "cidrs", cidrs: ["10.144.0.0/16"] },
       nodePortAddresses: ["all"],
-      syncPeriodMs: 30_000,
-      minSyncPeriodMs: 1_000,
-      masqueradeAll: false,
-      masqueradeBit: 14,
-      iptables: { localhostNodePorts: true },
+      iptables: {
+        syncPeriodMs: 30_000,
+        minSyncPeriodMs: 1_000,
+        masqueradeAll: false,
+        masqueradeBit: 14,
+        localhostNodePorts: true,
+      },
       ipvs: { minSyncPeriodMs: 0, scheduler: "rr", strictARP: false, excludeCIDRs: [], tcpTimeoutMs: 0 },
       conntrack: {
         maxPerCore: 32_768,

@@ -48,7 +48,11 @@ describe("a shadow run", () => {
 test("the configuration for another mode: what nobody set follows the mode", () => {
   const config = configOf(parse(["--masquerade-all"]));
   expect(withMode(config, "nftables")).toMatchObject({ mode: "nftables", nodePortAddresses: ["primary"] });
-  expect(withMode(config, "ipvs")).toMatchObject({ mode: "ipvs", nodePortAddresses: ["all"], masqueradeAll: true });
+  expect(withMode(config, "ipvs")).toMatchObject({
+    mode: "ipvs",
+    nodePortAddresses: ["all"],
+    ipvs: { masqueradeAll: true },
+  });
   const given = configOf(parse(["--nodeport-addresses=192.0.2.0/24"]));
   expect(withMode(given, "nftables").nodePortAddresses).toEqual(["192.0.2.0/24"]);
 });

@@ -7,7 +7,7 @@ describe("userspace mode", () => {
   test("its defaults are kube-proxy's of v1.25, where that had any", () => {
     const { mode, portRange, userspace } = configOf(parse([MODE]));
     expect({ mode, portRange }).toEqual({ mode: "userspace", portRange: undefined });
-    expect(userspace).toEqual({
+    expect(userspace).toMatchObject({
       only: false,
       udpIdleTimeoutMs: 250,
       tcpIdleTimeoutMs: 86_400_000,

@@ -119,7 +119,7 @@ export class NodeInputs {
       nodePortAddresses: each((family) => nodePortAddressesFor(family, config.nodePortAddresses, ips, this.#addresses)),
       ...(needs.nodeAddresses && { nodeAddresses: each((family) => addressesOf(family, this.#addresses)) }),
       ...(cidrs && { serviceCIDRs: each((family) => outermost(cidrs.filter(ofFamily(family)))) }),
-      masqueradeAll: config.masqueradeAll,
+      masqueradeAll: config[config.mode].masqueradeAll,
       externalIPs: config.features.externalIPs,
       nodeHints: config.features.nodeHints,
       ...(config.resetStaleTCP && { resetStaleTCP: true }),

@@ -1,5 +1,6 @@
 import {
   COUNTERS,
+  configuredOptions,
   createIptablesBackend,
   iptablesFacts,
   removeIptablesMode,
@@ -37,7 +38,6 @@ function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
 }
 
 async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
-  const { masqueradeBit, localhostNodePorts } = config.iptables;
   const ports = await openedTables(kernel, families);
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are let through (nf_conntrack_tcp_be_liberal is set)");
@@ -50,12 +50,9 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
       [
         family,
         createIptablesBackend(port, {
-          masqueradeBit,
-          localhostNodePorts,
-          tcpBeLiberal,
+          ...configuredOptions(config, { tcpBeLiberal }),
           counters: (names) => counters.ensure(names),
           turn: progress.turnOf(family),
-          syncPeriod: config.syncPeriodMs,
           onProblem: (problem) => log.warn("iptables", { ipFamily: family, problem }),
         }),
       ] as const,

@@ -1,11 +1,11 @@
 import {
+  configuredOptions,
   createIpvsBackend,
   DEVICE,
   IPVS_FILTER,
   type IpvsModeBackend,
   type IpvsPort,
   ipvsFacts,
-  isScheduler,
   removeIpvsMode,
   requiredSysctls,
   type Scheduler,
@@ -21,12 +21,11 @@ import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
 /** An address for documentation (RFC 5737), which upstream probes with as well. */
-const PROBE: VirtualServer = {
+const PROBE: Omit<VirtualServer, "scheduler"> = {
   family: "IPv4",
   protocol: "TCP",
   address: "198.51.100.0",
   port: 20_000,
-  scheduler: "rr",
   flags: [],
 };
 
@@ -45,7 +44,7 @@ export const ipvsMode: Mode = {
  * when they are used.
  */
 async function whyNot({ ipvs }: AgentConfig, kernel: Kernel): Promise<string | undefined> {
-  const scheduler = ipvs.scheduler === "" ? PROBE.scheduler : ipvs.scheduler;
+  const { scheduler } = ipvs;
   const modules = ["ip_vs", `ip_vs_${scheduler}`, "nf_conntrack", "ip_set", "xt_set", "dummy"];
   // Built-in parts are not always to be seen as such: what counts is what works.
   for (const module of modules) await kernel.modules.load(module);
@@ -90,9 +89,7 @@ async function serve({ config, families, kernel, log, progress }: ServedNode): P
     Array.from(ports, ([family, rules]) => [
       family,
       createIpvsBackend(ipvsPort(kernel, rules), {
-        masqueradeBit: config.masqueradeBit,
-        scheduler: isScheduler(config.ipvs.scheduler) ? config.ipvs.scheduler : PROBE.scheduler,
-        excludeCIDRs: config.ipvs.excludeCIDRs,
+        ...configuredOptions(config),
         loadScheduler,
         turn: progress.turnOf(family),
         onProblem: (problem) => log.warn("ipvs", { ipFamily: family, problem }),

@@ -1,4 +1,10 @@
-import { createNftablesBackend, type NftablesPort, nftablesFacts, tableName } from "@fairlead/backend-nftables";
+import {
+  configuredOptions,
+  createNftablesBackend,
+  type NftablesPort,
+  nftablesFacts,
+  tableName,
+} from "@fairlead/backend-nftables";
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
@@ -72,14 +78,12 @@ function dryPort(client: NftablesClient): NftablesPort {
 }
 
 async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
-  const { masqueradeBit, masqueradeAll } = config.nftables;
-  const { serviceProxyName } = config;
-  const table = tableName(serviceProxyName);
+  const table = tableName(config.serviceProxyName);
   const tables = new WatchedTables(await kernel.nftables(), table, log);
   const backends = families.map((family) => {
     const turn = progress.turnOf(family);
     const onForgottenClients = forgottenClients(family, table, log);
-    const options = { family, serviceProxyName, masqueradeBit, masqueradeAll, turn, onForgottenClients };
+    const options = { ...configuredOptions(config), family, turn, onForgottenClients };
     return [family, createNftablesBackend(tables.port, options)] as const;
   });
   return {

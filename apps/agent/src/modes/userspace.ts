@@ -70,7 +70,7 @@ export function serveLocally(config: AgentConfig, log: Log): LocalServing {
   return { backends, familiesAtOnce: true, relaying: relayingOf(backends, options.traffic) };
 }
 
-function sharedOptions({ userspace, portRange, iptables }: AgentConfig, log: Log) {
+function sharedOptions({ userspace, portRange }: AgentConfig, log: Log) {
   const { relayed } = descriptorShares(descriptorLimit());
   const maxSockets = Math.min(userspace.maxSockets, relayed);
   if (maxSockets < userspace.maxSockets) {
@@ -82,7 +82,7 @@ function sharedOptions({ userspace, portRange, iptables }: AgentConfig, log: Log
     tcpIdleTimeout: userspace.tcpIdleTimeoutMs,
     maxSocketsPerService: userspace.maxSocketsPerService,
     traffic: createTraffic({ maxSockets }),
-    localhostNodePorts: iptables.localhostNodePorts,
+    localhostNodePorts: userspace.localhostNodePorts,
     ...(portRange !== undefined && { portRange }),
   } as const satisfies UserspaceOptions;
 }

@@ -40,12 +40,13 @@ export function assemble(parts: AgentParts) {
     followers: followersOf(parts, made),
     log,
   });
-  const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config;
+  const { minSyncPeriodMs: minInterval, syncPeriodMs: checkInterval } = config[config.mode];
   const loop = new SyncLoop({ minInterval, checkInterval, fullInterval: FULL_SYNC_MS }, syncer, clock);
   return { ...made, syncer, loop };
 }
 
 function familySyncs({ backends, config, clock, random }: AgentParts): readonly FamilySync[] {
-  const backoff = { first: Math.min(1_000, config.syncPeriodMs), most: config.syncPeriodMs };
+  const { syncPeriodMs } = config[config.mode];
+  const backoff = { first: Math.min(1_000, syncPeriodMs), most: syncPeriodMs };
   return Array.from(backends, ([family, backend]) => new FamilySync(family, backend, backoff, clock, random));
 }

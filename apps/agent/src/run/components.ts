@@ -34,7 +34,7 @@ export function createComponents(parts: AgentParts) {
     resetsTCP: config.resetStaleTCP && !mode.endsConnections,
     addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
   });
-  const health = new ProxyHealth(2 * config.syncPeriodMs, () => clock.now());
+  const health = new ProxyHealth(2 * config[config.mode].syncPeriodMs, () => clock.now());
   const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
   const connectionLimit = new ConnectionLimit(parts.maxClients);
   return {

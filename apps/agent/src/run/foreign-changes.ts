@@ -25,7 +25,7 @@ export async function followForeign(
     await watchForeign({ changed, lost: () => loop.requestCheck() }, signal);
   } catch (error) {
     log.warn("What others do to the rules is not told any more; it is found by the checks", {
-      syncPeriod: `${config.syncPeriodMs}ms`,
+      syncPeriod: `${config[config.mode].syncPeriodMs}ms`,
       error: errorChainText(error),
     });
   }

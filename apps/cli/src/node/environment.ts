@@ -93,6 +93,12 @@ function packetSets(sets: readonly SetState[]): ReadonlyMap<string, PacketSet> {
   );
 }
 
+/** Whether the node's rules let packets in state INVALID through, whoever has set that. */
+export async function isTcpLiberal(runner: Runner): Promise<boolean> {
+  const value = (await readText(runner, "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")).trim();
+  return value !== "" && value !== "0";
+}
+
 async function readRoutes(runner: Runner, family: IPFamily) {
   const flag = family === "IPv4" ? "-4" : "-6";
   const { stdout } = await runner.run(["ip", "-json", flag, "route", "show"]);

@@ -3,15 +3,22 @@ import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChan
 import { NFT_FAMILY, type NftFamily } from "@fairlead/netfilter/nft";
 import { tableName } from "./names.ts";
 
-/** What the operator chose for this mode, as the backend is made with it. */
-export interface PlanSettings {
-  readonly family: IPFamily;
-  /** Not empty: the table stands beside that of the node's first proxy. */
+/** What a configuration decides. */
+export interface ConfiguredOptions {
+  /**
+   * The services that it is for (serviceProxyName); with a name it has a table of its own alongside another proxy's.
+   * Default "".
+   */
   readonly serviceProxyName: string;
-  /** Bit of the packet mark that asks for masquerading, 0…31. */
+  /** Bit of the packet mark that asks for masquerading, 0…31 (nftables.masqueradeBit). Default 14. */
   readonly masqueradeBit: number;
-  /** Traffic to ClusterIPs is masqueraded whoever sends it. */
+  /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */
   readonly masqueradeAll: boolean;
+}
+
+/** The same for one family. */
+export interface PlanSettings extends ConfiguredOptions {
+  readonly family: IPFamily;
 }
 
 /** As kube-proxy has them. */
@@ -19,7 +26,7 @@ export const DEFAULTS = {
   serviceProxyName: "",
   masqueradeBit: 14,
   masqueradeAll: false,
-} as const satisfies Partial<PlanSettings>;
+} as const satisfies ConfiguredOptions;
 
 /** Everything that the table depends on beside the groups. */
 export interface PlanContext {

@@ -5,14 +5,14 @@ import type { ResolvedConfig } from "../types.ts";
 export function modeBlocks(config: ResolvedConfig, scheduler: string): Record<string, unknown> {
   const { iptables, ipvs, nftables, mode } = config;
   const periods = (used: boolean) => ({
-    minSyncPeriod: formatDuration(used ? config.minSyncPeriodMs : 0),
-    syncPeriod: formatDuration(used ? config.syncPeriodMs : 0),
+    minSyncPeriod: formatDuration(used ? config[mode].minSyncPeriodMs : 0),
+    syncPeriod: formatDuration(used ? config[mode].syncPeriodMs : 0),
   });
   const nft = mode === "nftables";
   return {
     iptables: {
       localhostNodePorts: iptables.localhostNodePorts,
-      masqueradeAll: !nft && config.masqueradeAll,
+      masqueradeAll: !nft && iptables.masqueradeAll,
       masqueradeBit: iptables.masqueradeBit,
       ...periods(mode === "iptables" || mode === "userspace"),
     },
@@ -25,7 +25,7 @@ export function modeBlocks(config: ResolvedConfig, scheduler: string): Record<st
       udpTimeout: formatDuration(ipvs.udpTimeoutMs),
       ...periods(mode === "ipvs"),
     },
-    nftables: { masqueradeAll: nft && config.masqueradeAll, masqueradeBit: nftables.masqueradeBit, ...periods(nft) },
+    nftables: { masqueradeAll: nft && nftables.masqueradeAll, masqueradeBit: nftables.masqueradeBit, ...periods(nft) },
   };
 }
 

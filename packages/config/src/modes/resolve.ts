@@ -12,17 +12,7 @@ import { resolveResetStaleTCP } from "./reset-stale-tcp.ts";
 
 type ModeSettings = Pick<
   AgentConfig,
-  | "mode"
-  | "iptables"
-  | "ipvs"
-  | "nftables"
-  | "userspace"
-  | "syncPeriodMs"
-  | "minSyncPeriodMs"
-  | "masqueradeAll"
-  | "masqueradeBit"
-  | "portRange"
-  | "resetStaleTCP"
+  "mode" | "iptables" | "ipvs" | "nftables" | "userspace" | "portRange" | "resetStaleTCP"
 >;
 
 const SYNC_MS = 30_000;
@@ -35,25 +25,21 @@ export function resolveModes(input: ConfigInput, defaults: InstanceDefaults, rep
   if (mode === "ipvs" && !isGateOn(input, "KubeProxyIPVS"))
     report.error("mode", "needs the feature gate KubeProxyIPVS=true");
   const iptables = resolveIptables(input);
-  const ipvs = resolveIpvs(input, mode === "ipvs", report);
   const nftables = resolveNftables(input);
-  const own = { iptables, ipvs, nftables, userspace: iptables }[mode];
-  const masquerade = mode === "nftables" ? nftables : iptables;
-  checkPeriods(mode === "userspace" ? "iptables" : mode, own, report);
+  const settings = {
+    iptables,
+    ipvs: { ...iptables, ...resolveIpvs(input, mode === "ipvs", report) },
+    nftables,
+    userspace: { ...iptables, ...resolveUserspace(input, mode === "userspace", report) },
+  };
+  checkPeriods(mode === "userspace" ? "iptables" : mode, settings[mode], report);
   if (mode === "nftables" && (nftables.masqueradeBit < 0 || nftables.masqueradeBit > 31)) {
     report.error("nftables.masqueradeBit", "must be a whole number from 0 to 31");
   }
   const portRange = mode === "userspace" ? readPortRange(input.kubeProxy.portRange, report) : undefined;
   return {
     mode,
-    iptables,
-    ipvs,
-    nftables,
-    userspace: resolveUserspace(input, mode === "userspace", report),
-    syncPeriodMs: own.syncPeriodMs,
-    minSyncPeriodMs: own.minSyncPeriodMs,
-    masqueradeAll: masquerade.masqueradeAll,
-    masqueradeBit: masquerade.masqueradeBit,
+    ...settings,
     resetStaleTCP: resolveResetStaleTCP(input, mode, report),
     ...(portRange === undefined ? {} : { portRange }),
   };
@@ -73,10 +59,17 @@ function resolveIptables(input: ConfigInput): IptablesSettings {
 /** The schedulers of the kernel. */
 const SCHEDULERS = ["rr", "wrr", "lc", "wlc", "lblc", "lblcr", "sh", "dh", "sed", "nq", "mh", "fo", "ovf", "twos"];
 
-function resolveIpvs(input: ConfigInput, inUse: boolean, report: Report): IpvsSettings {
+const DEFAULT_SCHEDULER = "rr";
+
+function resolveIpvs(
+  input: ConfigInput,
+  inUse: boolean,
+  report: Report,
+): Omit<IpvsSettings, "masqueradeBit" | "masqueradeAll"> {
   const { ipvs } = input.kubeProxy;
-  const scheduler = ipvs.scheduler ?? "rr";
-  if (inUse && !SCHEDULERS.includes(scheduler)) report.error("ipvs.scheduler", `must be ${enumeration(SCHEDULERS)}`);
+  const { scheduler = DEFAULT_SCHEDULER } = ipvs;
+  const isKnown = SCHEDULERS.includes(scheduler);
+  if (inUse && !isKnown) report.error("ipvs.scheduler", `must be ${enumeration(SCHEDULERS)}`);
   for (const name of ["tcpTimeout", "tcpFinTimeout", "udpTimeout"] as const) {
     if (inUse && (ipvs[name] ?? 0) < 0) report.error(`ipvs.${name}`, "must not be negative; 0s leaves it as it is");
   }
@@ -84,7 +77,7 @@ function resolveIpvs(input: ConfigInput, inUse: boolean, report: Report): IpvsSe
     syncPeriodMs: periodOf(input, ipvs.syncPeriod, SYNC_MS),
     // A file's zero is zero here: v1alpha1 has no default for it, the flag has.
     minSyncPeriodMs: ipvs.minSyncPeriod ?? (input.origin === "file" ? 0 : MIN_SYNC_MS),
-    scheduler,
+    scheduler: isKnown ? scheduler : DEFAULT_SCHEDULER,
     excludeCIDRs: canonicalList(report, "ipvs.excludeCIDRs", ipvs.excludeCIDRs ?? [], { inUse }),
     strictARP: ipvs.strictARP ?? false,
     tcpTimeoutMs: ipvs.tcpTimeout ?? 0,

@@ -31,7 +31,7 @@ export function resolveShadow(config: Resolved, { fairlead }: ConfigInput, repor
   const { healthzBindAddress } = config;
   return {
     ...config,
-    shadow: { gracePeriodMs: given ?? Math.max(GRACE_MS, PERIODS * config.minSyncPeriodMs) },
+    shadow: { gracePeriodMs: given ?? Math.max(GRACE_MS, PERIODS * config[config.mode].minSyncPeriodMs) },
     metricsBindAddress: apart(config.metricsBindAddress, METRICS_PORT),
     ...(healthzBindAddress && { healthzBindAddress: apart(healthzBindAddress, HEALTHZ_PORT) }),
     stateDir: "",

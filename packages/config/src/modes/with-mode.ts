@@ -1,22 +1,8 @@
-import type { AgentConfig } from "../types.ts";
+import type { AgentConfig, ProxyMode } from "../types.ts";
 import { defaultNodePortAddresses } from "./node-port-addresses.ts";
 
 /** The configuration as it is for another mode than the one that it names: what nobody set follows the mode. */
-export function withMode(config: AgentConfig, mode: "iptables" | "ipvs" | "nftables"): AgentConfig {
-  const { syncPeriodMs, minSyncPeriodMs } = config[mode];
-  const { masqueradeAll, masqueradeBit } = {
-    iptables: config.iptables,
-    ipvs: config.iptables,
-    nftables: config.nftables,
-  }[mode];
+export function withMode(config: AgentConfig, mode: ProxyMode): AgentConfig {
   const given = config.provenance["nodePortAddresses"] !== undefined;
-  return {
-    ...config,
-    mode,
-    syncPeriodMs,
-    minSyncPeriodMs,
-    masqueradeAll,
-    masqueradeBit,
-    nodePortAddresses: given ? config.nodePortAddresses : defaultNodePortAddresses(mode),
-  };
+  return { ...config, mode, nodePortAddresses: given ? config.nodePortAddresses : defaultNodePortAddresses(mode) };
 }

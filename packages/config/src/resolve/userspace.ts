@@ -1,4 +1,4 @@
-import type { UserspaceSettings } from "../mode-settings.ts";
+import type { IptablesSettings, UserspaceSettings } from "../mode-settings.ts";
 import type { Report } from "../report.ts";
 import type { ConfigInput } from "./input.ts";
 
@@ -10,7 +10,11 @@ const TCP_IDLE_MS = 24 * 3_600_000;
 const MAX_SOCKETS = 32_000;
 const MAX_SOCKETS_PER_SERVICE = 16_000;
 
-export function resolveUserspace(input: ConfigInput, inUse: boolean, report: Report): UserspaceSettings {
+export function resolveUserspace(
+  input: ConfigInput,
+  inUse: boolean,
+  report: Report,
+): Omit<UserspaceSettings, keyof IptablesSettings> {
   const { udpIdleTimeout = 0 } = input.kubeProxy;
   const { tcpIdleTimeout, maxSockets, maxSocketsPerService } = input.fairlead.userspace;
   const { userspaceOnly } = input.options;

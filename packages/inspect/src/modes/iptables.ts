@@ -1,16 +1,12 @@
-import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
+import { configuredOptions, createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
 import { emptyRules } from "../dry-run/empty-rules.ts";
 import type { InspectedMode } from "./mode.ts";
 
 export const iptables = {
   facts: iptablesFacts,
-  dryRun(plan, { config, counters = false }, texts) {
-    const { masqueradeBit, localhostNodePorts } = config.iptables;
-    const { tcpBeLiberal } = config.conntrack;
+  dryRun(plan, { config, counters = false, tcpBeLiberal = config.conntrack.tcpBeLiberal }, texts) {
     const backend = createIptablesBackend(emptyRules(plan.family, texts), {
-      masqueradeBit,
-      localhostNodePorts,
-      tcpBeLiberal,
+      ...configuredOptions(config, { tcpBeLiberal }),
       counters: async (names) => new Set(counters ? names : []),
     });
     return backend.sync(plan);

@@ -18,4 +18,6 @@ export interface DryRunSettings {
    * Rules count packets with the nfacct objects that kube-proxy has: the kernel must have them. Only for iptables mode.
    */
   readonly counters?: boolean;
+  /** The node lets packets in state INVALID through. Default: as the configuration says. Only for iptables mode. */
+  readonly tcpBeLiberal?: boolean;
 }

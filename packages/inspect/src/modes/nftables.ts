@@ -1,14 +1,11 @@
-import { nftablesFacts, planTableSteps } from "@fairlead/backend-nftables";
+import { configuredOptions, nftablesFacts, planTableSteps } from "@fairlead/backend-nftables";
 import { inSlices } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { type NftTable, tableLines } from "@fairlead/netfilter/nft";
 import type { DryRunSettings, InspectedMode } from "./mode.ts";
 
-function* tables(
-  plan: ForwardingPlan,
-  { config: { serviceProxyName, masqueradeAll, masqueradeBit } }: DryRunSettings,
-): Generator<void, readonly NftTable[], void> {
-  return [yield* planTableSteps(plan, { serviceProxyName, masqueradeAll, masqueradeBit })];
+function* tables(plan: ForwardingPlan, { config }: DryRunSettings): Generator<void, readonly NftTable[], void> {
+  return [yield* planTableSteps(plan, configuredOptions(config))];
 }
 
 export const nftables = {

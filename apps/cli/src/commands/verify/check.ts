@@ -33,6 +33,8 @@ export interface Held {
   readonly nftables: readonly NftTable[];
   /** Addresses and routes of the host, nothing of a mode. */
   readonly environment: Environment;
+  /** The node lets packets in state INVALID through; absent: unknown. */
+  readonly tcpBeLiberal?: boolean;
   /** What the mode programs beside rules; absent: nothing. */
   readonly objects?: IpvsObjects;
 }
@@ -45,7 +47,8 @@ export async function check(
   held: Held,
 ): Promise<Omit<FamilyReport, "family">> {
   const plan = planner.plan(family);
-  const settings = { mode, config, counters: hasCounters(held.rules) };
+  const { tcpBeLiberal = config.conntrack.tcpBeLiberal } = held;
+  const settings = { mode, config, counters: hasCounters(held.rules), tcpBeLiberal };
   const tables = await inSlices(dryTables(plan, settings));
   // A mode that has tables says nothing else.
   const texts = tables.length > 0 ? [] : await dryRun(plan, settings);

@@ -3,7 +3,7 @@ import { factsOf, type PlannedNode } from "@fairlead/inspect";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { hostEnvironment, readIpvsObjects } from "../../node/environment.ts";
+import { hostEnvironment, isTcpLiberal, readIpvsObjects } from "../../node/environment.ts";
 import { readRules } from "../../node/rules.ts";
 import { check, type Held } from "./check.ts";
 import type { FamilyReport } from "./family-report.ts";
@@ -61,8 +61,9 @@ async function heldOf(
       );
     }
     const own = { localAddresses: ownAddresses(planned, family) };
-    const held = { rules, nftables: nftables ?? [] };
-    if (options.rules !== undefined) return { ...held, environment: own };
+    const kept = { rules, nftables: nftables ?? [] };
+    if (options.rules !== undefined) return { ...kept, environment: own };
+    const held = { ...kept, tcpBeLiberal: await isTcpLiberal(runner) };
     const environment = await hostEnvironment(runner, family);
     if (!hasObjects(planned)) return { ...held, environment };
     return { ...held, environment, objects: ofFamily(await readIpvsObjects(runner), family) };
