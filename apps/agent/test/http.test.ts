@@ -1,6 +1,7 @@
 import { Server } from "node:net";
 import { VirtualClock } from "@fairlead/base/testing";
 import { describe, expect, test, vi } from "vitest";
+import { serviceHealthApp } from "../src/health/service-app.ts";
 import { PLAIN_TEXT } from "../src/http/answers.ts";
 import { routes } from "../src/http/app.ts";
 import { bind } from "../src/http/bind.ts";
@@ -45,6 +46,24 @@ test("a handler that throws is answered with 500, an unknown path with 404", asy
   const statusOf = async (path: string) => (await fetch(`http://${LOOPBACK}:${listener.address.port}${path}`)).status;
   expect(await statusOf("/broken?query")).toBe(500);
   expect(await statusOf("/elsewhere")).toBe(404);
+  await listener.close();
+});
+
+test.each([
+  ["text", "h\u00f6r"],
+  ["bytes", Buffer.from("h\u00f6r")],
+  ["a service's health", undefined],
+])("an answer that is there has its length and is not sent in chunks: %s", async (_what, body) => {
+  const check = { service: "default/web", namespace: "default", name: "web", port: 30_000, localEndpoints: 0 } as const;
+  const health = serviceHealthApp(
+    () => check,
+    () => true,
+  );
+  const fixed = routes({ "/": () => ({ status: 200, headers: PLAIN_TEXT, body: body ?? "" }) });
+  const listener = await listen(body === undefined ? health : fixed, { host: LOOPBACK, port: 0 });
+  const answer = await fetch(`http://${LOOPBACK}:${listener.address.port}/`);
+  expect(answer.headers.get("Transfer-Encoding")).toBe(null);
+  expect(answer.headers.get("Content-Length")).toBe(String((await answer.arrayBuffer()).byteLength));
   await listener.close();
 });
 

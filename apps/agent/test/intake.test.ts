@@ -4,6 +4,7 @@ import { type Resource, subscriptions } from "@fairlead/intake";
 import { describe, expect, test } from "vitest";
 import { ProblemLog } from "../src/objects/problem-log.ts";
 import { serviceAddressReason } from "../src/objects/service-address.ts";
+import { logSource } from "../src/objects/source-log.ts";
 import { type Prerequisite, Readiness } from "../src/run/readiness.ts";
 import { recordedLog } from "./support/recorded-log.ts";
 
@@ -178,4 +179,17 @@ describe("an API server that is a Service", () => {
   test("a Service that was seen", () => {
     expect(serviceAddressReason("192.0.2.10", () => true, {})).toBe("is the address of a Service");
   });
+});
+
+test.each([
+  ["unreachable", "API server cannot be reached; rules stay as they are, retrying"],
+  ["refused", "API server refuses requests; rules stay as they are, retrying"],
+  ["unreadable", "API server answers cannot be read; rules stay as they are, retrying"],
+] as const)("requests that fail are %s: one line that says so", (problem, message) => {
+  const log = recordedLog();
+  const report = logSource({ log, serviceAddress: () => "is the address of a Service" });
+  const more = { server: "https://10.96.0.1", address: "10.96.0.1", milliseconds: 0, error: "no", resources: [] };
+  report({ type: "failing", problem, ...more });
+  expect(log.lines).toMatchObject([{ level: "error", message }]);
+  expect("hint" in (log.lines[0]?.fields ?? {})).toBe(problem === "unreachable");
 });

@@ -5,8 +5,8 @@ export type SourceReport =
   | ListedReport
   | RetryReport
   | EncodingReport
-  | UnreachableReport
-  | ReachableReport
+  | FailingReport
+  | RecoveredReport
   | BadObjectReport
   | FileReport
   | DuplicateReport
@@ -22,7 +22,7 @@ export interface ListedReport {
   readonly milliseconds: number;
 }
 
-/** One request failed and is tried again: detail for a verbose log, the operator's line is "unreachable". */
+/** One request failed and is tried again: detail for a verbose log, the operator's line is "failing". */
 export interface RetryReport {
   readonly type: "retry";
   readonly resource: ResourceName;
@@ -39,9 +39,17 @@ export interface EncodingReport {
   readonly why?: string;
 }
 
+/**
+ * How far requests come: `unreachable` without an answer, or one that broke off or stands still; `refused` by an HTTP
+ * status or an ERROR event; `unreadable` where the answer is not what the API speaks.
+ */
+export type RequestProblem = "unreachable" | "refused" | "unreadable";
+
 /** Requests fail: reported with the first failure and then once a minute. */
-export interface UnreachableReport {
-  readonly type: "unreachable";
+export interface FailingReport {
+  readonly type: "failing";
+  /** That of the request that came furthest. */
+  readonly problem: RequestProblem;
   /** Base URL of the API server. */
   readonly server: string;
   /** Its host, without port and brackets: an IP address or a name. */
@@ -53,8 +61,8 @@ export interface UnreachableReport {
 }
 
 /** All resources are followed again. */
-export interface ReachableReport {
-  readonly type: "reachable";
+export interface RecoveredReport {
+  readonly type: "recovered";
   readonly server: string;
   readonly milliseconds: number;
 }

@@ -94,7 +94,7 @@ test("a watch cut in the middle of a line is resumed from the last whole event",
   await consumer.until(() => consumer.state.has("default/c"));
   expect(modes(api)).toEqual(["watchList", "watch"]);
   expect(api.requests[1]?.query.get("resourceVersion")).toBe("102");
-  expect(reports.filter((report) => report.type === "unreachable")).toEqual([]);
+  expect(reports.filter((report) => report.type === "failing")).toEqual([]);
   expect(consumer.state.size).toBe(3);
 });
 

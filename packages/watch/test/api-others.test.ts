@@ -98,7 +98,7 @@ describe("what is not there", () => {
     established = true;
     await state("listed");
     expect(states).not.toContain("absent");
-    expect(reports.map(({ type }) => type)).not.toContain("unreachable");
+    expect(reports.map(({ type }) => type)).not.toContain("failing");
     expect(api.requests.every((request) => request.path !== DISCOVERY)).toBe(true);
   });
 });
@@ -123,7 +123,7 @@ describe("what may not be read", () => {
     states.length = 0;
     revoked = false;
     await state("listed");
-    expect(reports.map(({ type }) => type)).not.toContain("unreachable");
+    expect(reports.map(({ type }) => type)).not.toContain("failing");
   });
 });
 

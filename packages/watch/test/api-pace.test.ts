@@ -58,8 +58,8 @@ test("a server that stops saying anything is noticed after 45 s, as by client-go
   await turn();
   expect(reports.map(({ type }) => type)).toEqual(["listed"]);
   clock.advanceNow(1);
-  await until(() => reports.some(({ type }) => type === "unreachable"));
-  expect(reports.find(({ type }) => type === "unreachable")).toMatchObject({
+  await until(() => reports.some(({ type }) => type === "failing"));
+  expect(reports.find(({ type }) => type === "failing")).toMatchObject({
     error: "the server is silent: nothing came for 30 s, nor an answer to a question within 15 s",
   });
   await clock.timer((delay) => delay === 800);
@@ -118,7 +118,7 @@ test("a request without any answer is given up", async () => {
   await api.requestsCame(2);
   clock.advanceNow(15_000);
   await clock.timer((delay) => delay === 800);
-  expect(reports[0]).toMatchObject({ type: "unreachable", error: expect.stringMatching(/^the server is silent/) });
+  expect(reports[0]).toMatchObject({ type: "failing", error: expect.stringMatching(/^the server is silent/) });
 });
 
 test("an API server that is back is found within 10 s, however long it was away", async () => {
@@ -149,11 +149,12 @@ test("unreachable is said at once, then once a minute with how long and what els
   const refused = () => Promise.reject(new Error("connect ECONNREFUSED 192.0.2.1:6443"));
   const to = { services: new Consumer().subscription, node: new Consumer().subscription };
   const { reports } = run("https://192.0.2.1:6443", to, { clock, transport: refused });
-  const said = () => reports.filter((report) => report.type === "unreachable");
+  const said = () => reports.filter((report) => report.type === "failing");
   await until(() => clock.pending.filter((delay) => delay === 800).length === 2);
   expect(said()).toEqual([
     {
-      type: "unreachable",
+      type: "failing",
+      problem: "unreachable",
       server: "https://192.0.2.1:6443",
       address: "192.0.2.1",
       milliseconds: 0,
@@ -177,7 +178,16 @@ test("a real refused connection is such an error", async () => {
   const clock = new VirtualClock();
   const { reports } = run(server, { services: new Consumer().subscription }, { clock });
   await clock.timer((delay) => delay === 800);
-  expect(reports[0]).toMatchObject({ type: "unreachable", error: expect.stringMatching(/ECONNREFUSED/) });
+  expect(reports[0]).toMatchObject({ type: "failing", error: expect.stringMatching(/ECONNREFUSED/) });
+});
+
+test("an answer that cannot be read has been reached", async () => {
+  const { api, server } = await fakeApi();
+  const clock = new VirtualClock();
+  api.intercept((_request, response) => !!response.writeHead(200, { "content-type": "application/json" }).end("[]\n"));
+  const { reports } = run(server, { services: new Consumer().subscription }, { clock });
+  await until(() => reports.some(({ type }) => type === "failing"));
+  expect(reports.find(({ type }) => type === "failing")).toMatchObject({ problem: "unreadable" });
 });
 
 test("its end is said once every resource is followed again", async () => {
@@ -188,11 +198,11 @@ test("its end is said once every resource is followed again", async () => {
   const { reports } = run(server, { services: services.subscription, node: node.subscription }, { clock });
   await until(() => clock.pending.filter((delay) => delay === 800).length === 2);
   clock.advanceNow(800);
-  await until(() => reports.some(({ type }) => type === "reachable"));
+  await until(() => reports.some(({ type }) => type === "recovered"));
   expect([services.synced, node.synced]).toEqual([1, 1]);
-  expect(reports.filter(({ type }) => type === "unreachable" || type === "reachable")).toMatchObject([
-    { type: "unreachable", error: "500" },
-    { type: "reachable", milliseconds: 800 },
+  expect(reports.filter(({ type }) => type === "failing" || type === "recovered")).toMatchObject([
+    { type: "failing", problem: "refused", error: "500" },
+    { type: "recovered", milliseconds: 800 },
   ]);
 });
 

@@ -113,7 +113,7 @@ test("a token that rotates: 401 with the old one, then followed with the new one
   };
   const { reports } = run(server, { services: consumer.subscription }, { connection, transport: rotating });
   await consumer.until(() => consumer.synced > 0);
-  expect(reports[0]).toMatchObject({ type: "unreachable", error: "401 Unauthorized" });
+  expect(reports[0]).toMatchObject({ type: "failing", error: "401 Unauthorized" });
 });
 
 /** A credential plugin that counts its runs, tells what it was given, and whose credential has expired at first. */

@@ -165,3 +165,11 @@ test("a label may be called as the prototype is", () => {
   const bytes = Uint8Array.of(0x0a, label.length + 2, 0x5a, label.length, ...label);
   expect(readMessage(bytes, service)).toEqual(JSON.parse('{"metadata":{"labels":{"__proto__":"a"}}}'));
 });
+
+test("an empty time is the zero time: null, as in JSON; one without seconds is the beginning of 1970", () => {
+  // metadata (1): deletionTimestamp (9)
+  const withTime = (...time: readonly number[]) =>
+    readMessage(Uint8Array.of(0x0a, time.length + 2, 0x4a, time.length, ...time), service);
+  expect(withTime()).toEqual({ metadata: { deletionTimestamp: null } });
+  expect(withTime(0x10, 0)).toEqual({ metadata: { deletionTimestamp: "1970-01-01T00:00:00Z" } });
+});

@@ -48,7 +48,7 @@ describe.each(["watchList", "list"] as const)("objects by %s", (how) => {
     api.endWatches();
     await consumer.until(() => consumer.state.has("default/c"));
     expect(encodings(reports)).toEqual([{ ...SERVICES, encoding: "protobuf" }]);
-    expect(reports.filter(({ type }) => type === "badObject" || type === "unreachable")).toEqual([]);
+    expect(reports.filter(({ type }) => type === "badObject" || type === "failing")).toEqual([]);
     expect(new Set(api.requests.map(({ headers }) => headers.accept))).toEqual(
       new Set(["application/vnd.kubernetes.protobuf, application/json"]),
     );
@@ -90,7 +90,7 @@ test.each([406, 415])("a server that answers %i is asked for JSON at once, and f
   const [, ...later] = api.requests.map(({ headers }) => headers.accept);
   expect(new Set(later)).toEqual(new Set(["application/json"]));
   expect(encodings(reports)).toEqual([{ ...SERVICES, encoding: "json", why: `${code} not here` }]);
-  expect(reports.some(({ type }) => type === "retry" || type === "unreachable")).toBe(false);
+  expect(reports.some(({ type }) => type === "retry" || type === "failing")).toBe(false);
 });
 
 /** Answers the next watch with these bytes as protobuf, and nothing after them. */

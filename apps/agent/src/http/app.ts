@@ -84,8 +84,13 @@ export function answerTo(app: App, path: string, asked: Asked): Answer | Promise
 const BROKEN: Answer = { status: 500, headers: PLAIN_TEXT, body: "Internal Server Error\n" };
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {
-  response.writeHead(status, headers);
-  // A reader that is gone is no failure.
-  if (body instanceof Readable) pipeline(body, response).catch(() => response.destroy());
-  else response.end(body);
+  if (body instanceof Readable) {
+    response.writeHead(status, headers);
+    // A reader that is gone is no failure.
+    pipeline(body, response).catch(() => response.destroy());
+  } else {
+    // Written by itself, Node's header would announce chunks, which simple probes do not read.
+    response.writeHead(status, { ...headers, "Content-Length": String(Buffer.byteLength(body)) });
+    response.end(body);
+  }
 }

@@ -1,4 +1,4 @@
-import type { SourceReport, UnreachableReport } from "@fairlead/watch";
+import type { RequestProblem, SourceReport } from "@fairlead/watch";
 import type { Fields, Log } from "../log/log.ts";
 
 export interface SourceLogOptions {
@@ -6,6 +6,14 @@ export interface SourceLogOptions {
   /** Why an address is taken for that of a Service; undefined: it is not. */
   readonly serviceAddress: (address: string) => string | undefined;
 }
+
+type FailingReport = Extract<SourceReport, { readonly type: "failing" }>;
+
+const PROBLEMS: Readonly<Record<RequestProblem, string>> = {
+  unreachable: "API server cannot be reached; rules stay as they are, retrying",
+  refused: "API server refuses requests; rules stay as they are, retrying",
+  unreadable: "API server answers cannot be read; rules stay as they are, retrying",
+};
 
 /** Lines for what a source reports. */
 export function logSource({ log, serviceAddress }: SourceLogOptions): (report: SourceReport) => void {
@@ -19,13 +27,10 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
         return log.verbose(4, "Request failed, trying again", fields);
       case "encoding":
         return log.verbose(4, "Encoding of the API server's answers", fields);
-      case "unreachable":
-        return log.error(
-          "API server cannot be reached, trying on; rules stay as they are",
-          unreachable(report, serviceAddress),
-        );
-      case "reachable":
-        return log.info("API server is reachable", fields);
+      case "failing":
+        return log.error(PROBLEMS[report.problem], failing(report, serviceAddress));
+      case "recovered":
+        return log.info("API server requests succeed again", fields);
       case "badObject":
         return log.warn("Object skipped", fields);
       case "badFile":
@@ -40,10 +45,10 @@ export function logSource({ log, serviceAddress }: SourceLogOptions): (report: S
   };
 }
 
-function unreachable(report: UnreachableReport, serviceAddress: SourceLogOptions["serviceAddress"]): Fields {
-  const { server, address, error, resources, milliseconds } = report;
+function failing(report: FailingReport, serviceAddress: SourceLogOptions["serviceAddress"]): Fields {
+  const { problem, server, address, error, resources, milliseconds } = report;
   const fields = { server, error, milliseconds: Math.round(milliseconds), resources: resources.join(",") };
-  const why = serviceAddress(address);
+  const why = problem === "unreachable" ? serviceAddress(address) : undefined;
   if (why === undefined) return fields;
   const hint =
     `${address} ${why}: nothing serves those before this proxy does, so it needs the API server's own address ` +

@@ -80,8 +80,8 @@ export class FollowedNodes implements Disposable {
   }
 
   #take({ type }: SourceReport): void {
-    if (type === "unreachable") this.#down.abort();
-    if (type === "reachable") this.#down = new AbortController();
+    if (type === "failing") this.#down.abort();
+    if (type === "recovered") this.#down = new AbortController();
   }
 }
 

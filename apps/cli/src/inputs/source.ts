@@ -105,7 +105,7 @@ async function fromApi(options: SourceValues, context: Context, { about: _, ...w
   const down = new AbortController();
   const selection = { nodeName: nodeNameOf(options), serviceProxyName: wanted.config?.serviceProxyName };
   const source = apiSource(connection, selection, (report) => {
-    if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
+    if (report.type === "failing") down.abort(new CommandFailure(failureText(report)));
     else warnOf(report, context);
   });
   const work = () => readCluster(source, AbortSignal.any([context.signal, down.signal]), wanted);
@@ -158,7 +158,7 @@ async function readOnce<T>(
     paths.length > 0
       ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
       : apiSource(await connect(options, context), { nodeName }, (report) => {
-          if (report.type === "unreachable") down.abort(new CommandFailure(unreachableText(report)));
+          if (report.type === "failing") down.abort(new CommandFailure(failureText(report)));
         });
   try {
     return await read(source, AbortSignal.any([signal, down.signal]));
@@ -187,7 +187,7 @@ export async function liveSource(
   };
   if (path === undefined) {
     return apiSource(await connect(options, context), selection, (report) => {
-      if (report.type === "unreachable") context.warn(unreachableText(report));
+      if (report.type === "failing") context.warn(failureText(report));
       else told(report);
     });
   }
@@ -203,8 +203,14 @@ function apiSource(
   return createApiSource({ connection, ...selection, userAgent: `fairlead/${version}`, onReport });
 }
 
-function unreachableText({ server, error }: Extract<SourceReport, { type: "unreachable" }>): string {
-  return `the API server ${server} does not answer: ${error}`;
+const PROBLEMS = {
+  unreachable: "does not answer",
+  refused: "refuses requests",
+  unreadable: "gives answers that cannot be read",
+} as const;
+
+function failureText({ server, problem, error }: Extract<SourceReport, { type: "failing" }>): string {
+  return `the API server ${server} ${PROBLEMS[problem]}: ${error}`;
 }
 
 function connect(options: ClusterAccess, context: Context): Promise<ApiConnection> {

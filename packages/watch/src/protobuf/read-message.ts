@@ -88,8 +88,12 @@ function addEntry(into: RawObject, name: string, entry: unknown): void {
 
 const PLAIN = { configurable: true, enumerable: true, writable: true };
 
-/** metav1.Time as its JSON is written: RFC 3339 in whole seconds, UTC. */
-function readTime(bytes: Uint8Array): string {
+/**
+ * metav1.Time as its JSON is written: RFC 3339 in whole seconds, UTC; null for an empty one, Go's zero time
+ * (apimachinery, meta/v1/time_proto.go).
+ */
+function readTime(bytes: Uint8Array): string | null {
+  if (bytes.length === 0) return null;
   const reader = new BinaryReader(bytes);
   let seconds = 0;
   while (reader.pos < reader.len) {
