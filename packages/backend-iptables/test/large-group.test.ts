@@ -1,8 +1,8 @@
 import type { PlanEndpoint } from "@fairlead/core";
 import type { TableState } from "@fairlead/netfilter";
 import { expect, test } from "vitest";
-import { BenchPlan, group } from "../bench/cluster.ts";
 import { createIptablesBackend, type RulesPort } from "../src/index.ts";
+import { group, HandMadePlan } from "./support/hand-made-plan.ts";
 
 const ENDPOINTS = 30_000;
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
@@ -41,7 +41,7 @@ function world(variant: RulesPort["variant"], affinity: boolean) {
     const cluster = made.cluster.map(watched);
     return { ...made, cluster, serving: cluster, ...(affinity && { affinitySeconds: 60 }) };
   };
-  const plan = new BenchPlan(0, 0);
+  const plan = new HandMadePlan();
   plan.put(large(ENDPOINTS));
   const turn = () => {
     turns.push(reads);

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { clusterJSON, decodeInto, rawSlice } from "../bench/cluster.ts";
 import { ClusterState, decodeEndpointSlice, Planner } from "../src/index.ts";
 import { Memory, OPTIONS, replan } from "./objects.ts";
+import { clusterJSON, decodeInto, rawSlice } from "./yardstick.ts";
 
 const SERVICES = 10_000;
 const ENDPOINTS = 10;
@@ -23,7 +23,7 @@ function timed(work: () => void): number {
 }
 
 /**
- * The limits stand far from what is measured (bench/core.bench.ts), so that a slow machine passes and a wrong order of
+ * The limits stand far from what is measured (`pnpm bench --micro`), so that a slow machine passes and a wrong order of
  * growth doesn't.
  */
 test("10,000 services × 10 endpoints stay within the budget", () => {

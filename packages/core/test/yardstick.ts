@@ -12,7 +12,7 @@ export function clusterJSON(services: number, endpoints: number): { services: st
   };
 }
 
-export function rawService(i: number): unknown {
+function rawService(i: number): unknown {
   return {
     metadata: { name: `service-${i}`, namespace: `team-${i % 100}`, resourceVersion: `${i}`, uid: `uid-${i}` },
     spec: {

@@ -1,7 +1,7 @@
-import type { ForwardingPlan, GroupChange, PlanChange, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
+import type { ForwardingPlan, PlanChange, PlanEndpoint, ServicePortGroup } from "@fairlead/core";
 
-/** The yardstick's plan, made by hand: services with one ClusterIP and the same number of endpoints each. */
-export class BenchPlan implements ForwardingPlan {
+/** A plan made by hand, of groups that come and change. */
+export class HandMadePlan implements ForwardingPlan {
   readonly family = "IPv4";
   readonly groups = new Map<string, ServicePortGroup>();
   readonly node: ForwardingPlan["node"] = {
@@ -12,34 +12,21 @@ export class BenchPlan implements ForwardingPlan {
   readonly foreignClusterIPs = new Set<string>();
   endpointCount = 0;
 
-  constructor(services: number, endpoints: number) {
-    for (let i = 0; i < services; i++) this.put(group(i, endpoints));
-  }
-
-  /** Puts the group in, or takes it out, and gives the change. */
+  /** Puts the group in and gives the change. */
   put(after: ServicePortGroup): PlanChange {
-    return this.#change(after.id, after);
-  }
-
-  remove(id: string): PlanChange {
-    return this.#change(id, undefined);
-  }
-
-  #change(id: string, after: ServicePortGroup | undefined): PlanChange {
-    const before = this.groups.get(id);
-    if (after === undefined) this.groups.delete(id);
-    else this.groups.set(id, after);
-    this.endpointCount += (after?.endpointCount ?? 0) - (before?.endpointCount ?? 0);
-    const change: GroupChange = { ...(before && { before }), ...(after && { after }) };
+    const before = this.groups.get(after.id);
+    this.groups.set(after.id, after);
+    this.endpointCount += after.endpointCount - (before?.endpointCount ?? 0);
     return {
       family: "IPv4",
-      groups: new Map([[id, change]]),
+      groups: new Map([[after.id, { ...(before && { before }), after }]]),
       healthChecks: new Map(),
       foreignClusterIPs: { added: [], removed: [] },
     };
   }
 }
 
+/** A service with one ClusterIP and that many endpoints. */
 export function group(i: number, endpoints: number): ServicePortGroup {
   const service = `team-${i % 100}/service-${i}` as const;
   const cluster = Array.from({ length: endpoints }, (_, e): PlanEndpoint => {
