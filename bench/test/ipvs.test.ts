@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { movedAddress, podAddress } from "../src/cluster/objects.ts";
 import { countProcesses } from "../src/ipvs/accounting.ts";
-import { addressesOf, newAddress } from "../src/ipvs/load.ts";
-import type { Measured, ProxyName, Step } from "../src/ipvs/settings.ts";
+import type { Measured, Step } from "../src/ipvs/settings.ts";
 import { comparison, kernelDifferences } from "../src/ipvs/table.ts";
+import type { SubjectName } from "../src/proxy/subject.ts";
 
 function record(name: string, flag: number): Buffer {
   const bytes = Buffer.alloc(64);
@@ -16,18 +17,17 @@ test("processes are counted by name, forks without a program of their own are no
   expect(countProcesses(Buffer.concat(records))).toEqual({ ipset: 2, "iptables-restor": 1 });
 });
 
-test("no address of the load is another's, or one that comes later", () => {
-  const all = Array.from({ length: 2_000 }, (_, index) => addressesOf(index, 10)).flat();
+test("no address of an endpoint is another's, or one that comes later", () => {
   const addresses = new Set([
-    ...all.map(({ address }) => address),
-    ...Array.from({ length: 1_000 }, (_, n) => newAddress(n)),
+    ...Array.from({ length: 20_000 }, (_, number) => podAddress(number)),
+    ...Array.from({ length: 1_000 }, (_, number) => movedAddress(number)),
   ]);
   expect(addresses.size).toBe(21_000);
 });
 
 const step = (seconds: number, ipset: number): Step => ({ seconds, cpuSeconds: seconds / 2, processes: { ipset } });
 
-function measured(proxy: ProxyName, seconds: number, kernel: readonly string[]): Measured {
+function measured(proxy: SubjectName, seconds: number, kernel: readonly string[]): Measured {
   const one = step(seconds, 3);
   return { proxy, fullSync: one, restart: one, changes: [one, one], firstLocal: one, residentMiB: 80, kernel };
 }
@@ -35,11 +35,15 @@ function measured(proxy: ProxyName, seconds: number, kernel: readonly string[]):
 test("medians side by side, and their ratio", () => {
   const table = comparison([measured("kube-proxy", 10, []), measured("fairlead", 1, []), measured("fairlead", 2, [])]);
   expect(table).toContain(
-    "| full sync on an empty kernel | 10.00 s, 5.00 s CPU, 3 processes | 2.00 s, 1.00 s CPU, 3 processes | 0.20 |",
+    "| full sync on an empty kernel | 10.00 s, 5.00 s CPU, 3 processes | 1.50 s, 0.75 s CPU, 3 processes | 0.15 |",
   );
 });
 
-test("what the kernels hold differently is told", () => {
+test("without kube-proxy its column is empty", () => {
+  expect(comparison([measured("fairlead", 1, [])])).toContain("| resident memory |  | 80 MiB |");
+});
+
+test("what the kernels hold differently is listed", () => {
   const results = [measured("kube-proxy", 1, ["add A 1", "add A 2"]), measured("fairlead", 1, ["add A 2", "add A 3"])];
-  expect(kernelDifferences(results)).toEqual(["after kube-proxy alone: add A 1", "after Fairlead alone: add A 3"]);
+  expect(kernelDifferences(results)).toEqual(["only after kube-proxy: add A 1", "only after Fairlead: add A 3"]);
 });

@@ -86,7 +86,7 @@ export function endpointList(
   endpoints: number,
   number: number,
   moved: ReadonlyMap<number, string>,
-): readonly unknown[] {
+): readonly object[] {
   const first = number * IN_A_SLICE;
   return Array.from({ length: Math.min(IN_A_SLICE, endpoints - first) }, (_, at) => first + at).map((place) => ({
     addresses: [moved.get(place) ?? podAddress(index * endpoints + place)],

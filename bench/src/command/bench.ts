@@ -1,7 +1,7 @@
+import { runIpvsBench } from "../ipvs/run.ts";
 import { comparison } from "../ipvs/table.ts";
 import { runBench } from "../measure/bench.ts";
 import { watchOtherWork } from "../measure/company.ts";
-import { runIpvsBench } from "../measure/ipvs.ts";
 import { jsonText } from "../measure/json.ts";
 import { describeMachine } from "../measure/machine.ts";
 import type { BenchOptions } from "../measure/options.ts";

@@ -6,13 +6,13 @@ import { applyLines, applySettings } from "@fairlead/lab/wire/apply";
 import { kernelSettings } from "@fairlead/lab/wire/settings";
 import { startAccounting } from "./accounting.ts";
 import { measure } from "./measure.ts";
-import type { BenchSettings } from "./settings.ts";
+import type { GuestSettings } from "./settings.ts";
 
 /**
  * Runs in the guest: measures the proxies one after the other, each result a line of JSON. Usage: guest-main.ts
  * SETTINGS-FILE
  */
-const settings: BenchSettings = JSON.parse(await readFile(process.argv[2] ?? "", "utf8"));
+const settings: GuestSettings = JSON.parse(await readFile(process.argv[2] ?? "", "utf8"));
 const FOLDER = "/run";
 const runner = createRunner();
 await applySettings(runner, kernelSettings("fabric"));

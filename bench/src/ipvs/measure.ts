@@ -1,35 +1,38 @@
-import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitUntil } from "@fairlead/lab/agent/wait-until";
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { Daemon } from "@fairlead/lab/support/daemon";
+import { residentMiB } from "@fairlead/lab/support/memory";
+import { moveEndpoints } from "../cluster/load.ts";
+import { endpointList, movedAddress, NODE_NAME, sliceObject, TARGET_PORT } from "../cluster/objects.ts";
+import { cpuSeconds } from "../measure/process-figures.ts";
+import type { SubjectName } from "../proxy/subject.ts";
 import type { Accounting } from "./accounting.ts";
-import { addressesOf, type LoadEndpoint, newAddress, slice } from "./load.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";
-import { type BenchSettings, type Measured, NODE_NAME, type ProxyName, type Step } from "./settings.ts";
+import type { GuestSettings, Measured, Step } from "./settings.ts";
 
 const PATIENCE_MS = 1_800_000;
 /** After a step, until nobody does anything about it any more. */
 const QUIET_MS = 4_000;
 
 export interface Measuring {
-  readonly settings: BenchSettings;
+  readonly settings: GuestSettings;
   readonly api: ApiClient;
   readonly accounting: Accounting;
   readonly folder: string;
 }
 
 /** Takes one proxy through the whole work on a kernel that holds nothing, and leaves the API's objects as they were. */
-export async function measure(proxy: ProxyName, measuring: Measuring): Promise<Measured> {
+export async function measure(proxy: SubjectName, measuring: Measuring): Promise<Measured> {
   const node = await openNode(proxy, measuring.settings, measuring.folder);
   const work = new Work(node, measuring);
   try {
     const fullSync = await work.start();
     const changes: Step[] = [];
     for (let count = 0; count < measuring.settings.changes; count++) {
-      changes.push(await work.change(count, { address: newAddress(count), node: "other-0" }));
+      changes.push(await work.change(count));
     }
-    const firstLocal = await work.change(measuring.settings.changes, { address: newAddress(999), node: NODE_NAME });
+    const firstLocal = await work.change(measuring.settings.changes, NODE_NAME);
     const restart = await work.start();
     const residentMiB = await work.residentMiB();
     const kernel = await heldBy(node);
@@ -60,34 +63,31 @@ class Work {
     });
   }
 
-  /** One endpoint of a service gives way to another. */
-  async change(index: number, endpoint: LoadEndpoint): Promise<Step> {
+  /** One endpoint of a service gives way to another, on another node where one is given. */
+  async change(index: number, nodeName?: string): Promise<Step> {
     const { api, settings } = this.#measuring;
-    const [, ...others] = addressesOf(index, settings.endpoints);
-    const object = slice(index, [endpoint, ...others]);
+    const address = movedAddress(index);
+    const [first, ...others] = endpointList(index, settings.endpoints, 0, new Map([[0, address]]));
     this.#changed.add(index);
-    const wanted = hexadecimal(endpoint.address);
+    const wanted = hexadecimal(address);
     return this.#step(async () => {
-      await api.patch(objectPath(object), { endpoints: object["endpoints"] });
-      await waitUntil(`${endpoint.address} among the destinations`, PATIENCE_MS, async () =>
+      const path = objectPath(sliceObject(index, settings.endpoints));
+      await api.patch(path, { endpoints: [{ ...first, ...(nodeName !== undefined && { nodeName }) }, ...others] });
+      await waitUntil(`${address} among the destinations`, PATIENCE_MS, async () =>
         (await this.#node.virtualServers()).includes(wanted) ? true : undefined,
       );
     });
   }
 
   async residentMiB(): Promise<number> {
-    const status = await readFile(`/proc/${this.#proxy?.pid}/status`, "utf8");
-    return Math.round(Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024);
+    return this.#proxy === undefined ? 0 : Math.round(await residentMiB(this.#proxy.pid));
   }
 
   /** Ends the proxy; the services are as they were. */
   async end(): Promise<void> {
     await this.#proxy?.stop("SIGKILL");
     const { api, settings } = this.#measuring;
-    for (const index of this.#changed) {
-      const object = slice(index, addressesOf(index, settings.endpoints));
-      await api.patch(objectPath(object), { endpoints: object["endpoints"] });
-    }
+    for (const index of this.#changed) await moveEndpoints(api, index, settings.endpoints, new Map());
   }
 
   async #step(work: () => Promise<void>): Promise<Step> {
@@ -105,10 +105,7 @@ class Work {
    * Of the running proxy and those of its children that have ended; a proxy that was not there before counts from 0.
    */
   async #cpuSeconds(): Promise<number> {
-    const stat = await readFile(`/proc/${this.#proxy?.pid}/stat`, "utf8").catch(() => "");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-    return ticks / 100;
+    return this.#proxy === undefined ? 0 : cpuSeconds(this.#proxy.pid).catch(() => 0);
   }
 
   /** It says itself that it has synced, and the kernel has every virtual server and destination. */
@@ -123,10 +120,10 @@ class Work {
   }
 }
 
-/** `10.250.0.1` → `0AFA0001:1F90`, as /proc/net/ip_vs has it with the load's port */
+/** `10.152.1.0` → `0A980100:1F90`, as /proc/net/ip_vs has it with the port of the pods */
 function hexadecimal(address: string): string {
   const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
-  return `${bytes.join("")}:1F90`.toUpperCase();
+  return `${bytes.join("")}:${TARGET_PORT.toString(16)}`.toUpperCase();
 }
 
 /** Virtual servers, destinations that serve, set members and rules. */

@@ -8,7 +8,9 @@ import { type Daemon, startDaemon } from "@fairlead/lab/support/daemon";
 import { applyLines, applySettings, runnerIn } from "@fairlead/lab/wire/apply";
 import { ANYWHERE, address, route, up, veth } from "@fairlead/lab/wire/ip-lines";
 import { kernelSettings } from "@fairlead/lab/wire/settings";
-import { type BenchSettings, NODE_NAME, type ProxyName } from "./settings.ts";
+import { POD_RANGE } from "../cluster/objects.ts";
+import { fairlead, kubeProxy, type SubjectName } from "../proxy/subject.ts";
+import type { GuestSettings } from "./settings.ts";
 
 /** A node with an empty kernel, on which one proxy is started and ended. */
 export interface MeasuredNode {
@@ -26,7 +28,7 @@ const METRICS_PORT = 10_249;
 const here = nodeAddress.IPv4(1);
 
 /** @param folder for configuration and logs */
-export async function openNode(proxy: ProxyName, settings: BenchSettings, folder: string): Promise<MeasuredNode> {
+export async function openNode(proxy: SubjectName, settings: GuestSettings, folder: string): Promise<MeasuredNode> {
   const namespace = await createNamespace();
   const runner = runnerIn(namespace);
   await applySettings(runner, kernelSettings("node-a"));
@@ -42,11 +44,8 @@ export async function openNode(proxy: ProxyName, settings: BenchSettings, folder
   ]);
   const config = join(folder, `${proxy}.json`);
   await writeFile(config, JSON.stringify(configuration(settings)));
-  const flags = [`--config=${config}`, `--hostname-override=${NODE_NAME}`, "-v=2"];
-  const argv =
-    proxy === "kube-proxy"
-      ? ([settings.kubeProxy, ...flags] as const)
-      : ([process.execPath, agentFile(), ...flags, `--state-dir=${join(folder, "state")}`] as const);
+  const subject = proxy === "kube-proxy" ? kubeProxy(settings.kubeProxy) : fairlead();
+  const argv = subject.argv({ configFile: config, stateFolder: join(folder, "state"), agent: agentFile() });
   return {
     namespace,
     runner,
@@ -65,12 +64,12 @@ export async function openNode(proxy: ProxyName, settings: BenchSettings, folder
 }
 
 /** The same for both, with upstream's defaults for what is not here. JSON is YAML. */
-function configuration({ proxyKubeconfig }: BenchSettings) {
+function configuration({ proxyKubeconfig }: GuestSettings) {
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
     mode: "ipvs",
-    clusterCIDR: "10.144.0.0/16",
+    clusterCIDR: POD_RANGE,
     clientConnection: { kubeconfig: proxyKubeconfig },
     metricsBindAddress: `0.0.0.0:${METRICS_PORT}`,
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },

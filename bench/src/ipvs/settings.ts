@@ -1,18 +1,13 @@
-/** Who is measured. */
-export const PROXIES = ["kube-proxy", "fairlead"] as const;
+import type { Size } from "../cluster/objects.ts";
+import type { SubjectName } from "../proxy/subject.ts";
 
-export type ProxyName = (typeof PROXIES)[number];
+/** Both, as tables have them. */
+export const PROXIES = ["kube-proxy", "fairlead"] as const satisfies readonly SubjectName[];
 
-/** The load: services of so many endpoints each, none of them on the measured node. */
-export interface Load {
-  readonly services: number;
-  readonly endpoints: number;
-}
-
-/** What the guest is told, as a file of JSON. */
-export interface BenchSettings extends Load {
-  /** Who is measured, one after the other; a name may come again. */
-  readonly order: readonly ProxyName[];
+/** What the guest gets, as a file of JSON. */
+export interface GuestSettings extends Size {
+  /** What is measured, one after the other; a name may come again. */
+  readonly order: readonly SubjectName[];
   /** How many changes of one endpoint each of them gets. */
   readonly changes: number;
   readonly kubeProxy: string;
@@ -31,7 +26,7 @@ export interface Step {
 
 /** What came of one proxy on a kernel that held nothing before. */
 export interface Measured {
-  readonly proxy: ProxyName;
+  readonly proxy: SubjectName;
   /** From its start. */
   readonly fullSync: Step;
   /** From its second start, over what the first one left. */
@@ -43,6 +38,3 @@ export interface Measured {
   /** What the kernel held in the end, sorted: to be compared. */
   readonly kernel: readonly string[];
 }
-
-export const NODE_NAME = "node-a";
-export const NAMESPACE = "load";

@@ -1,4 +1,6 @@
-import { type Measured, PROXIES, type ProxyName, type Step } from "./settings.ts";
+import { median } from "../measure/figures.ts";
+import type { SubjectName } from "../proxy/subject.ts";
+import { type Measured, PROXIES, type Step } from "./settings.ts";
 
 /** What is compared of one run. */
 type Figures = Omit<Measured, "kernel">;
@@ -31,7 +33,7 @@ export function comparison(results: readonly Figures[]): string {
     `| ${titles.join(" | ")} |`,
     `| ${titles.map(() => "---").join(" | ")} |`,
     ...lines,
-    `| resident memory | ${memory.map((value) => `${value} MiB`).join(" | ")} |  |`,
+    `| resident memory | ${memory.map((value) => (Number.isNaN(value) ? "" : `${value} MiB`)).join(" | ")} |  |`,
   ].join("\n");
 }
 
@@ -54,12 +56,8 @@ function cell(of: Summary | undefined): string {
   return `${of.seconds.toFixed(2)} s, ${of.cpuSeconds.toFixed(2)} s CPU, ${of.processes} processes`;
 }
 
-function valuesOf(results: readonly Figures[], name: ProxyName, value: (one: Figures) => number): number[] {
+function valuesOf(results: readonly Figures[], name: SubjectName, value: (one: Figures) => number): number[] {
   return results.filter(({ proxy }) => proxy === name).map(value);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** What the kernel held after one proxy and not after the other; both should leave the same. */
@@ -68,7 +66,7 @@ export function kernelDifferences(results: readonly Measured[]): readonly string
   if (upstream === undefined || ours === undefined) return [];
   const [theirs, own] = [new Set(upstream), new Set(ours)];
   return [
-    ...upstream.filter((line) => !own.has(line)).map((line) => `after kube-proxy alone: ${line}`),
-    ...ours.filter((line) => !theirs.has(line)).map((line) => `after Fairlead alone: ${line}`),
+    ...upstream.filter((line) => !own.has(line)).map((line) => `only after kube-proxy: ${line}`),
+    ...ours.filter((line) => !theirs.has(line)).map((line) => `only after Fairlead: ${line}`),
   ];
 }
