@@ -1,8 +1,6 @@
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { execa } from "execa";
-import { RUN_VARIABLE } from "../support/run-variable.ts";
+import { spawnScript } from "../support/spawn-script.ts";
 import type { PeerReply, PeerSettings, Probe, ProbeResult } from "./protocol.ts";
 
 /** A process inside a namespace that serves and sends. */
@@ -22,10 +20,9 @@ interface Waiting {
 
 /** Starts a peer and waits until it listens. */
 export async function startPeer(namespace: NetworkNamespace, settings: PeerSettings): Promise<Peer> {
-  const child = startScript(namespace, settings);
+  const { child, lines } = spawnScript(namespace, SCRIPT, [JSON.stringify(settings)]);
   const waiting = new Map<number, Waiting>();
   const ready = Promise.withResolvers<void>();
-  const lines = createInterface({ input: child.stdout });
   lines.on("line", (line) => (line === "ready" ? ready.resolve() : settle(waiting, JSON.parse(line))));
   const ended = child.then(({ stderr }) => {
     const error = new Error(`peer ${settings.name} ended: ${stderr}`);
@@ -48,24 +45,6 @@ export async function startPeer(namespace: NetworkNamespace, settings: PeerSetti
       await ended;
     },
   };
-}
-
-function startScript(namespace: NetworkNamespace, settings: PeerSettings) {
-  const { NODE_COMPILE_CACHE, [RUN_VARIABLE]: run } = process.env;
-  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, JSON.stringify(settings)];
-  return execa(program, args, {
-    stdin: "pipe",
-    buffer: { stdout: false, stderr: true },
-    reject: false,
-    // A peer must not inherit what the test runner sets for its own workers.
-    extendEnv: false,
-    env: {
-      PATH: process.env["PATH"] ?? "/usr/bin:/bin",
-      ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
-      ...(run !== undefined && { [RUN_VARIABLE]: run }),
-    },
-  });
 }
 
 function settle(waiting: Map<number, Waiting>, reply: PeerReply): void {

@@ -1,6 +1,5 @@
-import { createInterface } from "node:readline";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { execa } from "execa";
+import { FROM_SOURCES, spawnScript } from "../support/spawn-script.ts";
 
 /** A script of ours that runs inside a namespace and speaks in lines; it ends with its standard input. */
 export interface Script extends AsyncDisposable {
@@ -17,17 +16,9 @@ export interface Script extends AsyncDisposable {
 
 /** Runs a file of this test ground with the sources of the workspace's packages. */
 export function startScript(namespace: NetworkNamespace, file: string, args: readonly string[]): Script {
-  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const node = [process.execPath, "--conditions=@fairlead/source", "--no-warnings", file, ...args];
-  const child = execa(program, [...prefix, ...node], {
-    stdin: "pipe",
-    buffer: { stdout: false, stderr: true },
-    reject: false,
-    // What the test runner sets for its own workers is none of the script's business.
-    extendEnv: false,
-    env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", ...namespace.env },
-  });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const spawned = spawnScript(namespace, file, args, FROM_SOURCES);
+  const { child } = spawned;
+  const lines = spawned.lines[Symbol.asyncIterator]();
   const end = async () => {
     child.stdin.end();
     await child;

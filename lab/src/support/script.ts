@@ -1,8 +1,6 @@
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
-import { execa } from "execa";
-import { RUN_VARIABLE } from "./run-variable.ts";
+import { spawnScript } from "./spawn-script.ts";
 
 /** A script of the test ground at work inside a namespace; its side of it is `answerLines`. */
 export interface Script {
@@ -27,16 +25,7 @@ export async function startScript(
   args: readonly string[] = [],
   flags: readonly string[] = [],
 ): Promise<Script> {
-  const [program = "nsenter", ...prefix] = namespace.argvPrefix;
-  const child = execa(program, [...prefix, process.execPath, "--no-warnings", ...flags, file, ...args], {
-    stdin: "pipe",
-    buffer: { stdout: false, stderr: true },
-    reject: false,
-    // What a test runner sets for its own workers is not for it.
-    extendEnv: false,
-    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin", [RUN_VARIABLE]: process.env[RUN_VARIABLE] ?? "" },
-  });
-  const lines = createInterface({ input: child.stdout });
+  const { child, lines } = spawnScript(namespace, file, args, flags);
   const ended = child.then(({ stderr }): never => {
     throw new Error(`${file} ended: ${stderr}`);
   });
