@@ -3,23 +3,32 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { comparison, time } from "../src/micro/micro.ts";
 import { growthPlot } from "../src/report/growth-plot.ts";
-import { overviewDocument } from "../src/report/overview.ts";
+import { withResults } from "../src/report/overview.ts";
 import { plots } from "../src/report/plots.ts";
-import { DOCS, loadRecorded, TABLES_FILE } from "../src/report/recorded.ts";
-import { tablesDocument } from "../src/report/tables.ts";
+import { DOCS, loadRecorded } from "../src/report/recorded.ts";
+import { shown } from "../src/report/shown.ts";
 
-test("docs/performance.md, its plots and bench/tables.md are made from what is recorded: pnpm bench --document", async () => {
-  const recorded = await loadRecorded();
-  expect(await readFile(join(DOCS, "performance.md"), "utf8")).toBe(overviewDocument(recorded));
-  expect(await readFile(TABLES_FILE, "utf8")).toBe(tablesDocument(recorded));
-  for (const [name, svg] of Object.entries(plots(recorded.growth))) {
+const page = await readFile(join(DOCS, "performance.md"), "utf8");
+
+test("the table and the plots of docs/performance.md are made from what is recorded: pnpm bench --document", async () => {
+  const { results, growth } = await loadRecorded();
+  expect(page).toBe(withResults(page, results));
+  for (const [name, svg] of Object.entries(plots(growth))) {
     expect(await readFile(join(DOCS, name), "utf8")).toBe(svg);
   }
 });
 
-test("docs/performance.md is one screen", async () => {
-  const words = overviewDocument(await loadRecorded()).split(/\s+/);
-  expect(words.length).toBeLessThanOrEqual(900);
+test("docs/performance.md is one screen", () => {
+  expect(page.split(/\s+/).length).toBeLessThanOrEqual(900);
+});
+
+test("a page without marks is refused", () => {
+  expect(() => withResults("# Performance", [])).toThrow("the page needs the lines");
+});
+
+test("what was kept is shown as a table, ipvs mode's too", async () => {
+  expect(await shown("results/nftables-1000x10.json")).toMatch(/^start to first complete sync +\d+ ms/m);
+  expect(await shown("results/ipvs-1000x10.json")).toMatch(/^\| full sync on an empty kernel \| [\d.]+ s/m);
 });
 
 test("a plot has a line for each series and marks every size", () => {

@@ -44,7 +44,8 @@ const program = new Command("pnpm bench")
     numberFrom(1),
   )
   .option("--profile <folder>", "leave a CPU profile and a heap snapshot of Fairlead there, for Chrome")
-  .option("--document", "make docs/performance.md and bench/tables.md from bench/results")
+  .option("--show <file>", "print the figures that --save kept; relative to bench")
+  .option("--document", "make the table and the plots of docs/performance.md from bench/results")
   .exitOverride()
   .action(async (options: BenchOptions & OtherWork) => {
     const started = performance.now();

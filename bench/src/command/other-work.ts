@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { measureConnections } from "../connections/connections.ts";
 import { watchOtherWork } from "../measure/company.ts";
@@ -12,10 +12,10 @@ import { measureStorm, type StormFigures } from "../measure/storm.ts";
 import { microCases } from "../micro/cases.ts";
 import { comparison, measureCases, record, recordedFigures } from "../micro/micro.ts";
 import { subjectsOf } from "../proxy/subjects.ts";
-import { overviewDocument } from "../report/overview.ts";
+import { withResults } from "../report/overview.ts";
 import { plots } from "../report/plots.ts";
-import { DOCS, loadRecorded, MICRO_FILE, TABLES_FILE } from "../report/recorded.ts";
-import { tablesDocument } from "../report/tables.ts";
+import { DOCS, loadRecorded, MICRO_FILE } from "../report/recorded.ts";
+import { shown } from "../report/shown.ts";
 
 /** @returns whether something else than the benchmark was asked for */
 export async function otherWork(options: BenchOptions & OtherWork, progress: Progress): Promise<boolean> {
@@ -24,6 +24,7 @@ export async function otherWork(options: BenchOptions & OtherWork, progress: Pro
   else if (options.storm !== undefined) await storm(options, options.storm, progress);
   else if (options.connections !== undefined) await connections(options, options.connections, progress);
   else if (options.profile !== undefined) await profile(options, options.profile, progress);
+  else if (options.show !== undefined) process.stdout.write(await shown(options.show));
   else if (options.document === true) await writeDocument();
   else return false;
   return true;
@@ -72,11 +73,10 @@ async function profile(options: BenchOptions, folder: string, progress: Progress
   for (const file of await takeProfile(options, folder, progress)) console.log(join(folder, file));
 }
 
-/** docs/performance.md with its plots, and bench/tables.md. */
+/** The table of docs/performance.md, and its plots. */
 async function writeDocument(): Promise<void> {
-  const recorded = await loadRecorded();
-  await mkdir(DOCS, { recursive: true });
-  await writeFile(join(DOCS, "performance.md"), overviewDocument(recorded));
-  await writeFile(TABLES_FILE, tablesDocument(recorded));
-  for (const [name, svg] of Object.entries(plots(recorded.growth))) await writeFile(join(DOCS, name), svg);
+  const { results, growth: series } = await loadRecorded();
+  const page = join(DOCS, "performance.md");
+  await writeFile(page, withResults(await readFile(page, "utf8"), results));
+  for (const [name, svg] of Object.entries(plots(series))) await writeFile(join(DOCS, name), svg);
 }

@@ -35,6 +35,8 @@ export interface OtherWork {
   readonly connections?: number;
   /** A folder. */
   readonly profile?: string;
+  /** A file of figures. */
+  readonly show?: string;
   readonly document?: boolean;
 }
 

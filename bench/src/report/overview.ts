@@ -1,27 +1,35 @@
+import type { Machine } from "../measure/machine.ts";
 import type { Result } from "../measure/result.ts";
 import { quantity } from "./render.ts";
 import { type Row, rowsOf } from "./rows.ts";
-import { bySize, machineText, type Recorded, shownAs } from "./tables.ts";
 
-/** The rows that an operator asks for first, with what they are called here. */
+/** The rows that an operator asks for first, with their names in the document. The first of a label counts. */
 const CHOSEN: Readonly<Record<string, string>> = {
   "start to first complete sync": "first sync",
+  "– CPU": "CPU of the first sync",
   "one endpoint changes, median": "one endpoint changes",
   "a service is added, median": "a service is added",
   "– steady": "memory",
   "CPU in an idle minute": "CPU in an idle minute",
 };
 
-/** docs/performance.md: one screen for operators. */
-export function overviewDocument({ results, growth, meaning }: Recorded): string {
+const BEGIN = "<!-- Made by `pnpm bench --document` from bench/results. -->";
+const END = "<!-- End of what is made. -->";
+
+/**
+ * Writes the recorded results into a page, between its two marks.
+ *
+ * @throws Error when the page has no marks
+ */
+export function withResults(page: string, results: readonly Result[]): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`the page needs the lines "${BEGIN}" and "${END}"`);
+  return `${page.slice(0, begin)}${BEGIN}\n\n${overview(results)}\n\n${page.slice(end)}`;
+}
+
+function overview(results: readonly Result[]): string {
   const sorted = [...results].sort(bySize);
   return [
-    "# Performance",
-    "",
-    "<!-- Made by `pnpm bench --document` from bench/results; edit bench/meaning.md, or measure again. -->",
-    "",
-    "Fairlead / kube-proxy v1.37 on the same work, in turns, with 10 endpoints a service.",
-    "",
     `| | ${sorted.map(title).join(" | ")} |`,
     `| --- |${" --: |".repeat(sorted.length)}`,
     ...Object.entries(CHOSEN).map(
@@ -29,11 +37,16 @@ export function overviewDocument({ results, growth, meaning }: Recorded): string
     ),
     "",
     ...sorted.slice(0, 1).map(({ machine }) => `Measured on a small machine: ${machineText(machine)}.`),
-    "",
-    ...growthPictures(growth.length > 0),
-    meaning.trim(),
-    "",
   ].join("\n");
+}
+
+function bySize({ options: a }: Result, { options: b }: Result): number {
+  return a.services - b.services || (shownAs(a) < shownAs(b) ? 1 : -1);
+}
+
+/** A variant of iptables stands for its mode. */
+function shownAs({ mode, variant }: Result["options"]): string {
+  return ({ iptables: variant } as Readonly<Record<string, string>>)[mode] ?? mode;
 }
 
 function title({ options }: Result): string {
@@ -51,12 +64,8 @@ function pair({ fairlead, kubeProxy, unfinished, unit }: Row): string {
   return `**${quantity(fairlead, unit)}** / ${other}`;
 }
 
-function growthPictures(recorded: boolean): readonly string[] {
-  if (!recorded) return [];
-  return [
-    "![Time of one endpoint change against the number of services](growth-change.svg)",
-    "",
-    "![Time from start to first complete sync against the number of services](growth-start.svg)",
-    "",
-  ];
+export function machineText({ date, cpu, cores, memoryGB, kernel, node, iptables, load, others }: Machine): string {
+  const hardware = `${cores} × ${cpu}, ${memoryGB} GB, Linux ${kernel}, Node ${node}, iptables ${iptables}`;
+  const company = others === undefined ? "" : `, other processes took ${others.toFixed(2)} cores`;
+  return `${date}, ${hardware}; load average ${load.toFixed(0)}${company}`;
 }
