@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { movedAddress, podAddress } from "../src/cluster/objects.ts";
 import { countProcesses } from "../src/ipvs/accounting.ts";
-import type { Measured, Step } from "../src/ipvs/settings.ts";
 import { comparison, kernelDifferences } from "../src/ipvs/table.ts";
+import type { Measured, Step } from "../src/measure/ipvs-figures.ts";
 import type { SubjectName } from "../src/proxy/subject.ts";
 
 function record(name: string, flag: number): Buffer {

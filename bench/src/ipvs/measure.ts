@@ -5,11 +5,12 @@ import type { Daemon } from "@fairlead/lab/support/daemon";
 import { residentMiB } from "@fairlead/lab/support/memory";
 import { moveEndpoints } from "../cluster/load.ts";
 import { endpointList, movedAddress, NODE_NAME, sliceObject, TARGET_PORT } from "../cluster/objects.ts";
+import type { Measured, Step } from "../measure/ipvs-figures.ts";
 import { cpuSeconds } from "../measure/process-figures.ts";
 import type { SubjectName } from "../proxy/subject.ts";
 import type { Accounting } from "./accounting.ts";
 import { type MeasuredNode, openNode } from "./measured-node.ts";
-import type { GuestSettings, Measured, Step } from "./settings.ts";
+import type { GuestSettings } from "./settings.ts";
 
 const PATIENCE_MS = 1_800_000;
 /** After a step, until nobody does anything about it any more. */

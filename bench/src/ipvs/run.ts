@@ -14,22 +14,16 @@ import { guestProgram } from "@fairlead/lab/uml/guest-program";
 import { missingForUml } from "@fairlead/lab/uml/missing";
 import { atOnce, createSlices } from "../cluster/load.ts";
 import { NAMESPACE_OBJECT, NODE_NAME, type Size, serviceObject } from "../cluster/objects.ts";
+import { type IpvsFigures, type Measured, PROXIES } from "../measure/ipvs-figures.ts";
 import type { BenchOptions } from "../measure/options.ts";
 import type { Progress } from "../measure/prepare.ts";
 import { kubeProxyProgram } from "../proxy/kube-proxy-program.ts";
-import { type GuestSettings, type Measured, PROXIES } from "./settings.ts";
+import type { GuestSettings } from "./settings.ts";
 import { kernelDifferences } from "./table.ts";
 
 const MAIN = fileURLToPath(new URL("guest-main.ts", import.meta.url));
 const MEMORY_MIB = 4_096;
 const GUEST_MS = 60 * 60_000;
-
-/** What ipvs mode came to, run by run. */
-export interface IpvsFigures {
-  readonly results: readonly Omit<Measured, "kernel">[];
-  /** What the kernel held in the end after only one of the proxies. */
-  readonly differences: readonly string[];
-}
 
 /**
  * Measures ipvs mode in User-Mode Linux, Fairlead or also the real kube-proxy, in turns in one boot: the API server is

@@ -1,6 +1,6 @@
 import { median } from "../measure/figures.ts";
+import { type Measured, PROXIES, type Step } from "../measure/ipvs-figures.ts";
 import type { SubjectName } from "../proxy/subject.ts";
-import { type Measured, PROXIES, type Step } from "./settings.ts";
 
 /** What is compared of one run. */
 type Figures = Omit<Measured, "kernel">;

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { IpvsFigures } from "../ipvs/run.ts";
 import type { ProxyFigures, Unfinished } from "./figures.ts";
+import type { IpvsFigures } from "./ipvs-figures.ts";
 import { jsonText } from "./json.ts";
 import type { Machine } from "./machine.ts";
 
