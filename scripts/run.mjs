@@ -2,13 +2,25 @@
 // without dependencies. It brings pnpm (which brings Node 24), installs, and runs the steps of the command.
 import { readFileSync } from "node:fs";
 import { buildAgent } from "./build-agent.mjs";
+import { check, PURE_REPORT } from "./check.mjs";
 import { prepareSpecs, specs } from "./specs.mjs";
-import { pnpm, runBeside, runStep, sayStep } from "./steps.mjs";
-import { summarise } from "./summary.mjs";
+import { pnpm, runBeside, runStep, sayStep, tool } from "./steps.mjs";
+import { addCounts, countsOf, summarise } from "./summary.mjs";
 import { canHaveControlPlane, ensurePackages } from "./system-packages.mjs";
 
+const STEPS = ["check", "build", "package lint", "kernel tests", "ipvs tests", "e2e"];
+
+/** Parts of `check`, for one who wants no more than that. */
+const PARTS = {
+  lint: ["biome", "layers", "unused", "tree"],
+  typecheck: ["types", "pure types", "page types"],
+  tests: ["tests"],
+};
+
 const usage = `Usage: npm run demo [-- --keep] [-- --mode nftables]
-       npm test`;
+       npm test [-- STEP…]
+
+Steps of npm test: ${STEPS.join(", ")}; parts of check: ${Object.keys(PARTS).join(", ")}`;
 
 /** Debian packages of tests: on a real kernel, on one that has IPVS, of completion, in a browser, with real pod networks. */
 const packages = {
@@ -42,46 +54,86 @@ async function demo(args) {
 
 const toolBuild = ["exec", "turbo", "run", "build", "--filter=@fairlead/cli", "--output-logs=errors-only"];
 
-const turboTest = ["--concurrency=2", "--continue", "--output-logs=new-only"];
+/** Suites that share the machine with no other tests: they look at all of it. */
+const ALONE = "e2e/";
 
-/** One after the other, each with both cores if it can use them. The first builds what others run. */
-const checks = {
-  build: ["run", "build", "--output-logs=errors-only"],
-  lint: ["run", "lint"],
-  "package lint": ["run", "lint:packages", "--output-logs=errors-only"],
-  typecheck: ["run", "typecheck", "--output-logs=errors-only"],
-  tests: ["exec", "turbo", "run", "test", "--filter=!@fairlead/e2e", ...turboTest],
-  // Not beside other packages' tests: faults are timed.
-  "kernel tests": ["exec", "turbo", "run", "test:machine", ...turboTest],
-};
+const TURBO = ["--output-logs=errors-only", "--concurrency=2"];
+
+function vitest(report, args) {
+  return runBeside(report, tool("vitest", "run", ...args), { FAIRLEAD_REPORT: report });
+}
+
+/** Those of all packages, some files at once; then those of the test ground by themselves. */
+async function kernelTests() {
+  const kinds = ["kernel", "program", "browser", "bounds"].map((kind) => `--project=${kind}`);
+  const codes = [
+    await vitest("kernel", [...kinds, "packages/", "apps/", "lab/", "bench/", "deploy/"]),
+    await vitest("lab", ["--project=kernel", ALONE]),
+  ];
+  return codes.every((code) => code === 0);
+}
+
+/** What a machine lacks, what is done about it, and how long everything takes: before anything is done. */
+function announce(wanted) {
+  const { kernel, ipvs, shells, browser, specs: clusters } = packages;
+  const needed = [
+    ...(wanted("kernel tests") ? [...kernel, ...shells, ...browser] : []),
+    ...(wanted("ipvs tests") ? [...kernel, ...ipvs] : []),
+    ...(wanted("e2e") && canHaveControlPlane() ? [...kernel, ...clusters] : []),
+  ];
+  console.log(`npm test: ${STEPS.filter(wanted).join(", ") || "parts of check"}. All of it takes twelve minutes on two cores.
+The first time it also fetches npm packages into node_modules, and builds Kubernetes' control plane, seven minutes, into
+~/.cache/fairlead. \`pnpm check\` installs nothing but npm packages and takes two minutes.`);
+  ensurePackages([...new Set(needed)]);
+}
 
 /**
- * Ten minutes of one core, so they begin as soon as the build is done (the guests run the tool) and fill what other checks
- * leave idle. Nothing in the guests is timed.
+ * Each step counts as one test in the closing line, so that nothing that failed hides behind a green count. User-Mode
+ * Linux takes five minutes of two cores and times nothing, so it runs alongside all that follows the build.
  */
-const ipvsTests = ["exec", "turbo", "run", "test:uml", "--output-logs=new-only"];
-
-/** Each check counts as one test in the closing line, so that nothing that failed hides behind a green count. */
 async function test(args) {
-  const { kernel, ipvs, shells, browser, specs: clusters } = packages;
-  ensurePackages([...kernel, ...ipvs, ...shells, ...browser, ...(canHaveControlPlane() ? clusters : [])]);
-  if (!(await install())) return summarise({ install: false });
+  const unknown = args.find((arg) => !STEPS.includes(arg) && !Object.hasOwn(PARTS, arg));
+  if (unknown !== undefined) {
+    console.error(`npm test: ${JSON.stringify(unknown)} is not a step\n\n${usage}`);
+    return 2;
+  }
   const wanted = (name) => args.length === 0 || args.includes(name);
+  const parts = args.flatMap((arg) => PARTS[arg] ?? []);
+  announce(wanted);
+  if (!(await install())) return summarise({ install: false });
   const prepared = wanted("e2e") && canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : undefined;
-  const results = {};
-  const check = async ([name, command]) => {
-    if (!wanted(name)) return;
-    sayStep(name);
-    results[name] = await runStep(pnpm(manifest.packageManager, command));
-  };
-  const [build, ...others] = Object.entries(checks);
-  await check(build);
-  const beside = wanted("ipvs tests") ? runBeside("ipvs tests", pnpm(manifest.packageManager, ipvsTests)) : undefined;
-  for (const other of others) await check(other);
+  const steps = {};
+  const counts = [];
+  if (wanted("check") || parts.length > 0) {
+    sayStep("check");
+    Object.assign(steps, await check([], wanted("check") ? undefined : (name) => parts.includes(name)));
+    if (wanted("check") || parts.includes("tests")) counts.push(countsOf(PURE_REPORT));
+  }
+  if (STEPS.slice(1).some(wanted)) {
+    sayStep("build");
+    steps.build = await runStep(tool("turbo", "run", "build", ...TURBO));
+  }
+  const uml = wanted("ipvs tests") ? vitest("uml", ["--project=uml"]) : undefined;
+  if (wanted("package lint")) {
+    sayStep("package lint");
+    steps["package lint"] = await runStep(tool("turbo", "run", "lint:package", ...TURBO));
+  }
+  if (wanted("kernel tests")) {
+    sayStep("kernel tests");
+    steps["kernel tests"] = await kernelTests();
+    counts.push(countsOf("kernel"), countsOf("lab"));
+  }
   await prepared;
-  if (wanted("e2e")) results.e2e = await specs(manifest.packageManager);
-  if (beside !== undefined) results["ipvs tests"] = (await beside) === 0;
-  return summarise(results);
+  if (wanted("e2e")) {
+    sayStep("e2e");
+    counts.push({ "e2e specs": await specs(manifest.packageManager) });
+  }
+  if (uml !== undefined) {
+    sayStep("ipvs tests");
+    steps["ipvs tests"] = (await uml) === 0;
+    counts.push(countsOf("uml"));
+  }
+  return summarise(steps, addCounts(counts));
 }
 
 const [command, ...args] = process.argv.slice(2);

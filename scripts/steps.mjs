@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -18,11 +19,16 @@ export function pnpm(packageManager, args) {
   return ["npx", "--yes", packageManager, ...args];
 }
 
+/** A program of the workspace, with the workspace's own Node. */
+export function tool(name, ...args) {
+  return [join(root, "node_modules", ".bin", name), ...args];
+}
+
 /**
- * Runs one step in the root folder and tells whether it succeeded. A quiet step shows its output only when it failed.
+ * Runs one step in the root folder and says whether it succeeded. A quiet step shows its output only when it failed.
  */
-export async function runStep(argv, { quiet = false } = {}) {
-  if (!quiet) return (await ended(start(argv, "inherit"))) === 0;
+export async function runStep(argv, { quiet = false, env = {} } = {}) {
+  if (!quiet) return (await ended(start(argv, "inherit", env))) === 0;
   const child = start(argv, "pipe");
   const pieces = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => pieces.push(piece));
@@ -36,19 +42,22 @@ export async function runStep(argv, { quiet = false } = {}) {
  *
  * @returns its exit code, undefined when there was none
  */
-export function runBeside(name, argv) {
-  const child = start(argv, "pipe");
+export function runBeside(name, argv, env = {}) {
+  const child = start(argv, "pipe", env);
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on("line", (line) => console.log(`${name}: ${line}`));
   }
   return ended(child);
 }
 
-function start([command, ...args], output) {
+const QUIET = { TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" };
+
+function start([command, ...args], output, env = {}) {
+  const PATH = `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}`;
   return spawn(command, args, {
     cwd: root,
     stdio: [output === "inherit" ? "inherit" : "ignore", output, output],
-    env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" },
+    env: { ...process.env, PATH, ...QUIET, ...env },
   });
 }
 

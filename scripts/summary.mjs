@@ -1,72 +1,78 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./steps.mjs";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const zero = () => ({ passed: 0, failed: 0, skipped: 0, lost: 0 });
 
-/** Where the test runs that were asked for leave their counts (tooling/vitest.ts). */
-function reports(checks) {
-  const rooms = ["packages", "apps"].flatMap((top) => readdirSync(`${root}${top}`).map((name) => `${top}/${name}`));
-  const folders = checks.tests === undefined ? [] : [...rooms, "lab", "bench", "deploy"];
-  return [
-    ...folders.map((folder) => ({ folder, file: `${root}${folder}/.vitest/report.json` })),
-    ...(checks["kernel tests"] === undefined ? [] : [{ folder: "e2e", file: `${root}e2e/.vitest/report.json` }]),
-    ...(checks["ipvs tests"] === undefined ? [] : [{ folder: "e2e ipvs", file: `${root}e2e/.vitest/uml.json` }]),
-  ];
+/**
+ * The counts that a run of vitest has left (tooling/counts.ts), by folder. A run that left none has not ended.
+ *
+ * @param {string} name FAIRLEAD_REPORT of the run
+ * @param {string} folder in which it ran
+ * @returns {Record<string, {passed: number, failed: number, skipped: number, lost: number}>}
+ */
+export function countsOf(name, folder = root) {
+  const file = join(folder, ".vitest", `${name}.json`);
+  if (!existsSync(file)) return { [`${name} tests`]: { ...zero(), failed: 1 } };
+  return JSON.parse(readFileSync(file, "utf8"));
 }
 
-function read({ folder, file }) {
-  if (!existsSync(file)) return { folder, passed: 0, failed: 1, skipped: 0, reason: "ran no test" };
-  const report = JSON.parse(readFileSync(file, "utf8"));
-  const lost = report.success === false && report.numFailedTests === 0 ? 1 : 0;
-  return {
-    folder,
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + lost,
-    skipped: report.numPendingTests + report.numTodoTests,
-  };
-}
-
-/** One line a package, and the sum. */
-function sumTests(counts) {
-  const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const { folder, passed, failed, skipped, reason } of counts) {
-    console.log(
-      `  ${folder.padEnd(28)} ${passed} passed, ${failed} failed, ${skipped} skipped ${reason ?? ""}`.trimEnd(),
-    );
-    sum.passed += passed;
-    sum.failed += failed;
-    sum.skipped += skipped;
+/** Adds counts of several runs, by folder. */
+export function addCounts(runs) {
+  const sums = {};
+  for (const [folder, counts] of runs.flatMap((run) => Object.entries(run))) {
+    sums[folder] ??= zero();
+    for (const kind of Object.keys(counts)) sums[folder][kind] += counts[kind];
   }
-  return sum;
-}
-
-/** With CI set a skip is a failure: everything is at hand there, so it has found a machine that lacks something. */
-function countSkipsAsFailures(sum) {
-  if (!process.env.CI || sum.skipped === 0) return;
-  console.log(`  skipped tests count as failed where CI is set: ${sum.skipped}`);
-  sum.failed += sum.skipped;
-  sum.skipped = 0;
+  return sums;
 }
 
 /**
- * Prints what each package's tests and each check gave, and the closing line.
+ * What the closing lines say. Each step counts as one test, so that no failure hides behind a green count. A step of
+ * tests that failed without a failed test has broken off.
  *
- * @param {Record<string, boolean | object>} checks the outcome of each step, in order; `e2e` counts its specs
+ * @param {Record<string, boolean>} steps what each gave, in order
+ * @param {Record<string, {passed: number, failed: number, skipped: number, lost: number}>} tests by folder
+ * @param {boolean} everySkipFails as where CI is set: everything is at hand there, so a skip has found a machine that
+ *   lacks something
+ * @returns {{lines: readonly string[], failed: number, passed: number}}
+ */
+export function closing(steps, tests, everySkipFails) {
+  const sum = zero();
+  const lines = [];
+  for (const [folder, counts] of Object.entries(tests)) {
+    lines.push(`  ${folder.padEnd(28)} ${words(counts)}`);
+    for (const kind of Object.keys(sum)) sum[kind] += counts[kind] ?? 0;
+  }
+  for (const [name, ok] of Object.entries(steps)) {
+    lines.push(`  ${name.padEnd(28)} ${ok ? "passed" : "FAILED"}`);
+    sum[ok ? "passed" : "failed"]++;
+  }
+  if (everySkipFails && sum.skipped > 0) {
+    lines.push(`  skipped tests count as failed where CI is set: ${sum.skipped}`);
+    sum.failed += sum.skipped;
+    sum.skipped = 0;
+  }
+  if (sum.lost > 0) lines.push(`  kept from running by a suite or a file that died: ${sum.lost}`);
+  return { lines: [...lines, "", words({ ...sum, lost: 0 })], passed: sum.passed, failed: sum.failed };
+}
+
+function words({ passed, failed, skipped, lost = 0 }) {
+  const rare = [
+    [skipped, "skipped"],
+    [lost, "did not run"],
+  ];
+  const more = rare.filter(([count]) => count > 0).map(([count, what]) => `, ${count} ${what}`);
+  return `${passed} passed, ${failed} failed${more.join("")}`;
+}
+
+/**
+ * Prints the closing lines; the last one is `N passed, N failed`.
+ *
  * @returns {number} the exit code
  */
-export function summarise(checks) {
-  const { e2e, ...rest } = checks;
-  const testRuns = ["tests", "kernel tests", "ipvs tests"];
-  console.log("");
-  const specs = e2e === undefined ? [] : [{ folder: "e2e specs", ...e2e }];
-  const sum = sumTests([...reports(checks).map(read), ...specs]);
-  // A test run that broke off after its report was written must not pass for a green one.
-  if (testRuns.some((name) => checks[name] === false) && sum.failed === 0) sum.failed = 1;
-  for (const [name, ok] of Object.entries(rest).filter(([name]) => !testRuns.includes(name))) {
-    console.log(`  ${name.padEnd(28)} ${ok ? "passed" : "FAILED"}`);
-    sum[ok ? "passed" : "failed"] += 1;
-  }
-  countSkipsAsFailures(sum);
-  console.log(`\n${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ""}`);
-  return sum.failed === 0 && sum.passed > 0 ? 0 : 1;
+export function summarise(steps, tests = {}) {
+  const { lines, passed, failed } = closing(steps, tests, Boolean(process.env.CI));
+  console.log(`\n${lines.join("\n")}`);
+  return failed === 0 && passed > 0 ? 0 : 1;
 }

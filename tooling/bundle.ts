@@ -1,27 +1,40 @@
+import { execFile } from "node:child_process";
 import { globSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "tsup";
+import { promisify } from "node:util";
+
+const ROOT = join(import.meta.dirname, "..");
+const TSUP = join(ROOT, "node_modules", ".bin", "tsup");
+
+/** One build of an app at a time in a process, whichever of its projects of tests asks for it. */
+const running: Map<string, Promise<void>> = onceInProcess("fairlead.bundles", () => new Map());
 
 /**
  * Builds an app's bundle unless it is newer than every source that may go into it: for tests of the bundle itself.
  *
  * @param app absolute folder of the app
  */
-export async function bundleIfStale(app: string): Promise<void> {
-  const root = join(import.meta.dirname, "..");
+export function bundleIfStale(app: string): Promise<void> {
+  const building = running.get(app) ?? build(app).finally(() => running.delete(app));
+  running.set(app, building);
+  return building;
+}
+
+async function build(app: string): Promise<void> {
   const patterns = [
     join(app, "{src/**/*.ts,*.ts,package.json}"),
-    join(root, "packages/*/{src,build}/**/*.{ts,tsx,css,html}"),
+    join(ROOT, "packages/*/{src,build}/**/*.{ts,tsx,css,html}"),
   ];
   const newest = Math.max(...globSync(patterns).map((file) => statSync(file).mtimeMs));
   const built = statSync(join(app, "dist", "main.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (built >= newest) return;
-  const before = process.cwd();
   // tsup reads package.json and entries from there.
-  process.chdir(app);
-  try {
-    await build({ config: join(app, "tsup.config.ts"), silent: true });
-  } finally {
-    process.chdir(before);
-  }
+  await promisify(execFile)(TSUP, ["--silent"], { cwd: app });
+}
+
+/** Vitest gives each project's set-up modules of its own. */
+function onceInProcess<T>(name: string, make: () => T): T {
+  const all: { [key: symbol]: unknown } = globalThis as never;
+  all[Symbol.for(name)] ??= make();
+  return all[Symbol.for(name)] as T;
 }

@@ -1,31 +1,95 @@
 import { fileURLToPath } from "node:url";
-import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config";
+import { CountsReporter } from "./counts.ts";
+
+type TestSettings = NonNullable<TestProjectInlineConfiguration["test"]>;
+
+/** The end of a hang and no measure of speed: a machine that is busy with other work takes many times as long. */
+const HANGS_MS = 600_000;
+
+/**
+ * What a test file needs, which its name says: `NAME.KIND.test.ts`. Files without a kind are pure: they need Node and
+ * nothing else, so that they can share processes.
+ *
+ * - kernel: network namespaces and the kernel's tools
+ * - browser: Chromium
+ * - uml: User-Mode Linux
+ * - program: built bundles, or programs such as shells
+ * - bounds: memory and processors enough for what it measures
+ * - apiserver: a Kubernetes API server, which the test ground gives it
+ */
+export const TEST_KINDS = ["kernel", "browser", "uml", "program", "bounds", "apiserver"] as const;
+export type TestKind = (typeof TEST_KINDS)[number];
 
 const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.meta.url));
 
+/** Nothing of a file stays for the next one but modules, so one start of a thread does for many files. */
+const PURE: TestSettings = { pool: "threads", isolate: false };
+
+const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
+  // In processes: what enters a namespace takes its whole process along.
+  kernel: { isolate: false },
+  browser: {},
+  uml: { fileParallelism: false },
+  program: {},
+  bounds: { fileParallelism: false },
+  apiserver: {},
+};
+
+const CONDITIONS = ["@fairlead/source", "node", "import", "module", "default"];
+
+export interface TestFolders {
+  /** Glob of the folders with `src` and `test` in them, relative to the configuration; its own where there is none. */
+  readonly folders?: string;
+  /** Modules that build what kernel and program tests run, relative to the configuration. */
+  readonly builds?: readonly string[];
+  /** Settings of all kinds. */
+  readonly test?: TestSettings;
+}
+
 /**
- * Test settings of a package. Workspace packages are taken from their sources, so tests need no build first.
- * Each run leaves its counts in .vitest/report.json, from which the root command sums up; FAIRLEAD_REPORT gives another
- * name, to runs that are beside others of the same package. Nothing is retried: a test that fails once has found
- * something.
+ * Test settings: one project for pure tests and one for each kind. With FAIRLEAD_REPORT=NAME
+ * a run prints only what fails, and leaves its counts in .vitest/NAME.json.
  */
-export function packageTests(test: NonNullable<ViteUserConfig["test"]> = {}): ViteUserConfig {
-  const { FAIRLEAD_REPORT: report = "report" } = process.env;
-  const conditions = ["@fairlead/source", "node", "import", "module", "default"];
+export function packageTests({ folders = ".", builds = [], test = {} }: TestFolders = {}): ViteUserConfig {
+  const { FAIRLEAD_REPORT: report, FAIRLEAD_TEST_APISERVER: apiServer } = process.env;
+  const ofKind = (kind: TestKind) => files(folders, `.${kind}.test.ts`);
+  const project = (name: string, settings: TestSettings): TestProjectInlineConfiguration => ({
+    extends: true,
+    test: { name, globalSetup: TEMPORARY_FOLDER, ...settings, ...test },
+  });
+  const globalSetup = [TEMPORARY_FOLDER, ...builds];
+  const kinds = TEST_KINDS.filter((kind) => kind !== "apiserver" || apiServer !== undefined);
+  return sourceTests({
+    reporters: report === undefined ? ["default"] : ["minimal", new CountsReporter(`.vitest/${report}.json`)],
+    projects: [
+      project("pure", { ...PURE, include: [files(folders, ".test.ts")], exclude: TEST_KINDS.map(ofKind) }),
+      ...kinds.map((kind) => project(kind, { globalSetup, include: [ofKind(kind)], ...SETTINGS[kind] })),
+    ],
+  });
+}
+
+/**
+ * Settings of all tests. Workspace packages are taken from their sources, so that nothing has to be built first.
+ * Nothing is retried: a test that fails once has found something.
+ */
+export function sourceTests(test: NonNullable<ViteUserConfig["test"]>): ViteUserConfig {
   return defineConfig({
-    resolve: { conditions },
-    ssr: { resolve: { conditions, externalConditions: conditions } },
+    resolve: { conditions: CONDITIONS },
+    ssr: { resolve: { conditions: CONDITIONS, externalConditions: CONDITIONS } },
     // What global set-up imports is resolved in an environment of vitest's own.
-    environments: { __vitest__: { resolve: { conditions, externalConditions: conditions } } },
+    environments: { __vitest__: { resolve: { conditions: CONDITIONS, externalConditions: CONDITIONS } } },
     test: {
-      include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-      globalSetup: TEMPORARY_FOLDER,
       retry: 0,
-      // No measure of speed: what hangs ends, on a busy machine, too.
-      testTimeout: 30_000,
+      testTimeout: HANGS_MS,
+      hookTimeout: HANGS_MS,
+      expect: { poll: { timeout: HANGS_MS } },
       passWithNoTests: false,
-      reporters: ["default", ["json", { outputFile: `.vitest/${report}.json` }]],
       ...test,
     },
   });
+}
+
+function files(folders: string, end: string): string {
+  return `${folders}/{src,test}/**/*${end}`;
 }

@@ -1,3 +1,3 @@
 import { packageTests } from "@fairlead/tooling/vitest";
 
-export default packageTests({ globalSetup: ["test/support/build.ts"] });
+export default packageTests({ builds: ["test/support/build.ts"] });

@@ -1,3 +1,3 @@
 import { packageTests } from "@fairlead/tooling/vitest";
 
-export default packageTests({ globalSetup: ["test/support/build.ts"], testTimeout: 60_000 });
+export default packageTests({ builds: ["test/support/build.ts"] });

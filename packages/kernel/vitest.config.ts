@@ -1,3 +1,3 @@
 import { packageTests } from "@fairlead/tooling/vitest";
 
-export default packageTests({ globalSetup: "test/kernel-support.ts" });
+export default packageTests();

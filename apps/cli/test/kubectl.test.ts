@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
@@ -313,12 +313,4 @@ node-b   -          -         no answer   -           -                   -
     expect(err).toMatch(/^--all-nodes: leave out --node, --on, --live, --rules and --repair\n/);
     expect(code).toBe(2);
   });
-});
-
-test("as kubectl-fairlead on PATH it calls itself kubectl fairlead", async () => {
-  const bundle = join(import.meta.dirname, "..", "dist", "main.js");
-  await symlink(bundle, join(dir, "kubectl-fairlead"));
-  const { stdout } = await createRunner().run([process.execPath, join(dir, "kubectl-fairlead"), "plan", "--help"]);
-  expect(stdout).toContain("Usage: kubectl fairlead plan");
-  expect(stdout).toContain("kubectl fairlead plan -f web.yaml");
 });

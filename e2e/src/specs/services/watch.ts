@@ -14,7 +14,7 @@ export const watch: Spec = {
   run: async (_, { apiServer }) => {
     const { url, token } = apiServer;
     const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN=${token}`];
-    const test = [process.execPath, vitest, "run", "--reporter=dot", "test/real-apiserver.test.ts"];
+    const test = [process.execPath, vitest, "run", "--reporter=dot", "test/watch.apiserver.test.ts"];
     const { stdout } = await apiServer.run(["env", "-C", folder, ...environment, ...test]);
     const [, passed = "0"] = /(\d+) passed/.exec(stdout.split("Tests")[1] ?? "") ?? [];
     return { tests: passed };

@@ -1,7 +1,7 @@
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { createIpset, createIpvsadm, createLinks, createRunner, type Runner } from "../../src/index.ts";
 import { createNamespace } from "../../src/netns/index.ts";
-import { kernelSuite, kernelTest } from "../kernel-test.ts";
+import { kernelSuite, kernelTest, noKernel } from "../kernel-test.ts";
 import { IPSET_CASES, IPVSADM_CASES } from "./cases.ts";
 import { checkIpset, checkIpvsadm } from "./check.ts";
 
@@ -18,8 +18,7 @@ async function lacks(runner: Runner, ...argv: [string, ...string[]]): Promise<st
 }
 
 async function lacksIpvs(): Promise<string | undefined> {
-  const noKernel = inject("noKernel");
-  if (noKernel !== "") return noKernel;
+  if (noKernel !== undefined) return noKernel;
   await using namespace = await createNamespace();
   return await lacks(createRunner({ prefix: namespace.argvPrefix, env: namespace.env }), "ipvsadm", "--save", "-n");
 }

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandError, createRunner } from "@fairlead/kernel";
@@ -68,4 +68,40 @@ describe("the bundle by itself", () => {
     expect(err).toMatch(message);
     expect(code).toBe(expected);
   });
+});
+
+describe("the bundle on a real terminal", () => {
+  const [bundle] = [`${import.meta.dirname}/../dist/main.js`];
+  const command = `${process.execPath} ${bundle} explain np -f ${goldenFolder}/scenarios/05-nodeport.json --node node-a`;
+  let hasScript = false;
+  beforeAll(async () => {
+    hasScript = await createRunner()
+      .run(["script", "--version"])
+      .then(
+        () => true,
+        () => false,
+      );
+  });
+
+  /** `script` (util-linux) gives a program a terminal of its own. */
+  const onTerminal = async (env: Record<string, string>) => {
+    const runner = createRunner({ env: { TERM: "xterm", NO_COLOR: "", ...env } });
+    return (await runner.run(["script", "--quiet", "--return", "--command", command, "/dev/null"])).stdout;
+  };
+
+  test("has colours there, none with NO_COLOR, and none in a pipe", async ({ skip }) => {
+    if (!hasScript) skip("there is no script (util-linux) here");
+    expect(await onTerminal({})).toContain("\u001b[1mdefault/np\u001b[22m on node-a");
+    expect(await onTerminal({ NO_COLOR: "1" })).toContain("default/np on node-a");
+    const [program = "", ...args] = command.split(" ");
+    expect((await createRunner().run([program, ...args])).stdout).toContain("default/np on node-a");
+  });
+});
+
+test("as kubectl-fairlead on PATH it calls itself kubectl fairlead", async () => {
+  const bundle = join(import.meta.dirname, "..", "dist", "main.js");
+  await symlink(bundle, join(dir, "kubectl-fairlead"));
+  const { stdout } = await createRunner().run([process.execPath, join(dir, "kubectl-fairlead"), "plan", "--help"]);
+  expect(stdout).toContain("Usage: kubectl fairlead plan");
+  expect(stdout).toContain("kubectl fairlead plan -f web.yaml");
 });

@@ -1,0 +1,77 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import type { Reporter, TestCase, TestModule, TestSuite } from "vitest/node";
+
+/** What the tests of one folder, such as `packages/core`, gave. */
+export interface Counts {
+  passed: number;
+  /** Tests, and suites or files that died outside of a test. */
+  failed: number;
+  /** Left out on purpose. */
+  skipped: number;
+  /** Kept from running by a suite or a file that died. */
+  lost: number;
+}
+
+const ROOT = join(import.meta.dirname, "..");
+
+/**
+ * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs). Vitest's own JSON calls
+ * a test skipped when the hook of its suite failed, and does not count the suite.
+ */
+export class CountsReporter implements Reporter {
+  readonly #file: string;
+
+  /** @param file where the counts go, as JSON: folder → Counts */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+    const folders: Record<string, Counts> = {};
+    for (const module of modules) {
+      const folder = folderOf(module.moduleId);
+      folders[folder] ??= zero();
+      count(module, folders[folder]);
+    }
+    // They belong to no test: something threw behind its back.
+    if (errors.length > 0) folders["(outside of tests)"] = { ...zero(), failed: errors.length };
+    mkdirSync(dirname(this.#file), { recursive: true });
+    writeFileSync(this.#file, JSON.stringify(folders, undefined, 1));
+  }
+}
+
+function zero(): Counts {
+  return { passed: 0, failed: 0, skipped: 0, lost: 0 };
+}
+
+function count(module: TestModule, counts: Counts): void {
+  counts.failed += isDead(module) ? 1 : 0;
+  for (const suite of module.children.allSuites()) counts.failed += isDead(suite) ? 1 : 0;
+  for (const test of module.children.allTests()) counts[kindOf(test)]++;
+}
+
+function kindOf(test: TestCase): keyof Counts {
+  const { state } = test.result();
+  if (state === "passed" || state === "failed") return state;
+  if (test.options.mode === "skip" || test.options.mode === "todo") return "skipped";
+  return hasDeadParent(test) ? "lost" : "skipped";
+}
+
+/** It threw while it was collected, or in a hook around its tests. */
+function isDead(suite: TestModule | TestSuite): boolean {
+  return suite.errors().length > 0;
+}
+
+function hasDeadParent(test: TestCase): boolean {
+  for (let { parent } = test as { parent: TestModule | TestSuite }; ; parent = parent.parent) {
+    if (isDead(parent)) return true;
+    if (parent.type === "module") return false;
+  }
+}
+
+/** `packages/core` of a file in it; `e2e` of one there. */
+function folderOf(file: string): string {
+  const [top = "", name = ""] = relative(ROOT, file).split("/");
+  return top === "packages" || top === "apps" ? `${top}/${name}` : top;
+}
