@@ -5,7 +5,7 @@ import { kernelSuite } from "./kernel-test.ts";
 
 kernelSuite("on the kernel", () => {
   const script = `
-    import { createSysctl } from "@fairlead/kernel";
+    import { createSysctl } from ${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)};
     const key = "net/ipv4/conf/all/route_localnet";
     const sysctl = createSysctl();
     console.log(JSON.stringify([await sysctl.set(key, process.argv[1]), await sysctl.read(key)]));`;
