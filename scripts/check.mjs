@@ -20,7 +20,10 @@ const LANES = 2;
 const LINTS = [
   ["types", tool("tsc", "-p", "tsconfig.json")],
   ["biome", tool("biome", "check", "--error-on-warnings", ".")],
-  ["layers", tool("depcruise", "--config", ".dependency-cruiser.cjs", "packages", "apps", "lab", "bench", "e2e", "deploy")],
+  [
+    "layers",
+    tool("depcruise", "--config", ".dependency-cruiser.cjs", "packages", "apps", "lab", "bench", "e2e", "deploy"),
+  ],
   ["unused", tool("knip", "--no-config-hints")],
   ["pure types", tool("tsc", "-p", "tsconfig.pure.json")],
   ["page types", tool("tsc", "-p", "packages/console/tsconfig.page.json")],
