@@ -16,7 +16,7 @@ export interface Counts {
 const ROOT = join(import.meta.dirname, "..");
 
 /**
- * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs). Vitest's own JSON calls
+ * Writes what each folder's tests gave, for the closing line of `npm test` (scripts/summary.mjs). Vitest's JSON calls
  * a test skipped when the hook of its suite failed, and does not count the suite.
  */
 export class CountsReporter implements Reporter {
