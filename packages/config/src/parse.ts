@@ -3,7 +3,7 @@ import { readCommandLine } from "./flags/command-line.ts";
 import { deprecations, type FlagDocuments, flagDocuments } from "./flags/documents.ts";
 import { flagValues } from "./flags/values.ts";
 import { resolveInstance } from "./modes/instance.ts";
-import { defaultNodePortAddresses } from "./modes/node-port-addresses.ts";
+import { defaultNodePortAddresses, warnOfLoopbackNodePorts } from "./modes/node-port-addresses.ts";
 import { resolveModes } from "./modes/resolve.ts";
 import { resolveShadow } from "./modes/shadow.ts";
 import { leafPaths, valueAt } from "./paths.ts";
@@ -59,6 +59,7 @@ function resolve(source: Source, options: FlagDocuments["options"], report: Repo
     ...resolveNode(input, { ...defaults, nodePortAddresses: defaultNodePortAddresses(mode) }, report),
     ...resolveProcess(input, instance, report),
   };
+  warnOfLoopbackNodePorts(serving, report);
   const resolved = resolveShadow(serving, input, report);
   const kubeProxyConfiguration = toKubeProxyConfiguration(resolved, input);
   const action = chooseAction(options, kubeProxyConfiguration);

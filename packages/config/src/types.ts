@@ -149,7 +149,7 @@ export interface AgentConfig {
   readonly kubeProxyConfiguration: Readonly<Record<string, unknown>>;
 }
 
-/** What feature gates give and take, each by the gate of Kubernetes that it has. All are on by default. */
+/** What feature gates give and take, each by the gate of Kubernetes that it has. On by default, unless it says so. */
 export interface Features {
   /** AllowServiceExternalIPs: spec.externalIPs are served. */
   readonly externalIPs: boolean;
@@ -160,6 +160,11 @@ export interface Features {
   /** ComponentStatusz, ComponentFlagz: the metrics port serves /statusz, /flagz. */
   readonly statusz: boolean;
   readonly flagz: boolean;
+  /**
+   * KubeProxyNFTablesLocalhostNodePorts (KEP-6032), off by default: in nftables mode node ports on loopback addresses
+   * are relayed where `nodePortAddresses` names these, and refused otherwise.
+   */
+  readonly nftLocalhostNodePorts: boolean;
 }
 
 /** One wrong value. */

@@ -180,7 +180,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         name: "nodeport-addresses",
         type: type.strings,
         fields: ["nodePortAddresses"],
-        help: "Node addresses that serve node ports: CIDRs and the words primary, localhost, all. Default: all, in nftables mode primary.",
+        help: "Node addresses that serve node ports: CIDRs and the words primary, localhost, all. Default: all, in nftables mode primary. Loopback addresses are served in iptables and userspace mode (IPv4), and for TCP in nftables mode with the feature gate KubeProxyNFTablesLocalhostNodePorts.",
       },
     ],
   },

@@ -1,6 +1,7 @@
 import type { Report } from "../report.ts";
 import type { Features } from "../types.ts";
 import type { ConfigInput } from "./input.ts";
+import { KUBERNETES_GATES } from "./kubernetes-gates.ts";
 
 /** Stages by which AllAlpha and AllBeta set those gates that are not given. */
 type Stage = "alpha" | "beta" | "stable";
@@ -22,22 +23,12 @@ const KNOWN = {
   ComponentFlagz: on("beta"),
   ComponentStatusz: on("beta"),
   KubeProxyIPVS: on("stable"),
+  KubeProxyNFTablesLocalhostNodePorts: off("alpha"),
   LoggingAlphaOptions: off("alpha"),
   LoggingBetaOptions: on("beta"),
   PreferSameTrafficDistribution: on("stable"),
   WatchListClient: on("beta"),
 } as const satisfies Readonly<Record<string, Gate>>;
-
-/** Known to kube-proxy, and without a meaning here: of nftables mode, of Go's logging, of all gates of a stage. */
-const WITHOUT_MEANING = new Set([
-  "AllAlpha",
-  "AllBeta",
-  "ContextualLogging",
-  "KubeProxyNFTablesLocalhostNodePorts",
-  "MultiCIDRServiceAllocator",
-  "NFTablesNetlink",
-  "NFTablesProxyMode",
-]);
 
 export type GateName = keyof typeof KNOWN;
 
@@ -48,10 +39,10 @@ export function isGateOn({ kubeProxy: { featureGates = {} } }: ConfigInput, name
   return featureGates[name] ?? ofStage ?? byDefault;
 }
 
-/** What gates give and take; those that nobody knows are told. */
+/** What gates give and take. Gates that Kubernetes does not have are reported: one of them may be a misspelling. */
 export function resolveFeatures(input: ConfigInput, report: Report): Features {
   const given = Object.keys(input.kubeProxy.featureGates ?? {});
-  const unknown = given.filter((gate) => !Object.hasOwn(KNOWN, gate) && !WITHOUT_MEANING.has(gate));
+  const unknown = given.filter((gate) => !Object.hasOwn(KNOWN, gate) && !KUBERNETES_GATES.has(gate));
   if (unknown.length > 0) report.warn(`${report.name("featureGates")}: not known here, ignored: ${unknown.join(", ")}`);
   return {
     externalIPs: isGateOn(input, "AllowServiceExternalIPs"),
@@ -59,5 +50,6 @@ export function resolveFeatures(input: ConfigInput, report: Report): Features {
     watchList: isGateOn(input, "WatchListClient"),
     statusz: isGateOn(input, "ComponentStatusz"),
     flagz: isGateOn(input, "ComponentFlagz"),
+    nftLocalhostNodePorts: isGateOn(input, "KubeProxyNFTablesLocalhostNodePorts"),
   };
 }
