@@ -48,6 +48,12 @@ export interface NftablesClient {
    */
   elements(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Promise<readonly SetElement[]>;
   /**
+   * The packets that the rules of a chain have counted since they were written; the cost is that of the chain.
+   *
+   * @returns undefined: there is no such chain, or it has no rules
+   */
+  counted(family: NftFamily, table: string, chain: string): Promise<number | undefined>;
+  /**
    * What others do in this namespace from the first step of the iteration on, until the signal aborts; own transactions
    * are not told. It makes everybody's transactions dearer: one who has a whole table to write does that first.
    */

@@ -3,6 +3,7 @@ import type { NftBatch } from "@fairlead/netfilter/nft";
 import { type OpenListening, openListening } from "../netlink/listening.ts";
 import { type OpenTransactions, openTransactionSocket } from "../netlink/socket.ts";
 import type { NftablesClient } from "./client.ts";
+import { counted } from "./counted.ts";
 import { lookUp } from "./elements.ts";
 import { generationOf } from "./generation.ts";
 import { type Listener, watch } from "./listener.ts";
@@ -49,6 +50,7 @@ export async function openNftables(options: NftablesOptions = {}): Promise<Nftab
     table: (family, name) => inTurn(() => readTable(socket, family, name)),
     sets: (family, table, wanted) => inTurn(() => readSets(socket, family, table, wanted)),
     elements: (family, table, set, keys) => inTurn(() => lookUp(socket, family, table, set, keys)),
+    counted: (family, table, chain) => inTurn(() => counted(socket, family, table, chain)),
     watch: (wanted) =>
       watch({ listen, timers, listeners, ownPort: () => ownPort, generation: () => inTurn(generation) }, wanted),
     close: () => inTurn(() => socket.close()),

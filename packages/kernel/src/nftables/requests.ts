@@ -46,6 +46,12 @@ export function encodeDumpOfSet(family: NftFamily, table: string, set: string): 
   return request("getElement", family, FLAGS.request | FLAGS.dump, attributes);
 }
 
+/** Asks for all rules of a chain. */
+export function encodeDumpOfChain(family: NftFamily, table: string, chain: string): Buffer {
+  const attributes = new AttributeWriter(128).text(RULE.table, table).text(RULE.chain, chain);
+  return request("getRule", family, FLAGS.request | FLAGS.dump, attributes);
+}
+
 /** Asks for the elements of these keys; the kernel answers ENOENT where one of them is not there. */
 export function encodeLookUp(family: NftFamily, table: string, set: string, keys: readonly Hex[]): Buffer {
   const attributes = new AttributeWriter(4096).text(ELEMENTS.table, table).text(ELEMENTS.set, set);

@@ -97,6 +97,13 @@ export class FakeNftables implements NftablesClient {
     });
   }
 
+  counted(family: NftFamily, table: string, chain: string): Promise<number | undefined> {
+    return this.#ask(["counted", family, table, chain], () => {
+      const there = this.#ruleset.tables.get(tableKey(family, table))?.chains.get(chain);
+      return there === undefined || there.rules.length === 0 ? undefined : (there.packets ?? 0);
+    });
+  }
+
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews> {
     return this.#watchers.watch(options, this.#ruleset.generation);
   }
@@ -153,6 +160,13 @@ export class FakeNftables implements NftablesClient {
     const there = this.#ruleset.tables.get(tableKey(family, table))?.sets.get(set);
     if (there === undefined) throw new Error(`no set ${set} in table ${family} ${table}`);
     return remember(there, element, this.#clock.monotonic());
+  }
+
+  /** Packets meet the counters of a chain. */
+  count(family: NftFamily, table: string, chain: string, packets: number): void {
+    const there = this.#ruleset.tables.get(tableKey(family, table))?.chains.get(chain);
+    if (there === undefined) throw new Error(`no chain ${chain} in table ${family} ${table}`);
+    there.packets = (there.packets ?? 0) + packets;
   }
 
   async #send(what: "commit" | "check", batch: NftBatch, bytes: Buffer): Promise<void> {

@@ -4,6 +4,8 @@ export interface FakeChain extends Omit<NftChain, "rules"> {
   rules: NftRule[];
   /** Jumps and gotos that lead to it, of rules and of elements. */
   uses: number;
+  /** What its rules have counted. */
+  packets?: number;
 }
 
 export interface FakeElement {
@@ -44,7 +46,12 @@ export function listed(table: FakeTable, now: number): NftTable {
     family,
     name,
     ...(comment !== undefined && { comment }),
-    chains: new Map([...chains].map(([key, { uses: _, rules, ...chain }]) => [key, { ...chain, rules: [...rules] }])),
+    chains: new Map(
+      [...chains].map(([key, { uses: _, packets: _packets, rules, ...chain }]) => [
+        key,
+        { ...chain, rules: [...rules] },
+      ]),
+    ),
     sets: new Map([...sets].map(([key, set]) => [key, listedSet(set, now)])),
   };
 }
