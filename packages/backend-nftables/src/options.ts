@@ -21,15 +21,15 @@ export interface ResolvedOptions extends PlanSettings {
 
 /** The part of an agent's configuration (`AgentConfig` of @fairlead/config) that this mode reads. */
 interface Configuration extends Pick<ConfiguredOptions, "serviceProxyName"> {
-  readonly nftables: Pick<ConfiguredOptions, "masqueradeBit" | "masqueradeAll">;
+  readonly nftables: Omit<ConfiguredOptions, "serviceProxyName">;
 }
 
 /** The options for a configuration: the same in the agent, which writes the table, and in the tools. */
 export function configuredOptions({
   serviceProxyName,
-  nftables: { masqueradeBit, masqueradeAll },
+  nftables: { masqueradeBit, masqueradeAll, loopbackNodePorts },
 }: Configuration): ConfiguredOptions {
-  return { serviceProxyName, masqueradeBit, masqueradeAll };
+  return { serviceProxyName, masqueradeBit, masqueradeAll, loopbackNodePorts };
 }
 
 /** @throws RangeError when masqueradeBit is no bit of a mark */

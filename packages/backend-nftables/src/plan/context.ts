@@ -1,5 +1,5 @@
 import { isLoopback } from "@fairlead/base";
-import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChange } from "@fairlead/core";
+import type { ForwardingPlan, IPFamily, LocalTrafficDetector, NodePlan, PlanChange, Protocol } from "@fairlead/core";
 import { NFT_FAMILY, type NftFamily } from "@fairlead/netfilter/nft";
 import { tableName } from "./names.ts";
 
@@ -14,6 +14,8 @@ export interface ConfiguredOptions {
   readonly masqueradeBit: number;
   /** Traffic to ClusterIPs is masqueraded whoever sends it (nftables.masqueradeAll). Default false. */
   readonly masqueradeAll: boolean;
+  /** What becomes of node ports on loopback addresses, by family. Default "untouched". */
+  readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
 }
 
 /** The same for one family. */
@@ -21,11 +23,19 @@ export interface PlanSettings extends ConfiguredOptions {
   readonly family: IPFamily;
 }
 
+/**
+ * What becomes of node ports on loopback addresses, where DNAT leads nowhere (KEP-6032). untouched: packets go to
+ * whichever program listens there. relayed: TCP, too, since the caller has a relay listen; other protocols are refused.
+ * refused: every protocol is. What is refused is counted.
+ */
+export type LoopbackNodePorts = "untouched" | "refused" | "relayed";
+
 /** As kube-proxy has them. */
 export const DEFAULTS = {
   serviceProxyName: "",
   masqueradeBit: 14,
   masqueradeAll: false,
+  loopbackNodePorts: { IPv4: "untouched", IPv6: "untouched" },
 } as const satisfies ConfiguredOptions;
 
 /** Everything that the table depends on beside the groups. */
@@ -48,7 +58,15 @@ export interface PlanContext {
   readonly excludedClients: readonly string[] | undefined;
   /** TCP packets in the middle of a connection to what is refused are answered with a reset. */
   readonly resetStaleTCP: boolean;
+  /** The protocols of node ports that are refused on loopback addresses. */
+  readonly refusedOnLoopback: readonly Protocol[];
 }
+
+const REFUSED_ON_LOOPBACK: Readonly<Record<LoopbackNodePorts, readonly Protocol[]>> = {
+  untouched: [],
+  refused: ["TCP", "UDP", "SCTP"],
+  relayed: ["UDP", "SCTP"],
+};
 
 export function planContext(
   settings: PlanSettings,
@@ -69,6 +87,7 @@ export function planContext(
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
     excludedClients: node.excludedClients,
     resetStaleTCP: node.resetStaleTCP ?? false,
+    refusedOnLoopback: REFUSED_ON_LOOPBACK[settings.loopbackNodePorts[settings.family]],
   };
 }
 
@@ -77,7 +96,7 @@ export function changesContext({ node, foreignClusterIPs: { added, removed } }: 
   return node !== undefined || added.length > 0 || removed.length > 0;
 }
 
-/** Node ports are never served on loopback addresses, as with kube-proxy in this mode. */
+/** Packets to loopback addresses are never translated, as with kube-proxy in this mode. */
 function nodePortAddresses({ nodePortAddresses: chosen }: NodePlan): PlanContext["nodePortAddresses"] {
   return chosen.kind === "all" ? "all" : chosen.addresses.filter((address) => !isLoopback(address));
 }

@@ -9,7 +9,7 @@ import {
 import type { PlanContext } from "./context.ts";
 import { EXCLUDED, FOREIGN, tellsClients } from "./frame-sets.ts";
 import { markForMasquerading, notFromPods } from "./masquerade.ts";
-import { RESET_OR_DROP } from "./names.ts";
+import { LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 
 const {
   addressIn,
@@ -37,6 +37,7 @@ export function frameChains(context: PlanContext): readonly NftChain[] {
     clusterIPsCheck(context),
     reject(context),
     ...(context.resetStaleTCP ? [RESET_OR_DROP_CHAIN] : []),
+    ...loopbackRefusals(context),
   ];
 }
 
@@ -71,7 +72,10 @@ function baseChains({ beside }: PlanContext): readonly NftChain[] {
 function checks(context: PlanContext): readonly NftChain[] {
   const { family } = context;
   return [
-    { name: "nodeport-endpoints-check", rules: [nodePortDispatch(context, "no-endpoint-nodeports", [])] },
+    {
+      name: "nodeport-endpoints-check",
+      rules: [nodePortDispatch(context, "no-endpoint-nodeports", []), ...toLoopback(context)],
+    },
     { name: "service-endpoints-check", rules: [...excluded(context), dispatch(family, "no-endpoint-services")] },
     { name: "firewall-check", rules: [dispatch(family, "firewall-ips")] },
   ];
@@ -172,6 +176,21 @@ const RESET_OR_DROP_CHAIN: NftChain = {
 
 function dispatch(family: NftFamily, map: string): NftRule {
   return { expressions: lookUp(family, ["daddr", "l4proto", "dport"], map, "verdict") };
+}
+
+/** Node ports on loopback addresses, as far as they are refused. */
+function toLoopback({ family, refusedOnLoopback }: PlanContext): readonly NftRule[] {
+  if (refusedOnLoopback.length === 0) return [];
+  const byPort = lookUp(family, ["l4proto", "dport"], LOOPBACK_REFUSALS, "verdict");
+  return [{ expressions: [...addressIn(family, "daddr", LOOPBACK[family]), ...byPort] }];
+}
+
+function loopbackRefusals({ family, refusedOnLoopback }: PlanContext): readonly NftChain[] {
+  const refuse: readonly Expression[] = [{ kind: "counter" }, ...rejectPacket(family)];
+  return refusedOnLoopback.map((protocol) => ({
+    name: loopbackRefusalChain(protocol),
+    rules: [{ expressions: refuse }],
+  }));
 }
 
 const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1/128" } as const;

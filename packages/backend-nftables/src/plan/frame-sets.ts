@@ -7,6 +7,7 @@ import {
   type SetElement,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
+import { LOOPBACK_REFUSALS } from "./names.ts";
 
 /** A set without its elements. */
 export type EmptySet = Omit<NftSet, "elements">;
@@ -28,7 +29,7 @@ export function tellsClients({ foreignClusterIPs, excludedClients = [] }: PlanCo
 
 /** kube-proxy's sets and maps, without their elements. */
 export function frameSets(context: PlanContext): readonly EmptySet[] {
-  const { family, nodePortAddresses, foreignClusterIPs } = context;
+  const { family, nodePortAddresses, foreignClusterIPs, refusedOnLoopback } = context;
   const address = addressType(family);
   const frontend: NftSet["key"] = [address, "inet_proto", "inet_service"];
   const nodePort: NftSet["key"] = ["inet_proto", "inet_service"];
@@ -50,6 +51,9 @@ export function frameSets(context: PlanContext): readonly EmptySet[] {
     vmap("firewall-ips", frontend, "destinations that are subject to LoadBalancerSourceRanges"),
     vmap("service-ips", frontend, "ClusterIP, ExternalIP and LoadBalancer IP traffic"),
     vmap("service-nodeports", nodePort, "NodePort traffic"),
+    ...(refusedOnLoopback.length === 0
+      ? []
+      : [vmap(LOOPBACK_REFUSALS, nodePort, "localhost NodePorts rejected by kube-proxy")]),
     ...(foreignClusterIPs.length === 0 ? [] : [set(FOREIGN, [address], "ClusterIPs that another network serves")]),
     ...(tellsClients(context)
       ? [{ ...set(EXCLUDED, [address], "clients that another network serves"), flags: ["interval"] as const }]

@@ -3,7 +3,7 @@ import { addressHex, type Hex, type SetElement, type Verdict } from "@fairlead/n
 import type { PlanContext } from "./context.ts";
 import { addressKey, hairpinKey, nodePortKey } from "./keys.ts";
 import { LOCAL_DISPATCH, type LocalDispatch, localNeed } from "./local.ts";
-import { commentText, firewallChain, RESET_OR_DROP } from "./names.ts";
+import { commentText, firewallChain, LOOPBACK_REFUSALS, loopbackRefusalChain, RESET_OR_DROP } from "./names.ts";
 import type { Placement, Pool } from "./placement.ts";
 import { wayTo } from "./pool-ways.ts";
 import { externalNeed, type Need, POOL_KINDS, type PoolKind } from "./pools.ts";
@@ -39,9 +39,14 @@ export interface SharedElement {
 
 const NOTHING: GroupParts = { entries: new Map(), uses: new Map(), shared: [], needs: [] };
 
+/** What the elements of refused packets depend on. */
+type RefusingContext = Pick<PlanContext, "resetStaleTCP" | "refusedOnLoopback">;
+
+const REFUSES_PLAINLY: RefusingContext = { resetStaleTCP: false, refusedOnLoopback: [] };
+
 /** @param context absent: what becomes of refused packets does not matter */
-export function groupParts(placement: Placement | undefined, context?: Pick<PlanContext, "resetStaleTCP">): GroupParts {
-  return placement === undefined ? NOTHING : new Collector(placement, context?.resetStaleTCP === true).collect();
+export function groupParts(placement: Placement | undefined, context: RefusingContext = REFUSES_PLAINLY): GroupParts {
+  return placement === undefined ? NOTHING : new Collector(placement, context).collect();
 }
 
 class Collector {
@@ -51,10 +56,13 @@ class Collector {
   readonly #placement: Placement;
   readonly #comment: string;
   readonly #refusals: Refusals;
+  readonly #refusedOnLoopback: boolean;
 
-  constructor(placement: Placement, resetStaleTCP: boolean) {
+  constructor(placement: Placement, { resetStaleTCP, refusedOnLoopback }: RefusingContext) {
+    const { protocol } = placement.group;
     this.#placement = placement;
-    this.#refusals = resetStaleTCP && placement.group.protocol === "TCP" ? RESETTING : REFUSALS;
+    this.#refusals = resetStaleTCP && protocol === "TCP" ? RESETTING : REFUSALS;
+    this.#refusedOnLoopback = refusedOnLoopback.includes(protocol);
     this.#comment = commentText(placement.group.name);
   }
 
@@ -75,6 +83,9 @@ class Collector {
     if (refused !== undefined) this.#entry(sets.noEndpoints, key, refused);
     if (frontend.sources !== undefined) {
       this.#entry("firewall-ips", key, { kind: "goto", chain: firewallChain(name, protocol) }, false);
+    }
+    if (this.#refusedOnLoopback && address === undefined) {
+      this.#entry(LOOPBACK_REFUSALS, key, { kind: "goto", chain: loopbackRefusalChain(protocol) });
     }
     const chain = this.#dispatch(frontend, key, family);
     if (chain !== undefined) this.#entry(sets.services, key, { kind: "goto", chain });

@@ -1,4 +1,4 @@
-import type { PlanEndpoint } from "@fairlead/core";
+import type { PlanEndpoint, Protocol } from "@fairlead/core";
 import { hashedName } from "@fairlead/netfilter";
 
 /**
@@ -47,6 +47,14 @@ function hashedAndCut(text: string): string {
   const base = `${hashedName("", text).slice(0, 8)}-${text}`.replace(/[^\w./-]/g, "_");
   return base.length > LONGEST_BASE ? `${base.slice(0, LONGEST_BASE - 3)}...` : base;
 }
+
+/** kube-proxy's: where a protocol's node ports on loopback addresses are counted and refused. */
+export function loopbackRefusalChain(protocol: Protocol): string {
+  return `localhost-nodeport-reject-${protocol.toLowerCase()}`;
+}
+
+/** kube-proxy's map that leads there. */
+export const LOOPBACK_REFUSALS = "localhost-nodeport-reject-ports";
 
 /** Bytes, NFTNL_UDATA_COMMENT_MAXLEN: the zero byte behind it does not count. */
 const LONGEST_COMMENT = 128;

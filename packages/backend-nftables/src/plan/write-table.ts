@@ -6,6 +6,7 @@ import { firewall } from "./firewall.ts";
 import { frameChains } from "./frame-chains.ts";
 import { EXCLUDED, excludedElements, frameElements, frameSets } from "./frame-sets.ts";
 import { type Entry, groupParts } from "./group-parts.ts";
+import { LOOPBACK_REFUSALS } from "./names.ts";
 import { type PlacedBefore, place } from "./placement.ts";
 import { poolChanges } from "./pool-changes.ts";
 import { addChain, addStructures, countParts, nothingProgrammed, type Programmed } from "./programmed.ts";
@@ -94,5 +95,5 @@ function* writeEntries(entries: readonly Entry[], elements: ElementBuffers): Gen
 
 function turnOf(set: string): (typeof TURNS)[number] {
   if (set === "service-ips" || set === "service-nodeports") return "serving";
-  return set.startsWith("no-endpoint-") ? "refusing" : "first";
+  return set.startsWith("no-endpoint-") || set === LOOPBACK_REFUSALS ? "refusing" : "first";
 }
