@@ -3,6 +3,7 @@ export { removeUserspaceMode } from "./cleanup.ts";
 export { userspaceFacts } from "./facts.ts";
 export { createLocalBackend, type LocalBackend, type LocalService } from "./local-backend.ts";
 export { relayLookup } from "./lookup.ts";
+export { createNodePortRelays, type NodePortRelays } from "./node-port-relays.ts";
 export type { PortRange, UserspaceOptions } from "./options.ts";
 export { CHAINS } from "./plan/chains.ts";
 export { LOCAL_PORT_ANNOTATION } from "./plan/local.ts";

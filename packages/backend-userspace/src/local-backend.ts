@@ -4,6 +4,7 @@ import type { RelayingBackend } from "./backend.ts";
 import { resolveOptions, type UserspaceOptions } from "./options.ts";
 import { localPort, localSets } from "./plan/local.ts";
 import { isRelayable } from "./plan/relays.ts";
+import { LOOPBACK } from "./relay/loopback.ts";
 import { Relays } from "./relay/relays.ts";
 import { userspaceSemantics } from "./semantics.ts";
 
@@ -23,8 +24,6 @@ export interface LocalBackend extends RelayingBackend {
   /** Every service port of the last plan, by name. */
   services(): readonly LocalService[];
 }
-
-const LOOPBACK: Readonly<Record<IPFamily, string>> = { IPv4: "127.0.0.1", IPv6: "::1" };
 
 /**
  * The services of one IP family on local ports: no rule, no root, no Linux. Each service port gets the port that it

@@ -11,6 +11,8 @@ export interface RelayNeeds {
   sets(group: ServicePortGroup): readonly EndpointSetName[];
   /** Undefined: any. */
   preferredPort?(group: ServicePortGroup): number | undefined;
+  /** The only port that will do; undefined: others will, too. */
+  port?(group: ServicePortGroup): number | undefined;
 }
 
 /** Listening sockets that are opened at the same time. */
@@ -30,6 +32,7 @@ export class Relays {
   readonly #failed = new Map<string, ServicePortGroup>();
   /** What was told of a group last. */
   readonly #reported = new Map<string, string>();
+  #failures = 0;
 
   constructor(address: string, options: ResolvedOptions, needs: RelayNeeds) {
     this.address = address;
@@ -50,6 +53,18 @@ export class Relays {
     return [...this.#failed.values()];
   }
 
+  /** Sockets that listen. */
+  get listening(): number {
+    let count = 0;
+    for (const { ports } of this.#groups.values()) count += ports.length;
+    return count;
+  }
+
+  /** Times that a group got no socket. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   /** Opens what is missing. A group that gets no socket is told once, and no reason to leave out the others. */
   async open(groups: Iterable<ServicePortGroup>): Promise<void> {
     let batch: Promise<void>[] = [];
@@ -64,19 +79,23 @@ export class Relays {
 
   async #openGroup(group: ServicePortGroup): Promise<void> {
     const sets = this.#needs.sets(group);
-    if (sets.length === 0) return;
+    if (sets.length === 0) {
+      this.#settled(group.id);
+      return;
+    }
     if (!isRelayable(group)) {
       this.#report(group, `${group.protocol} cannot be relayed in user space; its packets are refused`);
       return;
     }
     const relays = this.#groups.get(group.id) ?? new GroupRelays(this.#options);
     this.#groups.set(group.id, relays);
+    const only = this.#needs.port?.(group);
+    const picker = only === undefined ? this.#picker : new PortPicker({ from: only, to: only });
     try {
-      for (const set of sets)
-        await relays.open(group, set, this.address, this.#picker, this.#needs.preferredPort?.(group));
-      this.#failed.delete(group.id);
-      this.#reported.delete(group.id);
+      for (const set of sets) await relays.open(group, set, this.address, picker, this.#needs.preferredPort?.(group));
+      this.#settled(group.id);
     } catch (error) {
+      this.#failures += 1;
       this.#failed.set(group.id, group);
       this.#report(group, `no socket to listen on, its packets are refused: ${messageOf(error)}`);
     }
@@ -103,6 +122,10 @@ export class Relays {
   drop(id: string): void {
     this.#groups.get(id)?.close();
     this.#groups.delete(id);
+    this.#settled(id);
+  }
+
+  #settled(id: string): void {
     this.#failed.delete(id);
     this.#reported.delete(id);
   }
