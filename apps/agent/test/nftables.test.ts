@@ -189,6 +189,69 @@ describe("serving", () => {
   });
 });
 
+describe("node ports on loopback addresses", () => {
+  const GATE = "--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true";
+  const dns = service("dns", {
+    type: "NodePort",
+    clusterIPs: ["10.96.0.10"],
+    ports: [{ port: 53, nodePort: 30_053, protocol: "UDP" }],
+  });
+  const refused = (one: RunningAgent) =>
+    linesOf(one)
+      .join("\n")
+      .match(/map localhost-nodeport-reject-ports \{[^}]*\}?[^}]*/)?.[0] ?? "";
+  const metric = async (one: RunningAgent, name: string) =>
+    (await one.metrics())
+      .split("\n")
+      .filter((line) => line.startsWith(`kubeproxy_nftables_localhost_nodeport_${name}`))
+      .map((line) => line.slice("kubeproxy_nftables_localhost_nodeport_".length));
+
+  test("with the gate and localhost TCP is relayed, UDP refused and counted; all of it ends with the agent", async () => {
+    const one = await serving(GATE, "--nodeport-addresses=primary,localhost");
+    await one.source.put(dns);
+    await one.clock.advance(5_000);
+    expect(one.sockets.listening).toEqual(["127.0.0.1:30080 tcp"]);
+    expect(one.sockets.ask("TCP", "127.0.0.1:30080", "127.0.0.1")?.address).toBe("10.144.154.71");
+    expect(refused(one)).toContain("udp . 30053");
+    expect(refused(one)).not.toContain("tcp");
+    one.nftables.count("ip", "kube-proxy", "localhost-nodeport-reject-udp", 3);
+    expect(await metric(one, "listeners")).toEqual(['listeners{ip_family="IPv4"} 1', 'listeners{ip_family="IPv6"} 0']);
+    expect(await metric(one, "rejected")).toContain('rejected_packets_total{ip_family="IPv4",protocol="UDP"} 3');
+    // What is written anew counts from 0, and the metric goes on.
+    one.nftables.flush();
+    await one.clock.advance(5_000);
+    one.nftables.count("ip", "kube-proxy", "localhost-nodeport-reject-udp", 2);
+    expect(await metric(one, "rejected")).toContain('rejected_packets_total{ip_family="IPv4",protocol="UDP"} 5');
+    await one.stop();
+    running = undefined;
+    expect(one.sockets.listening).toEqual([]);
+  });
+
+  test("a port that another program has is counted and reported; rules and other ports are served", async () => {
+    const one = runningAgent({ mode: "nftables", flags: [...FLAGS, GATE, "--nodeport-addresses=primary,localhost"] });
+    running = one;
+    one.sockets.taken.add("127.0.0.1:30080 tcp");
+    await settled();
+    await one.source.put(nodeA, web, slice("10.144.154.71"));
+    await one.source.synced("services", "endpointSlices", "node");
+    await one.clock.advance(5_000);
+    expect(linesOf(one).join("\n")).toContain("tcp . 30080");
+    expect(await metric(one, "listener_creation")).toEqual(['listener_creation_failures_total{ip_family="IPv4"} 1']);
+    expect(one.log.lines.filter(({ fields }) => String(fields["problem"]).includes("EADDRINUSE"))).toHaveLength(1);
+  });
+
+  test("with the gate only, every protocol is refused there; without it nothing is written and no metric is there", async () => {
+    const one = await serving(GATE);
+    expect(one.sockets.listening).toEqual([]);
+    expect(refused(one)).toContain("tcp . 30080");
+    await one.stop();
+    const without = await serving("--nodeport-addresses=primary,localhost");
+    expect(without.sockets.listening).toEqual([]);
+    expect(linesOf(without).join("\n")).not.toContain("localhost");
+    expect(await metric(without, "")).toEqual([]);
+  });
+});
+
 describe("what others do", () => {
   const theirs = new NftBatch("ip", "theirs").addTable();
 

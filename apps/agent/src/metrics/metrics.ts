@@ -23,8 +23,8 @@ export interface MetricsOptions {
   readonly mode?: MeasuredMode;
   /** Reads the counters of packets that the mode's rules have. */
   readonly nfacct?: Pick<Nfacct, "read">;
-  /** Adds metrics of the mode; what it gives is called before they are read. */
-  readonly addMore?: ((make: MetricFactory) => () => void) | undefined;
+  /** Adds metrics of the mode; what it gives, if anything, is called before they are read. */
+  readonly addMore?: ((make: MetricFactory) => (() => void) | undefined) | undefined;
   /** Pod networks are learnt. Default false. */
   readonly learns?: boolean;
   /** What services have for connections; absent: nobody wants to know. */

@@ -5,6 +5,7 @@ import type { ServiceDeviceChange } from "@fairlead/kernel";
 import type { IptablesPort, Table } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
+import type { MetricFactory } from "../metrics/registry.ts";
 import type { Progress } from "../sync/progress.ts";
 
 /**
@@ -85,6 +86,8 @@ export interface Serving {
   readonly familiesAtOnce: boolean;
   /** Where this process itself carries the traffic. */
   readonly relaying?: Relaying | undefined;
+  /** Adds metrics that only this mode has; absent: it has none. */
+  readonly addMetrics?: ((make: MetricFactory) => void) | undefined;
   /**
    * Tells what others do to what this mode programs, from now on until `signal` aborts, then resolves; absent: only
    * checks notice it. Called once everything is written.
@@ -104,8 +107,8 @@ export interface ForeignChanges {
 /** What there is to look after where this process itself carries the traffic. */
 export interface Relaying {
   readonly traffic: RelayTraffic;
-  /** What connection tracking has for endpoints: the relays. */
-  lookup(lookup: FrontendLookup): FrontendLookup;
+  /** What connection tracking has for endpoints: the relays. Absent: it has the endpoints themselves. */
+  lookup?(lookup: FrontendLookup): FrontendLookup;
   /** Accepts no connection any more, and ends what is open when `drained` resolves. */
   close(drained: Promise<void>): Promise<void>;
 }

@@ -1,19 +1,24 @@
 import {
   configuredOptions,
   createNftablesBackend,
+  loopbackRefusalChain,
   type NftablesPort,
   nftablesFacts,
   tableName,
 } from "@fairlead/backend-nftables";
+import type { UserspaceOptions } from "@fairlead/backend-userspace";
 import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { isAtLeast, type KernelVersion, kernelVersion, type NftablesClient } from "@fairlead/kernel";
+import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
+import { addLoopbackMetrics, type RefusedPackets } from "../metrics/loopback-metrics.ts";
 import type { Mode, OpenedFor, ServedNode, Serving } from "./mode.ts";
 import { probePlan } from "./nft-probe.ts";
 import { WatchedTables } from "./nft-watched.ts";
+import { loopbackRelays, withRelays } from "./node-port-relays.ts";
 
 /** kube-proxy's: what is set in it lets older kernels than it asks for be tried. */
 const SKIP_VERSION = "KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK";
@@ -77,21 +82,59 @@ function dryPort(client: NftablesClient): NftablesPort {
   };
 }
 
-async function serve({ config, families, kernel, log, progress }: ServedNode): Promise<Serving> {
+async function serve(node: ServedNode): Promise<Serving> {
+  return servingBy(await node.kernel.nftables(), node);
+}
+
+/** What the backends are made with beside the configuration; by default the system's. */
+export type NftablesSystem = Pick<UserspaceOptions, "clock" | "open">;
+
+/** @param client is kept */
+export function servingBy(
+  client: NftablesClient,
+  { config, families, log, progress }: Omit<ServedNode, "kernel">,
+  system: NftablesSystem = {},
+): Serving {
   const table = tableName(config.serviceProxyName);
-  const tables = new WatchedTables(await kernel.nftables(), table, log);
+  const tables = new WatchedTables(client, table, log);
+  const relays = loopbackRelays(config, families, log, system);
   const backends = families.map((family) => {
-    const turn = progress.turnOf(family);
-    const onForgottenClients = forgottenClients(family, table, log);
-    const options = { ...configuredOptions(config), family, turn, onForgottenClients };
-    return [family, createNftablesBackend(tables.port, options)] as const;
+    const backend = createNftablesBackend(tables.port, {
+      ...configuredOptions(config),
+      family,
+      turn: progress.turnOf(family),
+      onForgottenClients: forgottenClients(family, table, log),
+      ...(system.clock && { clock: system.clock }),
+    });
+    return [family, withRelays(backend, relays.families.get(family))] as const;
   });
   return {
     backends: new Map(backends),
     familiesAtOnce: nftablesFacts.familiesAtOnce,
     watchForeign: (notify, signal) => tables.watch(notify, signal),
+    relaying: relays.relaying,
+    ...(config.features.nftLocalhostNodePorts && {
+      addMetrics: (make) => addLoopbackMetrics(make, relays.families, refusedPackets(client, table, families)),
+    }),
   };
 }
+
+/** What the table counts of node ports on loopback addresses; of what it does not refuse there is no chain. */
+function refusedPackets(
+  client: NftablesClient,
+  table: string,
+  families: readonly IPFamily[],
+): readonly RefusedPackets[] {
+  return families.flatMap((family) =>
+    PROTOCOLS.map((protocol) => ({
+      family,
+      protocol,
+      read: () => client.counted(NFT_FAMILY[family], table, loopbackRefusalChain(protocol)),
+    })),
+  );
+}
+
+const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const;
 
 function forgottenClients(ipFamily: IPFamily, table: string, log: Log): (reason: Error) => void {
   return (reason) =>

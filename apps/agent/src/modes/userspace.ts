@@ -1,6 +1,5 @@
 import {
   createLocalBackend,
-  createTraffic,
   createUserspaceBackend,
   type LocalBackend,
   type RelayingBackend,
@@ -13,9 +12,9 @@ import {
 import { familyOf, IP_FAMILIES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import { descriptorLimit, descriptorShares } from "../host/descriptors.ts";
 import type { Log } from "../log/log.ts";
 import type { Mode, Relaying, ServedNode, Serving } from "./mode.ts";
+import { relayOptions } from "./relay-options.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
 export const userspaceMode: Mode = {
@@ -70,18 +69,10 @@ export function serveLocally(config: AgentConfig, log: Log): LocalServing {
   return { backends, familiesAtOnce: true, relaying: relayingOf(backends, options.traffic) };
 }
 
-function sharedOptions({ userspace, portRange }: AgentConfig, log: Log) {
-  const { relayed } = descriptorShares(descriptorLimit());
-  const maxSockets = Math.min(userspace.maxSockets, relayed);
-  if (maxSockets < userspace.maxSockets) {
-    const fields = { maxSockets: userspace.maxSockets, used: maxSockets };
-    log.warn("userspace.maxSockets is more than this process may have open (RLIMIT_NOFILE), less its own", fields);
-  }
+function sharedOptions(config: AgentConfig, log: Log) {
+  const { portRange, userspace } = config;
   return {
-    udpIdleTimeout: userspace.udpIdleTimeoutMs,
-    tcpIdleTimeout: userspace.tcpIdleTimeoutMs,
-    maxSocketsPerService: userspace.maxSocketsPerService,
-    traffic: createTraffic({ maxSockets }),
+    ...relayOptions(config, log),
     localhostNodePorts: userspace.localhostNodePorts,
     ...(portRange !== undefined && { portRange }),
   } as const satisfies UserspaceOptions;

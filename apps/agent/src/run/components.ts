@@ -32,7 +32,10 @@ export function createComponents(parts: AgentParts) {
     learns: parts.networks !== undefined,
     connections: serviceConnections(parts, planner),
     resetsTCP: config.resetStaleTCP && !mode.endsConnections,
-    addMore: relaying ? (make) => addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics,
+    addMore: (make) => {
+      parts.addMetrics?.(make);
+      return relaying ? addRelayMetrics(make, relaying.traffic, config) : shadow?.addMetrics(make);
+    },
   });
   const health = new ProxyHealth(2 * config[config.mode].syncPeriodMs, () => clock.now());
   const known = new KnownKeeper(stateFile(config.stateDir, "networks"), log);
@@ -66,5 +69,5 @@ function serviceConnections({ config, kernel, relaying, clock, log }: AgentParts
   const { serviceMetrics: settings } = config;
   const { tracking } = kernel;
   if (settings === undefined || tracking === undefined) return undefined;
-  return connectionReader({ settings, planner, tracking, relays: relaying?.traffic, clock, log });
+  return connectionReader({ settings, planner, tracking, relays: relaying?.lookup && relaying.traffic, clock, log });
 }

@@ -39,7 +39,7 @@ function besideRules(parts: AgentParts, made: Components, kernel: Kernel): reado
   const metrics = made.metrics.conntrack;
   const isForeign = (address: string) => inputs.options().filter?.isForeign?.(address) ?? false;
   const resets = config.resetStaleTCP && !mode.endsConnections ? { isForeign } : undefined;
-  const lookup = (family: IPFamily) => relaying?.lookup(planner.lookup(family)) ?? planner.lookup(family);
+  const lookup = (family: IPFamily) => relaying?.lookup?.(planner.lookup(family)) ?? planner.lookup(family);
   return [
     serviceHealthFollower(made.serviceHealth),
     conntrackFollower({ families, conntrack: kernel.conntrack, lookup, resets, metrics, clock, log }),

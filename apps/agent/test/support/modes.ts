@@ -1,21 +1,23 @@
 import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
 import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
-import { createNftablesBackend, nftablesFacts } from "@fairlead/backend-nftables";
+import { nftablesFacts } from "@fairlead/backend-nftables";
 import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
 import type { FakeSockets } from "@fairlead/backend-userspace/fake";
 import type { Clock } from "@fairlead/base";
+import type { AgentConfig } from "@fairlead/config";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
 import type { FakeIptables, FakeNfacct, FakeNftables } from "@fairlead/kernel/fake";
 import type { Log } from "../../src/log/log.ts";
 import { foreignChangeOf } from "../../src/modes/ipvs.ts";
 import type { Serving } from "../../src/modes/mode.ts";
-import { WatchedTables } from "../../src/modes/nft-watched.ts";
+import { servingBy } from "../../src/modes/nftables.ts";
 import { relayingOf } from "../../src/modes/userspace.ts";
 import type { Progress } from "../../src/sync/progress.ts";
 import type { fakeIpvs } from "./fake-ipvs.ts";
 
 /** What the backends of tests work with. */
 interface FakeNode {
+  readonly config: AgentConfig;
   readonly families: readonly IPFamily[];
   readonly tables: Readonly<Record<IPFamily, FakeIptables>>;
   readonly ipvs: ReturnType<typeof fakeIpvs>["ipvs"];
@@ -64,14 +66,7 @@ const modesOnFakes: readonly ModeOnFakes[] = [
   },
   {
     facts: nftablesFacts,
-    serve({ families, nftables, clock, progress, log }) {
-      const tables = new WatchedTables(nftables, "kube-proxy", log);
-      const backends = each(families, (family) =>
-        createNftablesBackend(tables.port, { family, clock, turn: progress.turnOf(family) }),
-      );
-      const watchForeign: Serving["watchForeign"] = (notify, signal) => tables.watch(notify, signal);
-      return { backends, familiesAtOnce: nftablesFacts.familiesAtOnce, watchForeign };
-    },
+    serve: ({ nftables, clock, sockets, ...node }) => servingBy(nftables, node, { clock, open: sockets.open }),
   },
   {
     facts: userspaceFacts,

@@ -19,6 +19,7 @@ import {
 import { renderRule } from "@fairlead/netfilter";
 import { type LastKnown, NOTHING_KNOWN } from "@fairlead/networks";
 import type { ObjectSource } from "@fairlead/watch";
+import type { MetricFactory } from "../../src/metrics/registry.ts";
 import { modes } from "../../src/modes/index.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
@@ -95,6 +96,8 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const tracking = new FakeTracking();
   const scripted = new ScriptedSource();
   const log = recordedLog();
+  const served = serve({ config, families, tables, ipvs, nfacct, nftables, log, sockets, progress, clock });
+  let registry: MetricFactory["registry"] | undefined;
   const parts: AgentParts = {
     config,
     filter: filter.options,
@@ -119,7 +122,11 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     },
     mode: facts,
     removals: modes,
-    ...serve({ families, tables, ipvs, nfacct, nftables, log, sockets, progress, clock }),
+    ...served,
+    addMetrics(make) {
+      registry = make.registry;
+      served.addMetrics?.(make);
+    },
     unserved: options.unserved ?? new Map(),
     progress,
     memory,
@@ -145,6 +152,8 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     sockets,
     source: scripted,
     ended,
+    /** What Prometheus would read. */
+    metrics: async () => (await registry?.metrics()) ?? "",
     /** The rules of KUBE chains in nat, `-A CHAIN …`, sorted. */
     nat: (family: IPFamily = "IPv4") => kubeRules(tables[family], "nat"),
     filter: (family: IPFamily = "IPv4") => kubeRules(tables[family], "filter"),

@@ -1,0 +1,76 @@
+import { createNodePortRelays, type NodePortRelays, type UserspaceOptions } from "@fairlead/backend-userspace";
+import { type AgentConfig, loopbackNodePorts } from "@fairlead/config";
+import type { Backend, IPFamily } from "@fairlead/core";
+import type { Log } from "../log/log.ts";
+import type { Relaying } from "./mode.ts";
+import { relayOptions } from "./relay-options.ts";
+
+/** Relays of node ports on loopback addresses, for the families that have them. */
+export interface LoopbackRelays {
+  readonly families: ReadonlyMap<IPFamily, NodePortRelays>;
+  /** Absent: no family has them. */
+  readonly relaying: Relaying | undefined;
+}
+
+/** For a mode that leads packets by DNAT, which is no way out of a loopback address (KEP-6032). Opens nothing yet. */
+export function loopbackRelays(
+  config: AgentConfig,
+  families: readonly IPFamily[],
+  log: Log,
+  system: Pick<UserspaceOptions, "clock" | "open"> = {},
+): LoopbackRelays {
+  const served = families.filter((family) => loopbackNodePorts(config, family) === "relayed");
+  if (served.length === 0) return { families: new Map(), relaying: undefined };
+  const options = relayOptions(config, log);
+  const made = new Map(
+    served.map((family) => {
+      const onProblem = (problem: string) =>
+        log.warn(
+          "A node port cannot be served on the loopback address; other addresses of the node serve it, retrying",
+          {
+            ipFamily: family,
+            problem,
+          },
+        );
+      return [family, createNodePortRelays(family, { ...options, ...system, onProblem })] as const;
+    }),
+  );
+  return { families: made, relaying: relayingOf(made, options.traffic) };
+}
+
+function relayingOf(families: LoopbackRelays["families"], traffic: Relaying["traffic"]): Relaying {
+  return {
+    traffic,
+    async close(drained) {
+      for (const relays of families.values()) relays.close();
+      await traffic.end(drained);
+    },
+  };
+}
+
+/** The backend with relays that follow it: after the kernel has its rules, so that no relay holds these up. */
+export function withRelays(backend: Backend, relays: NodePortRelays | undefined): Backend {
+  if (relays === undefined) return backend;
+  return {
+    semantics: backend.semantics,
+    async sync(plan) {
+      const report = await backend.sync(plan);
+      await relays.sync(plan);
+      return report;
+    },
+    async apply(plan, change) {
+      const report = await backend.apply(plan, change);
+      await relays.apply(change);
+      return report;
+    },
+    intact: (plan) => backend.intact(plan),
+    async maintain() {
+      const waits = [await backend.maintain?.(), await relays.retry()].filter((wait) => wait !== undefined);
+      return waits.length === 0 ? undefined : Math.min(...waits);
+    },
+    async cleanup() {
+      relays.close();
+      await backend.cleanup();
+    },
+  };
+}
