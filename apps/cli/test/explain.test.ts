@@ -44,6 +44,50 @@ describe("golden scenarios beside what kube-proxy wrote for them", () => {
   });
 });
 
+describe("node ports on loopback addresses in nftables mode", () => {
+  const explainWith = async (settings: string, protocol: "TCP" | "UDP" = "TCP") => {
+    const lines = [
+      "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
+      "kind: KubeProxyConfiguration",
+      "mode: nftables",
+      settings,
+    ];
+    const config = join(dir, "loopback.yaml");
+    await writeFile(config, `${lines.join("\n")}\n`);
+    const objects = workload(1, { endpoints: [webA1], nodePort: true, protocol }).objects;
+    return fairlead(["explain", "svc-1", "-f", "-", "--config", config, ...AGENT], { stdin: JSON.stringify(objects) });
+  };
+  const row = ({ out }: { readonly out: string }) => /^.*on loopback *(.*?) *$/m.exec(out)?.[1]?.split(/ {2,}/);
+  const GATE = "featureGates: {KubeProxyNFTablesLocalhostNodePorts: true}";
+
+  test("are relayed, refused, or not there", async () => {
+    expect(row(await explainWith(`${GATE}\nnodePortAddresses: [primary, localhost]`))).toEqual([
+      "-",
+      "1 cluster, relayed",
+      "-",
+    ]);
+    expect(row(await explainWith(`${GATE}\nnodePortAddresses: [primary, localhost]`, "UDP"))).toEqual([
+      "-",
+      "refused",
+      "-",
+    ]);
+    expect(row(await explainWith(GATE))).toEqual(["-", "refused", "-"]);
+    const without = await explainWith("nodePortAddresses: [primary, localhost]");
+    expect(row(without)).toBeUndefined();
+    expect(without.err).toContain("KubeProxyNFTablesLocalhostNodePorts=true");
+  });
+
+  test("stand in the planned table as the agent writes it", async () => {
+    const config = join(dir, "loopback.yaml");
+    await explainWith(GATE);
+    const objects = workload(1, { endpoints: [webA1], nodePort: true }).objects;
+    const { out } = await fairlead(["plan", "-f", "-", "--config", config, ...AGENT], {
+      stdin: JSON.stringify(objects),
+    });
+    expect(out).toContain("goto localhost-nodeport-reject-tcp");
+  });
+});
+
 describe("a Service of another proxy", () => {
   const objects = workload(1, {
     endpoints: [webA1],

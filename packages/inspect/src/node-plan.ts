@@ -1,5 +1,5 @@
 import { familyOf, IP_FAMILIES, toEnd } from "@fairlead/base";
-import type { AgentConfig } from "@fairlead/config";
+import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
 import {
   type ClusterState,
   type IPFamily,
@@ -12,7 +12,7 @@ import {
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
 import { NodeInputs } from "@fairlead/intake";
 import type { Cluster } from "./cluster.ts";
-import { factsOf, type Mode } from "./modes/index.ts";
+import { factsOf, type Mode, modeOf } from "./modes/index.ts";
 
 export interface NodePlanRequest {
   readonly cluster: Cluster;
@@ -37,6 +37,8 @@ export interface PlannedNode {
   readonly planner: Planner;
   readonly state: ClusterState;
   readonly memory: OwnershipMemory;
+  /** What becomes of node ports on a family's loopback addresses; undefined: they are served as on other addresses. */
+  readonly loopbackNodePorts: (family: IPFamily) => LoopbackNodePorts | undefined;
   /** Frontends that two services claim, bad annotations. */
   readonly problems: PlanStep["problems"];
   /** What the agent would remember from now on. */
@@ -57,7 +59,9 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const planner = new Planner(options);
   const memory = request.memory ?? { get: () => undefined };
   const { problems, memory: remembered } = yield* planner.replan(cluster.state, request.services ?? "all", memory);
-  return { mode, nodeName, options, planner, state: cluster.state, memory, problems, remembered };
+  const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
+  const planned = { mode, nodeName, options, planner, state: cluster.state, memory };
+  return { ...planned, loopbackNodePorts, problems, remembered };
 }
 
 /** What the agent of a node plans by. */

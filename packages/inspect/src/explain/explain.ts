@@ -83,9 +83,22 @@ function explainPort(planned: PlannedNode, asked: Asked, port: ServicePortSpec):
     name,
     protocol,
     frontends: group?.frontends ?? [],
+    ...onLoopback(planned, group),
     lost: lostFrontends(planned, asked, port, group),
     endpoints: decision.frontends === "none" ? fates.map(leftAlone) : fates,
   };
+}
+
+/** Upstream's relay serves TCP, and follows the external traffic policy as clients from outside do. */
+function onLoopback(
+  { loopbackNodePorts }: PlannedNode,
+  group: ServicePortGroup | undefined,
+): Pick<PortExplanation, "onLoopback"> {
+  const outside = group?.frontends.find(({ kind }) => kind === "node-port")?.treatments.outside;
+  const here = group && loopbackNodePorts(group.family);
+  if (outside === undefined || outside.verdict === "leave" || here === undefined || here === "untouched") return {};
+  const relayed = here === "relayed" && group?.protocol === "TCP" && outside.verdict === "proxy";
+  return { onLoopback: relayed ? { relayedTo: outside.set } : "refused" };
 }
 
 const FOREIGN: Membership = { in: false, why: "another network serves the service" };

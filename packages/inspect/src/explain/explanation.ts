@@ -1,6 +1,7 @@
 import type {
   AllowedSources,
   EndpointFate,
+  EndpointSetName,
   FrontendKind,
   IPFamily,
   Ownership,
@@ -45,6 +46,11 @@ export interface PortExplanation {
   readonly name: string;
   readonly protocol: Protocol;
   readonly frontends: readonly FrontendExplanation[];
+  /**
+   * What becomes of its node port on loopback addresses: the agent's process relays it to a set, or it is refused.
+   * Absent: it has no node port, or the mode does nothing special there.
+   */
+  readonly onLoopback?: "refused" | { readonly relayedTo: EndpointSetName };
   /** Frontends that this port asks for and another group, or another network, has. */
   readonly lost: readonly LostFrontend[];
   /** Every endpoint of the port in its slices. */

@@ -1,5 +1,5 @@
-import type { AgentConfig } from "@fairlead/config";
-import type { ForwardingPlan, ModeFacts } from "@fairlead/core";
+import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
+import type { ForwardingPlan, IPFamily, ModeFacts } from "@fairlead/core";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { ProgramTexts } from "../dry-run/program-texts.ts";
 
@@ -8,6 +8,8 @@ export interface InspectedMode {
   readonly facts: ModeFacts;
   /** Has its backend write a plan of one family on a node that nobody has programmed yet. */
   dryRun(plan: ForwardingPlan, options: DryRunSettings, texts: ProgramTexts): Promise<unknown>;
+  /** What becomes of node ports on a family's loopback addresses; absent: they are served as on other addresses. */
+  readonly loopbackNodePorts?: (config: AgentConfig, family: IPFamily) => LoopbackNodePorts;
   /** The tables of nftables that a plan stands for, in steps; absent: the mode works without. */
   readonly tables?: (plan: ForwardingPlan, options: DryRunSettings) => Generator<void, readonly NftTable[], void>;
 }

@@ -54,10 +54,15 @@ function policiesText(policies: Policies): string {
   return `Traffic policies: ${parts.join("; ")}`;
 }
 
-function portText({ name, protocol, frontends, lost, endpoints }: PortExplanation, style: Style): string {
+function portText(port: PortExplanation, style: Style): string {
+  const { name, protocol, frontends, lost, endpoints } = port;
   const title = style.bold(`${protocol}${name === "" ? "" : ` port ${name}`}`);
   const counts = { cluster: members(endpoints, "cluster"), local: members(endpoints, "local") };
-  const rows = [...frontends.map((one) => frontendRow(one, counts)), ...lost.map(lostRow)];
+  const rows = [
+    ...frontends.map((one) => frontendRow(one, counts)),
+    ...loopbackRows(port, counts),
+    ...lost.map(lostRow),
+  ];
   const served = indent(tableText(["frontend", "pods", "node", "outside"], rows));
   const head = ["endpoint", "node", "cluster set", "local set"];
   const ends = indent(
@@ -83,6 +88,14 @@ function frontendRow(frontend: FrontendExplanation, counts: Counts): string[] {
     `${name}${exceptionText(excludedClients)}`,
     ...[pod, node, outside].map((treatment) => treatmentText(treatment, counts)),
   ];
+}
+
+/** Only the node itself reaches its loopback addresses. */
+function loopbackRows({ onLoopback }: PortExplanation, counts: Counts): string[][] {
+  if (onLoopback === undefined) return [];
+  const what =
+    onLoopback === "refused" ? onLoopback : `${counts[onLoopback.relayedTo]} ${onLoopback.relayedTo}, relayed`;
+  return [["the node port on loopback", "-", what, "-"]];
 }
 
 /** `, but for clients in 10.244.0.0/16`: their own network serves these. */
