@@ -12,7 +12,7 @@ import { selectsIPv4Loopback } from "@fairlead/intake";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
 import { CounterMaker } from "./counters.ts";
-import type { Mode, ServedNode, Serving } from "./mode.ts";
+import type { Mode, ModeNotice, ServedNode, Serving } from "./mode.ts";
 import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
@@ -20,6 +20,7 @@ const TCP_BE_LIBERAL = "net/netfilter/nf_conntrack_tcp_be_liberal";
 
 export const iptablesMode: Mode = {
   facts: iptablesFacts,
+  notice,
   open: (kernel, family) => openTables(kernel, family, iptablesFacts.needs.iptables),
   prepare,
   serve,
@@ -28,6 +29,16 @@ export const iptablesMode: Mode = {
     return undefined;
   },
 };
+
+/** Upstream: cmd/kube-proxy/app/server_linux.go, createProxier (KEP-5343). */
+function notice({ mode, provenance }: AgentConfig): ModeNotice | undefined {
+  // Where it stands in for another mode, that one was asked for.
+  if (provenance["mode"] !== undefined || mode !== iptablesFacts.name) return undefined;
+  const message =
+    "No proxy mode is set: using iptables. The default of kube-proxy becomes nftables in Kubernetes 1.40, and that of Fairlead " +
+    "in the release that follows it. To keep iptables, set mode: iptables in the configuration file or --proxy-mode=iptables";
+  return { type: "Warning", reason: "KubeProxyDefaultMode", message };
+}
 
 function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
   // Of the node-port addresses only loopback ones count here; which of them the node has may change later.

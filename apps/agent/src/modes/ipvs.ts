@@ -16,7 +16,7 @@ import { kernelVersion } from "@fairlead/kernel";
 import type { VirtualServer } from "@fairlead/netfilter";
 import type { Kernel } from "../host/kernel.ts";
 import type { Log } from "../log/log.ts";
-import type { KeepsChain, Mode, ServedNode, Serving } from "./mode.ts";
+import type { KeepsChain, Mode, ModeNotice, ServedNode, Serving } from "./mode.ts";
 import { setSysctls } from "./sysctls.ts";
 import { atOnce, openedTables, openTables } from "./tables.ts";
 
@@ -34,10 +34,19 @@ export const ipvsMode: Mode = {
   whyNot,
   fallback: { mode: "iptables", flag: "--ipvs-fallback", allowed: ({ ipvs }) => ipvs.fallback },
   open: (kernel, family) => openTables(kernel, family, ipvsFacts.needs.iptables),
+  notice,
   prepare,
   serve,
   removeRules,
 };
+
+/** Upstream: cmd/kube-proxy/app/server_linux.go, createProxier (KEP-5495). */
+function notice(): ModeNotice {
+  const message =
+    "kube-proxy disables its ipvs mode by default in Kubernetes 1.40 and removes it in 1.43. Fairlead keeps ipvs mode: nothing " +
+    "changes on this node; only a return to kube-proxy needs another mode from then on";
+  return { type: "Normal", reason: "IPVSDeprecation", message };
+}
 
 /**
  * Loads the modules, and makes and removes a virtual server: many parts of the kernel show that they are missing only

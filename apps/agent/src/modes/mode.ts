@@ -19,6 +19,8 @@ export interface Mode extends ModeRemoval {
    * finds is all that can be missing.
    */
   whyNot?(config: AgentConfig, kernel: Kernel): Promise<string | undefined>;
+  /** What an operator should know of serving in the mode, reported at each start; absent, undefined: nothing. */
+  notice?(config: AgentConfig): ModeNotice | undefined;
   /** What serves where the node cannot do the mode; absent: nothing does, the agent ends. */
   readonly fallback?: Fallback;
   /**
@@ -31,6 +33,13 @@ export interface Mode extends ModeRemoval {
   prepare?(config: AgentConfig, kernel: Kernel, log: Log): Promise<void>;
   /** Makes the backends of the families that were opened. Nothing is written yet. */
   serve(node: ServedNode): Promise<Serving>;
+}
+
+/** A line of the log and an Event on the Node, with kube-proxy's reason. */
+export interface ModeNotice {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** What a mode's objects in the kernel are named after. */

@@ -54,6 +54,11 @@ export async function prepareAgent(parts: PrepareParts): Promise<AgentParts> {
   const component = componentOf(config.serviceProxyName);
   const events = postEvent && new NodeEvents({ node: nodeName, component, post: postEvent, clock, log });
   void events?.report(startingEvent());
+  const notice = mode.notice?.(config);
+  if (notice !== undefined) {
+    log[notice.type === "Warning" ? "warn" : "info"](notice.message);
+    void events?.report({ ...notice, action: "StartKubeProxy" });
+  }
   if (fallback !== undefined) void events?.report(fallbackEvent(config.mode, mode.facts.name, fallback));
   const progress = new Progress();
   return {
