@@ -44,6 +44,27 @@ test("every flag of kube-proxy and every flag of ours has one row", () => {
   for (const name of theirs) expect(flags.map(([flag]) => flag)).toContain(name);
 });
 
+/** What a row says of a flag that changes nothing, and the help of such a flag. */
+const WITHOUT_EFFECT = { row: /no effect|taken and ignored|not applicable/, help: /\bNo effect\b/ };
+
+test("no help contradicts its row: what has no effect says so, and nothing else does", () => {
+  for (const [name = "", compared = "", why = ""] of flags) {
+    const definition = FLAGS.get(name.replace(/^--/, ""));
+    if (definition === undefined || definition.windows) continue;
+    const expected = WITHOUT_EFFECT.row.test(`${compared}: ${why}`);
+    expect(WITHOUT_EFFECT.help.test(definition.help), `${name}: ${definition.help}`).toBe(expected);
+  }
+});
+
+test("what a help says of all cases, its row says as well", () => {
+  const rows = new Map([...flags, ...own].map((cells) => [cells[0] ?? "", cells.join(" ")]));
+  for (const [name, { help }] of FLAGS) {
+    for (const [word] of help.matchAll(/\b(?:always|never|JSON|protobuf)\b/g)) {
+      expect(rows.get(`--${name}`), `${name}: ${help}`).toContain(word);
+    }
+  }
+});
+
 test("every field that the schema and kube-proxy's own file have has one row", () => {
   const named = fields.map(([name]) => name ?? "");
   expect([...named].sort()).toEqual(leaves(schemaOf("KubeProxyConfiguration")).sort());

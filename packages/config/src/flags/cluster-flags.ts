@@ -35,7 +35,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         type: type.string,
         fields: ["clientConnection.contentType"],
         defaultText: "application/vnd.kubernetes.protobuf",
-        help: "Content type of requests to the API server. Taken for compatibility: Fairlead always asks for JSON.",
+        help: "Content type of lists and watches, where the file has no acceptContentTypes: protobuf if it is named, otherwise JSON.",
       },
       {
         name: "kube-api-qps",
@@ -56,7 +56,7 @@ export const CLUSTER_FLAGS: readonly FlagGroup[] = [
         type: type.duration,
         fields: ["configSyncPeriod"],
         defaultText: "15m0s",
-        help: "How often what was read from the API server is refreshed.",
+        help: "No effect: watches keep objects up to date.",
       },
       {
         name: "feature-gates",
