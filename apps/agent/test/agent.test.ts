@@ -228,6 +228,27 @@ describe("several pod networks", () => {
   });
 });
 
+test("a UDP node port that loses its last endpoint lets its clients go, and other hosts' entries alone", async () => {
+  const dns = service("dns", {
+    type: "NodePort",
+    clusterIPs: ["10.96.0.10"],
+    ports: [{ port: 53, protocol: "UDP", nodePort: 30_053 }],
+  });
+  const slice = (...addresses: string[]) => {
+    const ports = [{ port: 53, protocol: "UDP" as const }];
+    const endpoints = addresses.map((each) => ({ address: each }));
+    return endpointSlice("dns-1", { service: "dns", family: "IPv4", ports, endpoints });
+  };
+  const one = await serving([dns, slice("10.144.154.72")]);
+  const entry = { family: "IPv4", protocol: "UDP", originalPort: 30_053 } as const;
+  const client = { ...entry, originalDestination: "10.201.0.10", replySource: "10.144.154.72", replyPort: 53 };
+  const other = { ...entry, originalDestination: "192.0.2.77", replySource: "192.0.2.77", replyPort: 30_053 };
+  one.conntrack.track(client, other);
+  await one.source.put(slice());
+  await one.clock.advance(1_000);
+  expect(one.conntrack.entries).toEqual([other]);
+});
+
 describe("stopping", () => {
   test("leaves the rules as they are", async () => {
     const one = await serving([web, slice("web", "10.144.0.1")]);

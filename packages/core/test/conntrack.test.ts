@@ -94,13 +94,29 @@ test("without serving endpoints addresses are still cleaned, node ports are not"
   expect(isStale(planner, "udp 10.201.0.10:30053 <- 10.144.1.5:8080")).toBe(false);
 });
 
-test("a node port is one on the node's own addresses, where these are known", () => {
-  const { planner } = planned(DNS, [endpoint(POD)]);
-  const elsewhere = "udp 192.0.2.77:30053 <- 192.0.2.77:30053";
+describe("where the node's own addresses are known, a node port's entry is one", () => {
   const own = new Set(["10.201.0.10"]);
-  expect(isStale(planner, elsewhere)).toBe(true);
-  expect(isStale(planner, elsewhere, own)).toBe(false);
-  expect(isStale(planner, "udp 10.201.0.10:30053 <- 10.144.9.9:8080", own)).toBe(true);
+  const [AT_NODE, ELSEWHERE] = ["udp 10.201.0.10:30053", "udp 192.0.2.77:30053"];
+  const { planner } = planned(DNS, [endpoint(POD)]);
+  const { planner: scaledDown } = planned(DNS, [endpoint(POD, NOT_READY)]);
+
+  test("that was sent to one of these, translated or not, while there are endpoints", () => {
+    expect(isStale(planner, `${AT_NODE} <- 10.144.9.9:8080`, own)).toBe(true);
+    expect(isStale(planner, `${AT_NODE} <- 10.201.0.10:30053`, own)).toBe(true);
+    expect(isStale(planner, `${AT_NODE} <- ${POD}:8080`, own)).toBe(false);
+  });
+
+  test("that was translated from one of these, when the last endpoint is gone", () => {
+    expect(isStale(scaledDown, `${AT_NODE} <- ${POD}:8080`, own)).toBe(true);
+    expect(isStale(scaledDown, `${AT_NODE} <- 10.201.0.10:30053`, own)).toBe(false);
+    expect(isStale(scaledDown, `${ELSEWHERE} <- ${POD}:8080`, own)).toBe(false);
+  });
+
+  test("elsewhere only if it was translated: what passes by to another host's port is not ours", () => {
+    expect(isStale(planner, `${ELSEWHERE} <- 10.144.9.9:8080`, own)).toBe(true);
+    expect(isStale(planner, `${ELSEWHERE} <- 192.0.2.77:30053`, own)).toBe(false);
+    expect(isStale(planner, `${ELSEWHERE} <- 192.0.2.77:30053`)).toBe(true);
+  });
 });
 
 test("SCTP is cleaned as UDP is, TCP never", () => {

@@ -40,6 +40,11 @@ export class NodeInputs {
     return this.#node;
   }
 
+  /** The node's addresses of both families as they were last set; empty: they are not known yet. */
+  get addresses(): readonly string[] {
+    return this.#addresses;
+  }
+
   /** As far as it is known now. */
   get primaryFamily(): PrimaryFamily {
     return primaryFamily(this.#ipSources());

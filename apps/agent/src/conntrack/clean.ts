@@ -18,6 +18,7 @@ interface Listed extends Flow {
  * Deletes the conntrack entries of one family that keep clients on endpoints that are gone, or with us where another
  * network has taken over.
  *
+ * @param nodeAddresses empty: they are not known
  * @returns how many were deleted of each protocol
  * @throws CommandError or NetlinkError when conntrack is missing, not permitted or fails
  */
@@ -25,8 +26,10 @@ export async function cleanConntrack(
   conntrack: Conntrack,
   lookup: FrontendLookup,
   needs: CleaningNeeds,
+  nodeAddresses: readonly string[] = [],
 ): Promise<ReadonlyMap<Protocol, number>> {
   const isOrphan = orphans(lookup, needs.gone);
+  const known = nodeAddresses.length === 0 ? {} : { nodeAddresses: new Set(nodeAddresses) };
   const choose = (entries: readonly ConntrackFlow[]): ReadonlySet<ConntrackFlow> => {
     const listed: readonly Listed[] = entries.map((entry) => ({
       ...entry,
@@ -34,7 +37,7 @@ export async function cleanConntrack(
       entry,
     }));
     const released = releasedFlows(needs.released, listed);
-    const stale = [...staleFlows(lookup, listed), ...released, ...listed.filter(isOrphan)];
+    const stale = [...staleFlows(lookup, listed, known), ...released, ...listed.filter(isOrphan)];
     return new Set(stale.map(({ entry }) => entry));
   };
   const deleted = new Map<Protocol, number>();

@@ -11,6 +11,8 @@ export interface ConntrackFollowerParts {
   readonly families: readonly IPFamily[];
   readonly conntrack: Conntrack;
   readonly lookup: (family: IPFamily) => FrontendLookup;
+  /** The node's own addresses, as far as they are known now. Default: they are not. */
+  readonly nodeAddresses?: () => readonly string[];
   /** Absent: TCP is left alone. */
   readonly resets?: Resets | undefined;
   readonly metrics: ConntrackMetrics;
@@ -31,7 +33,7 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
     if (needs === undefined || unusable) return;
     const start = parts.clock.monotonic();
     try {
-      told(family, await cleanConntrack(parts.conntrack, parts.lookup(family), needs));
+      told(family, await cleanConntrack(parts.conntrack, parts.lookup(family), needs, parts.nodeAddresses?.()));
     } catch (error) {
       unusable = error instanceof CommandError && error.reason === "not-found";
       report(family, error);

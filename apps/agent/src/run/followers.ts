@@ -42,7 +42,16 @@ function besideRules(parts: AgentParts, made: Components, kernel: Kernel): reado
   const lookup = (family: IPFamily) => relaying?.lookup?.(planner.lookup(family)) ?? planner.lookup(family);
   return [
     serviceHealthFollower(made.serviceHealth),
-    conntrackFollower({ families, conntrack: kernel.conntrack, lookup, resets, metrics, clock, log }),
+    conntrackFollower({
+      families,
+      conntrack: kernel.conntrack,
+      lookup,
+      nodeAddresses: () => inputs.addresses,
+      resets,
+      metrics,
+      clock,
+      log,
+    }),
     leftoversFollower({ kernel, mode, removals, families, log }),
   ];
 }

@@ -4,6 +4,7 @@ import {
   decodeEndpointSlice,
   decodeService,
   type ForwardingPlan,
+  type FrontendLookup,
   type IPFamily,
   type Ownership,
   Planner,
@@ -25,6 +26,10 @@ export class TestCluster {
 
   plan(family: IPFamily): ForwardingPlan {
     return this.#planner.plan(family);
+  }
+
+  lookup(family: IPFamily): FrontendLookup {
+    return this.#planner.lookup(family);
   }
 
   /**
