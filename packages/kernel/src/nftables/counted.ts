@@ -1,11 +1,11 @@
 import type { Attributes } from "@fairlead/netfilter/netlink";
-import { type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
+import { COUNTER, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
 import { NetlinkError } from "../netlink/error.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 import { listing } from "./listing.ts";
 import { encodeDumpOfChain } from "./requests.ts";
 
-const { COUNTER, EXPRESSION, RULE } = nftNumbers;
+const { EXPRESSION, RULE } = nftNumbers;
 
 /** `NftablesClient.counted` */
 export async function counted(

@@ -1,3 +1,4 @@
+export { COUNTER } from "./expressions/counter.ts";
 export { ADDRESS_TYPES } from "./expressions/fib.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/index.ts";
 export { PORT_UNREACHABLE } from "./expressions/reject.ts";

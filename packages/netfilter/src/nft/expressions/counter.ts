@@ -1,5 +1,7 @@
-import { COUNTER } from "../netlink/numbers.ts";
 import type { ExpressionKind } from "./kind.ts";
+
+/** enum nft_counter_attributes. */
+export const COUNTER = { bytes: 1, packets: 2 } as const;
 
 /** Counts the packets that come by. How many have is not a part of the rule. */
 export interface Counter {

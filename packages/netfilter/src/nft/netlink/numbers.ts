@@ -30,8 +30,6 @@ export const CHAIN = { table: 1, handle: 2, name: 3, hook: 4, policy: 5, use: 6,
 export const CHAIN_HOOK = { number: 1, priority: 2 } as const;
 export const RULE = { table: 1, chain: 2, handle: 3, expressions: 4, position: 6, userData: 7 } as const;
 export const EXPRESSION = { name: 1, data: 2 } as const;
-/** enum nft_counter_attributes. */
-export const COUNTER = { bytes: 1, packets: 2 } as const;
 export const SET = {
   table: 1,
   name: 2,
