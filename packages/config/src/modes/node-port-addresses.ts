@@ -29,7 +29,7 @@ export function loopbackNodePorts(
 }
 
 /** Whether one of the selectors is of loopback addresses; one that is of others as well, such as `all`, is not. */
-export function namesLoopback(selectors: readonly string[], family: IPFamily): boolean {
+function namesLoopback(selectors: readonly string[], family: IPFamily): boolean {
   return selectors.some((one) => one === "localhost" || (familyOf(one) === family && isLoopback(one)));
 }
 
