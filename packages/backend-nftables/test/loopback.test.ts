@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { createNftablesBackend, type LoopbackNodePorts, planTable } from "../src/index.ts";
 import { openWorld } from "./support/world.ts";
 
-function opened(loopbackNodePorts: LoopbackNodePorts, fake = new FakeNftables(), world = openWorld()) {
-  const backend = createNftablesBackend(fake, { family: "IPv4", loopbackNodePorts });
+function opened(setting: LoopbackNodePorts, fake = new FakeNftables(), world = openWorld()) {
+  const backend = createNftablesBackend(fake, { family: "IPv4", loopbackNodePorts: { IPv4: setting, IPv6: setting } });
   return { backend, fake, world };
 }
 
@@ -28,7 +28,7 @@ test("whatever the history, what is refused is as after a fresh start", async ()
       const { backend, fake, world } = opened(setting);
       await backend.sync(world.plan);
       for (const batch of history) await backend.apply(world.plan, world.change(batch) ?? noChange);
-      const fresh = planTable(world.plan, { loopbackNodePorts: setting });
+      const fresh = planTable(world.plan, { loopbackNodePorts: { IPv4: setting, IPv6: setting } });
       expect(linesOf(fake.tableNow("ip", "kube-proxy"))).toEqual(linesOf(fresh));
     }),
     { numRuns: 60 },

@@ -1,6 +1,5 @@
 export { formatDuration, parseDuration } from "./duration.ts";
 export type * from "./mode-settings.ts";
-export { type LoopbackNodePorts, loopbackNodePorts } from "./modes/node-port-addresses.ts";
 export { withMode } from "./modes/with-mode.ts";
 export type * from "./multi-cni-settings.ts";
 export { parseArguments } from "./parse.ts";

@@ -1,3 +1,5 @@
+import type { IPFamily } from "@fairlead/base";
+
 /** What every mode has. */
 interface CommonSettings {
   /** 0…31 */
@@ -27,7 +29,19 @@ export interface IpvsSettings extends CommonSettings {
   readonly fallback: boolean;
 }
 
-export type NftablesSettings = CommonSettings;
+/** What becomes of node ports on a family's loopback addresses in nftables mode. */
+export type LoopbackNodePorts =
+  /** Nothing: packets go to whichever program listens there. */
+  | "untouched"
+  /** They are refused and counted, in every protocol. */
+  | "refused"
+  /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
+  | "relayed";
+
+export interface NftablesSettings extends CommonSettings {
+  /** By the gate KubeProxyNFTablesLocalhostNodePorts and nodePortAddresses. */
+  readonly loopbackNodePorts: Readonly<Record<IPFamily, LoopbackNodePorts>>;
+}
 
 /** Looks over the proxy that serves this node, and programs nothing (--shadow). */
 export interface ShadowSettings {

@@ -1,5 +1,5 @@
 import { createNodePortRelays, type NodePortRelays, type UserspaceOptions } from "@fairlead/backend-userspace";
-import { type AgentConfig, loopbackNodePorts } from "@fairlead/config";
+import type { AgentConfig } from "@fairlead/config";
 import type { Backend, IPFamily } from "@fairlead/core";
 import type { Log } from "../log/log.ts";
 import type { Relaying } from "./mode.ts";
@@ -19,7 +19,7 @@ export function loopbackRelays(
   log: Log,
   system: Pick<UserspaceOptions, "clock" | "open"> = {},
 ): LoopbackRelays {
-  const served = families.filter((family) => loopbackNodePorts(config, family) === "relayed");
+  const served = families.filter((family) => config.nftables.loopbackNodePorts[family] === "relayed");
   if (served.length === 0) return { families: new Map(), relaying: undefined };
   const options = relayOptions(config, log);
   const made = new Map(

@@ -1,4 +1,5 @@
 import { familyOf, IP_FAMILIES, type IPFamily, isLoopback } from "@fairlead/base";
+import type { LoopbackNodePorts, NftablesSettings } from "../mode-settings.ts";
 import type { Report } from "../report.ts";
 import type { AgentConfig, ProxyMode } from "../types.ts";
 
@@ -7,25 +8,17 @@ export function defaultNodePortAddresses(mode: ProxyMode): readonly string[] {
   return [mode === "nftables" ? "primary" : "all"];
 }
 
-/** What becomes of node ports on a family's loopback addresses in nftables mode. */
-export type LoopbackNodePorts =
-  /** Nothing: packets go to whichever program listens there. */
-  | "untouched"
-  /** They are refused and counted, in every protocol. */
-  | "refused"
-  /** TCP is relayed by the agent's own process, other protocols are refused and counted. */
-  | "relayed";
-
 /**
- * Upstream: pkg/proxy/nftables/proxier.go, localhostNodePortRejectProtocols (KEP-6032). Meant for nftables mode; others
- * serve loopback addresses by their own settings.
+ * Upstream: pkg/proxy/nftables/proxier.go, localhostNodePortRejectProtocols (KEP-6032).
+ *
+ * @param selectors CIDRs and keywords (KubeProxyConfiguration.nodePortAddresses)
  */
-export function loopbackNodePorts(
-  { features, nodePortAddresses }: Pick<AgentConfig, "features" | "nodePortAddresses">,
-  family: IPFamily,
-): LoopbackNodePorts {
-  if (!features.nftLocalhostNodePorts) return "untouched";
-  return namesLoopback(nodePortAddresses, family) ? "relayed" : "refused";
+export function loopbackNodePorts(gate: boolean, selectors: readonly string[]): NftablesSettings["loopbackNodePorts"] {
+  const of = (family: IPFamily): LoopbackNodePorts => {
+    if (!gate) return "untouched";
+    return namesLoopback(selectors, family) ? "relayed" : "refused";
+  };
+  return { IPv4: of("IPv4"), IPv6: of("IPv6") };
 }
 
 /** Whether one of the selectors is of loopback addresses; one that is of others as well, such as `all`, is not. */

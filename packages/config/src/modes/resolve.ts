@@ -8,6 +8,7 @@ import { canonicalList } from "../resolve/lists.ts";
 import { resolveUserspace } from "../resolve/userspace.ts";
 import { enumeration } from "../schema/scalars.ts";
 import type { AgentConfig, ProxyMode } from "../types.ts";
+import { loopbackNodePorts } from "./node-port-addresses.ts";
 import { resolveResetStaleTCP } from "./reset-stale-tcp.ts";
 
 type ModeSettings = Pick<
@@ -88,12 +89,13 @@ function resolveIpvs(
 }
 
 function resolveNftables(input: ConfigInput): NftablesSettings {
-  const { nftables } = input.kubeProxy;
+  const { nftables, nodePortAddresses = [] } = input.kubeProxy;
   return {
     masqueradeBit: nftables.masqueradeBit ?? MASQUERADE_BIT,
     masqueradeAll: nftables.masqueradeAll ?? false,
     syncPeriodMs: periodOf(input, nftables.syncPeriod, SYNC_MS),
     minSyncPeriodMs: periodOf(input, nftables.minSyncPeriod, MIN_SYNC_MS),
+    loopbackNodePorts: loopbackNodePorts(isGateOn(input, "KubeProxyNFTablesLocalhostNodePorts"), nodePortAddresses),
   };
 }
 
