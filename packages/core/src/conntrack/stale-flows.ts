@@ -16,10 +16,10 @@ export interface StaleFlowOptions {
 
 /**
  * The entries that keep clients on endpoints that are gone: their original destination is one of our frontends and the
- * answer comes from no serving endpoint of it, policies and topology aside. UDP as upstream. SCTP, too, whose heartbeats would keep such an entry for ever, but there every
- * endpoint that still exists counts, ready or not: an association goes on as a TCP connection would. TCP is left: its
- * entries go only where that is asked for (`orphans`). Frontends that are left to another network are not ours. Entries
- * are read once, in any order.
+ * answer comes from no serving endpoint of it, policies and topology aside. UDP as upstream. SCTP, too, whose
+ * heartbeats would keep such an entry for ever, but there every endpoint that still exists counts, ready or not: an
+ * association goes on as a TCP connection would. TCP is left: its entries go only where that is asked for (`orphans`).
+ * Frontends that are left to another network are not ours. Entries are read once, in any order.
  *
  * @param lookup `Planner.lookup(family)`; flows of the other family are passed over
  */
