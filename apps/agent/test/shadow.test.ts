@@ -1,9 +1,9 @@
 import { VirtualClock } from "@fairlead/base/testing";
+import { type News, ownRules } from "@fairlead/compare";
 import type { ForwardingPlan } from "@fairlead/core";
 import { factsOf } from "@fairlead/inspect";
 import { FakeNodeAddresses } from "@fairlead/kernel/fake";
 import { LazySaveParser } from "@fairlead/netfilter";
-import { type News, ownRules } from "@fairlead/shadow";
 import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fairlead/testkit";
 import { beforeEach, describe, expect, test } from "vitest";
 import { metricFactory } from "../src/metrics/registry.ts";

@@ -1,11 +1,11 @@
 import { systemClock, toEnd } from "@fairlead/base";
+import { restored } from "@fairlead/compare";
 import { type AgentConfig, parseArguments } from "@fairlead/config";
 import { type ConsoleOptions, startConsole } from "@fairlead/console";
 import { Memory } from "@fairlead/endpoint-filter";
 import { dryRun, type PlannedNode } from "@fairlead/inspect";
 import { filterSettings } from "@fairlead/intake";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { restored } from "@fairlead/verify";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { afterEach, expect, test, vi } from "vitest";
 import { check } from "../src/commands/verify/check.ts";

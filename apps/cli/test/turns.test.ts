@@ -1,9 +1,9 @@
 import { systemClock, toEnd } from "@fairlead/base";
+import { restored } from "@fairlead/compare";
 import { parseArguments } from "@fairlead/config";
 import { dryRun, dryTables, type Mode, planNode, readCluster } from "@fairlead/inspect";
 import { filterSettings } from "@fairlead/intake";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { restored } from "@fairlead/verify";
 import { createManifestsSnapshot } from "@fairlead/watch";
 import { afterEach, expect, test, vi } from "vitest";
 import { check } from "../src/commands/verify/check.ts";

@@ -1,4 +1,5 @@
 import { socketText } from "@fairlead/base";
+import type { Finding, ServiceReport } from "@fairlead/compare";
 import { agentFolder } from "@fairlead/lab/agent/manifests";
 import { type IpvsFault, ipvsFaults } from "@fairlead/lab/faults/ipvs";
 import { fairlead } from "@fairlead/lab/tools/fairlead";
@@ -13,7 +14,6 @@ import {
   webB1,
   workload,
 } from "@fairlead/testkit";
-import type { Finding, ServiceReport } from "@fairlead/verify";
 import { type ServedNode, serveNode } from "./served.ts";
 import { problemsOf, type Report, type Suite } from "./suite.ts";
 

@@ -1,9 +1,16 @@
 /** What the server tells the page. JSON values only; nothing here runs. */
 
+import type { ServiceReport } from "@fairlead/compare";
 import type { IPFamily, Ownership, ServiceKey } from "@fairlead/core";
-import type { AgentStatus, Flow, ServiceExplanation, ServiceTraffic, SuggestedCIDR } from "@fairlead/inspect";
+import type {
+  AgentStatus,
+  Diagnosis,
+  Flow,
+  ServiceExplanation,
+  ServiceTraffic,
+  SuggestedCIDR,
+} from "@fairlead/inspect";
 import type { LearntCIDR, LearntOnce, OwnershipRow } from "@fairlead/intake";
-import type { Diagnosis, ServiceReport } from "@fairlead/verify";
 
 /** One line of the list of services. */
 export interface ServiceRow {

@@ -1,8 +1,6 @@
 import { type Clock, errorChainText, inSlices, type Slicing, slices } from "@fairlead/base";
-import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
-import { destinationText } from "@fairlead/inspect";
-import type { KernelReader } from "@fairlead/kernel";
 import {
+  destinationText,
   groupDifferences,
   type News,
   Rounds,
@@ -10,7 +8,9 @@ import {
   type Suspicion,
   Suspicions,
   straysIn,
-} from "@fairlead/shadow";
+} from "@fairlead/compare";
+import type { Backend, ForwardingPlan, IPFamily, ModeSemantics, PlanChange, SyncReport } from "@fairlead/core";
+import type { KernelReader } from "@fairlead/kernel";
 import type { SeenMode } from "./modes.ts";
 import { type Reading, readKernel } from "./reading.ts";
 import { subjectOf } from "./subject.ts";

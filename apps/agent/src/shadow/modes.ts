@@ -1,9 +1,9 @@
 import { IP_FAMILIES } from "@fairlead/base";
+import { type KernelState, ownRules } from "@fairlead/compare";
 import type { IPFamily, ModeFacts } from "@fairlead/core";
-import { factsOf, type KernelState, type Mode } from "@fairlead/inspect";
+import { factsOf, type Mode } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import type { SavedRules } from "@fairlead/netfilter";
-import { ownRules } from "@fairlead/shadow";
 import { type Environment, packetSet } from "@fairlead/trace";
 
 /** A mode in which the other proxy may run, and how it is seen in the kernel. */

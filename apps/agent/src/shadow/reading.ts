@@ -1,6 +1,6 @@
+import { type View, viewOf } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
 import type { KernelReader } from "@fairlead/kernel";
-import { type View, viewOf } from "@fairlead/shadow";
 import { hostOf } from "./host.ts";
 import type { SeenMode } from "./modes.ts";
 

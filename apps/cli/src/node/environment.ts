@@ -1,4 +1,5 @@
 import { DEVICE } from "@fairlead/backend-ipvs";
+import type { IpvsObjects } from "@fairlead/compare";
 import {
   createIpset,
   createIpvsadm,
@@ -19,7 +20,6 @@ import {
   routing,
   ticksPerSecond,
 } from "@fairlead/trace";
-import type { IpvsObjects } from "@fairlead/verify";
 import { collect } from "./collect.ts";
 
 /**

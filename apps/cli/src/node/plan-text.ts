@@ -1,10 +1,10 @@
 import { IP_FAMILIES, toEnd } from "@fairlead/base";
+import { addressesOf, type IpvsObjects, type KernelState, restored, serversOf, setsOf } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import type { KernelState, ProgramText } from "@fairlead/inspect";
+import type { ProgramText } from "@fairlead/inspect";
 import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
-import { addressesOf, type IpvsObjects, restored, serversOf, setsOf } from "@fairlead/verify";
 import { ipvsEnvironment } from "./environment.ts";
 import { JSON_LISTING, tablesIn } from "./nft-tables.ts";
 

@@ -1,4 +1,4 @@
-import type { ServiceReport } from "@fairlead/verify";
+import type { ServiceReport } from "@fairlead/compare";
 
 interface FamilyReport {
   readonly services: readonly ServiceReport[];

@@ -1,4 +1,4 @@
-import type { ServiceReport } from "@fairlead/verify";
+import type { ServiceReport } from "@fairlead/compare";
 import type { FamilyFindings, NodeRow, Seen } from "../protocol.ts";
 
 /** One service that is not in a node's kernel as it should be. */

@@ -8,9 +8,8 @@ import {
   RequestError,
   shownFlows,
 } from "@fairlead/console";
-import { flowAttribution } from "@fairlead/inspect";
+import { diagnose, flowAttribution } from "@fairlead/inspect";
 import { openTracking, type Runner } from "@fairlead/kernel";
-import { diagnose } from "@fairlead/verify";
 import type { CommandInput } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";

@@ -1,7 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { errorText } from "@fairlead/base";
+import type { KernelState } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import { dryRun, type KernelState } from "@fairlead/inspect";
+import { dryRun } from "@fairlead/inspect";
 import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
 import type { Environment } from "@fairlead/trace";
 import type { CommandInput } from "../../frame/command.ts";

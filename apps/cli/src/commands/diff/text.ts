@@ -1,4 +1,4 @@
-import { type Fate, type TrafficChange, type TrafficDifference, waysText } from "@fairlead/inspect";
+import { type Fate, type TrafficChange, type TrafficDifference, waysText } from "@fairlead/compare";
 import type { RuleSetDifference } from "@fairlead/netfilter";
 import type { Style } from "../../frame/style.ts";
 

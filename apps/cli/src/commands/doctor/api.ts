@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import type { ApiFacts } from "@fairlead/verify";
+import type { ApiFacts } from "@fairlead/inspect";
 import { type Access, createApiSource, isAllowed } from "@fairlead/watch";
 import type { Context } from "../../frame/context.ts";
 import { apiConnection, type ClusterAccess, hasCluster } from "../../inputs/cluster-access.ts";

@@ -1,9 +1,8 @@
 import { hostCIDR } from "@fairlead/base";
 import type { ModeNeeds } from "@fairlead/core";
-import { factsOf } from "@fairlead/inspect";
+import { type ApiFacts, factsOf, type NamedCIDR, type NodeFacts, type TraceRules } from "@fairlead/inspect";
 import { detectVariant, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import { parseRoutes } from "@fairlead/trace";
-import type { ApiFacts, NamedCIDR, NodeFacts, TraceRules } from "@fairlead/verify";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { nodeAddresses } from "../../node/kernel-state.ts";
 import { isOfIptables, tableNames } from "../../node/nft-tables.ts";

@@ -1,6 +1,5 @@
-import { instanceOfTable } from "@fairlead/inspect";
+import { instanceOfTable, type NodeFacts } from "@fairlead/inspect";
 import { nodeLockProcess } from "@fairlead/kernel";
-import type { NodeFacts } from "@fairlead/verify";
 
 /**
  * Agents with a service proxy name, by the tables that they have on a node.

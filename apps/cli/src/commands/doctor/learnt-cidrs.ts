@@ -1,5 +1,5 @@
 import { errorText } from "@fairlead/base";
-import type { NamedCIDR } from "@fairlead/verify";
+import type { NamedCIDR } from "@fairlead/inspect";
 import type { Context } from "../../frame/context.ts";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { learntDoubts } from "../../inputs/learnt.ts";

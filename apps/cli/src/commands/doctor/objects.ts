@@ -1,5 +1,5 @@
 import { fieldsOf, textOf } from "@fairlead/core";
-import type { ApiFacts, CalicoBPF } from "@fairlead/verify";
+import type { ApiFacts, CalicoBPF } from "@fairlead/inspect";
 import type { ObjectSource, OtherResource, OtherState, OtherSubscription } from "@fairlead/watch";
 
 type Answers = Pick<Extract<ApiFacts, { kind: "answers" }>, "calico" | "cilium">;

@@ -1,4 +1,4 @@
-import type { NodeFacts } from "@fairlead/verify";
+import type { NodeFacts } from "@fairlead/inspect";
 import type { ListedRules } from "./rules.ts";
 import type { Attempt } from "./seen.ts";
 

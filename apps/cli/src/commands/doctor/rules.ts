@@ -1,4 +1,4 @@
-import type { RuleCount } from "@fairlead/verify";
+import type { RuleCount } from "@fairlead/inspect";
 import { type Attempt, textOf } from "./seen.ts";
 
 /** What one variant of iptables holds, as its own tool lists it. */

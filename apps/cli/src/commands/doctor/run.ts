@@ -1,4 +1,4 @@
-import { type Diagnosis, diagnose } from "@fairlead/verify";
+import { type Diagnosis, diagnose } from "@fairlead/inspect";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
 import type { Style } from "../../frame/style.ts";

@@ -1,5 +1,5 @@
+import type { Agreement } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import type { Agreement } from "@fairlead/inspect";
 
 /** How the kernel agrees with the plan in one family. */
 export interface FamilyAgreement {

@@ -1,7 +1,7 @@
+import { agreementOf } from "@fairlead/compare";
 import type { AgentConfig } from "@fairlead/config";
 import { type ServicePortGroup, splitKey } from "@fairlead/core";
 import {
-  agreementOf,
   explainService,
   factsOf,
   findTarget,
@@ -93,8 +93,13 @@ async function compare(
 }
 
 function dataOf({ explanation, agreements }: Answer) {
-  const kernel = agreements.map(({ family, agreement: { checked, disagreements } }) => {
-    return { family, checked, disagreements: disagreements.map(findingData) };
+  const kernel = agreements.map(({ family, agreement: { checked, disagreements, unknown } }) => {
+    return {
+      family,
+      checked,
+      disagreements: disagreements.map(findingData),
+      unknown: unknown.map(findingData),
+    };
   });
   return { ...explanation, kernel };
 }

@@ -1,15 +1,13 @@
 import { socketText } from "@fairlead/base";
+import { type PacketFinding, type Ways, waysText } from "@fairlead/compare";
 import type { EndpointFate, Membership, Treatment } from "@fairlead/core";
-import {
-  type FamilyExplanation,
-  type Finding,
-  type FrontendExplanation,
-  type LostFrontend,
-  type Policies,
-  type PortExplanation,
-  type ServiceExplanation,
-  type Ways,
-  waysText,
+import type {
+  FamilyExplanation,
+  FrontendExplanation,
+  LostFrontend,
+  Policies,
+  PortExplanation,
+  ServiceExplanation,
 } from "@fairlead/inspect";
 import type { Style } from "../../frame/style.ts";
 import { tableText } from "../../output/table.ts";
@@ -125,21 +123,27 @@ function membershipText({ in: inside, why }: Membership, style: Style): string {
   return inside ? `${style.good("in")}: ${why}` : `${style.dim("out")}: ${why}`;
 }
 
-function agreementText({ agreement: { checked, disagreements } }: FamilyAgreement, style: Style): string {
+function agreementText({ agreement }: FamilyAgreement, style: Style): string {
+  const { checked, disagreements, unknown } = agreement;
   const kinds = `${checked} ${checked === 1 ? "kind" : "kinds"} of packets traced`;
-  if (disagreements.length === 0) return `\nKernel: ${style.good("agrees")}, ${kinds}\n`;
-  const lines = disagreements.map((one) => `  ${findingText(one)}\n`);
-  return `\nKernel: ${style.bad("does something else")} with ${disagreements.length} of ${kinds}\n${lines.join("")}`;
+  const open = unknown.length === 0 ? "" : `; ${style.warn("unknown")} for ${unknown.length} of them`;
+  const lines = [...disagreements, ...unknown].map((one) => `  ${findingText(one)}\n`).join("");
+  if (disagreements.length > 0) {
+    const differs = `${style.bad("does something else")} with ${disagreements.length} of ${kinds}`;
+    return `\nKernel: ${differs}${open}\n${lines}`;
+  }
+  const agrees = unknown.length < checked || checked === 0 ? `${style.good("agrees")}, ${kinds}` : kinds;
+  return `\nKernel: ${agrees}${open}\n${lines}`;
 }
 
-function findingText({ frontend, source, wanted, found, problem }: Finding): string {
+function findingText({ frontend, source, wanted, found, problem }: PacketFinding): string {
   const to = `${frontend.kind} ${socketText(frontend.address, frontend.port)}`;
   const seen = found === undefined ? `cannot be told: ${problem}` : `goes to ${waysText(found)}`;
   return `${source.class} (${source.address}) → ${to}: ${seen}; wanted: ${waysText(wanted)}`;
 }
 
 /** A finding as JSON. */
-export function findingData({ frontend, source, wanted, found, problem }: Finding) {
+export function findingData({ frontend, source, wanted, found, problem }: PacketFinding) {
   const ways = (of: Ways) => Object.fromEntries(of);
   return {
     frontend,

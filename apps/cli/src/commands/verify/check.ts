@@ -1,26 +1,28 @@
 import { inSlices } from "@fairlead/base";
-import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
-import { dryRun, dryTables, endpointProbesOf, type PlannedNode, probesOf } from "@fairlead/inspect";
-import type { SavedRules } from "@fairlead/netfilter";
-import type { NftTable } from "@fairlead/netfilter/nft";
-import type { Environment } from "@fairlead/trace";
 import {
   byService,
   compareIpvs,
   compareNftables,
+  compareProbes,
   compareRules,
-  compareTraffic,
+  endpointProbesOf,
   type Finding,
   hasForeignRules,
   type IpvsObjects,
   isKubeProxyTable,
-  type Kernel,
+  type KernelState,
   type Probe,
+  probesOf,
   renamedServices,
   restored,
   servicesIn,
   servicesInTable,
-} from "@fairlead/verify";
+} from "@fairlead/compare";
+import type { ForwardingPlan, IPFamily, ServicePortGroup } from "@fairlead/core";
+import { dryRun, dryTables, type PlannedNode } from "@fairlead/inspect";
+import type { SavedRules } from "@fairlead/netfilter";
+import type { NftTable } from "@fairlead/netfilter/nft";
+import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import { ipvsEnvironment } from "../../node/environment.ts";
 import { ipvsObjectsIn, payloadIn } from "../../node/plan-text.ts";
@@ -60,20 +62,20 @@ export async function check(
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
   const wanted = {
-    rules: expected,
+    ruleSet: expected,
     nftables: tables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, objects),
   };
   const found = {
-    rules: held.rules,
+    ruleSet: held.rules,
     nftables: held.nftables,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
   const findings = await byMeaning(structure, plan, wanted, found, options.nodeIPs[family]);
-  const [notes = [], differences = []] = [true, undefined].map((others) =>
-    findings.filter((one) => one.others === others),
-  );
-  const noted = notes.length > 0 ? { notes } : {};
+  const unknown = findings.filter(({ kind }) => kind === "unknown");
+  const notes = findings.filter(({ others }) => others === true);
+  const differences = findings.filter(({ kind, others }) => kind !== "unknown" && others === undefined);
+  const noted = { ...(notes.length > 0 && { notes }), ...(unknown.length > 0 && { unknown }) };
   if (differences.length === 0) return { services: [], ...noted };
   const names = new Set(Array.from(plan.groups.values(), ({ name }) => name));
   return { services: byService(differences, names, await present(plan, tables, held)), ...noted };
@@ -103,16 +105,18 @@ function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable |
 async function byMeaning(
   structure: readonly Finding[],
   plan: ForwardingPlan,
-  expected: Kernel & { readonly rules: SavedRules },
-  actual: Kernel & { readonly rules: SavedRules },
+  expected: KernelState & { readonly ruleSet: SavedRules },
+  actual: KernelState & { readonly ruleSet: SavedRules },
   nodeAddress: string | undefined,
 ): Promise<readonly Finding[]> {
   const renamed = renamedServices(structure);
   const everybody =
-    hasForeignRules(expected.rules, actual.rules) || hasOtherTables(expected.nftables ?? [], actual.nftables ?? []);
+    hasForeignRules(expected.ruleSet, actual.ruleSet) || hasOtherTables(expected.nftables ?? [], actual.nftables ?? []);
   const groups = [...plan.groups.values()].filter(({ name }) => everybody || renamed.has(name));
-  const traffic = await inSlices(compareTraffic(expected, actual, probesTo(groups, plan, nodeAddress)));
-  const changed = new Set(traffic.flatMap(({ service, others }) => (others ? [] : [service])));
+  const traffic = await inSlices(compareProbes(expected, actual, probesTo(groups, plan, nodeAddress)));
+  const changed = new Set(
+    traffic.flatMap(({ kind, service, others }) => (others || kind === "unknown" ? [] : [service])),
+  );
   const known = new Set(structure.map(({ service }) => service));
   return [
     ...structure.filter(({ service }) => service === undefined || !renamed.has(service) || changed.has(service)),

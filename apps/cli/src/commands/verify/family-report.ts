@@ -1,5 +1,5 @@
+import type { Finding, ServiceReport } from "@fairlead/compare";
 import type { IPFamily } from "@fairlead/core";
-import type { Finding, ServiceReport } from "@fairlead/verify";
 
 /** What was found in one family. */
 export interface FamilyReport {
@@ -7,4 +7,6 @@ export interface FamilyReport {
   readonly services: readonly ServiceReport[];
   /** What others' rules do, and no difference; absent: nothing that is known. */
   readonly notes?: readonly Finding[];
+  /** Packets of which it is not known where they end; absent: there are none. */
+  readonly unknown?: readonly Finding[];
 }

@@ -47,8 +47,13 @@ export async function run({ options }: CommandInput<typeof verifyOptions>, conte
 /** Of the namespace that is asked for, with what all services share. */
 function within({ namespace }: Pick<Values, "namespace">, report: FamilyReport): FamilyReport {
   const isAsked = ({ service }: { readonly service?: string }) => service === undefined || isIn(namespace, service);
-  const { services, notes } = report;
-  return { ...report, services: services.filter(isAsked), ...(notes && { notes: notes.filter(isAsked) }) };
+  const { services, notes, unknown } = report;
+  return {
+    ...report,
+    services: services.filter(isAsked),
+    ...(notes && { notes: notes.filter(isAsked) }),
+    ...(unknown && { unknown: unknown.filter(isAsked) }),
+  };
 }
 
 async function allNodes(options: Values, context: Context): Promise<ExitCode> {

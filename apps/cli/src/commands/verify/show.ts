@@ -1,9 +1,9 @@
-import type { Finding } from "@fairlead/verify";
+import type { Finding } from "@fairlead/compare";
 import type { Style } from "../../frame/style.ts";
 import type { NodeReport } from "./all-nodes.ts";
 import type { FamilyReport } from "./family-report.ts";
 
-const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~" };
+const SIGNS: Readonly<Record<Finding["kind"], string>> = { missing: "-", extra: "+", different: "~", unknown: "?" };
 
 /** What was found on each node. */
 export function nodeReportsText(reports: readonly NodeReport[], style: Style): string {
@@ -18,7 +18,7 @@ export function nodeReportsText(reports: readonly NodeReport[], style: Style): s
     .join("");
 }
 
-/** More of one service tell nobody anything. */
+/** Findings of one service that are shown. */
 const MOST = 20;
 
 /** Findings by family and service: - is missing, + is too much, ~ is different. */
@@ -33,9 +33,16 @@ export function reportText(reports: readonly FamilyReport[], style: Style): stri
       return [`${head}\n`, ...shown, ...more].join("");
     }),
   );
-  const notes = reports.flatMap((report) => notesText(report));
+  const notes = reports.flatMap((report) => [...unknownText(report, style), ...notesText(report)]);
   if (all.length > 0) return [...all, ...notes].join("");
   return [`${style.good("nothing differs")} (${reports.map(({ family }) => family).join(", ")})\n`, ...notes].join("");
+}
+
+/** A rule that cannot be decided is met by packets to many services: one line says so, with an example. */
+function unknownText({ family, unknown: [first, ...more] = [] }: FamilyReport, style: Style): readonly string[] {
+  if (first === undefined) return [];
+  const others = more.length === 0 ? "" : `, and ${more.length} more kinds of packets`;
+  return [`${style.warn("unknown")}, ${family}: ${first.where}: ${first.what}${others}\n`];
 }
 
 /** What others' rules do is one line, with an example: it is the same for one service as for the next. */

@@ -1,7 +1,7 @@
 import type { Difference } from "../findings.ts";
 
-const WORDS = { missing: "missing", extra: "too much", different: "different" } as const;
-/** More of one service tell nobody anything. */
+const WORDS = { missing: "missing", extra: "too much", different: "different", unknown: "unknown" } as const;
+/** Findings of one service that are shown. */
 const MOST = 20;
 
 /** What of a service is not in the kernels as it should be: each rule by name. */

@@ -1,4 +1,4 @@
-import type { Diagnosis } from "@fairlead/verify";
+import type { Diagnosis } from "@fairlead/inspect";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorAnswer } from "../../protocol.ts";
 import { useAnswer } from "../ask.ts";

@@ -1,0 +1,152 @@
+import { socketText } from "@fairlead/base";
+import type { SetState, VirtualServerState } from "@fairlead/netfilter";
+import type { Finding } from "../rules/finding.ts";
+
+/** What ipvs mode has in the kernel beside rules. Sets and addresses of others may be among them. */
+export interface IpvsObjects {
+  readonly servers: readonly VirtualServerState[];
+  readonly sets: readonly SetState[];
+  /** On kube-ipvs0; undefined: there is no such device. */
+  readonly addresses: ReadonlySet<string> | undefined;
+}
+
+export interface IpvsCompareOptions {
+  /** The service of an address that a frontend has, `namespace/name:port`. */
+  readonly serviceOf?: (address: string, port?: number) => string | undefined;
+  /** Whether an unexpected virtual server is the proxy's business; default: where its address is on kube-ipvs0. */
+  readonly owns?: (server: VirtualServerState) => boolean;
+}
+
+const OWN_SET = /^KUBE-/;
+const DEVICE = "kube-ipvs0";
+
+/**
+ * How the virtual servers, sets and addresses of a kernel differ from those expected. Destinations of weight 0 that
+ * nobody expects are ones that drain.
+ */
+export function compareIpvs(
+  expected: IpvsObjects,
+  actual: IpvsObjects,
+  options: IpvsCompareOptions = {},
+): readonly Finding[] {
+  const {
+    serviceOf = () => undefined,
+    owns = ({ address }: VirtualServerState) => actual.addresses?.has(address) === true,
+  } = options;
+  const service = (address: string, port?: number) => serviceField(serviceOf(address, port));
+  return [
+    ...compareServers(expected.servers, actual.servers, owns, service),
+    ...compareSets(expected.sets, actual.sets, service),
+    ...compareAddresses(expected.addresses, actual.addresses, service),
+  ];
+}
+
+type ServiceOf = (address: string, port?: number) => Pick<Finding, "service">;
+
+function serviceField(service: string | undefined): Pick<Finding, "service"> {
+  return service === undefined ? {} : { service };
+}
+
+function compareServers(
+  expected: readonly VirtualServerState[],
+  actual: readonly VirtualServerState[],
+  owns: (server: VirtualServerState) => boolean,
+  service: ServiceOf,
+): readonly Finding[] {
+  const present = new Map(actual.map((server) => [nameOf(server), server]));
+  const wanted = new Set(expected.map(nameOf));
+  const extra = actual.filter((server) => !wanted.has(nameOf(server)) && owns(server));
+  return [
+    ...expected.flatMap((server) =>
+      compareServer(server, present.get(nameOf(server)), service(server.address, server.port)),
+    ),
+    ...extra.map(
+      (server): Finding => ({
+        kind: "extra",
+        where: nameOf(server),
+        what: "the virtual server",
+        ...service(server.address, server.port),
+      }),
+    ),
+  ];
+}
+
+function nameOf({ protocol, address, port }: VirtualServerState): string {
+  return `virtual server ${protocol} ${socketText(address, port)}`;
+}
+
+function compareServer(
+  expected: VirtualServerState,
+  actual: VirtualServerState | undefined,
+  of: Pick<Finding, "service">,
+): Finding[] {
+  const where = nameOf(expected);
+  if (actual === undefined) return [{ kind: "missing", where, what: "the virtual server", ...of }];
+  const [wanted, found] = [settings(expected), settings(actual)];
+  const setting: Finding[] =
+    wanted === found ? [] : [{ kind: "different", where, what: `${found}, expected ${wanted}`, ...of }];
+  const before = new Map(expected.destinations.map((one) => [`${one.address} ${one.port}`, one]));
+  const after = new Map(actual.destinations.map((one) => [`${one.address} ${one.port}`, one]));
+  const differing = [...new Set([...before.keys(), ...after.keys()])].flatMap((key): Finding[] => {
+    const [want, have] = [before.get(key), after.get(key)];
+    if (want === undefined)
+      return have === undefined || have.weight === 0
+        ? []
+        : [{ kind: "extra", where, what: `destination ${key}`, ...of }];
+    if (have === undefined) return [{ kind: "missing", where, what: `destination ${key}`, ...of }];
+    if (want.weight === have.weight && want.forwarding === have.forwarding) return [];
+    const text = ({ weight, forwarding }: typeof want) => `${forwarding}, weight ${weight}`;
+    return [{ kind: "different", where, what: `destination ${key}: ${text(have)}, expected ${text(want)}`, ...of }];
+  });
+  return [...setting, ...differing];
+}
+
+function settings({ scheduler, flags, persistenceSeconds }: VirtualServerState): string {
+  const persistence = persistenceSeconds === undefined ? "" : `, persistent for ${persistenceSeconds} s`;
+  return `scheduler ${[scheduler, ...flags].join(",")}${persistence}`;
+}
+
+function compareSets(
+  expected: readonly SetState[],
+  actual: readonly SetState[],
+  service: ServiceOf,
+): readonly Finding[] {
+  const present = new Map(actual.filter(({ name }) => OWN_SET.test(name)).map((set) => [set.name, set]));
+  return expected.flatMap((want): Finding[] => {
+    const where = `ipset ${want.name}`;
+    const have = present.get(want.name);
+    if (have === undefined) return [{ kind: "missing", where, what: `the set, of type ${want.type}` }];
+    if (have.type !== want.type)
+      return [{ kind: "different", where, what: `type ${have.type}, expected ${want.type}` }];
+    const member =
+      (kind: Finding["kind"]) =>
+      (what: string): Finding => ({ kind, where, what, ...service(...frontendOf(what)) });
+    return [
+      ...[...want.members].filter((one) => !have.members.has(one)).map(member("missing")),
+      ...[...have.members].filter((one) => !want.members.has(one)).map(member("extra")),
+    ];
+  });
+}
+
+/** `10.96.0.1,tcp:443` */
+function frontendOf(member: string): [address: string, port?: number] {
+  const [address = "", protocolAndPort = ""] = member.split(",");
+  const port = Number(protocolAndPort.split(":")[1]);
+  return Number.isNaN(port) ? [address] : [address, port];
+}
+
+function compareAddresses(
+  expected: IpvsObjects["addresses"],
+  actual: IpvsObjects["addresses"],
+  service: ServiceOf,
+): readonly Finding[] {
+  if (expected === undefined) return [];
+  if (actual === undefined) return [{ kind: "missing", where: DEVICE, what: "the device" }];
+  const finding =
+    (kind: Finding["kind"]) =>
+    (what: string): Finding => ({ kind, where: DEVICE, what, ...service(what) });
+  return [
+    ...[...expected].filter((one) => !actual.has(one)).map(finding("missing")),
+    ...[...actual].filter((one) => !expected.has(one) && !one.startsWith("fe80:")).map(finding("extra")),
+  ];
+}

@@ -1,0 +1,100 @@
+import type { Frontend, ModeSemantics, NodePlan, ServicePortGroup, Treatment } from "@fairlead/core";
+import { compared } from "./comparison.ts";
+import { follow, ownSource } from "./followed.ts";
+import { type Probe, probesOf } from "./probes.ts";
+import { isExcluded, lets, type Source } from "./sources.ts";
+import { type KernelState, type View, viewOf } from "./view.ts";
+import { sameWays, UNTOUCHED, type Ways, wantedWays } from "./ways.ts";
+
+/** One kind of packet of a frontend, what the plan wants with it and what the kernel does. */
+export interface PacketFinding {
+  readonly frontend: Pick<Frontend, "kind" | "port"> & { readonly address: string };
+  readonly source: Source;
+  readonly wanted: Ways;
+  /** Absent: it cannot be told, for the reason. */
+  readonly found?: Ways;
+  readonly problem?: string;
+}
+
+/** What was compared. */
+export interface Agreement {
+  /** Kinds of packets that were sent through the kernel's rules. */
+  readonly checked: number;
+  /** Those with which something else happens than the plan wants. */
+  readonly disagreements: readonly PacketFinding[];
+  /** Those of which it cannot be told. */
+  readonly unknown: readonly PacketFinding[];
+}
+
+/**
+ * Sends a packet of every source class to every frontend of a group through what the kernel holds, and compares what
+ * becomes of it with the plan. Rules are looked at by what they do: others' rules that do the same agree, and so does a
+ * pod network that masquerades on top.
+ *
+ * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
+ * @param semantics of the plan's mode
+ */
+export function agreementOf(
+  groups: Iterable<ServicePortGroup>,
+  node: NodePlan,
+  kernel: KernelState,
+  nodeAddress: string | undefined,
+  semantics: Pick<ModeSemantics, "letsNodeOut">,
+): Agreement {
+  const view = viewOf(kernel);
+  const findings = [...groups].flatMap((group) =>
+    Array.from(probesOf(group, node, nodeAddress), (probe) => examine(group, probe, view)),
+  );
+  const [unknown, known] = [findings.filter(isUnknown), findings.filter((one) => !isUnknown(one))];
+  const disagreements = known.filter((one) => !agrees(one, semantics));
+  return { checked: findings.length, disagreements, unknown };
+}
+
+function isUnknown({ found }: PacketFinding): boolean {
+  return found === undefined;
+}
+
+/** Whether the kernel does what the plan wants, as far as the mode's rules ever do. */
+export function agrees(finding: PacketFinding, { letsNodeOut }: Pick<ModeSemantics, "letsNodeOut">): boolean {
+  const { found, wanted } = finding;
+  return found !== undefined && (sameWays(found, wanted) || (letsNodeOut === true && isLetOut(finding, found)));
+}
+
+/** What the node itself sends to an external address without endpoints leaves it. */
+function isLetOut({ frontend, source, wanted }: PacketFinding, found: Ways): boolean {
+  const external = frontend.kind === "external-ip" || frontend.kind === "load-balancer";
+  return external && source.class === "node" && wanted.has("reject") && found.has(UNTOUCHED);
+}
+
+/** What becomes of one packet of a group, and what the plan wants with it. */
+export function examine(group: ServicePortGroup, probe: Probe, view: View): PacketFinding {
+  const { kind, address, port } = probe.frontend;
+  const source = asSent(probe.source, address, view);
+  const wanted = wantedWays(treatmentOf(probe.frontend, source), group, source.address);
+  const followed = follow(view, { ...probe.packet, source: source.address });
+  const refused = refusal(probe.frontend, source);
+  const isRefused = refused !== undefined && compared(followed, refused).kind === "same";
+  const finding = { frontend: { kind, address, port }, source, wanted: isRefused ? refused : wanted };
+  const comparison = compared(followed, finding.wanted);
+  if (comparison.kind === "unknown") return { ...finding, problem: comparison.problem };
+  return { ...finding, found: comparison.kind === "different" ? comparison.ways : finding.wanted };
+}
+
+function asSent(source: Source, to: string, { environment }: View): Source {
+  return source.class === "node" ? { ...source, address: ownSource(source.address, to, environment) } : source;
+}
+
+function treatmentOf(frontend: Frontend, source: Source): Treatment {
+  if (isExcluded(frontend, source)) return { verdict: "leave" };
+  return lets(frontend.sources, source.address) ? frontend.treatments[source.class] : { verdict: "drop" };
+}
+
+/**
+ * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
+ * refused like everybody else. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
+ */
+function refusal({ sources, treatments }: Frontend, source: Source): Ways | undefined {
+  const { verdict } = treatments[source.class];
+  const leadsOn = Object.values(treatments).some((one) => one.verdict === "proxy");
+  return leadsOn || lets(sources, source.address) ? undefined : new Map([[verdict, 1]]);
+}

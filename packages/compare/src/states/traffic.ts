@@ -1,0 +1,144 @@
+import type { IPFamily } from "@fairlead/core";
+import type { Environment, Packet, TraceError } from "@fairlead/trace";
+import { follow } from "../packets/followed.ts";
+import { type KernelState, viewOf } from "../packets/view.ts";
+import { sameWays, tracedWays, type Ways } from "../packets/ways.ts";
+import { type Destination, destinationText } from "./destination.ts";
+import { destinationsOf } from "./destinations.ts";
+import { SameRules } from "./same-rules.ts";
+import { SameTables } from "./same-tables.ts";
+import { type Sender, sendersOf } from "./senders.ts";
+
+/** Where packets end, or why that cannot be told. */
+export type Fate = { readonly ways: Ways } | { readonly problem: string };
+
+/** Packets to one destination that fare differently, from all those with whom the difference is the same. */
+export interface TrafficChange {
+  /** `tcp 10.96.0.10:80` */
+  readonly destination: string;
+  /** Names of senders. */
+  readonly from: readonly string[];
+  readonly before: Fate;
+  readonly after: Fate;
+}
+
+export interface TrafficDifference {
+  /** Kinds of packets that were compared: traced through both, or found to meet the same rules in both. */
+  readonly compared: number;
+  readonly changes: readonly TrafficChange[];
+}
+
+/**
+ * Which packets fare differently between two states of one family's kernel, whatever their rules look like: to every
+ * destination that either of them speaks of, from every class of senders that either tells apart.
+ *
+ * @param nodeAddress where node ports are asked for, and who the node is; absent: neither is compared
+ */
+export function compareTraffic(
+  before: KernelState,
+  after: KernelState,
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): TrafficDifference {
+  const senders = sendersOf([before, after], family, nodeAddress);
+  const destinations = new Map([...destinationsOf(before, family), ...destinationsOf(after, family)]);
+  const [old, now] = [fatesIn(before), fatesIn(after)];
+  const isSame = unchangedIn(before, after, senders, nodeAddress);
+  let compared = 0;
+  const changes = [...destinations.values()].flatMap((destination) => {
+    const packets = packetsTo(destination, senders, family, nodeAddress);
+    compared += packets.length;
+    if (isSame(destination)) return [];
+    const fates = packets.map(({ sender, packet }) => ({ from: sender.name, before: old(packet), after: now(packet) }));
+    return merged(
+      destination,
+      fates.filter((one) => !sameFate(one.before, one.after)),
+    );
+  });
+  return { compared, changes };
+}
+
+/**
+ * Tells destinations whose packets meet the same rules on both sides, in the same surroundings: nothing differs there.
+ */
+function unchangedIn(
+  before: KernelState,
+  after: KernelState,
+  senders: readonly Sender[],
+  nodeAddress: string | undefined,
+) {
+  if (!isSameEnvironment(before.environment, after.environment)) return () => false;
+  const rules = new SameRules(before.ruleSet, after.ruleSet);
+  const own = [...(before.environment.localAddresses ?? []), ...senders.map(({ address }) => address)];
+  const hasNft = [before, after].some(({ nftables = [] }) => nftables.length > 0);
+  const tables = hasNft ? new SameTables(before.nftables ?? [], after.nftables ?? [], own) : undefined;
+  // What rules of iptables translate to is not looked up in tables: beside these they are to do nothing.
+  const hasBoth = hasNft && [before, after].some(({ ruleSet }) => hasTranslations(ruleSet));
+  return ({ protocol, address = nodeAddress, port }: Destination) => {
+    if (address === undefined || hasBoth) return false;
+    const heading = { address, port };
+    return rules.for(protocol, heading) && (tables?.for(heading) ?? true);
+  };
+}
+
+function hasTranslations(ruleSet: KernelState["ruleSet"]): boolean {
+  const chains = [...(ruleSet.get("nat")?.chains.values() ?? [])];
+  return chains.some(({ rules }) => rules.length > 0);
+}
+
+/** Of more than addresses nothing can be said but that it is the same thing. */
+function isSameEnvironment(a: Environment, b: Environment): boolean {
+  const { localAddresses: own = [], ...others } = a;
+  const { localAddresses: its = [], ...itsOthers } = b;
+  const isSimple = Object.keys(others).length + Object.keys(itsOthers).length === 0;
+  return a === b || (isSimple && [...own].join() === [...its].join());
+}
+
+function packetsTo(
+  { protocol, address, port }: Destination,
+  senders: readonly Sender[],
+  family: IPFamily,
+  nodeAddress: string | undefined,
+): readonly { readonly sender: Sender; readonly packet: Packet }[] {
+  const destination = address ?? nodeAddress;
+  if (destination === undefined) return [];
+  return senders.map((sender) => {
+    const packet = { family, protocol, source: sender.address, sport: 40_000, destination, dport: port };
+    return {
+      sender,
+      packet: sender.inInterface === undefined ? packet : { ...packet, inInterface: sender.inInterface },
+    };
+  });
+}
+
+function fatesIn(state: KernelState): (packet: Packet) => Fate {
+  const view = viewOf(state);
+  return (packet) => {
+    const followed = follow(view, packet);
+    if ("outcomes" in followed) return { ways: tracedWays(followed.outcomes) };
+    const { problem, error } = followed;
+    return { problem: error === undefined ? problem : problemText(error) };
+  };
+}
+
+/** Without the number of the rule, which changes with those before it. */
+function problemText({ problem, table, rule }: TraceError): string {
+  return `${problem}: ${table} ${rule}`;
+}
+
+function sameFate(a: Fate, b: Fate): boolean {
+  if ("problem" in a || "problem" in b) return "problem" in a && "problem" in b && a.problem === b.problem;
+  return sameWays(a.ways, b.ways);
+}
+
+type Changed = Pick<TrafficChange, "before" | "after"> & { readonly from: string };
+
+function merged(destination: Destination, changes: readonly Changed[]): readonly TrafficChange[] {
+  const groups: { from: string[]; before: Fate; after: Fate }[] = [];
+  for (const { from, before, after } of changes) {
+    const alike = groups.find((one) => sameFate(one.before, before) && sameFate(one.after, after));
+    if (alike === undefined) groups.push({ from: [from], before, after });
+    else alike.from.push(from);
+  }
+  return groups.map((group) => ({ destination: destinationText(destination), ...group }));
+}
