@@ -87,6 +87,35 @@ test("the text for people: packets before rules", async () => {
   expect(out.indexOf("Rules:")).toBeGreaterThan(out.lastIndexOf("25 %"));
 });
 
+describe("tables of nftables", () => {
+  const FORWARD = (rules: string) =>
+    `table ip firewall {\n\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n${rules}\t}\n}\n`;
+  const BEFORE = FORWARD("\t\ttcp dport 22 accept\n");
+
+  test.each([
+    ["an address and a port", "ip daddr 10.144.1.5 tcp dport 8080 drop", "tcp 10.144.1.5:8080"],
+    ["a set of ports", "ip daddr 10.96.0.10 tcp dport { 53, 443 } drop", "tcp 10.96.0.10:443"],
+    ["pairs", "ip daddr . tcp dport { 10.96.0.10 . 80 } drop", "tcp 10.96.0.10:80"],
+  ])("a rule that drops %s is found, as it is in iptables' text", async (what, rule, destination) => {
+    const a = await put(`nft-before-${what}`, BEFORE);
+    const b = await put(`nft-after-${what}`, FORWARD(`\t\ttcp dport 22 accept\n\t\t${rule}\n`));
+    const { code, answer } = await diff(a, b);
+    expect(code).toBe(1);
+    const changes: readonly { destination: string; after: object }[] = answer.traffic.changes;
+    expect(changes.find((one) => one.destination === destination)?.after).toEqual({ ways: { drop: 1 } });
+    expect(answer.tables).toMatchObject([{ table: "ip firewall", kind: "extra", where: "chain forward" }]);
+  });
+
+  test("a rule that packets to no single place meet is reported all the same", async () => {
+    const a = await put("nft-general-before", BEFORE);
+    const b = await put("nft-general-after", FORWARD("\t\ttcp dport 22 accept\n\t\tip saddr 10.0.0.0/8 drop\n"));
+    const { out, code } = await fairlead(["diff", a, b, ...AGENT]);
+    expect(out).toContain("ip firewall chain forward: + ip saddr 10.0.0.0/8 drop");
+    expect(code).toBe(1);
+    expect((await diff(a, a)).code).toBe(0);
+  });
+});
+
 describe("what cannot be compared", () => {
   test.each([
     ["a file that is not there", "/does/not/exist", /^\/does\/not\/exist: no such file or folder/],

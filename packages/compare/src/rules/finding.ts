@@ -1,6 +1,9 @@
 /** What of the kernel is not as it should be. */
 export interface Finding {
-  /** missing: it should be there; extra: it should not; different: something else is in its place; unknown: what becomes of packets depends on what cannot be decided here. */
+  /**
+   * missing: it should be there; extra: it should not; different: something else is in its place; unknown: what becomes
+   * of packets depends on what cannot be decided here.
+   */
   readonly kind: "missing" | "extra" | "different" | "unknown";
   /** `namespace/name:port`, as comments and plans name it; absent: it belongs to no single service. */
   readonly service?: string;

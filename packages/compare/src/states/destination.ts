@@ -1,4 +1,5 @@
 import { socketText } from "@fairlead/base";
+import { type Hex, PROTOCOLS } from "@fairlead/netfilter/nft";
 
 /** Something that packets can be sent to. */
 export interface Destination {
@@ -13,4 +14,10 @@ export interface Destination {
 export function destinationText({ protocol, address, port }: Destination): string {
   if (address === undefined) return `${protocol} node port ${port}`;
   return `${protocol} ${socketText(address, port)}`;
+}
+
+/** The name of an IP protocol by its number, one byte; the number where it has no name. */
+export function protocolText(hex: Hex): string {
+  const number = Number.parseInt(hex, 16);
+  return Object.entries(PROTOCOLS).find(([, known]) => known === number)?.[0] ?? String(number);
 }

@@ -3,14 +3,19 @@ import type { Rule } from "@fairlead/netfilter";
 import type { KernelState } from "../packets/view.ts";
 import { type Destination, destinationText } from "./destination.ts";
 import { destinationsInNft } from "./nft-destinations.ts";
+import { destinationsInRules } from "./nft-rule-destinations.ts";
 import { rulesSaying } from "./rules-saying.ts";
 
 /** Every single address and port, and every port of the node, that rules or virtual servers speak of. */
 export function destinationsOf(state: KernelState, family: IPFamily): ReadonlyMap<string, Destination> {
-  return new Map(Array.from(eachDestination(state, family), (one) => [destinationText(one), one]));
+  const inRules = (state.nftables ?? []).flatMap((table) => [...destinationsInRules(table, family)]);
+  return new Map([...eachDestination(state, family), ...inRules].map((one) => [destinationText(one), one]));
 }
 
-/** The same one after the other, some more than once: large listings take their time. */
+/**
+ * The same one after the other, some more than once, of nftables those that maps dispatch: large listings take their
+ * time.
+ */
 export function* eachDestination(
   { ruleSet, nftables = [], environment }: KernelState,
   family: IPFamily,

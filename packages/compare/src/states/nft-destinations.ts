@@ -1,7 +1,7 @@
 import { bytesText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { bytesOf, type Hex, IP_FAMILY, lengthOf, type NftTable, PROTOCOLS } from "@fairlead/netfilter/nft";
-import type { Destination } from "./destination.ts";
+import { bytesOf, type Hex, IP_FAMILY, lengthOf, type NftTable } from "@fairlead/netfilter/nft";
+import { type Destination, protocolText } from "./destination.ts";
 
 /** What a map of verdicts has: addresses and ports, and ports of the node (`ip daddr . meta l4proto . th dport`). */
 export function* destinationsInNft({ family, sets }: NftTable, of: IPFamily): Generator<Destination> {
@@ -20,7 +20,5 @@ export function* destinationsInNft({ family, sets }: NftTable, of: IPFamily): Ge
 
 /** `meta l4proto . th dport` */
 function portIn(hex: Hex): Pick<Destination, "protocol" | "port"> {
-  const number = Number.parseInt(hex.slice(0, 2), 16);
-  const name = Object.entries(PROTOCOLS).find(([, known]) => known === number)?.[0];
-  return { protocol: name ?? String(number), port: Number.parseInt(hex.slice(8, 12), 16) };
+  return { protocol: protocolText(hex.slice(0, 2)), port: Number.parseInt(hex.slice(8, 12), 16) };
 }

@@ -7,6 +7,7 @@ import type { Context } from "../../frame/context.ts";
 import { print } from "../../output/output.ts";
 import type { diffOptions } from "./options.ts";
 import { readSide, type Side } from "./sides.ts";
+import { differentTables } from "./tables.ts";
 import { diffText, fateData } from "./text.ts";
 
 export async function run(
@@ -20,9 +21,10 @@ export async function run(
     return compareTraffic(before.state, after.state, family, nodeAddress(family, before, after));
   });
   const rules = options["traffic-only"] ? [] : differentRules(before, after);
-  const data = { family, traffic: trafficData(traffic), rules };
-  await print(options.output, data, () => diffText(traffic, rules, context.style), context);
-  return traffic.changes.length + rules.length > 0 ? 1 : 0;
+  const tables = options["traffic-only"] ? [] : differentTables(before, after);
+  const data = { family, traffic: trafficData(traffic), rules, tables };
+  await print(options.output, data, () => diffText(traffic, { rules, tables }, context.style), context);
+  return traffic.changes.length + rules.length + tables.length > 0 ? 1 : 0;
 }
 
 /** The node's address of that family, as far as one of the two knows it. */

@@ -1,18 +1,20 @@
 import { type Fate, type TrafficChange, type TrafficDifference, waysText } from "@fairlead/compare";
 import type { RuleSetDifference } from "@fairlead/netfilter";
 import type { Style } from "../../frame/style.ts";
+import type { TableDifference } from "./tables.ts";
 
 /** What differs, for people: packets, then rules. */
 export function diffText(
   { compared, changes }: TrafficDifference,
-  rules: readonly RuleSetDifference[],
+  { rules, tables }: { readonly rules: readonly RuleSetDifference[]; readonly tables: readonly TableDifference[] },
   style: Style,
 ): string {
   const kinds = `${compared} ${compared === 1 ? "kind" : "kinds"} of packets traced`;
   const head =
     changes.length === 0 ? `Traffic: ${style.good("the same")}, ${kinds}` : `Traffic that changes (${kinds}):`;
   const lines = [head, ...changes.map((one) => changeText(one, style))];
-  if (rules.length > 0) lines.push("", "Rules:", ...rules.flatMap((one) => ruleLines(one, style)));
+  const differing = [...rules.flatMap((one) => ruleLines(one, style)), ...tables.map((one) => tableLine(one, style))];
+  if (differing.length > 0) lines.push("", "Rules:", ...differing);
   return `${lines.join("\n")}\n`;
 }
 
@@ -46,4 +48,10 @@ function ruleLines(difference: RuleSetDifference, style: Style): readonly string
     case "order":
       return [`${where}: in the other order: ${difference.first} and ${difference.second}`];
   }
+}
+
+function tableLine({ table, kind, where, what }: TableDifference, style: Style): string {
+  const place = `  ${table} ${where}`;
+  if (kind === "missing") return style.bad(`${place}: - ${what}`);
+  return kind === "extra" ? style.good(`${place}: + ${what}`) : `${place}: ${what}`;
 }
